@@ -1,0 +1,195 @@
+//! What the compiler has to say about a program: errors, warnings and their places.
+//!
+//! Turning diagnostics into text or JSON is the work of `render`.
+
+use crate::span::Span;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The program is not accepted.
+    Error,
+    /// The program is accepted, but something looks wrong.
+    Warning,
+    /// Information.
+    Note,
+}
+
+/// A marked range of source text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The range.
+    pub span: Span,
+    /// Text beside the mark; may be empty.
+    pub message: String,
+    /// Whether this is the place the diagnostic is about, or one that explains it.
+    pub primary: bool,
+}
+
+/// One message to the programmer.
+///
+/// Codes: `E00xx` preprocessor, `E01xx` lexer and parser, `E02xx`–`E04xx` types and evaluation, `E05xx`
+/// "not supported yet", `W0xxx` warnings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable code such as `E0102`.
+    pub code: &'static str,
+    /// One line that says what is wrong.
+    pub message: String,
+    /// Marked source ranges; the first primary one is the diagnostic's place.
+    pub labels: Vec<Label>,
+    /// Further explanations.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic of any severity, without labels.
+    pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity,
+            code,
+            message: message.into(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// An error, without labels.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, code, message)
+    }
+
+    /// A warning, without labels.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Warning, code, message)
+    }
+
+    /// Adds the place it is about.
+    #[must_use]
+    pub fn at(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.labels.push(Label {
+            span,
+            message: message.into(),
+            primary: true,
+        });
+        self
+    }
+
+    /// Adds a place that explains it.
+    #[must_use]
+    pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.labels.push(Label {
+            span,
+            message: message.into(),
+            primary: false,
+        });
+        self
+    }
+
+    /// Adds an explanation.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The place the diagnostic is about: its first primary label, else its first label.
+    pub fn span(&self) -> Option<Span> {
+        self.labels
+            .iter()
+            .find(|l| l.primary)
+            .or(self.labels.first())
+            .map(|l| l.span)
+    }
+}
+
+/// Diagnostics in the order they were found.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    items: Vec<Diagnostic>,
+    errors: usize,
+}
+
+impl Diagnostics {
+    /// No diagnostics.
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+        }
+        self.items.push(diagnostic);
+    }
+
+    /// Adds all of `other`.
+    pub fn extend(&mut self, other: Diagnostics) {
+        for diagnostic in other.items {
+            self.push(diagnostic);
+        }
+    }
+
+    /// Number of errors.
+    pub fn error_count(&self) -> usize {
+        self.errors
+    }
+
+    /// Whether there is at least one error.
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Whether there is nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Number of diagnostics of any severity.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// All diagnostics.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.items.iter()
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.items.truncate(len);
+        self.errors = self
+            .items
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
