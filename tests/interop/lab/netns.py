@@ -1,0 +1,159 @@
+"""Network namespaces, veth pairs and bridges; and their complete removal.
+
+Processes inside a namespace live in `process`; addresses of particular
+networks live with the tests that use them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+from pathlib import Path
+
+SIOCETHTOOL = 0x8946
+# Legacy ethtool commands: turn receive checksumming, transmit checksumming and
+# generic receive offload on or off (linux/ethtool.h).
+ETHTOOL_SRXCSUM = 0x15
+ETHTOOL_STXCSUM = 0x17
+ETHTOOL_SGRO = 0x2C
+
+
+class LabError(Exception):
+    """The laboratory could not be built or used; the text says what to do."""
+
+
+def require_root(what: str) -> None:
+    """Refuses to go on without the rights that network namespaces need."""
+    if os.geteuid() != 0:
+        raise LabError(f"{what} needs root: it creates network namespaces. Run it with sudo.")
+
+
+def ip(*args: str, check: bool = True) -> str:
+    """Runs one `ip` command and returns what it printed."""
+    done = subprocess.run(["ip", *args], capture_output=True, text=True)
+    if check and done.returncode != 0:
+        raise LabError(f"ip {' '.join(args)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def _ethtool(device: str, command: int, value: int) -> None:
+    """Sets one legacy offload switch of a device in the current namespace."""
+    import array
+
+    data = array.array("B", struct.pack("=II", command, value))
+    address, _ = data.buffer_info()
+    request = struct.pack("16sP", device.encode(), address)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        fcntl.ioctl(sock.fileno(), SIOCETHTOOL, request)
+
+
+class Namespace:
+    """One network namespace. `remove` takes its links and its processes' home away."""
+
+    def __init__(self, name: str, ipv6: bool = True):
+        self.name = name
+        ip("netns", "add", name)
+        self.set("net/ipv4/ip_default_ttl", "64")
+        if ipv6:
+            # No duplicate address detection: addresses are usable at once.
+            self.set("net/ipv6/conf/all/accept_dad", "0")
+            self.set("net/ipv6/conf/default/accept_dad", "0")
+        else:
+            self.set("net/ipv6/conf/all/disable_ipv6", "1")
+            self.set("net/ipv6/conf/default/disable_ipv6", "1")
+        self.ip("link", "set", "lo", "up")
+
+    def ip(self, *args: str) -> str:
+        """Runs `ip` inside the namespace."""
+        return ip("-n", self.name, *args)
+
+    def set(self, key: str, value: str) -> None:
+        """Writes one sysctl of this namespace, e.g. `net/ipv4/ip_forward`."""
+        done = self.run("sh", "-c", f"echo {value} > /proc/sys/{key}")
+        if done.returncode != 0:
+            raise LabError(f"{self.name}: cannot set {key}={value}: {done.stderr.strip()}")
+
+    def run(self, *command: str, **kwargs) -> subprocess.CompletedProcess:
+        """Runs a command inside and waits for it; output is captured as text."""
+        kwargs.setdefault("capture_output", True)
+        kwargs.setdefault("text", True)
+        return subprocess.run(["ip", "netns", "exec", self.name, *command], **kwargs)
+
+    def remove(self) -> None:
+        """Removes the namespace with everything in it; silent if it is gone."""
+        for pid in ip("netns", "pids", self.name, check=False).split():
+            try:
+                os.kill(int(pid), 9)
+            except ProcessLookupError:
+                pass
+        ip("netns", "del", self.name, check=False)
+
+
+class End:
+    """Where one end of a veth pair goes and how it is set up there."""
+
+    def __init__(
+        self,
+        namespace: Namespace,
+        device: str,
+        addresses: tuple[str, ...] = (),
+        mac: str | None = None,
+        neighbours: tuple[tuple[str, str], ...] = (),
+    ):
+        self.namespace = namespace
+        self.device = device
+        self.addresses = addresses
+        self.mac = mac
+        self.neighbours = neighbours
+
+
+def veth(a: End, b: End, mtu: int) -> None:
+    """Joins two namespaces by a veth pair with checksum offload off at both ends.
+
+    Without offload every frame on the wire carries a complete checksum and has
+    at most the link's MTU, as on real Ethernet: what a router sees, and what it
+    is compared by, is what another machine would see.
+    """
+    names = [f"hw{os.getpid()}{side}" for side in "ab"]
+    ip("link", "add", names[0], "mtu", str(mtu), "type", "veth",
+       "peer", "name", names[1], "mtu", str(mtu))
+    try:
+        for name in names:
+            for command in (ETHTOOL_SRXCSUM, ETHTOOL_STXCSUM, ETHTOOL_SGRO):
+                _ethtool(name, command, 0)
+        for name, end in zip(names, (a, b)):
+            ip("link", "set", name, "netns", end.namespace.name, "name", end.device)
+    except BaseException:
+        for name in names:
+            ip("link", "del", name, check=False)
+        raise
+    for end in (a, b):
+        if end.mac:
+            end.namespace.ip("link", "set", end.device, "address", end.mac)
+        for address in end.addresses:
+            end.namespace.ip("addr", "add", address, "dev", end.device)
+        end.namespace.ip("link", "set", end.device, "up")
+        for address, mac in end.neighbours:
+            end.namespace.ip("neigh", "replace", address, "lladdr", mac,
+                             "nud", "permanent", "dev", end.device)
+
+
+def namespaces(prefix: str) -> list[str]:
+    """Names of the existing namespaces that begin with `prefix`."""
+    directory = Path("/run/netns")
+    if not directory.is_dir():
+        return []
+    return sorted(entry.name for entry in directory.iterdir() if entry.name.startswith(prefix))
+
+
+def remove_all(prefix: str) -> list[str]:
+    """Removes every namespace whose name begins with `prefix`, with its processes."""
+    found = namespaces(prefix)
+    for name in found:
+        gone = Namespace.__new__(Namespace)
+        gone.name = name
+        gone.remove()
+    return found

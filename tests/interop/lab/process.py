@@ -1,0 +1,129 @@
+"""Processes inside namespaces: started with a log file, stopped with certainty.
+
+A started process dies with the program that started it, even if that one is
+killed by SIGKILL, so no run can leave a router behind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from .netns import LabError, Namespace
+
+PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Process:
+    """A background process with its output in a log file."""
+
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        log: Path,
+        namespace: Namespace | None = None,
+        environment: dict[str, str] | None = None,
+        cpus: str | None = None,
+        cwd: Path | None = None,
+    ):
+        self.name = name
+        self.command = command
+        self.log = log
+        prefix = ["ip", "netns", "exec", namespace.name] if namespace else []
+        if cpus is not None:
+            prefix += ["taskset", "-c", cpus]
+        with open(log, "ab") as out:
+            self._child = subprocess.Popen(
+                [*prefix, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+                env={**os.environ, **(environment or {})},
+                cwd=cwd,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def running(self) -> bool:
+        return self._child.poll() is None
+
+    def check(self) -> None:
+        """Raises with the end of its log if the process has ended."""
+        if not self.running():
+            raise LabError(
+                f"{self.name} ended with status {self._child.returncode}; "
+                f"command: {' '.join(self.command)}\n{self.tail()}"
+            )
+
+    def tail(self, lines: int = 15) -> str:
+        """The last lines that the process printed."""
+        text = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(f"  | {line}" for line in text[-lines:])
+
+    def wait(self, timeout: float) -> int | None:
+        """Waits for the end; returns the status, or None after `timeout` seconds."""
+        try:
+            return self._child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, patience: float = 5.0) -> int | None:
+        """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status."""
+        if self.running():
+            self._child.terminate()
+            if self.wait(patience) is None:
+                self._signal_group(signal.SIGKILL)
+                self._child.wait()
+        return self._child.returncode
+
+    def _signal_group(self, number: int) -> None:
+        try:
+            os.killpg(self._child.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def cpu_seconds(self) -> float:
+        """User plus system time of all its threads so far, from /proc."""
+        text = Path(f"/proc/{self.pid}/stat").read_text()
+        fields = text[text.rindex(")") + 2:].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(what: str, condition, timeout: float, interval: float = 0.1) -> None:
+    """Polls `condition` until it is true; raises after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(f"timed out after {timeout:.0f} s waiting for {what}")
+        time.sleep(interval)
+
+
+def unwind_on_signals() -> None:
+    """Makes SIGINT, SIGTERM and SIGHUP unwind the program, so that clean-up runs.
+
+    The first signal unwinds; later ones are ignored, also by children, so that
+    an impatient second Ctrl-C cannot cut the clean-up short.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def unwind(number, _frame):
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for number in numbers:
+        signal.signal(number, unwind)

@@ -1,0 +1,47 @@
+"""The reference SCION implementation: its sources in the Go module cache and its tools.
+
+The version is pinned in `tests/interop/go.mod`; `tests/interop/tools.sh` builds
+the tools into `tests/interop/bin`.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from pathlib import Path
+
+from .netns import LabError
+
+MODULE = "github.com/scionproto/scion"
+INTEROP = Path(__file__).resolve().parent.parent
+REPOSITORY = INTEROP.parent.parent
+BIN = INTEROP / "bin"
+
+
+@functools.cache
+def module_dir() -> Path:
+    """Where the Go module cache keeps the reference sources (read-only)."""
+    done = subprocess.run(
+        ["go", "list", "-m", "-f", "{{.Dir}}", MODULE],
+        cwd=INTEROP, capture_output=True, text=True,
+    )
+    path = Path(done.stdout.strip())
+    if done.returncode != 0 or not path.is_dir():
+        raise LabError(f"cannot find the Go module {MODULE}: {done.stderr.strip()}")
+    return path
+
+
+def tool(name: str) -> str:
+    """Path of a built reference tool, e.g. `scion`, `control`, `braccept`."""
+    path = BIN / name
+    if not path.is_file():
+        raise LabError(f"{path} is missing: run `make interop-tools` first")
+    return str(path)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copies a folder out of the read-only module cache, writable."""
+    shutil.copytree(source, target, copy_function=shutil.copyfile)
+    for directory in [target, *(p for p in target.rglob("*") if p.is_dir())]:
+        directory.chmod(0o755)

@@ -1,0 +1,114 @@
+"""The border routers that can be put under test, and when one is ready for packets.
+
+Every router takes the same configuration files. `hopwright` also gets
+`--stats FILE` where the caller asks for its counters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from pathlib import Path
+
+from .netns import LabError, Namespace
+from .process import Process
+from .reference import REPOSITORY, tool
+
+
+def hopwright_binary() -> str:
+    """Our binary: $HOPWRIGHT, else the release build of this checkout."""
+    named = os.environ.get("HOPWRIGHT")
+    if named:
+        return named
+    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    path = target / "release" / "hopwright"
+    if not path.is_file():
+        raise LabError(
+            f"{path} is missing: run `cargo build --release -p hopwright`, "
+            "or name the binary in $HOPWRIGHT"
+        )
+    return str(path)
+
+
+class RouterKind:
+    """A way to start a border router: `reference`, `hopwright`, or a command line.
+
+    In a command line `{config}` stands for the path of router.toml and
+    `{stats}`, where it appears, for the path of the statistics file.
+    """
+
+    def __init__(self, choice: str):
+        self.choice = choice
+        if choice == "reference":
+            self.name = "reference"
+            self._template = [tool("router"), "--config", "{config}"]
+        elif choice == "hopwright":
+            self.name = "hopwright"
+            self._template = [hopwright_binary(), "scion", "--config", "{config}",
+                              "--stats", "{stats}"]
+        else:
+            self._template = shlex.split(choice)
+            if not any("{config}" in word for word in self._template):
+                raise LabError("a router command must contain {config}")
+            self.name = Path(self._template[0]).name
+
+    def start(
+        self,
+        name: str,
+        namespace: Namespace,
+        config: Path,
+        log: Path,
+        stats: Path,
+        cpus: str | None = None,
+    ) -> Process:
+        """Starts the router in its namespace."""
+        command = [
+            word.replace("{config}", str(config)).replace("{stats}", str(stats))
+            for word in self._template
+        ]
+        return Process(name, command, log, namespace=namespace, cpus=cpus)
+
+
+def _packet_inputs(process: Process) -> tuple[int, int]:
+    """How many UDP and packet sockets exist in the process's network namespace."""
+    base = Path(f"/proc/{process.pid}/net")
+    counts = []
+    for tables in (("udp", "udp6"), ("packet",)):
+        counts.append(sum(len((base / t).read_text().splitlines()) - 1
+                          for t in tables if (base / t).exists()))
+    return counts[0], counts[1]
+
+
+def wait_ready(process: Process, timeout: float = 20.0, settle: float = 0.5) -> None:
+    """Waits until the router has opened its packet inputs and opens no more.
+
+    Works for any implementation: the namespace is the router's own, so its
+    UDP and packet sockets are the router's.
+    """
+    deadline = time.monotonic() + timeout
+    last, since = (0, 0), time.monotonic()
+    while True:
+        process.check()
+        try:
+            now = _packet_inputs(process)
+        except FileNotFoundError:
+            continue
+        if now != last:
+            last, since = now, time.monotonic()
+        elif any(now) and time.monotonic() - since >= settle:
+            return
+        if time.monotonic() > deadline:
+            raise LabError(f"{process.name} opened no sockets within {timeout:.0f} s\n"
+                           f"{process.tail()}")
+        time.sleep(0.05)
+
+
+def read_stats(path: Path) -> dict:
+    """The counters that a router wrote; empty if it wrote none."""
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

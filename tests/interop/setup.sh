@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the interoperability tests and the demo need
+# and that are missing. As root it installs them; otherwise it names them.
+set -euo pipefail
+
+missing=()
+need() { # command package
+    command -v "$1" >/dev/null || missing+=("$2")
+}
+need ip iproute2
+need python3 python3
+need taskset util-linux
+need gcc gcc
+[[ -e /usr/include/linux/if_packet.h ]] || missing+=(linux-libc-dev libc6-dev)
+command -v go >/dev/null || { echo "Go is missing: install Go 1.24 or newer." >&2; exit 1; }
+
+((${#missing[@]})) || exit 0
+if [[ $EUID -ne 0 ]]; then
+    echo "Missing packages: ${missing[*]}. Install them with: sudo apt-get install ${missing[*]}" >&2
+    exit 1
+fi
+echo "Installing ${missing[*]}…" >&2
+apt-get update -qq
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
