@@ -1,0 +1,191 @@
+//! Extern objects and calls to them.
+
+use num_bigint::BigUint;
+
+use super::{Expr, ExternId, SlotId, Span, TableId, Type};
+
+/// An extern object.
+#[derive(Clone, Debug)]
+pub struct ExternInstance {
+    /// Control-plane name.
+    pub name: String,
+    /// What it is.
+    pub kind: ExternKind,
+    /// Its declaration.
+    pub span: Span,
+}
+
+/// What an extern object is.
+#[derive(Clone, Debug)]
+pub enum ExternKind {
+    /// Indirect counters.
+    Counter {
+        /// How many.
+        size: u64,
+        /// What they count.
+        unit: Unit,
+    },
+    /// A counter in each entry of a table.
+    DirectCounter {
+        /// The table, once it is known.
+        table: Option<TableId>,
+        /// What it counts.
+        unit: Unit,
+    },
+    /// Indirect meters.
+    Meter {
+        /// How many.
+        size: u64,
+        /// What they measure.
+        unit: Unit,
+    },
+    /// A meter in each entry of a table.
+    DirectMeter {
+        /// The table, once it is known.
+        table: Option<TableId>,
+        /// What it measures.
+        unit: Unit,
+    },
+    /// Registers.
+    Register {
+        /// How many.
+        size: u64,
+        /// Type of each.
+        ty: Type,
+    },
+    /// Action profile.
+    ActionProfile {
+        /// Most members.
+        size: u64,
+    },
+    /// Action selector.
+    ActionSelector {
+        /// Hash over the selector keys.
+        algorithm: HashAlgorithm,
+        /// Most members.
+        size: u64,
+        /// Bits of the hash that are used.
+        output_width: u32,
+    },
+    /// Anything registered by name, e.g. `AesCmac`.
+    Named {
+        /// The P4 extern type's name.
+        type_name: String,
+        /// Constructor arguments, as bits.
+        args: Vec<BigUint>,
+    },
+}
+
+/// What a counter or meter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Both (counters only).
+    Both,
+}
+
+/// v1model's hash algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum HashAlgorithm {
+    Crc32,
+    Crc32Custom,
+    Crc16,
+    Crc16Custom,
+    Random,
+    Identity,
+    Csum16,
+    Xor16,
+}
+
+/// A call of an extern function or method.
+#[derive(Clone, Debug)]
+pub struct ExternCall {
+    /// Which.
+    pub function: ExternFn,
+    /// Arguments in order of the P4 parameters; a result comes last as [`ExternArg::Out`].
+    pub args: Vec<ExternArg>,
+    /// The call.
+    pub span: Span,
+}
+
+/// An argument of an extern call.
+#[derive(Clone, Debug)]
+pub enum ExternArg {
+    /// A value in.
+    In(Expr),
+    /// Values in, concatenated first is highest (the data of a hash, checksum, digest or log).
+    List(Vec<Expr>),
+    /// A value out, into this slot.
+    Out(SlotId),
+    /// In and out.
+    InOut(SlotId),
+}
+
+/// Functions and methods with a meaning of their own in v1model, and those registered by name. Arguments that select
+/// an instance, an algorithm or a list are constants here, not arguments.
+#[derive(Clone, Debug)]
+pub enum ExternFn {
+    /// `counter.count(In index)`; beyond the size it does nothing.
+    CounterCount(ExternId),
+    /// `direct_counter.count()`. Counts on the entry hit in the table being applied.
+    DirectCounterCount(ExternId),
+    /// `meter.execute_meter(In index, Out color)`.
+    MeterExecute(ExternId),
+    /// `direct_meter.read(Out color)`.
+    DirectMeterRead(ExternId),
+    /// `register.read(Out value, In index)`; beyond the size it does nothing.
+    RegisterRead(ExternId),
+    /// `register.write(In index, In value)`; beyond the size it does nothing.
+    RegisterWrite(ExternId),
+    /// `hash(Out result, In base, List data, In max)`: base + H mod max; max = 0 gives base.
+    Hash(HashAlgorithm),
+    /// `random(Out result, In lo, In hi)`: inclusive; lo > hi writes nothing.
+    Random,
+    /// `digest(In receiver, List data)` of the named struct type.
+    Digest(String),
+    /// `clone(type, In session)` with the field list kept; `egress` = E2E.
+    Clone {
+        /// Clone at the end of egress.
+        egress: bool,
+        /// `@field_list` number.
+        field_list: Option<u8>,
+    },
+    /// `resubmit_preserving_field_list`.
+    Resubmit(u8),
+    /// `recirculate_preserving_field_list`.
+    Recirculate(u8),
+    /// `truncate(In bytes)`.
+    Truncate,
+    /// `assert(In condition)`.
+    Assert,
+    /// `assume(In condition)`.
+    Assume,
+    /// `log_msg(format, List data)`.
+    LogMsg(String),
+    /// `verify_checksum(In condition, List data, In checksum)`; with payload if told.
+    VerifyChecksum {
+        /// Algorithm.
+        algorithm: HashAlgorithm,
+        /// Append the payload to the data.
+        payload: bool,
+    },
+    /// `update_checksum(In condition, List data, InOut checksum)`; with payload if told.
+    UpdateChecksum {
+        /// Algorithm.
+        algorithm: HashAlgorithm,
+        /// Append the payload to the data.
+        payload: bool,
+    },
+    /// A method of a [`super::ExternKind::Named`] object, or a free function, found by name in the extern registry.
+    /// Pure but for its object's own state; arguments are scalars.
+    Named {
+        /// The object, for methods.
+        instance: Option<ExternId>,
+        /// Method or function name.
+        name: String,
+    },
+}

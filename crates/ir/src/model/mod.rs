@@ -1,0 +1,149 @@
+//! The pipeline IR's data model: flat state, a parser graph, structured controls, tables, actions, externs.
+//!
+//! Everything is plain data with public fields; the verifier states the invariants. Ids are indices into the
+//! vectors of [`Pipeline`].
+
+mod expr;
+mod externs;
+mod state;
+mod stmt;
+mod table;
+
+pub use expr::*;
+pub use externs::*;
+pub use state::*;
+pub use stmt::*;
+pub use table::*;
+
+use std::sync::Arc;
+
+pub use hopwright_syntax::span::{SourceMap, Span};
+
+/// A whole program for one architecture (today always v1model).
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// File stem of the program.
+    pub name: String,
+    /// All scalar state of a packet: header fields, validity bits, metadata, locals. Every slot is zero when a
+    /// packet starts, but for the standard metadata that the executor presets.
+    pub slots: Vec<Slot>,
+    /// Header instances, stack elements and union members included.
+    pub headers: Vec<Header>,
+    /// Header stacks.
+    pub stacks: Vec<Stack>,
+    /// Header unions.
+    pub unions: Vec<Union>,
+    /// Names of the `error` members; the value of type `error` is the index. `errors[0]` is `NoError`.
+    pub errors: Vec<String>,
+    /// Where v1model's intrinsic metadata lives.
+    pub standard: StandardMetadata,
+    /// The parser graph.
+    pub parser: Parser,
+    /// v1model `verify_checksum`.
+    pub verify_checksum: Control,
+    /// v1model `ingress`.
+    pub ingress: Control,
+    /// v1model `egress`.
+    pub egress: Control,
+    /// v1model `compute_checksum`.
+    pub compute_checksum: Control,
+    /// The deparser: a control whose effects are [`StmtKind::Emit`].
+    pub deparser: Control,
+    /// Actions that tables can run. Direct action calls are inlined by lowering and do not appear.
+    pub actions: Vec<Action>,
+    /// Match-action tables.
+    pub tables: Vec<Table>,
+    /// Parser value sets.
+    pub value_sets: Vec<ValueSet>,
+    /// Extern object instances: counters, registers, keys, ...
+    pub externs: Vec<ExternInstance>,
+    /// `@field_list(n)`: the metadata slots kept by resubmit, recirculate and clone with list `n`.
+    pub field_lists: Vec<FieldList>,
+    /// `@controller_header("packet_in")`, the header *type* whose instance is in front of punted packets.
+    pub packet_in: Option<HeaderId>,
+    /// `@controller_header("packet_out")`.
+    pub packet_out: Option<HeaderId>,
+    /// The text the spans point into.
+    pub sources: Arc<SourceMap>,
+}
+
+/// Slots kept for a copy of the packet.
+#[derive(Clone, Debug)]
+pub struct FieldList {
+    /// The list's number.
+    pub index: u8,
+    /// Its slots.
+    pub slots: Vec<SlotId>,
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident => $field:ident : $what:ty, $get:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            pub struct $name(pub u32);
+
+            impl $name {
+                /// The index into the pipeline's vector.
+                pub fn index(self) -> usize {
+                    self.0 as usize
+                }
+            }
+
+            impl std::ops::Index<$name> for Pipeline {
+                type Output = $what;
+                fn index(&self, id: $name) -> &$what {
+                    &self.$field[id.index()]
+                }
+            }
+        )*
+    };
+}
+
+ids! {
+    /// Index into [`Pipeline::slots`].
+    SlotId => slots: Slot, slot;
+    /// Index into [`Pipeline::headers`].
+    HeaderId => headers: Header, header;
+    /// Index into [`Pipeline::stacks`].
+    StackId => stacks: Stack, stack;
+    /// Index into [`Pipeline::unions`].
+    UnionId => unions: Union, union;
+    /// Index into [`Pipeline::actions`].
+    ActionId => actions: Action, action;
+    /// Index into [`Pipeline::tables`].
+    TableId => tables: Table, table;
+    /// Index into [`Pipeline::value_sets`].
+    ValueSetId => value_sets: ValueSet, value_set;
+    /// Index into [`Pipeline::externs`].
+    ExternId => externs: ExternInstance, extern_instance;
+}
+
+impl Pipeline {
+    /// The table with this control-plane name, or the only one whose name ends in `.name`.
+    pub fn table_by_name(&self, name: &str) -> Option<TableId> {
+        by_name(self.tables.iter().map(|t| t.name.as_str()), name).map(TableId)
+    }
+
+    /// The action with this control-plane name, or the only one whose name ends in `.name`.
+    pub fn action_by_name(&self, name: &str) -> Option<ActionId> {
+        by_name(self.actions.iter().map(|a| a.name.as_str()), name).map(ActionId)
+    }
+
+    /// The extern instance with this control-plane name, or the only one whose name ends in `.name`.
+    pub fn extern_by_name(&self, name: &str) -> Option<ExternId> {
+        by_name(self.externs.iter().map(|e| e.name.as_str()), name).map(ExternId)
+    }
+}
+
+/// Exact match first, else a suffix after a dot that only one name has.
+fn by_name<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Option<u32> {
+    if let Some(i) = names.clone().position(|n| n == name) {
+        return Some(i as u32);
+    }
+    let mut found = names.enumerate().filter(|(_, n)| n.strip_suffix(name).is_some_and(|rest| rest.ends_with('.')));
+    match (found.next(), found.next()) {
+        (Some((i, _)), None) => Some(i as u32),
+        _ => None,
+    }
+}

@@ -1,0 +1,158 @@
+//! A packet's state: slots, headers, stacks, unions, and where v1model's metadata lives among them.
+
+use super::{HeaderId, SlotId, Span, StackId, UnionId};
+
+/// The type of a value: every operation carries its width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `bool`.
+    Bool,
+    /// `bit<W>`; enums, errors and serialisable enums are bits too.
+    Bits(u32),
+    /// `int<W>`, two's complement.
+    Int(u32),
+    /// `varbit<W>`: W is the largest size in bits. Values exist only as slots, copied and compared whole.
+    Varbit(u32),
+}
+
+impl Type {
+    /// Width in bits (1 for `bool`, the maximum for `varbit`).
+    pub fn width(self) -> u32 {
+        match self {
+            Type::Bool => 1,
+            Type::Bits(w) | Type::Int(w) | Type::Varbit(w) => w,
+        }
+    }
+}
+
+/// One scalar of a packet's state.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// For people: `hdr.ipv4.ttl`, `meta.nexthop`, `hdr.ipv4.$valid`, `ingress.tmp`.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// What it is a part of.
+    pub kind: SlotKind,
+    /// Its declaration.
+    pub span: Span,
+}
+
+/// What a slot is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// Field number `1` of a header.
+    Field(HeaderId, u32),
+    /// A header's validity bit (`Type::Bool`).
+    Valid(HeaderId),
+    /// `nextIndex` of a stack (`Type::Bits(32)`).
+    NextIndex(StackId),
+    /// User metadata: zeroed at ingress start, kept between ingress and egress.
+    Metadata,
+    /// Intrinsic metadata.
+    Standard,
+    /// A local of a parser or control, or a temporary of lowering: not live between blocks.
+    Local,
+}
+
+/// A header instance. Fields are in wire order, most significant bit first.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// `hdr.ipv4`, `hdr.mpls[2]`.
+    pub name: String,
+    /// `ipv4_t`.
+    pub type_name: String,
+    /// Fields in wire order; at most one is a varbit.
+    pub fields: Vec<HeaderField>,
+    /// The validity slot.
+    pub valid: SlotId,
+    /// Size in bits without the varbit field; with it always a multiple of 8.
+    pub fixed_bits: u32,
+    /// Index of the varbit field.
+    pub varbit: Option<u32>,
+    /// The stack and index, for a stack element.
+    pub stack: Option<(StackId, u32)>,
+    /// The union this is a member of.
+    pub union: Option<UnionId>,
+    /// Its declaration.
+    pub span: Span,
+}
+
+/// One field of a header.
+#[derive(Clone, Debug)]
+pub struct HeaderField {
+    /// Where the value lives.
+    pub slot: SlotId,
+    /// `ttl`.
+    pub name: String,
+    /// Distance in bits from the header's first bit, a varbit before it counted as empty.
+    pub offset_bits: u32,
+    /// Width in bits; the maximum for a varbit.
+    pub width: u32,
+}
+
+/// A header stack.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// `hdr.mpls`.
+    pub name: String,
+    /// Elements, index 0 first.
+    pub elements: Vec<HeaderId>,
+    /// The `nextIndex` slot.
+    pub next_index: SlotId,
+    /// Its declaration.
+    pub span: Span,
+}
+
+/// A header union: at most one member is valid. Lowering makes that explicit ([`super::StmtKind::SetValid`] on one
+/// member is preceded by [`super::StmtKind::SetInvalid`] of the others).
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// `hdr.l4`.
+    pub name: String,
+    /// Members in order of declaration.
+    pub members: Vec<HeaderId>,
+    /// Its declaration.
+    pub span: Span,
+}
+
+/// Slots of v1model's `standard_metadata_t`. `error` values are `Bits(16)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct StandardMetadata {
+    /// `bit<9>`
+    pub ingress_port: SlotId,
+    /// `bit<9>`
+    pub egress_spec: SlotId,
+    /// `bit<9>`
+    pub egress_port: SlotId,
+    /// `bit<32>`
+    pub instance_type: SlotId,
+    /// `bit<32>`, bytes
+    pub packet_length: SlotId,
+    /// `bit<32>`, µs
+    pub enq_timestamp: SlotId,
+    /// `bit<19>`
+    pub enq_qdepth: SlotId,
+    /// `bit<32>`, µs
+    pub deq_timedelta: SlotId,
+    /// `bit<19>`
+    pub deq_qdepth: SlotId,
+    /// `bit<48>`, µs
+    pub ingress_global_timestamp: SlotId,
+    /// `bit<48>`, µs
+    pub egress_global_timestamp: SlotId,
+    /// `bit<16>`
+    pub mcast_grp: SlotId,
+    /// `bit<16>`
+    pub egress_rid: SlotId,
+    /// `bit<1>`
+    pub checksum_error: SlotId,
+    /// `error` as `bit<16>`
+    pub parser_error: SlotId,
+    /// `bit<3>`
+    pub priority: SlotId,
+}
+
+/// The egress_spec that drops.
+pub const DROP_PORT: u32 = 511;

@@ -1,0 +1,118 @@
+//! The binary interface between generated code and the data plane: plain `repr(C)` blocks and function pointers.
+//!
+//! Values wider than 8 bytes are little-endian sequences of 64-bit *limbs*; a value of width W takes ⌈W/64⌉ limbs,
+//! unused high bits zero. Does not live here: what implements the pointers (the data plane) or emits the accesses
+//! (code generation).
+
+use std::ffi::c_void;
+
+/// A packet as generated code sees it: `buffer[start..end]` are its bytes; headers may grow into the headroom before
+/// `start`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// First byte of the buffer.
+    pub buffer: *mut u8,
+    /// Bytes the buffer has.
+    pub capacity: u32,
+    /// Offset of the packet's first byte. Written by generated code when the deparsed packet starts elsewhere.
+    pub start: u32,
+    /// Offset one past the packet's last byte.
+    pub end: u32,
+    /// v1model `ingress_port`.
+    pub ingress_port: u32,
+    /// Out: v1model `egress_port` if the verdict is [`Verdict::Forward`].
+    pub egress_port: u32,
+    /// Out: a [`Verdict`].
+    pub verdict: u32,
+    /// Out: the `parser_error` the packet ended parsing with (0 = NoError).
+    pub parser_error: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What becomes of a packet.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send `buffer[start..end]` to `egress_port`.
+    Forward = 0,
+    /// The program dropped it.
+    Drop = 1,
+    /// The deparsed headers do not fit the headroom: dropped.
+    NoHeadroom = 2,
+    /// The program looped beyond the bound, failed an assertion or the like: dropped.
+    Fault = 3,
+}
+
+/// What generated code reaches besides the packet. One per worker; the tables and externs it points to change only
+/// between batches.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Runtime {
+    /// One handle per [`hopwright_ir::TableId`].
+    pub tables: *const TableHandle,
+    /// One handle per [`hopwright_ir::ExternId`].
+    pub externs: *const ExternHandle,
+    /// One handle per entry of `CompiledPipeline::functions` (free extern functions the program names).
+    pub functions: *const ExternHandle,
+    /// At least `CompiledPipeline::context_bytes` bytes, 16-aligned, owned by the worker: spilled packet state.
+    pub context: *mut u8,
+    /// At least 9,216 bytes owned by the worker: headers that move are copied through it.
+    pub scratch: *mut u8,
+    /// Microseconds for `ingress_global_timestamp` and its like, for the whole batch.
+    pub now_us: u64,
+}
+
+/// A table's lookup.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TableHandle {
+    /// Finds the entry for a key: the key's fields in order, each in its limbs. Never null: on a miss the default
+    /// entry (`hit` = 0). The entry stays valid until the batch ends.
+    pub lookup: unsafe extern "C" fn(state: *const c_void, key: *const u64) -> *const ActionEntry,
+    /// First argument of `lookup`.
+    pub state: *const c_void,
+}
+
+/// The header of an action entry; `data` limbs follow: the action's parameters in order, each in its limbs.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+pub struct ActionEntry {
+    /// The [`hopwright_ir::ActionId`] to run.
+    pub action: u32,
+    /// 1 for an entry, 0 for the default action.
+    pub hit: u32,
+    /// Direct counter of this worker for this entry, or null.
+    pub counter: *mut CounterCell,
+}
+
+/// A counter cell. Written by one worker only; readers sum over workers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CounterCell {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes (of the packet as received).
+    pub bytes: u64,
+}
+
+/// An extern object or function.
+///
+/// Counters: `state` points to `size` [`CounterCell`]s and generated code counts itself. Registers: `state` points to
+/// `size` values of their limbs and generated code reads and writes itself. Named externs: `call` is used.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExternHandle {
+    /// First argument of `call`, or the cells.
+    pub state: *mut c_void,
+    /// Number of cells for counters and registers.
+    pub size: u64,
+    /// For named externs with one method, or free functions: `args` are all arguments' limbs in order of the
+    /// parameters; in-arguments are filled before the call, out-arguments read after it. Methods are told apart by
+    /// `method`, the index in the order [`crate::CompiledPipeline`] reports.
+    pub call: Option<unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64)>,
+}
+
+/// Generated code: runs `count` packets through parser, ingress, egress and deparser.
+pub type RunBatch = unsafe extern "C" fn(runtime: *const Runtime, packets: *mut Packet, count: usize);

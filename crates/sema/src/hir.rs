@@ -1,0 +1,644 @@
+//! The typed program: what analysis hands to lowering.
+//!
+//! Names are resolved to ids, every implicit conversion is an explicit [`ExprKind::Cast`], types are concrete (no type
+//! variables, typedefs or `type` newtypes), compile-time constants are folded to [`ExprKind::Int`] and friends, default
+//! and named arguments are put in their places, and parsers, controls and extern objects are *instances*: a control
+//! instantiated twice appears twice, each with its own tables and its constructor arguments substituted.
+//! Lowering needs nothing but this. Does not live here: how any of it is checked.
+
+use std::rc::Rc;
+
+use hopwright_syntax::span::Span;
+use num_bigint::BigInt;
+
+/// A checked program.
+#[derive(Clone, Debug)]
+pub struct TypedProgram {
+    /// File stem.
+    pub name: String,
+    /// Struct-like types; [`StructId`] indexes them.
+    pub structs: Vec<Struct>,
+    /// Enums with and without underlying type; [`EnumId`] indexes them.
+    pub enums: Vec<Enum>,
+    /// Members of `error`, `NoError` first.
+    pub errors: Vec<String>,
+    /// Functions, and actions of all scopes; [`FunctionId`] indexes them. Actions of a control instance are
+    /// repeated per instance.
+    pub functions: Vec<Function>,
+    /// Parser and control instances; [`InstanceId`] indexes them.
+    pub instances: Vec<Instance>,
+    /// Tables of all instances; [`TableId`] indexes them.
+    pub tables: Vec<Table>,
+    /// Extern objects of all instances and of the top level; [`ObjectId`] indexes them.
+    pub objects: Vec<Object>,
+    /// Value sets of all parser instances; [`ValueSetId`] indexes them.
+    pub value_sets: Vec<ValueSet>,
+    /// Every variable and parameter of the program; [`VarId`] indexes them.
+    pub vars: Vec<Var>,
+    /// The package instance `main`.
+    pub main: Package,
+}
+
+macro_rules! ids {
+    ($($name:ident => $field:ident : $what:ty;)*) => {
+        $(
+            #[doc = concat!("Index into [`TypedProgram::", stringify!($field), "`].")]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            pub struct $name(pub u32);
+
+            impl std::ops::Index<$name> for TypedProgram {
+                type Output = $what;
+                fn index(&self, id: $name) -> &$what {
+                    &self.$field[id.0 as usize]
+                }
+            }
+        )*
+    };
+}
+
+ids! {
+    StructId => structs: Struct;
+    EnumId => enums: Enum;
+    FunctionId => functions: Function;
+    InstanceId => instances: Instance;
+    TableId => tables: Table;
+    ObjectId => objects: Object;
+    ValueSetId => value_sets: ValueSet;
+    VarId => vars: Var;
+}
+
+/// The package instance that is the program.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// `V1Switch`.
+    pub type_name: String,
+    /// Constructor parameter names with the instances bound to them, in order.
+    pub blocks: Vec<(String, InstanceId)>,
+    /// The declaration of `main`.
+    pub span: Span,
+}
+
+/// A concrete type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `bool`.
+    Bool,
+    /// `bit<W>`.
+    Bits(u32),
+    /// `int<W>`.
+    Int(u32),
+    /// `int`: compile-time only.
+    InfInt,
+    /// `varbit<W>`.
+    Varbit(u32),
+    /// `string`: compile-time only.
+    String,
+    /// `error`.
+    Error,
+    /// `match_kind`: compile-time only.
+    MatchKind,
+    /// `void`.
+    Void,
+    /// An enum; with an underlying type its representation is that type.
+    Enum(EnumId),
+    /// `struct`.
+    Struct(StructId),
+    /// `header`.
+    Header(StructId),
+    /// `header_union`.
+    Union(StructId),
+    /// `T[n]` of a header or header union.
+    Stack(Rc<Type>, u32),
+    /// Tuple (and list expressions).
+    Tuple(Rc<[Type]>),
+    /// `packet_in`, `packet_out`, `register<..>`: never stored.
+    Extern(String),
+}
+
+/// A struct, header or header union. Specialisations of generic ones are separate.
+#[derive(Clone, Debug)]
+pub struct Struct {
+    /// Name in the source.
+    pub name: String,
+    /// Members in order.
+    pub fields: Vec<Field>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// A member of a struct-like type.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Type,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// An enum.
+#[derive(Clone, Debug)]
+pub struct Enum {
+    /// Name.
+    pub name: String,
+    /// `bit<W>` or `int<W>` for serialisable enums.
+    pub underlying: Option<Type>,
+    /// Members; without an underlying type the value is the position.
+    pub members: Vec<(String, BigInt)>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// An annotation that reached the typed program, e.g. `@name("x")`, `@field_list(1)`, `@defaultonly`.
+#[derive(Clone, Debug)]
+pub struct Annotation {
+    /// Name without `@`.
+    pub name: String,
+    /// Evaluated arguments of the structured forms and of the standard unstructured ones.
+    pub args: Vec<AnnotationArg>,
+    /// Text.
+    pub span: Span,
+}
+
+/// A value in an annotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnnotationArg {
+    /// String.
+    String(String),
+    /// Integer (also booleans as 0 and 1).
+    Int(BigInt),
+    /// `key = value`.
+    KeyValue(String, Box<AnnotationArg>),
+}
+
+/// A variable, constant-folded away when it is a constant, or a parameter.
+#[derive(Clone, Debug)]
+pub struct Var {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Type,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// Parameter direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Directionless: action data, compile-time values, packets and extern objects.
+    None,
+    /// Copy in.
+    In,
+    /// Copy out; starts uninitialised (headers invalid).
+    Out,
+    /// Copy in, copy out.
+    InOut,
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The variable it declares. Parameters of `packet_in`/`packet_out` type exist but are never read as values.
+    pub var: VarId,
+    /// Direction.
+    pub direction: Direction,
+}
+
+/// A function or action.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Source name.
+    pub name: String,
+    /// Fully qualified control-plane name (`MyIngress.set_nexthop`, `NoAction`, or as `@name` says).
+    pub control_plane_name: String,
+    /// True for actions.
+    pub is_action: bool,
+    /// Parameters; for actions those with [`Direction::None`] are action data.
+    pub params: Vec<Param>,
+    /// Result; `Void` for actions.
+    pub result: Type,
+    /// Body.
+    pub body: Vec<Stmt>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// A parser or control instance.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// Instance path for control-plane names; for the package's blocks the type's name (`MyIngress`).
+    pub name: String,
+    /// Source name of the parser or control.
+    pub type_name: String,
+    /// Apply parameters.
+    pub params: Vec<Param>,
+    /// Local variables with initialisers, in order, run at each `apply`.
+    pub locals: Vec<Stmt>,
+    /// Body.
+    pub body: InstanceBody,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration of the type.
+    pub span: Span,
+}
+
+/// What an instance does.
+#[derive(Clone, Debug)]
+pub enum InstanceBody {
+    /// States in order of declaration; the one named `start` starts.
+    Parser(Vec<State>),
+    /// The `apply` block.
+    Control(Vec<Stmt>),
+}
+
+/// A parser state.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Name.
+    pub name: String,
+    /// Statements.
+    pub body: Vec<Stmt>,
+    /// Transition; a state without one rejects.
+    pub transition: Transition,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// Where a state goes.
+#[derive(Clone, Debug)]
+pub enum Transition {
+    /// Always.
+    Goto(StateRef),
+    /// `select`.
+    Select {
+        /// Keys.
+        keys: Vec<Expr>,
+        /// Cases; each has as many sets as keys, or one [`Set::ValueSet`].
+        cases: Vec<SelectCase>,
+        /// Text.
+        span: Span,
+    },
+}
+
+/// A state by index into its instance's states, or an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum StateRef {
+    State(usize),
+    Accept,
+    Reject,
+}
+
+/// A select case.
+#[derive(Clone, Debug)]
+pub struct SelectCase {
+    /// Sets.
+    pub sets: Vec<Set>,
+    /// Target.
+    pub target: StateRef,
+    /// Text.
+    pub span: Span,
+}
+
+/// A set expression. Bounds are constants of the key's type in tables; in selects they may be any expression without
+/// effect.
+#[derive(Clone, Debug)]
+pub enum Set {
+    /// `default`, `_`.
+    Any,
+    /// One value.
+    Value(Expr),
+    /// `v &&& m`.
+    Mask(Expr, Expr),
+    /// `lo .. hi`.
+    Range(Expr, Expr),
+    /// A parser value set.
+    ValueSet(ValueSetId),
+}
+
+/// A parser value set.
+#[derive(Clone, Debug)]
+pub struct ValueSet {
+    /// Control-plane name.
+    pub name: String,
+    /// Element type.
+    pub ty: Type,
+    /// Size.
+    pub size: u64,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// An extern object.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Control-plane name.
+    pub name: String,
+    /// `register`, `counter`, `AesCmac`, ...
+    pub type_name: String,
+    /// Type arguments (of the extern type, after inference).
+    pub type_args: Vec<Type>,
+    /// Constructor arguments, constants (`ExprKind::Int`, `Bool`, `String`, `EnumMember`).
+    pub args: Vec<Expr>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Source name.
+    pub name: String,
+    /// Control-plane name.
+    pub control_plane_name: String,
+    /// Keys.
+    pub keys: Vec<TableKey>,
+    /// Actions.
+    pub actions: Vec<TableAction>,
+    /// Default action; `NoAction` if the source has none.
+    pub default_action: ActionRef,
+    /// `const default_action`.
+    pub const_default_action: bool,
+    /// Entries.
+    pub entries: Vec<Entry>,
+    /// `const entries`.
+    pub const_entries: bool,
+    /// `largest_priority_wins` (true unless set).
+    pub largest_priority_wins: bool,
+    /// `priority_delta` (1 unless set).
+    pub priority_delta: u64,
+    /// `size`.
+    pub size: Option<u64>,
+    /// Other properties (`implementation`, `counters`, `meters`, `support_timeout`, ...).
+    pub properties: Vec<(String, Property)>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// A table property of the architecture.
+#[derive(Clone, Debug)]
+pub enum Property {
+    /// Refers to an extern object (declared elsewhere or constructed in place).
+    Object(ObjectId),
+    /// A constant.
+    Value(Expr),
+}
+
+/// A table key.
+#[derive(Clone, Debug)]
+pub struct TableKey {
+    /// Value.
+    pub expr: Expr,
+    /// `exact`, `lpm`, ...
+    pub match_kind: String,
+    /// Control-plane name: `@name`, else the source text normalised as P4Runtime says (`hdr.ipv4.isValid()`, `h.f[3:0]`).
+    pub name: String,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// An action in a table's list.
+#[derive(Clone, Debug)]
+pub struct TableAction {
+    /// The action with the arguments bound to its directional parameters.
+    pub action: ActionRef,
+    /// Annotations (`@defaultonly`, `@tableonly`).
+    pub annotations: Vec<Annotation>,
+}
+
+/// An action with arguments: as many as parameters; action data without a value here is `None`.
+#[derive(Clone, Debug)]
+pub struct ActionRef {
+    /// The action.
+    pub function: FunctionId,
+    /// Arguments.
+    pub args: Vec<Option<Expr>>,
+    /// Text.
+    pub span: Span,
+}
+
+/// An entry.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// One per key.
+    pub sets: Vec<Set>,
+    /// Action with all action data.
+    pub action: ActionRef,
+    /// `priority = n`.
+    pub priority: Option<BigInt>,
+    /// `const` on this entry.
+    pub is_const: bool,
+    /// Text.
+    pub span: Span,
+}
+
+/// A typed expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Its type.
+    pub ty: Type,
+    /// Its text.
+    pub span: Span,
+}
+
+/// What an expression is. Left-values are `Var`, `Field`, `Index`, `StackNext`, `StackLast`, `Slice` of one.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A constant of type `bit`, `int<W>`, `int` or a serialisable enum.
+    Int(BigInt),
+    /// A constant.
+    Bool(bool),
+    /// A constant.
+    String(String),
+    /// `error.X`: index into [`TypedProgram::errors`].
+    Error(usize),
+    /// Member of an enum without underlying type: its position.
+    EnumMember(EnumId, usize),
+    /// A variable or parameter.
+    Var(VarId),
+    /// Member `1` of a struct, header, union or tuple.
+    Field(Box<Expr>, usize),
+    /// Stack element; the index is `bit<32>` or a constant.
+    Index(Box<Expr>, Box<Expr>),
+    /// `stack.next`: only as an argument of `extract`, or an lvalue in parsers.
+    StackNext(Box<Expr>),
+    /// `stack.last`.
+    StackLast(Box<Expr>),
+    /// `stack.lastIndex`, `bit<32>`.
+    StackLastIndex(Box<Expr>),
+    /// Struct, header (valid), tuple or stack from member values in order.
+    Aggregate(Vec<Expr>),
+    /// `{#}` of a header, union or stack type.
+    Invalid,
+    /// Unary.
+    Unary(UnaryOp, Box<Expr>),
+    /// Binary; operands of `&&` and `||` short-circuit if they have effects.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `c ? a : b`.
+    Mux(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `e[hi:lo]`, constant bounds.
+    Slice(Box<Expr>, u32, u32),
+    /// Explicit or implicit conversion to `ty`.
+    Cast(Box<Expr>),
+    /// A call with a result.
+    Call(Box<Call>),
+    /// `t.apply().hit` (true) or `.miss` (false).
+    TableHit(TableId, bool),
+}
+
+/// Unary operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum UnaryOp {
+    Neg,
+    BitNot,
+    Not,
+}
+
+/// Binary operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    SatAdd,
+    SatSub,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+    Concat,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Callee.
+    pub callee: Callee,
+    /// Type arguments after inference (of generic extern functions and methods).
+    pub type_args: Vec<Type>,
+    /// Arguments in order of the parameters; `None` for an omitted `@optional` one or `_` for an out parameter.
+    pub args: Vec<Arg>,
+    /// Text.
+    pub span: Span,
+}
+
+/// An argument with its parameter's direction.
+#[derive(Clone, Debug)]
+pub struct Arg {
+    /// Direction of the parameter.
+    pub direction: Direction,
+    /// Value or left-value.
+    pub value: Option<Expr>,
+}
+
+/// What is called.
+#[derive(Clone, Debug)]
+pub enum Callee {
+    /// A function, or an action called directly.
+    Function(FunctionId),
+    /// `instance.apply(..)` of a sub-parser or sub-control.
+    Instance(InstanceId),
+    /// `table.apply()` as a statement.
+    Table(TableId),
+    /// An extern function: `mark_to_drop`, `hash`, `verify`, ...
+    ExternFunction(String),
+    /// A method of an extern object.
+    Method(ObjectId, String),
+    /// `packet.extract/advance/lookahead/length/emit` on the enclosing parser's or deparser's packet.
+    Packet(String),
+    /// `h.isValid/setValid/setInvalid()`, `union.isValid()`, `stack.push_front/pop_front(n)`: receiver, method.
+    Builtin(Box<Expr>, String),
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// What it does.
+    pub kind: StmtKind,
+    /// Its text.
+    pub span: Span,
+}
+
+/// What a statement does. Compound assignments are expanded.
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// Declares a variable; without initialiser it is zero (headers invalid).
+    Declare(VarId, Option<Expr>),
+    /// `lvalue = value`.
+    Assign(Expr, Expr),
+    /// A call for its effects.
+    Call(Call),
+    /// Two-way branch.
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// `switch (t.apply().action_run)`; no functions means `default`. Fall-through is resolved.
+    SwitchTable(TableId, Vec<(Vec<FunctionId>, Vec<Stmt>)>),
+    /// `switch (expr)`; no values means `default`. Fall-through is resolved.
+    SwitchValue(Expr, Vec<(Vec<Expr>, Vec<Stmt>)>),
+    /// A block with its own scope.
+    Block(Vec<Stmt>),
+    /// `for (init; cond; update) body`.
+    For {
+        /// Initialisers.
+        init: Vec<Stmt>,
+        /// Condition.
+        cond: Expr,
+        /// Updates.
+        update: Vec<Stmt>,
+        /// Body.
+        body: Vec<Stmt>,
+    },
+    /// `for (v in lo .. hi) body` and `for (v in stack_or_list) body`.
+    ForIn {
+        /// Loop variable.
+        var: VarId,
+        /// What is iterated.
+        over: ForRange,
+        /// Body.
+        body: Vec<Stmt>,
+    },
+    /// `break`.
+    Break,
+    /// `continue`.
+    Continue,
+    /// `return`.
+    Return(Option<Expr>),
+    /// `exit`.
+    Exit,
+}
+
+/// What a `for .. in` iterates.
+#[derive(Clone, Debug)]
+pub enum ForRange {
+    /// Inclusive.
+    Range(Expr, Expr),
+    /// Elements of a list or stack.
+    Elements(Expr),
+}
