@@ -81,6 +81,11 @@ class Process:
         except subprocess.TimeoutExpired:
             return None
 
+    def ask_to_stop(self) -> None:
+        """SIGTERM without waiting."""
+        if self.running():
+            self._child.terminate()
+
     def stop(self, patience: float = 5.0) -> int | None:
         """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status."""
         if self.running():

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""A SCION network of three ASes in network namespaces.
+
+    network.py demo    build it, show it working, take it down
+    network.py up      build it and keep it until Ctrl-C
+    network.py down    remove what an earlier run left behind
+
+The control services, daemons and end hosts are the reference's; the border
+routers are Hopwright's, or the reference's with `--router reference`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
+
+from lab.netns import (End, LabError, Namespace, remove_all,  # noqa: E402
+                       require_root, veth)
+from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
+from lab.reference import tool  # noqa: E402
+from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
+
+import plan as planning  # noqa: E402
+from plan import THREE_ASES, As, Plan, Router  # noqa: E402
+
+PREFIX = "hopwright-"
+LOCK = Path("/run/hopwright-network.lock")
+
+
+class RunningRouter:
+    """A border router at work: its namespace, process and counters."""
+
+    def __init__(self, router: Router, an_as: As, namespace: Namespace, stats: Path):
+        self.name = router.name
+        self.an_as = an_as
+        self.namespace = namespace
+        self.stats_path = stats
+        self.process: Process | None = None
+
+    def port_counters(self) -> dict[str, dict[str, int]]:
+        """Packets and bytes of each of its links, as the kernel counts them."""
+        links = json.loads(self.namespace.ip("-j", "-s", "link") or "[]")
+        return {
+            link["ifname"]: {
+                "rx_packets": link["stats64"]["rx"]["packets"],
+                "rx_bytes": link["stats64"]["rx"]["bytes"],
+                "tx_packets": link["stats64"]["tx"]["packets"],
+                "tx_bytes": link["stats64"]["tx"]["bytes"],
+            }
+            for link in links if link["ifname"] != "lo"
+        }
+
+    def stats(self) -> dict:
+        """The router's own counters; empty for a router that keeps none."""
+        return read_stats(self.stats_path)
+
+
+class Network:
+    """The running network. `close` leaves nothing behind."""
+
+    def __init__(self, kind: RouterKind, plan: Plan = THREE_ASES, progress=lambda text: None):
+        self.plan = plan
+        self.kind = kind
+        self.progress = progress
+        self.routers: dict[str, RunningRouter] = {}
+        self.hosts: dict[str, Namespace] = {}
+        self._services: list[Process] = []
+        self._made: list[Namespace] = []
+        self._lock = open(LOCK, "w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise LabError("another network of this kind is running") from None
+        self.directory = Path(tempfile.mkdtemp(prefix="hopwright-network-"))
+        self.directory.chmod(0o755)
+
+    def build(self) -> None:
+        """Files, namespaces, links, routers, services."""
+        remove_all(PREFIX)
+        planning.write_files(self.plan, self.directory)
+        self.progress("certificates and configuration written")
+        for an_as in self.plan.ases:
+            self._build_as(an_as)
+        for link in self.plan.links:
+            veth(*(End(self.routers[end.router].namespace, f"if{end.interface}",
+                       (f"{end.address}/{link.prefix}",)) for end in link.ends()),
+                 planning.DEVICE_MTU)
+        self.progress(f"{len(self._made)} namespaces and their links are up")
+        for router in self.routers.values():
+            base = self.directory / router.an_as.folder
+            router.process = self.kind.start(
+                router.name, router.namespace, base / f"{router.name}.toml",
+                self.directory / f"{router.name}.log", router.stats_path)
+        for router in self.routers.values():
+            wait_ready(router.process)
+        self.progress(f"{len(self.routers)} border routers run ({self.kind.name})")
+        for an_as in self.plan.ases:
+            self._start_services(an_as)
+        self.progress("control services and daemons run (reference)")
+
+    def _namespace(self, name: str) -> Namespace:
+        made = Namespace(PREFIX + name)
+        self._made.append(made)
+        return made
+
+    def _build_as(self, an_as: As) -> None:
+        """The host with the AS's internal network, and the AS's routers on it.
+
+        The internal network is a bridge on the host; every router has a
+        namespace of its own, so all its traffic crosses an interface.
+        """
+        host = self._namespace(f"{an_as.number}-host")
+        self.hosts[an_as.number] = host
+        host.ip("link", "add", "lan", "mtu", str(planning.DEVICE_MTU), "type", "bridge")
+        for address in (an_as.host, an_as.control):
+            host.ip("addr", "add", f"{address}/{an_as.subnet}", "dev", "lan")
+        host.ip("link", "set", "lan", "up")
+        for router in an_as.routers:
+            namespace = self._namespace(router.name)
+            self.routers[router.name] = RunningRouter(
+                router, an_as, namespace, self.directory / f"{router.name}.stats.json")
+            veth(End(host, router.name),
+                 End(namespace, "internal", (f"{router.internal}/{an_as.subnet}",)),
+                 planning.DEVICE_MTU)
+            host.ip("link", "set", router.name, "master", "lan")
+
+    def _start_services(self, an_as: As) -> None:
+        base = self.directory / an_as.folder
+        for program in ("dispatcher", "control", "daemon"):
+            self._services.append(Process(
+                f"{program} of {an_as.isd_as}",
+                [tool(program), "--config", str(base / f"{program}.toml")],
+                self.directory / f"{program}{an_as.number}.log",
+                namespace=self.hosts[an_as.number], cwd=base))
+
+    def check(self) -> None:
+        """Raises if a process of the network has died."""
+        for router in self.routers.values():
+            router.process.check()
+        for service in self._services:
+            service.check()
+
+    def scion(self, number: str, *command: str, timeout: float = 60) -> subprocess.CompletedProcess:
+        """Runs the reference's `scion` tool on an AS's host."""
+        environment = ["env", f"HOME={self.directory}"]
+        return self.hosts[number].run(*environment, tool("scion"), *command, timeout=timeout)
+
+    def paths(self, source: str, destination: str) -> list[dict]:
+        """The paths that the daemon of `source` offers, without probing them."""
+        done = self.scion(source, "showpaths", self.plan.get(destination).isd_as,
+                          "--no-probe", "--format", "json", "--refresh", "--maxpaths", "50")
+        try:
+            return json.loads(done.stdout).get("paths") or []
+        except ValueError:
+            return []
+
+    def wait_paths(self, source: str, destination: str, want: int, timeout: float = 60) -> list[dict]:
+        """Waits until `want` paths exist between two ASes."""
+        found: list[dict] = []
+
+        def enough() -> bool:
+            self.check()
+            found[:] = self.paths(source, destination)
+            return len(found) >= want
+
+        wait_until(f"{want} paths from AS {source} to AS {destination}", enough, timeout, 0.3)
+        return found
+
+    def stop_routers(self) -> None:
+        """Ends the routers, so that they write their last counters."""
+        for router in self.routers.values():
+            if router.process is not None:
+                router.process.stop()
+
+    def close(self, keep_files: bool = False) -> None:
+        """Stops everything and removes every namespace and file."""
+        processes = self._services + [r.process for r in self.routers.values() if r.process]
+        for process in processes:
+            process.ask_to_stop()
+        for process in processes:
+            process.stop()
+        for namespace in self._made:
+            namespace.remove()
+        if not keep_files:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        self._lock.close()
+
+
+def up(args: argparse.Namespace) -> int:
+    network = Network(RouterKind(args.router), progress=lambda text: print(f"  {text}"))
+    try:
+        network.build()
+        network.wait_paths("111", "112", 1)
+        print("\nThe network is up; Ctrl-C takes it down. For example:\n")
+        for an_as in network.plan.ases:
+            print(f"  AS {an_as.isd_as}: ip netns exec {network.hosts[an_as.number].name} "
+                  f"{tool('scion')} address")
+        target = network.plan.get("112")
+        print(f"\n  ip netns exec {network.hosts['111'].name} {tool('scion')} "
+              f"ping {target.isd_as},{target.host}")
+        print(f"  logs: {network.directory}", flush=True)
+        while True:
+            signal.pause()
+    finally:
+        network.close()
+    return 0
+
+
+def down(_args: argparse.Namespace) -> int:
+    with open(LOCK, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError("a network is running: end it with Ctrl-C where it runs") from None
+        gone = remove_all(PREFIX)
+    for leftover in Path(tempfile.gettempdir()).glob("hopwright-network-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    print(f"removed {len(gone)} namespaces")
+    return 0
+
+
+def demo(args: argparse.Namespace) -> int:
+    from story import tell
+
+    return tell(args)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=["demo", "up", "down"])
+    parser.add_argument("--router", default="hopwright",
+                        help="hopwright (default), reference, or a command with {config} in it")
+    parser.add_argument("--packets", type=int, default=20000,
+                        help="packets of bulk traffic per path in the demo (default %(default)s)")
+    args = parser.parse_args()
+    unwind_on_signals()
+    try:
+        require_root("The network")
+        return {"demo": demo, "up": up, "down": down}[args.verb](args)
+    except LabError as error:
+        print(f"network: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
