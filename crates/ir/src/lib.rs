@@ -5,5 +5,6 @@
 //! (`hopwright-syntax`, `hopwright-sema`), code generation, fast tables, packet buffers.
 
 pub mod model;
+pub mod passes;
 
 pub use model::*;

@@ -1,0 +1,6 @@
+//! Passes over the pipeline, and analyses that executors build on.
+//!
+//! A pass changes a pipeline into one with the same meaning. Each is small and lives in its own file.
+
+pub mod usage;
+pub mod walk;
