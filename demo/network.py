@@ -30,7 +30,7 @@ from lab.reference import tool  # noqa: E402
 from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
 
 import plan as planning  # noqa: E402
-from plan import THREE_ASES, As, Plan, Router  # noqa: E402
+from plan import THREE_ASES, As, Plan, Route, Router  # noqa: E402
 
 PREFIX = "hopwright-"
 LOCK = Path("/run/hopwright-network.lock")
@@ -44,6 +44,7 @@ class RunningRouter:
         self.an_as = an_as
         self.namespace = namespace
         self.stats_path = stats
+        self.kind: RouterKind | None = None
         self.process: Process | None = None
 
     def port_counters(self) -> dict[str, dict[str, int]]:
@@ -67,9 +68,12 @@ class RunningRouter:
 class Network:
     """The running network. `close` leaves nothing behind."""
 
-    def __init__(self, kind: RouterKind, plan: Plan = THREE_ASES, progress=lambda text: None):
+    def __init__(self, kind: RouterKind, exceptions: dict[str, RouterKind] | None = None,
+                 plan: Plan = THREE_ASES, progress=lambda text: None):
+        """Every router is of `kind` but those that `exceptions` names."""
         self.plan = plan
         self.kind = kind
+        self._exceptions = exceptions or {}
         self.progress = progress
         self.routers: dict[str, RunningRouter] = {}
         self.hosts: dict[str, Namespace] = {}
@@ -98,12 +102,14 @@ class Network:
         self.progress(f"{len(self._made)} namespaces and their links are up")
         for router in self.routers.values():
             base = self.directory / router.an_as.folder
-            router.process = self.kind.start(
+            router.kind = self._exceptions.get(router.name, self.kind)
+            router.process = router.kind.start(
                 router.name, router.namespace, base / f"{router.name}.toml",
                 self.directory / f"{router.name}.log", router.stats_path)
         for router in self.routers.values():
             wait_ready(router.process)
-        self.progress(f"{len(self.routers)} border routers run ({self.kind.name})")
+        self.progress("border routers run: " + ", ".join(
+            f"{name} ({router.kind.name})" for name, router in self.routers.items()))
         for an_as in self.plan.ases:
             self._start_services(an_as)
         self.progress("control services and daemons run (reference)")
@@ -175,6 +181,48 @@ class Network:
 
         wait_until(f"{want} paths from AS {source} to AS {destination}", enough, timeout, 0.3)
         return found
+
+    def ping(self, route: Route, count: int = 3, payload: int = 64) -> tuple[int, float]:
+        """Pings along a route; returns the answers and their mean time in ms."""
+        source, destination = route.hops[0][0], self.plan.get(route.hops[-1][0])
+        done = self.scion(source, "ping", f"{destination.isd_as},{destination.host}",
+                          "--sequence", route.sequence, "--count", str(count),
+                          "--interval", "100ms", "--payload-size", str(payload),
+                          "--format", "json")
+        try:
+            statistics = json.loads(done.stdout)["statistics"]
+            return statistics["received"], statistics["avg_rtt"]
+        except (ValueError, KeyError, TypeError):
+            return 0, 0.0
+
+    def serve_traffic(self, number: str) -> None:
+        """Starts the echo server for `traffic` on an AS's host."""
+        an_as = self.plan.get(number)
+        server = Process(
+            f"traffic server of {an_as.isd_as}",
+            [tool("traffic"), "serve", "-listen",
+             planning.host_port(an_as.host, planning.TRAFFIC_PORT)],
+            self.directory / f"traffic{number}.log", namespace=self.hosts[number])
+        self._services.append(server)
+        wait_until(server.name, lambda: server.check() or "serving" in server.log.read_text(), 10)
+
+    def traffic(self, route: Route, count: int, size: int) -> dict:
+        """Sends packets along a route and checks their echoes.
+
+        Returns `sent`, `echoed`, `lost`, `changed`, `seconds`; raises if the
+        sender could not work at all.
+        """
+        source, destination = (self.plan.get(route.hops[i][0]) for i in (0, -1))
+        done = self.hosts[source.number].run(
+            tool("traffic"), "send", "-listen", planning.host_port(source.host, 0),
+            "-remote", f"{destination.isd_as}," +
+            planning.host_port(destination.host, planning.TRAFFIC_PORT),
+            "-interfaces", route.interfaces, "-count", str(count), "-size", str(size),
+            timeout=600)
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            raise LabError(f"traffic {route.name}: {done.stderr.strip()}") from None
 
     def stop_routers(self) -> None:
         """Ends the routers, so that they write their last counters."""

@@ -22,6 +22,7 @@ ISD = 1
 INTERNAL_PORT = 30042
 EXTERNAL_PORT = 50000
 CONTROL_PORT = 30252
+TRAFFIC_PORT = 31500
 # Bytes of a SCION packet on a link: Ethernet's 1500 less IPv6 and UDP headers.
 SCION_MTU = 1452
 DEVICE_MTU = 1500
@@ -80,6 +81,32 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Route:
+    """A way between two ASes: what is special about it, and where it passes.
+
+    `hops` holds, per AS on the way, its number and the ingress and egress
+    interfaces there; 0 at the two ends.
+    """
+
+    name: str
+    hops: tuple[tuple[str, int, int], ...]
+
+    @property
+    def interfaces(self) -> str:
+        """Interface ids in the order a packet passes them, without the ends."""
+        return ",".join(str(i) for _, *pair in self.hops for i in pair if i)
+
+    @property
+    def sequence(self) -> str:
+        """The hop predicates that select this path in the reference's tools."""
+        return " ".join(f"{ISD}-ff00:0:{number}#{ingress},{egress}"
+                        for number, ingress, egress in self.hops)
+
+    def reversed(self) -> Route:
+        return Route(self.name, tuple((n, e, i) for n, i, e in reversed(self.hops)))
+
+
+@dataclass(frozen=True)
 class Plan:
     ases: tuple[As, ...]
     links: tuple[Link, ...]
@@ -105,6 +132,14 @@ THREE_ASES = Plan(
         Link(LinkEnd("111", "br111", 42, "10.1.4.1"),
              LinkEnd("112", "br112", 42, "10.1.4.2"), "peer", 30),
     ),
+)
+
+
+# The three ways from the first leaf to the second.
+LEAF_ROUTES = (
+    Route("over the core, through one router", (("111", 0, 41), ("110", 1, 3), ("112", 3, 0))),
+    Route("over the core, router to router", (("111", 0, 41), ("110", 1, 2), ("112", 1, 0))),
+    Route("over the peering link", (("111", 0, 42), ("112", 42, 0))),
 )
 
 

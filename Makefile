@@ -1,0 +1,52 @@
+# The commands of the checkout. `make demo` shows Hopwright at work, `make test`
+# checks everything. Parts that build networks of namespaces need root.
+
+CARGO ?= cargo
+# Which border router the interoperability targets exercise: hopwright,
+# reference, or a command line with {config} in it.
+ROUTER ?= hopwright
+ROOT := $(filter 0,$(shell id -u))
+
+.PHONY: demo test unit interop interop-tools braccept test-network bench-brload hopwright
+
+demo: hopwright interop-tools
+	python3 demo/network.py demo --router "$(ROUTER)"
+
+test: unit interop
+
+unit:
+	$(CARGO) test --workspace
+
+ifneq ($(ROOT),)
+interop: braccept test-network
+else
+interop:
+	@echo "==================================================================" >&2
+	@echo "SKIPPED: braccept and test-network need root (network namespaces)." >&2
+	@echo "Run \`sudo make interop\` to run them." >&2
+	@echo "==================================================================" >&2
+endif
+
+# The release build of our router; nothing to build for another router.
+hopwright:
+ifeq ($(ROUTER),hopwright)
+	$(CARGO) build --release -p hopwright
+endif
+
+# The reference's tools, from the Go module pinned in tests/interop/go.mod.
+interop-tools:
+	tests/interop/setup.sh
+	tests/interop/tools.sh
+
+# The reference's acceptance tool: the cases that must pass today.
+braccept: hopwright interop-tools
+	tests/interop/braccept.py --fastpath --router "$(ROUTER)"
+
+# A whole SCION network, with our routers everywhere and next to the reference's.
+test-network: hopwright interop-tools
+	tests/interop/network_test.py --router "$(ROUTER)"
+	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111
+
+# The reference's load generator against both routers; figures, not a test.
+bench-brload: hopwright interop-tools
+	bench/brload.sh

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Checks a whole SCION network with the given border routers: the demo's network,
+put to harder tests than the demo shows.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the network
+could not be built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lab.netns import LabError, namespaces, require_root
+from lab.process import unwind_on_signals
+from lab.router import RouterKind
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
+
+from network import PREFIX, Network  # noqa: E402
+from plan import LEAF_ROUTES, Route  # noqa: E402
+
+# Payload bytes: the shortest, an odd and an even number, and the one that fills the links' MTU of 1452 with the longest headers in use: common
+# 12, addresses 36, path of two segments and four hops 68, UDP 8.
+SIZES = (8, 501, 502, 1452 - 124)
+TO_CORE = (
+    Route("leaf to core, one router", (("111", 0, 41), ("110", 1, 0))),
+    Route("core to leaf over IPv6", (("110", 0, 2), ("112", 1, 0))),
+    Route("leaf with IPv6 inside to core", (("112", 0, 3), ("110", 3, 0))),
+)
+
+
+class Checks:
+    """Counts what passed and what failed, and says so as it goes."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self.failed = 0
+
+    def that(self, what: str, good: bool, detail: str = "") -> None:
+        self.passed += good
+        self.failed += not good
+        print(f"  {'pass' if good else 'FAIL'}  {what}{': ' + detail if detail else ''}",
+              flush=True)
+
+
+def check_network(network: Network, checks: Checks, scmp: bool) -> None:
+    for source, destination, want in (("111", "112", 3), ("112", "111", 3), ("111", "110", 1),
+                                      ("110", "112", 2)):
+        found = network.wait_paths(source, destination, want)
+        checks.that(f"{len(found)} paths from {source} to {destination}", len(found) == want)
+    routes = LEAF_ROUTES + tuple(r.reversed() for r in LEAF_ROUTES) + TO_CORE
+    for route in routes:
+        answers, _ = network.ping(route, count=3)
+        ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
+        checks.that(f"ping {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
+    for number in ("110", "111", "112"):
+        network.serve_traffic(number)
+    for route in routes:
+        for size in SIZES:
+            result = network.traffic(route, 300, size)
+            checks.that(f"{route.hops[0][0]} to {route.hops[-1][0]} {route.name}, {size} bytes",
+                        result["echoed"] == 300 and result["changed"] == 0,
+                        f"{result['lost']} lost, {result['changed']} changed")
+    if scmp:
+        for route in LEAF_ROUTES:
+            target = network.plan.get(route.hops[-1][0])
+            done = network.scion(route.hops[0][0], "traceroute",
+                                 f"{target.isd_as},{target.host}", "--sequence", route.sequence)
+            checks.that(f"traceroute {route.name}", done.returncode == 0, done.stderr.strip())
+    network.check()
+    for router in network.routers.values():
+        status = router.process.stop()
+        checks.that(f"{router.name} ends with status 0 on SIGTERM", status == 0, f"status {status}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--router", default="hopwright",
+                        help="reference, hopwright (default), or a command with {config} in it")
+    parser.add_argument("--reference", default="", metavar="ROUTERS",
+                        help="these routers, e.g. br110b,br112, are the reference's: "
+                             "a network of both kinds")
+    parser.add_argument("--scmp", action="store_true",
+                        help="also run traceroute, which needs a router that answers SCMP")
+    args = parser.parse_args()
+    unwind_on_signals()
+    checks = Checks()
+    try:
+        require_root("The network test")
+        network = Network(RouterKind(args.router), {
+            name: RouterKind("reference") for name in args.reference.split(",") if name})
+        try:
+            network.build()
+            check_network(network, checks, args.scmp)
+        finally:
+            failed = checks.failed > 0 or sys.exc_info()[0] is not None
+            network.close(keep_files=failed)
+            if failed:
+                print(f"logs are kept in {network.directory}", file=sys.stderr)
+    except LabError as error:
+        print(f"network test: {error}", file=sys.stderr)
+        return 2
+    checks.that("no namespace is left behind", not namespaces(PREFIX))
+    print(f"network, {args.router}: {checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
