@@ -16,6 +16,7 @@ test: unit interop
 
 unit:
 	$(CARGO) test --workspace
+	cd tests/interop && python3 -m unittest -q braccept_test
 
 ifneq ($(ROOT),)
 interop: braccept test-network

@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
 from network import PREFIX, Network  # noqa: E402
 from plan import LEAF_ROUTES, Route  # noqa: E402
 
-# Payload bytes: the shortest, an odd and an even number, and the one that fills the links' MTU of 1452 with the longest headers in use: common
-# 12, addresses 36, path of two segments and four hops 68, UDP 8.
+# Payload bytes: the shortest, an odd and an even number, and the one that fills
+# the links' MTU of 1452 with the longest headers in use: common header 12,
+# addresses 36, path of two segments and four hops 68, UDP 8.
 SIZES = (8, 501, 502, 1452 - 124)
 TO_CORE = (
     Route("leaf to core, one router", (("111", 0, 41), ("110", 1, 0))),

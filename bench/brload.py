@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Measures border routers under the reference's load generator, brload.
+
+For each case and packet size every router runs in turn, round after round, on
+the same machine: the router pinned to one core, the generator to another,
+joined by veth pairs. Reported per router, as the median of the rounds:
+
+  forwarded/s   packets per second that left the router, the generator sending
+                as fast as it can
+  per CPU s     packets forwarded per second of the router process's CPU time
+                (user and system, from /proc/PID/stat)
+  per core s    packets forwarded per second in which the router's core was not
+                idle (from /proc/stat)
+
+What a veth pair does for a frame is paid by the sending side: the generator's
+core runs the router's receive softirq (IP and UDP for a router that uses UDP
+sockets, the copy into the ring for one that uses packet sockets), and the
+router's core runs the generator's. The process's CPU time contains softirqs
+that ran inside its system calls, unless the kernel accounts interrupt time
+apart; the core's busy time always contains them. Where the two differ much,
+trust the core's. A router that polls is always busy: its figures per CPU second
+are then lower bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
+
+from lab.netns import End, LabError, Namespace, require_root, veth  # noqa: E402
+from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
+from lab.reference import copy_tree, module_dir, tool  # noqa: E402
+from lab.router import RouterKind, wait_ready  # noqa: E402
+
+CASES = ("in", "out", "in_transit", "out_transit", "br_transit")
+# The generator's label of a link, the router's address, the made-up MAC address
+# that the generator plays a neighbour with (with the device's own, veth pairs
+# are slow: brload's own advice), and an address for its ARP requests, which must
+# not be a neighbour's.
+LINKS = {
+    "1_0": ("10.123.10.1/24", "f0:0d:ca:fe:10:02", "10.123.10.200/24"),
+    "1_2": ("10.123.2.1/24", "f0:0d:ca:fe:02:02", "10.123.2.200/24"),
+    "1_3": ("10.123.3.1/24", "f0:0d:ca:fe:03:03", "10.123.3.200/24"),
+}
+INGRESS = {"in": "1_2", "out": "1_0", "in_transit": "1_2", "out_transit": "1_0",
+           "br_transit": "1_2"}
+EGRESS = {"in": "1_0", "out": "1_2", "in_transit": "1_0", "out_transit": "1_2",
+          "br_transit": "1_3"}
+MTU = 9000
+
+
+@dataclass
+class Record:
+    """One run of one router. Rates are packets per second."""
+
+    case: str
+    size: int  # bytes of the whole frame
+    router: str
+    round: int
+    offered: float
+    forwarded: float
+    cpu_share: float  # the process's CPU time per second
+    core_share: float  # the router's core's busy time per second
+    per_cpu_second: float
+    per_core_second: float
+
+
+class Bench:
+    """The two namespaces, and one run after another in them."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        self.directory = Path(tempfile.mkdtemp(prefix="hopwright-brload-"))
+        self._namespaces: list[Namespace] = []
+        self._processes: list[Process] = []
+
+    def build(self) -> None:
+        conf = self.directory / "conf"
+        copy_tree(module_dir() / "acceptance" / "router_benchmark" / "conf", conf)
+        self.config = conf / "router.toml"
+        self.config.write_text(self.config.read_text().replace('"/etc/scion"', f'"{conf}"'))
+        for role in ("router", "load"):
+            self._namespaces.append(Namespace(f"hw{os.getpid()}-{role}", ipv6=False))
+        self.router, self.load = self._namespaces
+        for label, (address, _, own) in LINKS.items():
+            veth(End(self.router, f"br{label}", (address,)),
+                 End(self.load, f"gen{label}", (own,)), MTU)
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.stop()
+        for namespace in self._namespaces:
+            namespace.remove()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _counter(self, device: str, direction: str) -> int:
+        link, = json.loads(self.load.ip("-j", "-s", "link", "show", "dev", device))
+        return link["stats64"][direction]["packets"]
+
+    def _core_busy(self) -> float:
+        """Busy seconds of the router's core so far."""
+        for line in Path("/proc/stat").read_text().splitlines():
+            name, *ticks = line.split()
+            if name == f"cpu{self.args.router_cpu}":
+                idle = int(ticks[3]) + int(ticks[4])
+                return (sum(map(int, ticks[:8])) - idle) / os.sysconf("SC_CLK_TCK")
+        raise LabError(f"there is no CPU {self.args.router_cpu}")
+
+    def _sample(self, case: str, router: Process) -> tuple[float, ...]:
+        return (time.monotonic(), self._counter(f"gen{INGRESS[case]}", "tx"),
+                self._counter(f"gen{EGRESS[case]}", "rx"), router.cpu_seconds(),
+                self._core_busy())
+
+    def run(self, kind: RouterKind, case: str, size: int, number: int) -> Record:
+        log = self.directory / f"{kind.name}.log"
+        router = kind.start(kind.name, self.router, self.config, log,
+                            self.directory / "stats.json", cpus=str(self.args.router_cpu))
+        self._processes = [router]
+        wait_ready(router)
+        command = [tool("brload"), "run", "--artifacts", str(self.directory), "--case", case,
+                   "--packet-size", str(size), "--num-streams", "840",
+                   "--duration", f"{self.args.warm_up + self.args.seconds + 1}s"]
+        for label, (_, mac, _) in LINKS.items():
+            command += ["--interface", f"{label}=gen{label},{mac}"]
+        load = Process("brload", command, self.directory / "brload.log", namespace=self.load,
+                       cpus=str(self.args.load_cpu))
+        self._processes.append(load)
+        before = self._counter(f"gen{INGRESS[case]}", "tx")
+        wait_until("brload to send", lambda: load.check() or
+                   self._counter(f"gen{INGRESS[case]}", "tx") > before + 1000, 15)
+        time.sleep(self.args.warm_up)
+        start = self._sample(case, router)
+        time.sleep(self.args.seconds)
+        end = self._sample(case, router)
+        router.check()
+        if load.wait(20) != 0:
+            raise LabError(f"{case}, {size} bytes, {kind.name}: the generator saw no packet "
+                           f"forwarded\n{load.tail()}\n{router.tail()}")
+        router.stop()
+        elapsed, offered, forwarded, cpu, core = (b - a for a, b in zip(start, end))
+        return Record(case, size, kind.name, number, offered / elapsed, forwarded / elapsed,
+                      cpu / elapsed, core / elapsed,
+                      forwarded / cpu if cpu else 0.0, forwarded / core if core else 0.0)
+
+
+def medians(records: list[Record], case: str, size: int, router: str) -> dict[str, float]:
+    chosen = [r for r in records if (r.case, r.size, r.router) == (case, size, router)]
+    return {key: statistics.median(getattr(r, key) for r in chosen)
+            for key in ("offered", "forwarded", "per_cpu_second", "per_core_second",
+                        "cpu_share", "core_share")}
+
+
+def print_table(records: list[Record], kinds: list[RouterKind]) -> None:
+    print(f"{'case':<12}{'bytes':>6}  {'router':<12}{'offered/s':>12}{'forwarded/s':>13}"
+          f"{'CPU':>6}{'core':>6}{'per CPU s':>13}{'per core s':>13}")
+    for case, size in dict.fromkeys((r.case, r.size) for r in records):
+        rows = {k.name: medians(records, case, size, k.name) for k in kinds}
+        for name, row in rows.items():
+            print(f"{case:<12}{size:>6}  {name:<12}{row['offered']:>12,.0f}"
+                  f"{row['forwarded']:>13,.0f}{row['cpu_share']:>6.0%}{row['core_share']:>6.0%}"
+                  f"{row['per_cpu_second']:>13,.0f}{row['per_core_second']:>13,.0f}")
+        if len(rows) == 2:
+            (base_name, base), (name, row) = rows.items()
+
+            def ratio(key: str) -> str:
+                return f"{row[key] / base[key]:.2f}×" if base[key] else "–"
+
+            print(f"{'':<20}{name} / {base_name}: forwarded {ratio('forwarded')}, "
+                  f"per CPU second {ratio('per_cpu_second')}, "
+                  f"per core second {ratio('per_core_second')}")
+
+
+def measure(args: argparse.Namespace) -> int:
+    require_root("The load bench")
+    kinds = [RouterKind(choice) for choice in args.router or ["reference", "hopwright"]]
+    bench = Bench(args)
+    records: list[Record] = []
+    try:
+        bench.build()
+        for case in args.cases.split(","):
+            for size in map(int, args.sizes.split(",")):
+                for number in range(args.rounds):
+                    for kind in kinds:
+                        records.append(bench.run(kind, case, size, number))
+                        print(f"{case} {size} B {kind.name}: "
+                              f"{records[-1].forwarded:,.0f}/s", file=sys.stderr)
+    finally:
+        bench.close()
+    if args.json:
+        print(json.dumps([asdict(r) for r in records], indent=2))
+    else:
+        print_table(records, kinds)
+    return 0
+
+
+def main() -> int:
+    cpus = sorted(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--router", action="append", metavar="ROUTER",
+                        help="reference, hopwright, or a command with {config}; may be given "
+                             "twice, the first is the base of the ratios "
+                             "(default: reference, then hopwright)")
+    parser.add_argument("--cases", default=",".join(CASES), help="default: %(default)s")
+    parser.add_argument("--sizes", default="172,512,1500",
+                        help="bytes of the whole frame (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--seconds", type=float, default=3,
+                        help="measured time of a run (default: %(default)s)")
+    parser.add_argument("--warm-up", type=float, default=1,
+                        help="seconds before that (default: %(default)s)")
+    parser.add_argument("--router-cpu", type=int, default=cpus[-1], help="default: %(default)s")
+    parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")
+    args = parser.parse_args()
+    unwind_on_signals()
+    try:
+        if args.router_cpu == args.load_cpu:
+            raise LabError("the router and the generator need a core each")
+        unknown = set(args.cases.split(",")) - set(CASES)
+        if unknown:
+            raise LabError(f"unknown case {', '.join(unknown)}; there are {', '.join(CASES)}")
+        return measure(args)
+    except LabError as error:
+        print(f"brload: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
