@@ -37,7 +37,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
 
-from lab.netns import End, LabError, Namespace, require_root, veth  # noqa: E402
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import copy_tree, module_dir, tool  # noqa: E402
 from lab.router import RouterKind, wait_ready  # noqa: E402
@@ -81,7 +81,7 @@ class Bench:
     def __init__(self, args: argparse.Namespace):
         self.args = args
         self.directory = Path(tempfile.mkdtemp(prefix="hopwright-brload-"))
-        self._namespaces: list[Namespace] = []
+        self._prefix = f"hw{os.getpid()}-"
         self._processes: list[Process] = []
 
     def build(self) -> None:
@@ -89,9 +89,8 @@ class Bench:
         copy_tree(module_dir() / "acceptance" / "router_benchmark" / "conf", conf)
         self.config = conf / "router.toml"
         self.config.write_text(self.config.read_text().replace('"/etc/scion"', f'"{conf}"'))
-        for role in ("router", "load"):
-            self._namespaces.append(Namespace(f"hw{os.getpid()}-{role}", ipv6=False))
-        self.router, self.load = self._namespaces
+        self.router, self.load = (Namespace(self._prefix + role, ipv6=False)
+                                  for role in ("router", "load"))
         for label, (address, _, own) in LINKS.items():
             veth(End(self.router, f"br{label}", (address,)),
                  End(self.load, f"gen{label}", (own,)), MTU)
@@ -99,8 +98,7 @@ class Bench:
     def close(self) -> None:
         for process in self._processes:
             process.stop()
-        for namespace in self._namespaces:
-            namespace.remove()
+        remove_all(self._prefix)
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _counter(self, device: str, direction: str) -> int:

@@ -78,7 +78,6 @@ class Network:
         self.routers: dict[str, RunningRouter] = {}
         self.hosts: dict[str, Namespace] = {}
         self._services: list[Process] = []
-        self._made: list[Namespace] = []
         self._lock = open(LOCK, "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,7 +98,7 @@ class Network:
             veth(*(End(self.routers[end.router].namespace, f"if{end.interface}",
                        (f"{end.address}/{link.prefix}",)) for end in link.ends()),
                  planning.DEVICE_MTU)
-        self.progress(f"{len(self._made)} namespaces and their links are up")
+        self.progress(f"{len(self.hosts) + len(self.routers)} namespaces and their links are up")
         for router in self.routers.values():
             base = self.directory / router.an_as.folder
             router.kind = self._exceptions.get(router.name, self.kind)
@@ -114,25 +113,20 @@ class Network:
             self._start_services(an_as)
         self.progress("control services and daemons run (reference)")
 
-    def _namespace(self, name: str) -> Namespace:
-        made = Namespace(PREFIX + name)
-        self._made.append(made)
-        return made
-
     def _build_as(self, an_as: As) -> None:
         """The host with the AS's internal network, and the AS's routers on it.
 
         The internal network is a bridge on the host; every router has a
         namespace of its own, so all its traffic crosses an interface.
         """
-        host = self._namespace(f"{an_as.number}-host")
+        host = Namespace(f"{PREFIX}{an_as.number}-host")
         self.hosts[an_as.number] = host
         host.ip("link", "add", "lan", "mtu", str(planning.DEVICE_MTU), "type", "bridge")
         for address in (an_as.host, an_as.control):
             host.ip("addr", "add", f"{address}/{an_as.subnet}", "dev", "lan")
         host.ip("link", "set", "lan", "up")
         for router in an_as.routers:
-            namespace = self._namespace(router.name)
+            namespace = Namespace(PREFIX + router.name)
             self.routers[router.name] = RunningRouter(
                 router, an_as, namespace, self.directory / f"{router.name}.stats.json")
             veth(End(host, router.name),
@@ -237,8 +231,7 @@ class Network:
             process.ask_to_stop()
         for process in processes:
             process.stop()
-        for namespace in self._made:
-            namespace.remove()
+        remove_all(PREFIX)
         if not keep_files:
             shutil.rmtree(self.directory, ignore_errors=True)
         self._lock.close()

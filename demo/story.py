@@ -207,7 +207,7 @@ def tell(args: argparse.Namespace) -> int:
         show_routers(network, page, cpu)
         check_forwarded(network, page, LEAF_ROUTES)
     finally:
-        failed = page.failures > 0 or sys.exc_info()[0] is not None
+        failed = page.failures > 0 or isinstance(sys.exc_info()[1], Exception)
         network.close(keep_files=failed)
         if failed:
             page.line(f"logs are kept in {network.directory}")

@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.netns import End, LabError, Namespace, require_root, veth
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.reference import INTEROP, copy_tree, module_dir, tool
 from lab.router import RouterKind, wait_ready
@@ -29,6 +29,7 @@ from lab.router import RouterKind, wait_ready
 FAST_PATH = INTEROP / "braccept-fastpath.txt"
 PEER_MAC = "f0:0d:ca:fe:be:ef"
 MTU = 8000
+PREFIX = f"hw{os.getpid()}-"
 # Device in the router's namespace, address, last byte of its MAC address, neighbours.
 LINKS = [
     ("veth_int", "192.168.0.11/24", 0x01, [f"192.168.0.{n}" for n in (12, 13, 14, 51, 61, 71)]),
@@ -41,22 +42,14 @@ LINKS = [
 
 def build_network() -> tuple[Namespace, Namespace]:
     """The router's namespace and the tool's, joined by five links."""
-    made = []
-    try:
-        for role in ("router", "tool"):
-            made.append(Namespace(f"hw{os.getpid()}-{role}", ipv6=False))
-        router, host = made
-        for device, address, last, neighbours in LINKS:
-            veth(
-                End(router, device, (address,), f"f0:0d:ca:fe:00:{last:02x}",
-                    tuple((n, PEER_MAC) for n in neighbours)),
-                End(host, f"{device}_host"),
-                MTU,
-            )
-    except BaseException:
-        for namespace in made:
-            namespace.remove()
-        raise
+    router, host = (Namespace(PREFIX + role, ipv6=False) for role in ("router", "tool"))
+    for device, address, last, neighbours in LINKS:
+        veth(
+            End(router, device, (address,), f"f0:0d:ca:fe:00:{last:02x}",
+                tuple((n, PEER_MAC) for n in neighbours)),
+            End(host, f"{device}_host"),
+            MTU,
+        )
     return router, host
 
 
@@ -179,17 +172,16 @@ def run(args: argparse.Namespace) -> bool:
     require_root("braccept")
     kind = RouterKind(args.router)
     directory = Path(tempfile.mkdtemp(prefix="hopwright-braccept-"))
-    namespaces: tuple[Namespace, ...] = ()
     router = None
     try:
         config = write_config(directory, args.bfd)
-        namespaces = build_network()
-        router = kind.start("router", namespaces[0], config, directory / "router.log",
+        router_side, tool_side = build_network()
+        router = kind.start("router", router_side, config, directory / "router.log",
                             directory / "stats.json")
         wait_ready(router)
         test = Process("braccept", [tool("braccept"), "--artifacts", str(directory),
                                     *(["--bfd"] if args.bfd else [])],
-                       directory / "braccept.log", namespace=namespaces[1])
+                       directory / "braccept.log", namespace=tool_side)
         if test.wait(120) is None:
             test.stop()
             raise LabError("braccept did not end within 120 s")
@@ -204,8 +196,7 @@ def run(args: argparse.Namespace) -> bool:
             status = router.stop()
             if status not in (0, None):
                 print(f"note: the router ended with status {status} on SIGTERM", file=sys.stderr)
-        for namespace in namespaces:
-            namespace.remove()
+        remove_all(PREFIX)
         if args.keep:
             print(f"kept: {directory}", file=sys.stderr)
         else:

@@ -97,7 +97,7 @@ def main() -> int:
             network.build()
             check_network(network, checks, args.scmp)
         finally:
-            failed = checks.failed > 0 or sys.exc_info()[0] is not None
+            failed = checks.failed > 0 or isinstance(sys.exc_info()[1], Exception)
             network.close(keep_files=failed)
             if failed:
                 print(f"logs are kept in {network.directory}", file=sys.stderr)
