@@ -1,0 +1,35 @@
+// Cryptographic blocks, as a chip would offer them: an AES-128 core beside the pipeline.
+//
+// Keys never enter a program. An object is declared with a number of key slots; the control plane fills
+// them, and the program names a slot by its index. Two slots are enough to change keys without a gap: put
+// the next key into slot 1, let the table entries or the packets choose, then put it into slot 0.
+//
+// Blocks are 128 bits, the first byte of the byte string that the standards speak of is the most
+// significant. A slot that nobody filled, or an index beyond `keys`, gives a result of all zeros; a program
+// whose control plane fills its slots before it opens its ports never meets that.
+
+#ifndef _CRYPTO_P4_
+#define _CRYPTO_P4_
+
+// AES-CMAC (NIST SP 800-38B, RFC 4493) of a message of exactly one block.
+extern AesCmac {
+    // keys: number of key slots.
+    AesCmac(bit<32> keys);
+
+    // slot: whose key; block: the message; tag: the whole 128-bit tag. Truncating it is up to the program
+    // (the leftmost bits, `tag[127:128-n]`).
+    @noSideEffects
+    void mac(in bit<32> slot, in bit<128> block, out bit<128> tag);
+}
+
+// The AES-128 block cipher (FIPS 197), encryption only: the building block of CBC-MAC, CTR and the like.
+extern Aes128 {
+    // keys: number of key slots.
+    Aes128(bit<32> keys);
+
+    // slot: whose key; block: plaintext; result: ciphertext.
+    @noSideEffects
+    void encrypt(in bit<32> slot, in bit<128> block, out bit<128> result);
+}
+
+#endif

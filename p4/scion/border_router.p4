@@ -1,0 +1,192 @@
+// The SCION border router's fast path.
+//
+// A border router connects an autonomous system (AS) to its neighbours. Packets carry their whole path; the
+// router finds its own hop in it, checks that its AS has authorised that hop (a MAC), and sends the packet
+// on: to a neighbour AS, to the border router of its own AS that has the right link, or to a host.
+//
+//   parser.p4     frame -> headers around the current hop
+//   links.p4      which link the packet came by; which links there are to leave by
+//   path.p4       may it come this way and go that way?    mac.p4  hop authentication and expiry
+//   one_hop.p4    the special path between neighbours that know no path yet
+//   delivery.p4   hosts and services of this AS
+//   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
+//   reasons.p4    why a packet is dropped or goes to the CPU port
+//
+// Every packet ends in one of three ways. It is forwarded, if each check has passed. It is dropped, if it makes
+// no sense and nobody should be told. Or it is punted to the CPU port, unmodified and with the reason, if
+// somebody has to answer it. So that "unmodified" costs nothing, all checks come before the first change.
+//
+// Written for v1model; the only addition is the AES core of crypto.p4. Behaviour follows the reference
+// router of https://github.com/scionproto/scion, v0.14.0.
+
+#include <core.p4>
+#include <v1model.p4>
+#include <crypto.p4>
+
+#include "reasons.p4"
+#include "headers.p4"
+#include "parser.p4"
+#include "checksum.p4"
+#include "links.p4"
+#include "mac.p4"
+#include "path.p4"
+#include "one_hop.p4"
+#include "delivery.p4"
+#include "underlay.p4"
+
+control VerifyUnderlay(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid(),
+                        { hdr.ipv4.version_ihl, hdr.ipv4.tos, hdr.ipv4.total_len, hdr.ipv4.id, hdr.ipv4.fragment,
+                          hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
+                        hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+// Lengths of frame, IP, UDP and SCION header against each other. Bytes behind the IP packet are padding.
+control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
+    bit<32> ip_header = 0;
+    bit<32> ip_total = 0;
+    bit<32> before_ip = 14;
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            ip_header = 20;
+            ip_total = (bit<32>) hdr.ipv4.total_len;
+        } else {
+            ip_header = 40;
+            ip_total = (bit<32>) hdr.ipv6.payload_len + 40;
+        }
+        if (hdr.packet_out.isValid()) {
+            before_ip = 16;
+        }
+        if (std.parser_error != error.NoError
+            || before_ip + ip_total > std.packet_length
+            || ip_header + (bit<32>) hdr.udp.length > ip_total
+            || (bit<32>) UDP_BYTES + ((bit<32>) hdr.scion.hdr_len << 2) > (bit<32>) hdr.udp.length) {
+            meta.reason = Reason.MALFORMED;
+        }
+    }
+}
+
+// All the checks, and where the packet goes. Afterwards meta.reason says whether it does.
+control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
+    CheckLengths() check_lengths;
+    CheckIngressHop() check_ingress_hop;
+    CheckOneHop() check_one_hop;
+    CheckMacs() check_macs;
+    CheckEgressHop() check_egress_hop;
+    Deliver() deliver;
+
+    apply {
+        check_lengths.apply(hdr, meta, std);
+        if (meta.reason != Reason.NONE) {
+            return;
+        }
+
+        if (hdr.scion.path_type == PATH_SCION) {
+            check_ingress_hop.apply(hdr, meta);
+        } else if (meta.bfd == 1) {
+            meta.reason = Reason.BFD;
+        } else if (hdr.scion.path_type == PATH_ONE_HOP) {
+            check_one_hop.apply(hdr, meta);
+        } else if (hdr.scion.path_type == PATH_EPIC) {
+            meta.reason = Reason.EPIC;
+        } else {
+            meta.reason = Reason.UNSUPPORTED_PATH_TYPE;
+        }
+        if (meta.reason != Reason.NONE) {
+            return;
+        }
+
+        check_macs.apply(hdr, meta);
+        if (meta.reason != Reason.NONE) {
+            return;
+        }
+
+        if (hdr.scion.dst_ia == meta.router.ia) {
+            deliver.apply(hdr, meta);
+            if (hdr.scion.path_type == PATH_ONE_HOP
+                && (meta.reason == Reason.NO_SERVICE || meta.reason == Reason.INVALID_DESTINATION_HOST)) {
+                meta.reason = Reason.ONE_HOP_UNDELIVERABLE;
+            }
+        } else {
+            check_egress_hop.apply(hdr, meta);
+        }
+        if (meta.reason == Reason.NONE && meta.target.over_ipv6 == 1 && hdr.udp.checksum == 0) {
+            meta.reason = Reason.NO_UDP_CHECKSUM;
+        }
+    }
+}
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    FindSource() find_source;
+    Decide() decide;
+    AdvancePath() advance_path;
+    AdvanceOneHop() advance_one_hop;
+    WriteUnderlay() write_underlay;
+
+    // By Reason; NONE counts the forwarded packets.
+    counter(REASON_COUNT, CounterType.packets) reasons;
+    // By link, as the agent numbers them. Whatever came by a link, and what was forwarded to it.
+    counter(4096, CounterType.packets_and_bytes) link_in;
+    counter(4096, CounterType.packets_and_bytes) link_out;
+
+    apply {
+        if (hdr.packet_out.isValid() && hdr.packet_out.port != PROCESS) {
+            std.egress_spec = (bit<9>) hdr.packet_out.port;
+            hdr.packet_out.setInvalid();
+            return;
+        }
+
+        find_source.apply(hdr, meta, std);
+        if (meta.reason == Reason.NONE) {
+            link_in.count((bit<32>) meta.source.index);
+            decide.apply(hdr, meta, std);
+        }
+
+        hdr.packet_out.setInvalid();
+        reasons.count((bit<32>) (bit<8>) meta.reason);
+        if (meta.reason == Reason.NONE) {
+            if (hdr.scion.path_type == PATH_SCION) {
+                advance_path.apply(hdr, meta);
+            } else {
+                advance_one_hop.apply(hdr, meta);
+            }
+            write_underlay.apply(hdr, meta, std);
+            link_out.count((bit<32>) meta.target.index);
+        } else if ((bit<8>) meta.reason < PUNT_FIRST) {
+            mark_to_drop(std);
+        } else {
+            hdr.packet_in.setValid();
+            hdr.packet_in.reason = (bit<8>) meta.reason;
+            hdr.packet_in.at_next_hop = (bit<8>) meta.at_next_hop;
+            hdr.packet_in.port = (bit<16>) std.ingress_port;
+            hdr.packet_in.ingress = meta.source.interface;
+            hdr.packet_in.egress = meta.target.interface;
+            if (meta.target.scope == LinkScope.INTERNAL) {
+                hdr.packet_in.next_hop = meta.target.over_ipv6 == 1 ? meta.target.dst6
+                                                                    : 96w0xffff ++ meta.target.dst4;
+            }
+            std.egress_spec = CPU_PORT;
+        }
+    }
+}
+
+control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    apply { }
+}
+
+// The IPv4 header checksum is written where the header is.
+control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control BorderRouterDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+V1Switch(BorderRouterParser(), VerifyUnderlay(), Ingress(), Egress(), ComputeChecksums(),
+         BorderRouterDeparser()) main;

@@ -1,0 +1,110 @@
+// Delivery inside the AS: the host, or the instance of a service, and how to reach it.
+
+control Deliver(in headers_t hdr, inout metadata_t meta) {
+    bit<6> bucket = 0;
+    bit<16> service = 0;
+
+    action instance_ipv4(bit<32> address, bit<16> port) {
+        meta.target.over_ipv6 = 0;
+        meta.target.dst4 = address;
+        meta.target.dst_port = port;
+    }
+
+    action instance_ipv6(bit<128> address, bit<16> port) {
+        meta.target.over_ipv6 = 1;
+        meta.target.dst6 = address;
+        meta.target.dst_port = port;
+    }
+
+    action no_instance() {
+        meta.reason = Reason.NO_SERVICE;
+    }
+
+    // The agent spreads a service's instances over the buckets.
+    table services {
+        key = {
+            service: exact @name("service");
+            bucket: exact @name("bucket");
+        }
+        actions = { instance_ipv4; instance_ipv6; @defaultonly no_instance; }
+        default_action = no_instance();
+        size = 1024;
+    }
+
+    action next_hop(bit<9> port, bit<48> dst_mac, bit<48> src_mac, bit<16> index) {
+        meta.target.port = port;
+        meta.target.dst_mac = dst_mac;
+        meta.target.src_mac = src_mac;
+        meta.target.index = index;
+    }
+
+    action unresolved() {
+        meta.reason = Reason.NEXT_HOP_UNRESOLVED;
+    }
+
+    // The next hop towards a host: itself, or the AS's own router in between. Learned as hosts are needed.
+    table hosts_ipv4 {
+        key = { meta.target.dst4: exact @name("address"); }
+        actions = { next_hop; @defaultonly unresolved; }
+        default_action = unresolved();
+        size = 65536;
+    }
+
+    table hosts_ipv6 {
+        key = { meta.target.dst6: exact @name("address"); }
+        actions = { next_hop; @defaultonly unresolved; }
+        default_action = unresolved();
+        size = 65536;
+    }
+
+    apply {
+        meta.target.scope = LinkScope.INTERNAL;
+        bit<4> host = hdr.scion.dst_type ++ hdr.scion.dst_len;
+        if (host == HOST_SERVICE) {
+            // Service number, without the bit that asks for all instances; one is what everybody gets. The
+            // same sender keeps the same instance for a flow.
+            service = hdr.dst4.addr[31:16] & 0x7fff;
+            hash(bucket, HashAlgorithm.crc16, 6w0, { hdr.scion.version_class_flow, hdr.scion.src_ia }, 7w64);
+            services.apply();
+            if (meta.reason != Reason.NONE) {
+                return;
+            }
+        } else {
+            if (host == HOST_IPV4) {
+                meta.target.over_ipv6 = 0;
+                meta.target.dst4 = hdr.dst4.addr;
+                if (hdr.dst4.addr == 0) {
+                    meta.reason = Reason.INVALID_DESTINATION_HOST;
+                    return;
+                }
+            } else if (host == HOST_IPV6) {
+                meta.target.over_ipv6 = 1;
+                meta.target.dst6 = hdr.dst16.addr;
+                if (hdr.dst16.addr == 0 || hdr.dst16.addr[127:32] == 0xffff) {
+                    meta.reason = Reason.INVALID_DESTINATION_HOST;
+                    return;
+                }
+            } else {
+                meta.reason = Reason.INVALID_DESTINATION_HOST;
+                return;
+            }
+            if (meta.l4 != L4.PORT) {
+                meta.reason = meta.l4 == L4.SCMP_ERROR ? Reason.SCMP_ERROR : Reason.UNKNOWN_L4;
+                return;
+            }
+            meta.target.dst_port = meta.l4_port;
+        }
+        if (meta.target.over_ipv6 != meta.router.over_ipv6) {
+            meta.reason = Reason.UNDERLAY_MISMATCH;
+            return;
+        }
+        meta.target.src_port = meta.router.port;
+        if (meta.target.over_ipv6 == 0) {
+            meta.target.src4 = meta.router.addr4;
+            hosts_ipv4.apply();
+        } else {
+            meta.target.src6 = meta.router.addr6;
+            hosts_ipv6.apply();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// The hop field's MAC: proof that this AS has allowed this hop.
+//
+// AES-CMAC with the AS's key, first 48 bits. SegID chains a hop to those before it in construction
+// direction: beta_{i+1} = beta_i XOR the first 16 bits of MAC_i.
+
+// The message, one AES block.
+bit<128> mac_input(in bit<16> seg_id, in bit<32> timestamp, in bit<8> exp_time,
+                   in bit<16> cons_ingress, in bit<16> cons_egress) {
+    return 16w0 ++ seg_id ++ timestamp ++ 8w0 ++ exp_time ++ cons_ingress ++ cons_egress ++ 16w0;
+}
+
+// SegID before or after a hop: the same operation does both.
+bit<16> next_seg_id(in bit<16> seg_id, in bit<48> mac) {
+    return seg_id ^ mac[47:32];
+}
+
+// A hop is good until timestamp + (1 + exp_time) * 24 h / 256.
+bool is_expired(in bit<32> timestamp, in bit<8> exp_time, in bit<64> now) {
+    return (bit<64>) timestamp * 1000000 + ((bit<64>) exp_time + 1) * 337500000 < now;
+}
+
+// The MAC of the current hop, at a segment change that of the next one, too; and for a packet that comes over a
+// one-hop path, the MAC of the hop to be added.
+control CheckMacs(in headers_t hdr, inout metadata_t meta) {
+    AesCmac(1) hop_key;
+    bit<128> tag = 0;
+    bit<128> tag_next = 0;
+    bit<1> alert = 0;
+
+    apply {
+        if (hdr.scion.path_type == PATH_ONE_HOP && meta.source.scope == LinkScope.EXTERNAL) {
+            hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                                     meta.source.interface, 0), tag);
+            meta.new_hop_mac = tag[127:80];
+            return;
+        }
+
+        hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                                 hdr.hop.cons_ingress, hdr.hop.cons_egress), tag);
+        if (meta.segment_change == 1) {
+            // Before the first is looked at, so that a target with a pipelined AES core overlaps the two.
+            hop_key.mac(0, mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
+                                     hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress), tag_next);
+        }
+
+        if (tag[127:80] != hdr.hop.mac) {
+            meta.reason = hdr.scion.path_type == PATH_ONE_HOP ? Reason.ONE_HOP_MAC : Reason.INVALID_HOP_MAC;
+            return;
+        }
+        alert = hdr.info.cons_dir == 1 ? hdr.hop.ingress_alert : hdr.hop.egress_alert;
+        if (alert == 1 && meta.source.scope == LinkScope.EXTERNAL) {
+            meta.reason = Reason.INGRESS_ALERT;
+            return;
+        }
+        if (meta.segment_change == 1) {
+            meta.at_next_hop = 1;
+            if (is_expired(hdr.info_next.timestamp, hdr.hop_next.exp_time, meta.router.now)) {
+                meta.reason = Reason.PATH_EXPIRED;
+                return;
+            }
+            if (tag_next[127:80] != hdr.hop_next.mac) {
+                meta.reason = Reason.INVALID_HOP_MAC;
+            }
+        }
+    }
+}
