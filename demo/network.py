@@ -164,7 +164,8 @@ class Network:
         except ValueError:
             return []
 
-    def wait_paths(self, source: str, destination: str, want: int, timeout: float = 60) -> list[dict]:
+    def wait_paths(self, source: str, destination: str, want: int,
+                   timeout: float = 60) -> list[dict]:
         """Waits until `want` paths exist between two ASes."""
         found: list[dict] = []
 

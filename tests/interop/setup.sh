@@ -12,7 +12,11 @@ need python3 python3
 need taskset util-linux
 need gcc gcc
 [[ -e /usr/include/linux/if_packet.h ]] || missing+=(linux-libc-dev libc6-dev)
-command -v go >/dev/null || { echo "Go is missing: install Go 1.24 or newer." >&2; exit 1; }
+# From 1.21 on, Go fetches by itself the newer toolchain that go.mod asks for.
+if ! go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])'; then
+    echo "Go 1.21 or newer is needed: https://go.dev/dl/" >&2
+    exit 1
+fi
 
 ((${#missing[@]})) || exit 0
 if [[ $EUID -ne 0 ]]; then

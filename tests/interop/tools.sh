@@ -11,5 +11,5 @@ if [[ -f $stamp && $(<"$stamp") == "$want" ]]; then
 fi
 echo "Building the reference SCION tools (once; a minute or two)…" >&2
 mkdir -p bin
-go build -o bin/ tool ./cmd/...
+go build -buildvcs=false -o bin/ tool ./cmd/...
 printf '%s\n' "$want" >"$stamp"
