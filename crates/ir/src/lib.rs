@@ -4,7 +4,12 @@
 //! passes, and the reference interpreter that defines the meaning. Does not live here: P4 syntax and types
 //! (`hopwright-syntax`, `hopwright-sema`), code generation, fast tables, packet buffers.
 
+pub mod bits;
+pub mod entry;
+pub mod hash;
+pub mod interp;
 pub mod model;
 pub mod passes;
+pub mod walk;
 
 pub use model::*;

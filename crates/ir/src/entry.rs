@@ -1,0 +1,218 @@
+//! What a legal table entry, default action or value-set member is: shared by every table implementation.
+//!
+//! Does not live here: storage and lookup, and whether the program lets the control plane change a table.
+
+use num_bigint::BigUint;
+
+use crate::bits;
+use crate::model::{ActionCall, ActionId, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
+
+/// Why an entry or action call is not legal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryError {
+    /// The number of matches is not the number of keys.
+    KeyCount {
+        /// Keys of the table.
+        expected: usize,
+        /// Matches of the entry.
+        found: usize,
+    },
+    /// A match is of another kind than its key.
+    MatchKind {
+        /// Name of the key.
+        key: String,
+    },
+    /// A value, mask or bound has more bits than the key.
+    TooWide {
+        /// Name of the key.
+        key: String,
+        /// Its width in bits.
+        width: u32,
+    },
+    /// Bits that the mask or prefix excludes are not zero.
+    MaskedBits {
+        /// Name of the key.
+        key: String,
+    },
+    /// A prefix longer than the key, or a range whose low bound is above its high bound.
+    BadRange {
+        /// Name of the key.
+        key: String,
+    },
+    /// A priority in a table whose keys have none, or a negative one.
+    Priority,
+    /// The table does not list the action, or not for this use (`@tableonly`, `@defaultonly`).
+    Action {
+        /// Name of the action, or its number if there is no such action.
+        action: String,
+    },
+    /// The number of arguments is not the number of parameters.
+    ArgumentCount {
+        /// Parameters of the action.
+        expected: usize,
+        /// Arguments of the call.
+        found: usize,
+    },
+    /// An argument has more bits than its parameter.
+    ArgumentTooWide {
+        /// Name of the parameter.
+        parameter: String,
+        /// Its width in bits.
+        width: u32,
+    },
+}
+
+impl std::fmt::Display for EntryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EntryError::KeyCount { expected, found } => {
+                write!(f, "the table has {expected} keys, the entry matches {found}")
+            }
+            EntryError::MatchKind { key } => write!(f, "wrong kind of match for key `{key}`"),
+            EntryError::TooWide { key, width } => {
+                write!(f, "value does not fit the {width} bits of key `{key}`")
+            }
+            EntryError::MaskedBits { key } => {
+                write!(f, "value of key `{key}` has bits outside its mask or prefix")
+            }
+            EntryError::BadRange { key } => {
+                write!(f, "bad prefix length or empty range for key `{key}`")
+            }
+            EntryError::Priority => write!(
+                f,
+                "a priority must not be negative, and only tables with ternary, range or optional keys have one"
+            ),
+            EntryError::Action { action } => {
+                write!(f, "the table does not permit action `{action}` here")
+            }
+            EntryError::ArgumentCount { expected, found } => {
+                write!(f, "the action has {expected} parameters, not {found}")
+            }
+            EntryError::ArgumentTooWide { parameter, width } => {
+                write!(f, "argument does not fit the {width} bits of parameter `{parameter}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EntryError {}
+
+/// Checks an entry against its table. The table id must be of this pipeline.
+pub fn check_entry(pipeline: &Pipeline, table: TableId, entry: &TableEntry) -> Result<(), EntryError> {
+    let t = &pipeline[table];
+    if entry.matches.len() != t.keys.len() {
+        return Err(EntryError::KeyCount { expected: t.keys.len(), found: entry.matches.len() });
+    }
+    for (key, value) in t.keys.iter().zip(&entry.matches) {
+        check_match(&key.name, key.kind, key.expr.ty.width(), value)?;
+    }
+    if entry.priority < 0 || (entry.priority != 0 && !t.has_priority()) {
+        return Err(EntryError::Priority);
+    }
+    check_call(pipeline, table, &entry.action, false)
+}
+
+/// Checks a default action against its table. The table id must be of this pipeline.
+pub fn check_default(pipeline: &Pipeline, table: TableId, call: &ActionCall) -> Result<(), EntryError> {
+    check_call(pipeline, table, call, true)
+}
+
+/// Checks one match against a key of this name, kind and width in bits.
+pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) -> Result<(), EntryError> {
+    let key = || name.to_string();
+    let fits = |v: &BigUint| {
+        if bits::fits(v, width) { Ok(()) } else { Err(EntryError::TooWide { key: key(), width }) }
+    };
+    match (kind, value) {
+        (MatchKind::Exact, MatchValue::Exact(v)) => fits(v),
+        (MatchKind::Lpm, MatchValue::Lpm { value, prefix_len }) => {
+            fits(value)?;
+            if *prefix_len > width {
+                return Err(EntryError::BadRange { key: key() });
+            }
+            if value.trailing_zeros().is_some_and(|zeros| zeros < u64::from(width - prefix_len)) {
+                return Err(EntryError::MaskedBits { key: key() });
+            }
+            Ok(())
+        }
+        (MatchKind::Ternary, MatchValue::Ternary { value, mask }) => {
+            fits(value)?;
+            fits(mask)?;
+            if value & mask != *value {
+                return Err(EntryError::MaskedBits { key: key() });
+            }
+            Ok(())
+        }
+        (MatchKind::Range, MatchValue::Range { lo, hi }) => {
+            fits(lo)?;
+            fits(hi)?;
+            if lo > hi {
+                return Err(EntryError::BadRange { key: key() });
+            }
+            Ok(())
+        }
+        (MatchKind::Optional, MatchValue::Optional(v)) => v.as_ref().map_or(Ok(()), fits),
+        // A selector key is not matched; it only feeds the selector's hash.
+        (MatchKind::Selector, MatchValue::Optional(None)) => Ok(()),
+        _ => Err(EntryError::MatchKind { key: key() }),
+    }
+}
+
+fn check_call(pipeline: &Pipeline, table: TableId, call: &ActionCall, as_default: bool) -> Result<(), EntryError> {
+    let Some(action) = pipeline.actions.get(call.action.index()) else {
+        return Err(EntryError::Action { action: call.action.0.to_string() });
+    };
+    let permitted = |id: ActionId| {
+        pipeline[table].actions.iter().any(|a| {
+            let excluded = if as_default { a.table_only } else { a.default_only };
+            a.action == id && !excluded
+        })
+    };
+    if !permitted(call.action) {
+        return Err(EntryError::Action { action: action.name.clone() });
+    }
+    check_arguments(pipeline, call)
+}
+
+/// Checks number and widths of an action call's arguments. The action id must be of this pipeline.
+pub fn check_arguments(pipeline: &Pipeline, call: &ActionCall) -> Result<(), EntryError> {
+    let action = &pipeline[call.action];
+    if call.args.len() != action.params.len() {
+        return Err(EntryError::ArgumentCount { expected: action.params.len(), found: call.args.len() });
+    }
+    for (param, arg) in action.params.iter().zip(&call.args) {
+        let width = param.ty.width();
+        if !bits::fits(arg, width) {
+            return Err(EntryError::ArgumentTooWide { parameter: param.name.clone(), width });
+        }
+    }
+    Ok(())
+}
+
+impl MatchValue {
+    /// True if a key value of `width` bits matches: the definition that fast tables must agree with.
+    pub fn matches(&self, key: &BigUint, width: u32) -> bool {
+        match self {
+            MatchValue::Exact(v) => v == key,
+            MatchValue::Lpm { value, prefix_len } => {
+                let rest = width - prefix_len.min(&width);
+                key >> rest == value >> rest
+            }
+            MatchValue::Ternary { value, mask } => key & mask == value & mask,
+            MatchValue::Range { lo, hi } => lo <= key && key <= hi,
+            MatchValue::Optional(v) => v.as_ref().is_none_or(|v| v == key),
+        }
+    }
+
+    /// The match that takes every value, for kinds that have one; for `exact` it is zero (the STF convention).
+    pub fn any(key: &Key) -> MatchValue {
+        let zero = BigUint::ZERO;
+        match key.kind {
+            MatchKind::Exact => MatchValue::Exact(zero),
+            MatchKind::Lpm => MatchValue::Lpm { value: zero, prefix_len: 0 },
+            MatchKind::Ternary => MatchValue::Ternary { value: zero.clone(), mask: zero },
+            MatchKind::Range => MatchValue::Range { lo: zero, hi: bits::mask(key.expr.ty.width()) },
+            MatchKind::Optional | MatchKind::Selector => MatchValue::Optional(None),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! v1model's hash and checksum algorithms over byte strings, and the pseudo-random numbers behind `random`.
+//!
+//! Every executor uses these, so that all agree. Does not live here: how a program's lists become bytes (concatenated
+//! first is highest, filled up with zero bits to a whole byte).
+
+use num_bigint::BigUint;
+use num_traits::{ToPrimitive, Zero};
+
+use crate::model::HashAlgorithm;
+
+/// Runs an algorithm. The result has as many bits as the algorithm gives: 16, 32, or 64 for `identity` and `random`.
+pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> u64 {
+    match algorithm {
+        HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(crc32(data)),
+        HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(crc16(data)),
+        HashAlgorithm::Random => mixed(data),
+        HashAlgorithm::Identity => identity(data),
+        HashAlgorithm::Csum16 => u64::from(csum16(data)),
+        HashAlgorithm::Xor16 => u64::from(xor16(data)),
+    }
+}
+
+/// `hash` extern: base + H mod max, H itself being the algorithm's whole result; `max` = 0 gives `base`.
+pub fn hash_in_range(algorithm: HashAlgorithm, data: &[u8], base: &BigUint, max: &BigUint) -> BigUint {
+    if max.is_zero() { base.clone() } else { base + BigUint::from(hash(algorithm, data)) % max }
+}
+
+/// CRC-32 as in IEEE 802.3 (CRC-32/ISO-HDLC).
+pub fn crc32(data: &[u8]) -> u32 {
+    !data.iter().fold(!0, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+/// CRC-16/ARC.
+pub fn crc16(data: &[u8]) -> u16 {
+    data.iter().fold(0, |crc, &byte| {
+        (0..8).fold(crc ^ u16::from(byte), |crc, _| (crc >> 1) ^ (0xa001 & (crc & 1).wrapping_neg()))
+    })
+}
+
+/// The Internet checksum (RFC 1071): complement of the ones'-complement sum of 16-bit words; an odd last byte is the
+/// high half of a word.
+pub fn csum16(data: &[u8]) -> u16 {
+    let mut sum: u64 = words(data).map(u64::from).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Exclusive or of 16-bit words; an odd last byte is the high half of a word.
+pub fn xor16(data: &[u8]) -> u16 {
+    words(data).fold(0, |x, word| x ^ word)
+}
+
+/// The first eight bytes as a number, as BMv2 does it.
+pub fn identity(data: &[u8]) -> u64 {
+    data.iter().take(8).fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// For `HashAlgorithm.random`, which nothing specifies: a well-spread function of the data, the same in every run.
+fn mixed(data: &[u8]) -> u64 {
+    let mut random = Random::new(data.len() as u64);
+    for chunk in data.chunks(8) {
+        random.state = random.next_u64() ^ identity(chunk);
+    }
+    random.next_u64()
+}
+
+fn words(data: &[u8]) -> impl Iterator<Item = u16> + '_ {
+    data.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+}
+
+/// A small deterministic generator (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// A generator that gives the same numbers for the same seed.
+    pub fn new(seed: u64) -> Random {
+        Random { state: seed }
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// The `random` extern: a number from `lo` to `hi`, both included; `None` if `lo` > `hi`, and then nothing is
+    /// drawn. Ranges of more than 2^64 numbers take two draws (high half first), others one.
+    pub fn between(&mut self, lo: &BigUint, hi: &BigUint) -> Option<BigUint> {
+        if lo > hi {
+            return None;
+        }
+        let span = hi - lo;
+        match span.to_u64() {
+            Some(u64::MAX) => Some(lo + self.next_u64()),
+            Some(span) => Some(lo + self.next_u64() % (span + 1)),
+            None => {
+                let high = u128::from(self.next_u64()) << 64;
+                let drawn = high | u128::from(self.next_u64());
+                Some(lo + BigUint::from(drawn) % (span + 1u32))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algorithms_give_their_published_check_values() {
+        let check = b"123456789";
+        assert_eq!(crc32(check), 0xcbf4_3926);
+        assert_eq!(crc16(check), 0xbb3d);
+        assert_eq!(identity(check), 0x3132_3334_3536_3738);
+        // RFC 1071, section 3.
+        assert_eq!(csum16(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        assert_eq!(csum16(&[0x01]), !0x0100);
+        assert_eq!(xor16(&[0x12, 0x34, 0xff]), 0xed34);
+    }
+
+    #[test]
+    fn hash_in_range_adds_the_base() {
+        let crc = u64::from(crc32(b"abc"));
+        let at = |base: u32, max: u32| hash_in_range(HashAlgorithm::Crc32, b"abc", &base.into(), &max.into());
+        assert_eq!(at(10, 7), BigUint::from(10 + crc % 7));
+        assert_eq!(at(10, 0), BigUint::from(10u32));
+    }
+
+    #[test]
+    fn random_stays_within_its_bounds_and_repeats() {
+        let mut a = Random::new(1);
+        let mut b = Random::new(1);
+        let (lo, hi) = (BigUint::from(3u32), BigUint::from(5u32));
+        let mut seen = [false; 3];
+        for _ in 0..100 {
+            let x = a.between(&lo, &hi).unwrap();
+            assert_eq!(Some(&x), b.between(&lo, &hi).as_ref());
+            seen[(x - 3u32).to_usize().unwrap()] = true;
+        }
+        assert_eq!(seen, [true; 3]);
+        assert_eq!(a.between(&hi, &lo), None);
+        let wide = BigUint::from(u128::MAX);
+        assert!(a.between(&BigUint::zero(), &wide).unwrap() <= wide);
+    }
+}

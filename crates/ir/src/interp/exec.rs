@@ -1,0 +1,310 @@
+//! Expressions and statements: the meaning of the IR.
+
+use num_traits::ToPrimitive;
+
+use super::observe::{Event, Observer};
+use super::packet::{Fault, PacketState};
+use super::store::Store;
+use super::{Stage, Value};
+use crate::bits;
+use crate::model::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp};
+
+/// How a statement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// Normally.
+    Next,
+    /// Leaving the scope of this label.
+    Leave(u32),
+    /// Ending the control.
+    Exit,
+    /// Ending the parser with this error.
+    ParserError(u32),
+}
+
+/// What executes: a packet meets the store.
+pub(super) struct Machine<'a> {
+    pub pipeline: &'a Pipeline,
+    pub store: &'a mut Store,
+    pub packet: &'a mut PacketState,
+    pub observer: Option<&'a mut dyn Observer>,
+    /// Data of the action that runs.
+    pub params: Vec<Value>,
+}
+
+impl Machine<'_> {
+    pub fn tell(&mut self, event: Event<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer.event(&event);
+        }
+    }
+
+    /// Runs a control from its start.
+    pub fn control(&mut self, stage: Stage) -> Result<(), Fault> {
+        let pipeline = self.pipeline;
+        let control = match stage {
+            Stage::Parser => return self.parse(),
+            Stage::VerifyChecksum => &pipeline.verify_checksum,
+            Stage::Ingress => &pipeline.ingress,
+            Stage::Egress => &pipeline.egress,
+            Stage::ComputeChecksum => &pipeline.compute_checksum,
+            Stage::Deparser => &pipeline.deparser,
+        };
+        self.tell(Event::Enter(stage));
+        match self.block(&control.body)? {
+            Flow::Next | Flow::Exit => Ok(()),
+            Flow::Leave(label) => Err(Fault { message: format!("no scope {label} to leave"), span: control.span }),
+            Flow::ParserError(_) => {
+                Err(Fault { message: "a parser statement in a control".into(), span: control.span })
+            }
+        }
+    }
+
+    pub fn block(&mut self, body: &[Stmt]) -> Result<Flow, Fault> {
+        for stmt in body {
+            let flow = self.statement(stmt)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Result<Flow, Fault> {
+        let span = stmt.span;
+        match &stmt.kind {
+            StmtKind::Assign(slot, value) => {
+                let value = self.eval(value);
+                self.assign(*slot, value, span);
+            }
+            StmtKind::AssignSlice { slot, hi, lo, value } => {
+                let new = self.eval(value);
+                let old = self.packet.get(*slot);
+                let value = Value { bits: bits::replace_slice(&old.bits, *hi, *lo, &new.bits), width: old.width };
+                self.assign(*slot, value, span);
+            }
+            StmtKind::SetValid(header) => self.set_valid(*header, span),
+            StmtKind::SetInvalid(header) => self.set_validity(*header, false, span),
+            StmtKind::CopyHeader { dst, src } => self.copy_header(*dst, *src, span),
+            StmtKind::PushFront(stack, count) => self.push_front(*stack, *count, span),
+            StmtKind::PopFront(stack, count) => self.pop_front(*stack, *count, span),
+            StmtKind::If { cond, then, otherwise } => {
+                let taken = if self.eval(cond).is_true() { then } else { otherwise };
+                return self.block(taken);
+            }
+            StmtKind::Switch { value, cases, default } => {
+                let value = self.eval(value).bits;
+                let taken = cases.iter().find(|(values, _)| values.contains(&value));
+                return self.block(taken.map_or(default, |(_, body)| body));
+            }
+            StmtKind::Scope { label, body } => {
+                return Ok(match self.block(body)? {
+                    Flow::Leave(left) if left == *label => Flow::Next,
+                    flow => flow,
+                });
+            }
+            StmtKind::Leave(label) => return Ok(Flow::Leave(*label)),
+            StmtKind::Loop(body) => loop {
+                self.packet.step(span)?;
+                let flow = self.block(body)?;
+                if flow != Flow::Next {
+                    return Ok(flow);
+                }
+            },
+            StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run, span),
+            StmtKind::Extern(call) => self.call(call)?,
+            StmtKind::Exit => {
+                self.tell(Event::Exit { span });
+                return Ok(Flow::Exit);
+            }
+            StmtKind::Extract { header, varbit_bits } => return Ok(self.extract(*header, varbit_bits.as_ref(), span)),
+            StmtKind::ExtractNext { stack, varbit_bits } => {
+                return Ok(self.extract_next(*stack, varbit_bits.as_ref(), span));
+            }
+            StmtKind::Advance(by) => return Ok(self.advance(by)),
+            StmtKind::Lookahead { total_bits, parts } => {
+                return Ok(self.lookahead(*total_bits, parts, span));
+            }
+            StmtKind::Verify(cond, error) => {
+                if !self.eval(cond).is_true() {
+                    let error = self.eval(error).to_u64() as u32;
+                    return Ok(Flow::ParserError(error));
+                }
+            }
+            StmtKind::Emit(header) => self.emit(*header, span),
+        }
+        Ok(Flow::Next)
+    }
+
+    /// An expression's value.
+    pub fn eval(&self, e: &Expr) -> Value {
+        let width = e.ty.width();
+        let bits = match &e.kind {
+            ExprKind::Const(bits) => bits.clone(),
+            ExprKind::Slot(slot) => return self.packet.get(*slot).clone(),
+            ExprKind::Param(index) => return self.params[*index as usize].clone(),
+            ExprKind::Unary(op, a) => {
+                let value = self.eval(a).bits;
+                bits::unary(*op, &value, if *op == UnaryOp::Not { Type::Bool } else { e.ty })
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = (self.eval(a), self.eval(b));
+                if matches!(a.ty, Type::Varbit(_)) {
+                    // Only comparable for equality: same length, same bits.
+                    let equal = x == y;
+                    return Value::boolean(equal == (*op == crate::model::BinaryOp::Eq));
+                }
+                bits::binary(*op, &x.bits, &y.bits, a.ty, b.ty)
+            }
+            ExprKind::Cast(a) => bits::cast(&self.eval(a).bits, a.ty, e.ty),
+            ExprKind::Slice { arg, hi, lo } => bits::slice(&self.eval(arg).bits, *hi, *lo),
+            ExprKind::Mux(cond, then, otherwise) => {
+                return self.eval(if self.eval(cond).is_true() { then } else { otherwise });
+            }
+            ExprKind::PacketLength => (self.packet.bytes.len() as u32).into(),
+        };
+        Value { bits, width }
+    }
+
+    pub fn assign(&mut self, slot: SlotId, new: Value, span: Span) {
+        let target = &mut self.packet.slots[slot.index()];
+        let old = std::mem::replace(target, new);
+        if let Some(observer) = &mut self.observer {
+            observer.event(&Event::Assign { slot, old: &old, new: &self.packet.slots[slot.index()], span });
+        }
+    }
+
+    pub fn is_valid(&self, header: HeaderId) -> bool {
+        self.packet.get(self.pipeline[header].valid).is_true()
+    }
+
+    pub fn set_validity(&mut self, header: HeaderId, valid: bool, span: Span) {
+        let slot = self.pipeline[header].valid;
+        self.packet.set(slot, u64::from(valid));
+        self.tell(Event::Validity { header, valid, span });
+    }
+
+    fn set_valid(&mut self, header: HeaderId, span: Span) {
+        if !self.is_valid(header) {
+            let pipeline = self.pipeline;
+            for field in &pipeline[header].fields {
+                let zero = Value::zero(pipeline[field.slot].ty);
+                self.packet.slots[field.slot.index()] = zero;
+            }
+        }
+        self.set_validity(header, true, span);
+    }
+
+    fn copy_header(&mut self, dst: HeaderId, src: HeaderId, span: Span) {
+        let pipeline = self.pipeline;
+        for (to, from) in pipeline[dst].fields.iter().zip(&pipeline[src].fields) {
+            let value = self.packet.get(from.slot).clone();
+            self.assign(to.slot, value, span);
+        }
+        let valid = self.is_valid(src);
+        self.set_validity(dst, valid, span);
+    }
+
+    /// Specification 8.18: elements move up; those pushed are invalid.
+    fn push_front(&mut self, stack: StackId, count: u32, span: Span) {
+        let stack = &self.pipeline[stack];
+        let size = stack.elements.len();
+        let count = count as usize;
+        for i in (0..size).rev() {
+            if i >= count {
+                self.copy_header(stack.elements[i], stack.elements[i - count], span);
+            } else {
+                self.set_validity(stack.elements[i], false, span);
+            }
+        }
+        let next = self.packet.get(stack.next_index).to_u64() + count as u64;
+        self.packet.set(stack.next_index, next.min(size as u64));
+    }
+
+    /// Specification 8.18: elements move down; those left at the end are invalid.
+    fn pop_front(&mut self, stack: StackId, count: u32, span: Span) {
+        let stack = &self.pipeline[stack];
+        let size = stack.elements.len();
+        let count = count as usize;
+        for i in 0..size {
+            match stack.elements.get(i + count) {
+                Some(&source) => self.copy_header(stack.elements[i], source, span),
+                None => self.set_validity(stack.elements[i], false, span),
+            }
+        }
+        let next = self.packet.get(stack.next_index).to_u64();
+        self.packet.set(stack.next_index, next.saturating_sub(count as u64));
+    }
+
+    fn apply(
+        &mut self,
+        id: TableId,
+        hit: Option<SlotId>,
+        action_run: Option<SlotId>,
+        span: Span,
+    ) -> Result<Flow, Fault> {
+        let pipeline = self.pipeline;
+        let table = &pipeline[id];
+        let keys: Vec<Value> = table.keys.iter().map(|k| self.eval(&k.expr)).collect();
+        let length = self.packet.bytes.len() as u64;
+        let state = &mut self.store.tables[id.index()];
+        // A table without keys has no entries to hit.
+        let found = if keys.is_empty() { None } else { state.lookup(&keys, table.has_priority()) };
+        let action = match found {
+            Some(index) => {
+                let (entry, count) = &mut state.entries[index];
+                // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
+                count.add(length);
+                entry.action.clone()
+            }
+            None => state.default_action.clone(),
+        };
+        if let Some(observer) = &mut self.observer {
+            observer.event(&Event::Table {
+                table: id,
+                keys: &keys,
+                entry: found.map(|index| &self.store.tables[id.index()].entries[index].0),
+                action: &action,
+                span,
+            });
+        }
+        if let Some(slot) = hit {
+            self.packet.set(slot, u64::from(found.is_some()));
+        }
+        if let Some(slot) = action_run {
+            self.packet.set(slot, u64::from(action.action.0));
+        }
+        let definition = &pipeline[action.action];
+        let params = definition.params.iter().zip(action.args).map(|(p, arg)| Value::new(arg, p.ty.width())).collect();
+        let outer = std::mem::replace(&mut self.params, params);
+        let flow = self.block(&definition.body);
+        self.params = outer;
+        flow
+    }
+
+    /// Several values as one, the first highest.
+    pub fn concatenate(&self, list: &[Expr]) -> bits::BitString {
+        let mut string = bits::BitString::new();
+        for e in list {
+            let value = self.eval(e);
+            string.push(&value.bits, value.width);
+        }
+        string
+    }
+
+    /// A `bit<32>` or narrower expression as a number.
+    pub fn eval_u64(&self, e: &Expr) -> u64 {
+        self.eval(e).bits.to_u64().unwrap_or(u64::MAX)
+    }
+
+    fn emit(&mut self, id: HeaderId, span: Span) {
+        if !self.is_valid(id) {
+            return;
+        }
+        for field in &self.pipeline[id].fields {
+            let value = &self.packet.slots[field.slot.index()];
+            self.packet.out.push(&value.bits, value.width);
+        }
+        self.tell(Event::Emit { header: id, span });
+    }
+}

@@ -1,0 +1,211 @@
+//! Extern calls: v1model's own, and those registered by name.
+
+use num_bigint::BigUint;
+
+use super::exec::Machine;
+use super::observe::Event;
+use super::store::ExternState;
+use super::{Digest, Fault, Value};
+use crate::bits::{self, BitString};
+use crate::hash;
+use crate::model::{Expr, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, SlotId};
+
+impl Machine<'_> {
+    pub(super) fn call(&mut self, call: &ExternCall) -> Result<(), Fault> {
+        let span = call.span;
+        if self.observer.is_some() {
+            let args = self.arguments(call);
+            self.tell(Event::Extern { call, args: &args });
+        }
+        let fault = |message: String| Fault { message, span };
+        let malformed = || fault(format!("malformed call of {:?}", call.function));
+        match (&call.function, call.args.as_slice()) {
+            (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
+                let index = self.eval_u64(index);
+                let length = self.packet.bytes.len() as u64;
+                if let ExternState::Counters(cells) = &mut self.store.externs[id.index()]
+                    && let Some(cell) = cells.get_mut(index as usize)
+                {
+                    cell.add(length);
+                }
+            }
+            // The table's hit has counted already, as in BMv2.
+            (ExternFn::DirectCounterCount(_), []) => {}
+            // Meters are not measured yet: everything is green.
+            (ExternFn::MeterExecute(_), [ExternArg::In(_), ExternArg::Out(color)])
+            | (ExternFn::DirectMeterRead(_), [ExternArg::Out(color)]) => {
+                self.assign_bits(*color, BigUint::ZERO, call);
+            }
+            (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
+                let index = self.eval_u64(index);
+                if let Some(cell) = self.register(*id, index) {
+                    let value = cell.clone();
+                    self.assign_bits(*slot, value, call);
+                }
+            }
+            (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
+                let index = self.eval_u64(index);
+                let value = self.eval(value).bits;
+                if let Some(cell) = self.register(*id, index) {
+                    *cell = value;
+                }
+            }
+            (
+                ExternFn::Hash(algorithm),
+                [ExternArg::Out(result), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
+            ) => {
+                let data = self.concatenate(data).into_bytes();
+                let (base, max) = (self.eval(base).bits, self.eval(max).bits);
+                let value = hash::hash_in_range(*algorithm, &data, &base, &max);
+                self.assign_bits(*result, value, call);
+            }
+            (ExternFn::Random, [ExternArg::Out(result), ExternArg::In(lo), ExternArg::In(hi)]) => {
+                let (lo, hi) = (self.eval(lo).bits, self.eval(hi).bits);
+                if let Some(value) = self.store.random.between(&lo, &hi) {
+                    self.assign_bits(*result, value, call);
+                }
+            }
+            (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
+                let digest = Digest {
+                    name: name.clone(),
+                    receiver: self.eval_u64(receiver) as u32,
+                    data: data.iter().map(|e| self.eval(e)).collect(),
+                };
+                self.packet.requests.digests.push(digest);
+            }
+            (ExternFn::Clone { egress, field_list }, [ExternArg::In(session)]) => {
+                let request = Some((self.eval_u64(session) as u32, *field_list));
+                if *egress {
+                    self.packet.requests.clone_egress = request;
+                } else {
+                    self.packet.requests.clone_ingress = request;
+                }
+            }
+            (ExternFn::Resubmit(list), []) => self.packet.requests.resubmit = Some(*list),
+            (ExternFn::Recirculate(list), []) => self.packet.requests.recirculate = Some(*list),
+            (ExternFn::Truncate, [ExternArg::In(length)]) => {
+                self.packet.requests.truncate = Some(self.eval_u64(length) as u32);
+            }
+            (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
+                if !self.eval(condition).is_true() {
+                    let what = match call.function {
+                        ExternFn::Assert => "assertion",
+                        _ => "assumption",
+                    };
+                    return Err(fault(format!("{what} failed")));
+                }
+            }
+            (ExternFn::LogMsg(format), []) => self.log(format, &[], call),
+            (ExternFn::LogMsg(format), [ExternArg::List(data)]) => self.log(format, data, call),
+            (
+                ExternFn::VerifyChecksum { algorithm, payload },
+                [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
+            ) => {
+                if self.eval(condition).is_true() {
+                    let expected = self.eval(checksum);
+                    let found = self.checksum(*algorithm, *payload, data);
+                    if Value::new(found, expected.width) != expected {
+                        let slot = self.pipeline.standard.checksum_error;
+                        self.assign_bits(slot, 1u32.into(), call);
+                    }
+                }
+            }
+            (
+                ExternFn::UpdateChecksum { algorithm, payload },
+                [
+                    ExternArg::In(condition),
+                    ExternArg::List(data),
+                    ExternArg::InOut(checksum) | ExternArg::Out(checksum),
+                ],
+            ) => {
+                if self.eval(condition).is_true() {
+                    let value = self.checksum(*algorithm, *payload, data);
+                    self.assign_bits(*checksum, value.into(), call);
+                }
+            }
+            (ExternFn::Named { instance, name }, _) => self.call_named(*instance, name, call)?,
+            _ => return Err(malformed()),
+        }
+        Ok(())
+    }
+
+    fn assign_bits(&mut self, slot: SlotId, value: BigUint, call: &ExternCall) {
+        let width = self.pipeline[slot].ty.width();
+        self.assign(slot, Value::new(value, width), call.span);
+    }
+
+    fn register(&mut self, id: ExternId, index: u64) -> Option<&mut BigUint> {
+        match &mut self.store.externs[id.index()] {
+            ExternState::Registers(cells) => cells.get_mut(index as usize),
+            _ => None,
+        }
+    }
+
+    fn checksum(&self, algorithm: HashAlgorithm, payload: bool, data: &[Expr]) -> u64 {
+        let mut string = self.concatenate(data);
+        if payload {
+            string.push_bytes(self.packet.payload());
+        }
+        hash::hash(algorithm, string.as_bytes())
+    }
+
+    fn log(&mut self, format: &str, data: &[Expr], call: &ExternCall) {
+        if self.observer.is_none() {
+            return;
+        }
+        let mut values = data.iter().map(|e| match e.ty {
+            crate::model::Type::Int(w) => bits::to_signed(&self.eval(e).bits, w).to_string(),
+            _ => self.eval(e).bits.to_string(),
+        });
+        let mut message = String::new();
+        let mut rest = format;
+        while let Some((before, after)) = rest.split_once("{}") {
+            message.push_str(before);
+            message.push_str(values.next().as_deref().unwrap_or("{}"));
+            rest = after;
+        }
+        message.push_str(rest);
+        drop(values);
+        self.tell(Event::Log { message: &message, span: call.span });
+    }
+
+    fn call_named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<(), Fault> {
+        let mut args = self.arguments(call);
+        let widths: Vec<u32> = args.iter().map(|a| a.width).collect();
+        let result = match instance {
+            Some(id) => match &mut self.store.externs[id.index()] {
+                ExternState::Named(model) => model.call(name, &mut args),
+                _ => Err(format!("`{}` has no methods", self.pipeline[id].name)),
+            },
+            None => match self.store.functions.get(name).cloned() {
+                Some(function) => function(&mut args),
+                None => Err(format!("extern function `{name}` is not registered")),
+            },
+        };
+        result.map_err(|message| Fault { message: format!("{name}: {message}"), span: call.span })?;
+        for ((arg, value), width) in call.args.iter().zip(args).zip(widths) {
+            if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                self.assign(*slot, Value::new(value.bits, width), call.span);
+            }
+        }
+        Ok(())
+    }
+
+    /// The arguments' values; an out argument's is what its slot holds.
+    fn arguments(&self, call: &ExternCall) -> Vec<Value> {
+        call.args
+            .iter()
+            .map(|arg| match arg {
+                ExternArg::In(e) => self.eval(e),
+                ExternArg::List(list) => {
+                    let string: BitString = self.concatenate(list);
+                    let width = string.len() as u32;
+                    let padding = string.as_bytes().len() * 8 - string.len();
+                    let bits = BigUint::from_bytes_be(string.as_bytes()) >> padding;
+                    Value { bits, width }
+                }
+                ExternArg::Out(slot) | ExternArg::InOut(slot) => self.packet.get(*slot).clone(),
+            })
+            .collect()
+    }
+}

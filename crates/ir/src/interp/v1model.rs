@@ -1,0 +1,313 @@
+//! The v1model switch around the program: what `simple_switch` does between parser, ingress, egress and deparser.
+//!
+//! Copies wait in two queues; egress goes before new ingress work, so packets leave in the order in which they were
+//! made. Does not live here: the blocks' contents.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::exec::Machine;
+use super::observe::{Decision, Event, Observer};
+use super::{Fault, Interp, MAX_PASSES, MAX_STEPS, Output, PacketState, Sent, Stage, Verdict};
+use crate::model::{DROP_PORT, SlotKind};
+
+/// Values of `instance_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum InstanceType {
+    /// As it was received.
+    Normal = 0,
+    /// Cloned at the end of ingress.
+    IngressClone = 1,
+    /// Cloned at the end of egress.
+    EgressClone = 2,
+    /// Recirculated.
+    Recirculated = 4,
+    /// One of a multicast group's copies.
+    Replication = 5,
+    /// Resubmitted.
+    Resubmitted = 6,
+}
+
+/// Where a clone session's copies go: to the group first, then to the port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CloneSession {
+    /// Port of the one copy.
+    pub port: Option<u16>,
+    /// Multicast group.
+    pub group: Option<u16>,
+    /// Most bytes of the copies.
+    pub truncate: Option<u32>,
+}
+
+/// One copy of a multicast group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// `egress_rid`.
+    pub rid: u16,
+    /// `egress_port`.
+    pub port: u16,
+}
+
+/// What the traffic manager knows from the control plane.
+#[derive(Clone, Debug, Default)]
+pub struct TrafficManager {
+    /// Clone sessions by number (0 to 32,767).
+    pub sessions: BTreeMap<u32, CloneSession>,
+    /// Multicast groups by number (from 1).
+    pub groups: BTreeMap<u16, Vec<Replica>>,
+}
+
+/// A packet before its parser.
+struct ToIngress {
+    packet: PacketState,
+}
+
+/// A packet before egress.
+struct ToEgress {
+    packet: PacketState,
+    port: u16,
+}
+
+/// One received packet and all that comes of it.
+pub(super) struct Run<'a> {
+    pub interp: &'a mut Interp,
+    pub observer: Option<&'a mut dyn Observer>,
+    pub now_us: u64,
+    ingress: VecDeque<ToIngress>,
+    egress: VecDeque<ToEgress>,
+    output: Output,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(interp: &'a mut Interp, observer: Option<&'a mut dyn Observer>, now_us: u64) -> Run<'a> {
+        Run { interp, observer, now_us, ingress: VecDeque::new(), egress: VecDeque::new(), output: Output::default() }
+    }
+
+    pub fn process(mut self, bytes: &[u8], port: u16) -> Output {
+        let bytes: Arc<[u8]> = bytes.into();
+        let packet = self.fresh(bytes, u64::from(port), InstanceType::Normal);
+        self.ingress.push_back(ToIngress { packet });
+        let mut first = true;
+        for _ in 0..MAX_PASSES {
+            let done = if let Some(next) = self.egress.pop_front() {
+                self.egress_pass(next)
+            } else if let Some(next) = self.ingress.pop_front() {
+                self.ingress_pass(next, std::mem::take(&mut first))
+            } else {
+                return self.finish();
+            };
+            if let Err(fault) = done {
+                self.output.fault.get_or_insert(fault);
+            }
+        }
+        self.output.fault.get_or_insert(Fault {
+            message: format!("more than {MAX_PASSES} passes of copies and repetitions of a packet"),
+            span: self.interp.pipeline.ingress.span,
+        });
+        self.finish()
+    }
+
+    fn finish(mut self) -> Output {
+        self.output.verdict = if self.output.fault.is_some() {
+            Verdict::Fault
+        } else if self.output.sent.is_empty() {
+            Verdict::Drop
+        } else {
+            Verdict::Forward
+        };
+        self.output
+    }
+
+    /// Reports what the traffic manager does.
+    fn tell(&mut self, decision: Decision) {
+        if let Some(observer) = &mut self.observer {
+            observer.event(&Event::Decision(decision));
+        }
+    }
+
+    fn machine<'m>(&'m mut self, packet: &'m mut PacketState) -> Machine<'m> {
+        Machine {
+            pipeline: &self.interp.pipeline,
+            store: &mut self.interp.store,
+            packet,
+            observer: match &mut self.observer {
+                Some(observer) => Some(&mut **observer),
+                None => None,
+            },
+            params: Vec::new(),
+        }
+    }
+
+    /// A packet at the start of a pass: metadata zero but for what the switch presets.
+    fn fresh(&self, bytes: Arc<[u8]>, port: u64, instance: InstanceType) -> PacketState {
+        let standard = self.interp.pipeline.standard;
+        let length = bytes.len() as u64;
+        let mut packet = PacketState::new(&self.interp.pipeline, bytes);
+        packet.set(standard.ingress_port, port);
+        packet.set(standard.packet_length, length);
+        packet.set(standard.instance_type, instance as u64);
+        packet.set(standard.ingress_global_timestamp, self.now_us);
+        packet
+    }
+
+    /// Copies the slots of a field list.
+    fn keep_fields(&self, from: &PacketState, to: &mut PacketState, list: Option<u8>) {
+        let lists = &self.interp.pipeline.field_lists;
+        let Some(list) = lists.iter().find(|l| Some(l.index) == list) else {
+            return;
+        };
+        for slot in &list.slots {
+            to.slots[slot.index()] = from.get(*slot).clone();
+        }
+    }
+
+    fn ingress_pass(&mut self, next: ToIngress, first: bool) -> Result<(), Fault> {
+        let ToIngress { mut packet } = next;
+        let standard = self.interp.pipeline.standard;
+        self.machine(&mut packet).parse()?;
+        if first {
+            self.output.parser_error = packet.get(standard.parser_error).to_u64() as u32;
+        }
+        let mut machine = self.machine(&mut packet);
+        machine.control(Stage::VerifyChecksum)?;
+        machine.control(Stage::Ingress)?;
+
+        // Ingress is done with these; the others are for egress.
+        let clone = packet.requests.clone_ingress.take();
+        let digests = std::mem::take(&mut packet.requests.digests);
+        let resubmit = packet.requests.resubmit.take();
+        let port = packet.get(standard.ingress_port).to_u64();
+        if let Some((number, list)) = clone
+            && let Some(session) = self.interp.traffic.sessions.get(&number).copied()
+        {
+            self.tell(Decision::CloneIngress { session: number });
+            match self.clone_ingress(&packet, list) {
+                Ok(copy) => self.to_session(copy, session),
+                Err(fault) => {
+                    self.output.fault.get_or_insert(fault);
+                }
+            }
+        }
+        for digest in digests {
+            self.tell(Decision::Digest);
+            self.output.digests.push(digest);
+        }
+        if let Some(list) = resubmit {
+            self.tell(Decision::Resubmit);
+            let mut again = self.fresh(packet.bytes.clone(), port, InstanceType::Resubmitted);
+            self.keep_fields(&packet, &mut again, Some(list));
+            again.set(standard.instance_type, InstanceType::Resubmitted as u64);
+            self.ingress.push_back(ToIngress { packet: again });
+            return Ok(());
+        }
+        let group = packet.get(standard.mcast_grp).to_u64() as u16;
+        if group != 0 {
+            packet.set(standard.instance_type, InstanceType::Replication as u64);
+            self.replicate(&packet, group);
+            return Ok(());
+        }
+        let port = packet.get(standard.egress_spec).to_u64() as u16;
+        if u32::from(port) == DROP_PORT {
+            self.tell(Decision::DropIngress);
+            return Ok(());
+        }
+        self.tell(Decision::Unicast { port });
+        self.egress.push_back(ToEgress { packet, port });
+        Ok(())
+    }
+
+    /// The packet as it was received, parsed once more.
+    fn clone_ingress(&mut self, packet: &PacketState, list: Option<u8>) -> Result<PacketState, Fault> {
+        let standard = self.interp.pipeline.standard;
+        let port = packet.get(standard.ingress_port).to_u64();
+        let mut copy = self.fresh(packet.bytes.clone(), port, InstanceType::IngressClone);
+        let mut machine = self.machine(&mut copy);
+        machine.parse()?;
+        machine.control(Stage::VerifyChecksum)?;
+        self.keep_fields(packet, &mut copy, list);
+        copy.set(standard.instance_type, InstanceType::IngressClone as u64);
+        Ok(copy)
+    }
+
+    fn replicate(&mut self, packet: &PacketState, group: u16) {
+        let replicas = self.interp.traffic.groups.get(&group).cloned();
+        let replicas = replicas.unwrap_or_default();
+        self.tell(Decision::Multicast { group, copies: replicas.len() });
+        for Replica { rid, port } in replicas {
+            let mut packet = packet.clone();
+            packet.set(self.interp.pipeline.standard.egress_rid, u64::from(rid));
+            self.egress.push_back(ToEgress { packet, port });
+        }
+    }
+
+    fn to_session(&mut self, mut copy: PacketState, session: CloneSession) {
+        copy.requests.truncate = session.truncate;
+        if let Some(group) = session.group {
+            self.replicate(&copy, group);
+        }
+        if let Some(port) = session.port {
+            self.egress.push_back(ToEgress { packet: copy, port });
+        }
+    }
+
+    fn egress_pass(&mut self, next: ToEgress) -> Result<(), Fault> {
+        let ToEgress { mut packet, port } = next;
+        let standard = self.interp.pipeline.standard;
+        packet.set(standard.egress_port, u64::from(port));
+        // One beyond the drop port, which in nine bits is 0.
+        packet.set(standard.egress_spec, 0);
+        packet.set(standard.enq_timestamp, self.now_us);
+        packet.set(standard.deq_timedelta, 0);
+        packet.set(standard.enq_qdepth, 0);
+        packet.set(standard.deq_qdepth, 0);
+        packet.set(standard.egress_global_timestamp, self.now_us);
+        self.machine(&mut packet).control(Stage::Egress)?;
+
+        let requests = std::mem::take(&mut packet.requests);
+        self.output.digests.extend(requests.digests);
+        if let Some((number, list)) = requests.clone_egress
+            && let Some(session) = self.interp.traffic.sessions.get(&number).copied()
+        {
+            self.tell(Decision::CloneEgress { session: number });
+            let mut copy = packet.clone();
+            copy.steps_left = MAX_STEPS;
+            copy.reset(&self.interp.pipeline, |kind| {
+                matches!(kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::Local)
+            });
+            let kept = [standard.ingress_port, standard.packet_length];
+            for slot in kept {
+                copy.slots[slot.index()] = packet.get(slot).clone();
+            }
+            self.keep_fields(&packet, &mut copy, list);
+            copy.set(standard.instance_type, InstanceType::EgressClone as u64);
+            self.to_session(copy, session);
+        }
+        if packet.get(standard.egress_spec).to_u64() == u64::from(DROP_PORT) {
+            self.tell(Decision::DropEgress);
+            return Ok(());
+        }
+        let mut machine = self.machine(&mut packet);
+        machine.control(Stage::ComputeChecksum)?;
+        machine.control(Stage::Deparser)?;
+        let mut out = std::mem::take(&mut packet.out);
+        out.push_bytes(packet.payload());
+        let mut bytes = out.into_bytes();
+        if let Some(most) = requests.truncate {
+            bytes.truncate(most as usize);
+        }
+        if let Some(list) = requests.recirculate {
+            self.tell(Decision::Recirculate);
+            let port = packet.get(standard.ingress_port).to_u64();
+            let mut again = self.fresh(bytes.into(), port, InstanceType::Recirculated);
+            self.keep_fields(&packet, &mut again, Some(list));
+            again.set(standard.instance_type, InstanceType::Recirculated as u64);
+            self.ingress.push_back(ToIngress { packet: again });
+            return Ok(());
+        }
+        self.tell(Decision::Sent { port, length: bytes.len() });
+        let copy = packet.get(standard.instance_type).to_u64() as u32;
+        self.output.sent.push(Sent { port, bytes, instance_type: copy });
+        Ok(())
+    }
+}
