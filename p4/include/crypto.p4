@@ -5,8 +5,8 @@
 // the next key into slot 1, let the table entries or the packets choose, then put it into slot 0.
 //
 // Blocks are 128 bits, the first byte of the byte string that the standards speak of is the most
-// significant. A slot that nobody filled, or an index beyond `keys`, gives a result of all zeros; a program
-// whose control plane fills its slots before it opens its ports never meets that.
+// significant. A slot that nobody filled, or an index beyond `keys`, works with a random key that nobody
+// knows: what is checked against its results does not verify.
 
 #ifndef _CRYPTO_P4_
 #define _CRYPTO_P4_

@@ -1,0 +1,91 @@
+//! Counter cells and register values: written by one worker without locks, read by anyone.
+//!
+//! Generated code accesses them as plain memory; everyone else through atomics of the same size. A reader may see a
+//! packet counted whose bytes are not yet.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hopwright_jit::abi::CounterCell;
+
+pub use hopwright_ir::interp::Count;
+
+/// Words that generated code writes.
+#[derive(Debug)]
+struct Words(Box<[AtomicU64]>);
+
+impl Words {
+    fn new(count: usize) -> Words {
+        Words((0..count).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn as_ptr(&self) -> *mut u64 {
+        // Atomics have interior mutability: writing through a pointer from a shared reference is allowed.
+        self.0.as_ptr().cast_mut().cast()
+    }
+}
+
+/// An array of counters.
+#[derive(Debug)]
+pub(crate) struct Cells(Words);
+
+impl Cells {
+    pub fn new(count: usize) -> Cells {
+        Cells(Words::new(count * 2))
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.0.len() / 2
+    }
+
+    /// The cells, for generated code.
+    pub fn as_ptr(&self) -> *mut CounterCell {
+        self.0.as_ptr().cast()
+    }
+
+    /// Panics beyond the length: callers check.
+    pub fn read(&self, index: usize) -> Count {
+        let word = |i: usize| self.0.0[i].load(Ordering::Relaxed);
+        Count { packets: word(2 * index), bytes: word(2 * index + 1) }
+    }
+
+    /// A worker that counts at the same moment may lose this.
+    pub fn write(&self, index: usize, count: Count) {
+        self.0.0[2 * index].store(count.packets, Ordering::Relaxed);
+        self.0.0[2 * index + 1].store(count.bytes, Ordering::Relaxed);
+    }
+}
+
+/// An array of register values of some limbs each. A value of several limbs read while a worker writes it may be torn.
+#[derive(Debug)]
+pub(crate) struct Registers {
+    words: Words,
+    limbs: usize,
+}
+
+impl Registers {
+    pub fn new(count: usize, limbs: usize) -> Registers {
+        Registers { words: Words::new(count * limbs), limbs }
+    }
+
+    pub fn len(&self) -> usize {
+        self.words.0.len() / self.limbs
+    }
+
+    /// The values, for generated code.
+    pub fn as_ptr(&self) -> *mut u64 {
+        self.words.as_ptr()
+    }
+
+    /// Panics beyond the length: callers check.
+    pub fn read(&self, index: usize) -> Vec<u64> {
+        let at = index * self.limbs;
+        self.words.0[at..at + self.limbs].iter().map(|w| w.load(Ordering::Relaxed)).collect()
+    }
+
+    pub fn write(&self, index: usize, limbs: &[u64]) {
+        let at = index * self.limbs;
+        for (word, limb) in self.words.0[at..at + self.limbs].iter().zip(limbs) {
+            word.store(*limb, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Running batches of packets through a virtual data plane's program.
+//!
+//! An [`Executor`] is one worker's: it owns the memory the program needs per worker and tells the data plane when it
+//! is between batches. Does not live here: what the program is and its control interface ([`crate::vdp`]).
+
+use std::fmt;
+use std::sync::Arc;
+
+use hopwright_ir::interp;
+use hopwright_jit::abi;
+
+use crate::packet::Packet;
+use crate::quiescence::Reader;
+use crate::vdp::{Engine, VirtualDataPlane};
+
+/// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap in the
+/// year 10889).
+pub fn wall_clock_us() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
+}
+
+/// Runs a virtual data plane's program. One per worker.
+pub struct Executor {
+    vdp: Arc<VirtualDataPlane>,
+    reader: Reader,
+    copies: Vec<interp::Sent>,
+}
+
+impl Executor {
+    /// An executor for the calling worker. A data plane has one worker for now: two executors at the same time would
+    /// count in the same cells.
+    pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
+        Executor { reader: vdp.domain().reader(), copies: Vec::new(), vdp }
+    }
+
+    /// The data plane.
+    pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
+        &self.vdp
+    }
+
+    /// Runs the packets, whose ingress ports are set, at one moment of time. Afterwards each has its verdict, and if
+    /// that is to forward, its egress port and new bytes. All packets of a batch see every table update that returned
+    /// before the call.
+    pub fn process_batch(&mut self, packets: &mut [Packet], now_us: u64) {
+        match self.vdp.engine() {
+            Engine::Interp(_) => self.interpret(packets, now_us),
+        }
+    }
+
+    /// Packets the program made beyond one for each it got (copies to multicast groups, clones), since the last call.
+    /// Only the interpreter makes any.
+    pub fn take_copies(&mut self) -> Vec<interp::Sent> {
+        std::mem::take(&mut self.copies)
+    }
+
+    fn interpret(&mut self, packets: &mut [Packet], now_us: u64) {
+        // Named externs enter the domain themselves when they are called.
+        let Some(mut interp) = self.vdp.interp() else { return };
+        for packet in packets {
+            let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
+            let mut sent = output.sent.into_iter();
+            let error = output.parser_error;
+            match (sent.next(), output.verdict) {
+                (Some(first), _) => {
+                    // The payload stays where it is, as generated code has it: headers grow into the headroom.
+                    let end = packet.raw().end;
+                    match end.checked_sub(first.bytes.len() as u32) {
+                        Some(start) => {
+                            packet.set_bounds(start, end);
+                            packet.bytes_mut().copy_from_slice(&first.bytes);
+                            packet.decide(abi::Verdict::Forward, u32::from(first.port), error);
+                        }
+                        None => packet.decide(abi::Verdict::NoHeadroom, 0, error),
+                    }
+                }
+                (None, interp::Verdict::Fault) => packet.decide(abi::Verdict::Fault, 0, error),
+                (None, _) => packet.decide(abi::Verdict::Drop, 0, error),
+            }
+            self.copies.extend(sent);
+        }
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").field("vdp", &self.vdp).field("reader", &self.reader).finish_non_exhaustive()
+    }
+}

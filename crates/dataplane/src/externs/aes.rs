@@ -1,0 +1,254 @@
+//! AES-128 with a key schedule made once: AES-NI where the processor has it, the portable RustCrypto code elsewhere.
+//!
+//! Single-block AES-CMAC (RFC 4493) of a whole block is one encryption of the block xored with the subkey K1, so K1 is
+//! part of the schedule, already combined with the first round key. Does not live here: which key is which
+//! ([`super::KeyTable`]).
+
+use std::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// An expanded AES-128 key. Not readable, wiped when dropped.
+pub struct Aes128Key(Schedule);
+
+enum Schedule {
+    #[cfg(target_arch = "x86_64")]
+    Hardware(Box<x86::RoundKeys>),
+    Portable(Box<Portable>),
+}
+
+struct Portable {
+    cipher: aes::Aes128,
+    subkey: [u8; 16],
+}
+
+impl Drop for Portable {
+    fn drop(&mut self) {
+        // The cipher wipes itself.
+        self.subkey.zeroize();
+    }
+}
+
+fn assert_wipes<T: ZeroizeOnDrop>() {}
+
+/// Doubling in GF(2^128), RFC 4493 section 2.3.
+fn double(block: [u8; 16]) -> [u8; 16] {
+    let value = u128::from_be_bytes(block);
+    let carry = if value >> 127 == 1 { 0x87 } else { 0 };
+    ((value << 1) ^ carry).to_be_bytes()
+}
+
+impl Aes128Key {
+    /// Expands a key.
+    pub fn new(key: &[u8; 16]) -> Aes128Key {
+        #[cfg(target_arch = "x86_64")]
+        if x86::available() {
+            return Aes128Key(Schedule::Hardware(x86::RoundKeys::new(key)));
+        }
+        Aes128Key::portable(key)
+    }
+
+    /// Expands a key for the portable code, whatever the processor has.
+    pub fn portable(key: &[u8; 16]) -> Aes128Key {
+        use aes::cipher::{BlockEncrypt, KeyInit};
+        assert_wipes::<aes::Aes128>();
+        let cipher = aes::Aes128::new(key.into());
+        let mut zero = aes::Block::default();
+        cipher.encrypt_block(&mut zero);
+        let subkey = double(zero.into());
+        zero.as_mut_slice().zeroize();
+        Aes128Key(Schedule::Portable(Box::new(Portable { cipher, subkey })))
+    }
+
+    /// AES-128 of one block; most significant byte first.
+    #[inline]
+    pub fn encrypt(&self, block: u128) -> u128 {
+        match &self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: hardware schedules are only made where the processor has AES-NI.
+            Schedule::Hardware(keys) => unsafe { keys.encrypt(block) },
+            Schedule::Portable(keys) => keys.encrypt(block),
+        }
+    }
+
+    /// AES-CMAC of a message of exactly one block; most significant byte first.
+    #[inline]
+    pub fn cmac_block(&self, block: u128) -> u128 {
+        match &self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `encrypt`.
+            Schedule::Hardware(keys) => unsafe { keys.cmac_block(block) },
+            Schedule::Portable(keys) => keys.encrypt(block ^ u128::from_be_bytes(keys.subkey)),
+        }
+    }
+}
+
+impl Portable {
+    fn encrypt(&self, block: u128) -> u128 {
+        use aes::cipher::BlockEncrypt;
+        let mut bytes = aes::Block::from(block.to_be_bytes());
+        self.cipher.encrypt_block(&mut bytes);
+        u128::from_be_bytes(bytes.into())
+    }
+}
+
+impl fmt::Debug for Aes128Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Aes128Key(..)")
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    //! The only place with AES instructions.
+
+    use core::arch::x86_64::*;
+
+    use zeroize::Zeroize;
+
+    /// Eleven round keys, and the first one xored with the CMAC subkey K1.
+    #[repr(C, align(64))]
+    pub(super) struct RoundKeys {
+        rounds: [[u8; 16]; 11],
+        cmac_first: [u8; 16],
+    }
+
+    pub(super) fn available() -> bool {
+        is_x86_feature_detected!("aes") && is_x86_feature_detected!("ssse3")
+    }
+
+    impl Drop for RoundKeys {
+        fn drop(&mut self) {
+            self.rounds.zeroize();
+            self.cmac_first.zeroize();
+        }
+    }
+
+    impl RoundKeys {
+        /// To be called only where [`available`] holds.
+        pub fn new(key: &[u8; 16]) -> Box<RoundKeys> {
+            assert!(available());
+            let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
+            // SAFETY: the features are there.
+            unsafe { expand(key, &mut keys.rounds) };
+            // SAFETY: as above; the round keys are complete.
+            let subkey = super::double(unsafe { keys.encrypt(0) }.to_be_bytes());
+            for (i, byte) in keys.cmac_first.iter_mut().enumerate() {
+                *byte = subkey[i] ^ keys.rounds[0][i];
+            }
+            keys
+        }
+
+        /// # Safety
+        /// The processor has AES-NI and SSSE3.
+        #[inline]
+        #[target_feature(enable = "aes,ssse3")]
+        pub unsafe fn encrypt(&self, block: u128) -> u128 {
+            // SAFETY: the caller's.
+            unsafe { self.run(block, &self.rounds[0]) }
+        }
+
+        /// # Safety
+        /// The processor has AES-NI and SSSE3.
+        #[inline]
+        #[target_feature(enable = "aes,ssse3")]
+        pub unsafe fn cmac_block(&self, block: u128) -> u128 {
+            // SAFETY: the caller's.
+            unsafe { self.run(block, &self.cmac_first) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "aes,ssse3")]
+        unsafe fn run(&self, block: u128, first: &[u8; 16]) -> u128 {
+            let load = |bytes: &[u8; 16]| {
+                // SAFETY: 16 readable bytes; unaligned loads are used.
+                unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+            };
+            let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let value = _mm_set_epi64x((block >> 64) as i64, block as i64);
+            let mut state = _mm_xor_si128(_mm_shuffle_epi8(value, reverse), load(first));
+            for round in &self.rounds[1..10] {
+                state = _mm_aesenc_si128(state, load(round));
+            }
+            state = _mm_shuffle_epi8(_mm_aesenclast_si128(state, load(&self.rounds[10])), reverse);
+            let low = _mm_cvtsi128_si64(state) as u64;
+            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
+            u128::from(high) << 64 | u128::from(low)
+        }
+    }
+
+    #[target_feature(enable = "aes,ssse3")]
+    unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
+        // SAFETY: 16 readable bytes.
+        let mut current = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
+        macro_rules! store {
+            ($round:expr) => {
+                // SAFETY: 16 writable bytes.
+                unsafe { _mm_storeu_si128(rounds[$round].as_mut_ptr().cast(), current) }
+            };
+        }
+        store!(0);
+        macro_rules! step {
+            ($round:expr, $constant:expr) => {
+                let assist = _mm_shuffle_epi32(_mm_aeskeygenassist_si128(current, $constant), 0xff);
+                current = _mm_xor_si128(current, _mm_slli_si128(current, 4));
+                current = _mm_xor_si128(current, _mm_slli_si128(current, 8));
+                current = _mm_xor_si128(current, assist);
+                store!($round);
+            };
+        }
+        step!(1, 0x01);
+        step!(2, 0x02);
+        step!(3, 0x04);
+        step!(4, 0x08);
+        step!(5, 0x10);
+        step!(6, 0x20);
+        step!(7, 0x40);
+        step!(8, 0x80);
+        step!(9, 0x1b);
+        step!(10, 0x36);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(key: u128) -> [Aes128Key; 2] {
+        let key = key.to_be_bytes();
+        [Aes128Key::new(&key), Aes128Key::portable(&key)]
+    }
+
+    #[test]
+    fn fips_197_appendix_b_and_c() {
+        for key in both(0x2b7e1516_28aed2a6_abf71588_09cf4f3c) {
+            assert_eq!(key.encrypt(0x3243f6a8_885a308d_313198a2_e0370734), 0x3925841d_02dc09fb_dc118597_196a0b32);
+        }
+        for key in both(0x00010203_04050607_08090a0b_0c0d0e0f) {
+            assert_eq!(key.encrypt(0x00112233_44556677_8899aabb_ccddeeff), 0x69c4e0d8_6a7b0430_d8cdb780_70b4c55a);
+        }
+    }
+
+    #[test]
+    fn rfc_4493_section_4_one_block() {
+        for key in both(0x2b7e1516_28aed2a6_abf71588_09cf4f3c) {
+            assert_eq!(key.cmac_block(0x6bc1bee2_2e409f96_e93d7e11_7393172a), 0x070a16b4_6b4d4144_f79bdd9d_d04a287c);
+        }
+    }
+
+    #[test]
+    fn hardware_and_portable_agree() {
+        let mut seed = 0x0123_4567_89ab_cdef_u128;
+        for _ in 0..1000 {
+            seed = seed.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
+            let [a, b] = both(seed);
+            assert_eq!(a.encrypt(!seed), b.encrypt(!seed));
+            assert_eq!(a.cmac_block(!seed), b.cmac_block(!seed));
+        }
+    }
+
+    #[test]
+    fn keys_do_not_show() {
+        assert_eq!(format!("{:?}", Aes128Key::new(&[7; 16])), "Aes128Key(..)");
+    }
+}

@@ -1,0 +1,206 @@
+//! `crypto.p4`: objects that hold keys for the program, which sees only indices.
+//!
+//! `AesCmac.mac(key, block, tag)` and `Aes128.encrypt(key, block, result)`. A slot without a key, and an index beyond
+//! the table, work with a random key drawn when the object is made and known to nobody: a MAC computed with it never
+//! verifies but by chance, so a program needs no check whether a key is set.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+use zeroize::Zeroize;
+
+use super::aes::Aes128Key;
+use super::{NativeCall, NativeExtern};
+use crate::quiescence::Domain;
+
+/// Most keys of one object.
+const MAX_KEYS: u64 = 1 << 20;
+
+/// AES-128 keys by index. Packets use them without waiting while the control plane changes them.
+pub struct KeyTable {
+    keys: Box<[AtomicPtr<Aes128Key>]>,
+    unset: *mut Aes128Key,
+    writer: Mutex<()>,
+    domain: Arc<Domain>,
+}
+
+// SAFETY: the pointers are to keys the table owns; keys are Send and Sync.
+unsafe impl Send for KeyTable {}
+// SAFETY: readers load atomically and are within the domain; writers hold the lock.
+unsafe impl Sync for KeyTable {}
+
+/// There is no key with that index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the table has {size} keys; there is no index {index}")]
+pub struct NoSuchKey {
+    /// Asked for.
+    pub index: u64,
+    /// Keys there are.
+    pub size: u64,
+}
+
+impl KeyTable {
+    /// A table of so many keys, none of them set. Fails if the system has no random numbers.
+    pub(crate) fn new(size: u64, domain: &Arc<Domain>) -> Result<KeyTable, String> {
+        if size > MAX_KEYS {
+            return Err(format!("{size} keys are not supported yet (at most {MAX_KEYS})"));
+        }
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|e| format!("no random numbers: {e}"))?;
+        let unset = Box::into_raw(Box::new(Aes128Key::new(&random)));
+        random.zeroize();
+        Ok(KeyTable {
+            keys: (0..size).map(|_| AtomicPtr::new(unset)).collect(),
+            unset,
+            writer: Mutex::new(()),
+            domain: domain.clone(),
+        })
+    }
+
+    /// Number of keys, set or not.
+    pub fn size(&self) -> u64 {
+        self.keys.len() as u64
+    }
+
+    /// Sets a key. Packets of the next batch use it at the latest; the old one is wiped when no packet can be using
+    /// it.
+    pub fn set_key(&self, index: u64, key: &[u8; 16]) -> Result<(), NoSuchKey> {
+        self.swap(index, Some(Box::new(Aes128Key::new(key))))
+    }
+
+    /// Takes a key away: nothing verifies with it any more.
+    pub fn clear_key(&self, index: u64) -> Result<(), NoSuchKey> {
+        self.swap(index, None)
+    }
+
+    fn swap(&self, index: u64, key: Option<Box<Aes128Key>>) -> Result<(), NoSuchKey> {
+        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = usize::try_from(index).ok().and_then(|i| self.keys.get(i));
+        let Some(slot) = slot else { return Err(NoSuchKey { index, size: self.size() }) };
+        let old = slot.swap(key.map_or(self.unset, Box::into_raw), Ordering::AcqRel);
+        if old != self.unset {
+            // SAFETY: it came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
+            self.domain.retire(unsafe { Box::from_raw(old) });
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The caller is within the table's domain for as long as it uses the key.
+    #[inline(always)]
+    unsafe fn key(&self, index: u64) -> &Aes128Key {
+        let key = match self.keys.get(index as usize) {
+            Some(slot) => slot.load(Ordering::Acquire),
+            None => self.unset,
+        };
+        // SAFETY: never null; keys unlinked since the caller entered the domain are still alive.
+        unsafe { &*key }
+    }
+}
+
+impl Drop for KeyTable {
+    fn drop(&mut self) {
+        for slot in &mut self.keys {
+            let key = *slot.get_mut();
+            if key != self.unset {
+                // SAFETY: the table owns its keys, each linked once; exclusive access means no reader is left.
+                drop(unsafe { Box::from_raw(key) });
+            }
+        }
+        // SAFETY: made by Box::into_raw in `new`, freed only here.
+        drop(unsafe { Box::from_raw(self.unset) });
+    }
+}
+
+impl fmt::Debug for KeyTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyTable").field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+/// What a key object computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    Cmac,
+    Encrypt,
+}
+
+/// An `AesCmac` or `Aes128` object.
+#[derive(Debug)]
+pub(super) struct KeyedAes {
+    function: Function,
+    table: Arc<KeyTable>,
+}
+
+impl KeyedAes {
+    /// From the constructor's arguments: the number of keys.
+    pub fn new(function: Function, args: &[BigUint], domain: &Arc<Domain>) -> Result<KeyedAes, String> {
+        let [size] = args else { return Err(format!("one constructor argument is expected, not {}", args.len())) };
+        let size = size.to_u64().unwrap_or(u64::MAX);
+        Ok(KeyedAes { function, table: Arc::new(KeyTable::new(size, domain)?) })
+    }
+}
+
+impl NativeExtern for KeyedAes {
+    fn methods(&self) -> &'static [&'static str] {
+        match self.function {
+            Function::Cmac => &["mac"],
+            Function::Encrypt => &["encrypt"],
+        }
+    }
+
+    fn native(&self) -> NativeCall {
+        NativeCall {
+            state: Arc::as_ptr(&self.table).cast_mut().cast(),
+            call: match self.function {
+                Function::Cmac => cmac,
+                Function::Encrypt => encrypt,
+            },
+        }
+    }
+
+    fn arguments(&self, _: u32) -> &'static [u32] {
+        &[32, 128, 128]
+    }
+
+    fn key_table(&self) -> Option<&Arc<KeyTable>> {
+        Some(&self.table)
+    }
+
+    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+        let index = setting.strip_prefix("key/").and_then(|i| i.parse().ok());
+        let index = index.ok_or_else(|| format!("no setting `{setting}`; there is `key/<index>`"))?;
+        let key = data.try_into().map_err(|_| format!("a key has 16 bytes, not {}", data.len()))?;
+        self.table.set_key(index, key).map_err(|e| e.to_string())
+    }
+}
+
+/// Arguments: key (1 limb), block (2 limbs), out (2 limbs).
+///
+/// # Safety
+/// `state` is a live [`KeyTable`] in whose domain the caller is; `args` are five limbs.
+#[inline(always)]
+unsafe fn with_key(state: *mut c_void, args: *mut u64, function: impl Fn(&Aes128Key, u128) -> u128) {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = &*state.cast::<KeyTable>();
+        let block = u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read());
+        let result = function(table.key(args.read()), block);
+        args.add(3).write(result as u64);
+        args.add(4).write((result >> 64) as u64);
+    }
+}
+
+unsafe extern "C" fn cmac(state: *mut c_void, _: u32, args: *mut u64) {
+    // SAFETY: the contract of `ExternHandle::call`.
+    unsafe { with_key(state, args, Aes128Key::cmac_block) }
+}
+
+unsafe extern "C" fn encrypt(state: *mut c_void, _: u32, args: *mut u64) {
+    // SAFETY: the contract of `ExternHandle::call`.
+    unsafe { with_key(state, args, Aes128Key::encrypt) }
+}

@@ -1,0 +1,154 @@
+//! Externs registered by name: native code that programs call, with one meaning for every executor.
+//!
+//! A [`NativeExtern`] is one object of a P4 extern type. Generated code calls its [`NativeCall`] directly; the
+//! interpreter calls the same code through [`Model`]. Counters and registers are not here: executors know them
+//! themselves.
+
+mod aes;
+mod key;
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use hopwright_ir::interp::{self, ExternModel, Value};
+use num_bigint::BigUint;
+
+pub use aes::Aes128Key;
+pub use key::{KeyTable, NoSuchKey};
+
+use crate::limbs::{from_limbs, limbs_of, push_limbs};
+use crate::quiescence::{Domain, Reader};
+
+/// How generated code reaches an object's methods: see [`hopwright_jit::abi::ExternHandle::call`]. The method is an
+/// index into [`NativeExtern::methods`].
+#[derive(Clone, Copy, Debug)]
+pub struct NativeCall {
+    /// First argument of `call`.
+    pub state: *mut c_void,
+    /// Called by a worker that is within the object's domain.
+    pub call: unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64),
+}
+
+/// An object of a P4 extern type.
+pub trait NativeExtern: Send + Sync + fmt::Debug {
+    /// The names of its methods.
+    fn methods(&self) -> &'static [&'static str];
+
+    /// What implements them. Must be sound for any values of arguments of the right number and widths, and stay valid
+    /// as long as the object.
+    fn native(&self) -> NativeCall;
+
+    /// Widths in bits of the arguments of a method, in order, a result last.
+    fn arguments(&self, method: u32) -> &'static [u32];
+
+    /// The keys, for objects that hold keys.
+    fn key_table(&self) -> Option<&Arc<KeyTable>> {
+        None
+    }
+
+    /// A setting by the control plane; see [`ExternModel::control`].
+    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+        let _ = data;
+        Err(format!("no setting `{setting}`"))
+    }
+}
+
+/// Makes an object from its constructor's arguments.
+pub type Constructor = fn(args: &[BigUint], domain: &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String>;
+
+/// The extern types programs may use.
+#[derive(Clone)]
+pub struct ExternTypes(BTreeMap<&'static str, Constructor>);
+
+impl ExternTypes {
+    /// Those of `crypto.p4`.
+    pub fn standard() -> ExternTypes {
+        let mut types = ExternTypes(BTreeMap::new());
+        types.add("AesCmac", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Cmac, args, domain)?)));
+        types.add("Aes128", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Encrypt, args, domain)?)));
+        types
+    }
+
+    /// Adds or replaces a type.
+    pub fn add(&mut self, name: &'static str, constructor: Constructor) {
+        self.0.insert(name, constructor);
+    }
+
+    pub(crate) fn construct(
+        &self,
+        type_name: &str,
+        args: &[BigUint],
+        domain: &Arc<Domain>,
+    ) -> Result<Arc<dyn NativeExtern>, String> {
+        let constructor =
+            self.0.get(type_name).ok_or_else(|| format!("extern type `{type_name}` is not supported yet"))?;
+        constructor(args, domain)
+    }
+
+    /// These types for an interpreter on its own, whose objects share nothing with a virtual data plane. Keys are set
+    /// by `control("key/<index>", key)`.
+    pub fn for_interpreter(&self) -> interp::ExternRegistry {
+        let mut registry = interp::ExternRegistry::new();
+        let domain = Domain::new();
+        for (name, constructor) in &self.0 {
+            let (constructor, domain) = (*constructor, domain.clone());
+            registry.add_type(name, move |args| {
+                let object = constructor(args, &domain)?;
+                Ok(Box::new(Model::new(object, &domain)) as Box<dyn ExternModel>)
+            });
+        }
+        registry
+    }
+}
+
+impl fmt::Debug for ExternTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// An object as the interpreter calls it.
+pub(crate) struct Model {
+    object: Arc<dyn NativeExtern>,
+    reader: Reader,
+}
+
+impl Model {
+    pub fn new(object: Arc<dyn NativeExtern>, domain: &Arc<Domain>) -> Model {
+        Model { object, reader: domain.reader() }
+    }
+}
+
+impl ExternModel for Model {
+    fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), String> {
+        let index = self.object.methods().iter().position(|m| *m == method);
+        let index = index.ok_or_else(|| format!("no method `{method}`"))? as u32;
+        let widths = self.object.arguments(index);
+        if !args.iter().map(|a| a.width).eq(widths.iter().copied()) {
+            return Err(format!("method `{method}` takes arguments of {widths:?} bits"));
+        }
+        let mut limbs = Vec::new();
+        for arg in args.iter() {
+            push_limbs(&mut limbs, &arg.bits, limbs_of(arg.width));
+        }
+        let native = self.object.native();
+        let guard = self.reader.enter();
+        // SAFETY: the arguments have the number and widths the method says, the object is alive, and this thread is
+        // in its domain.
+        unsafe { (native.call)(native.state, index, limbs.as_mut_ptr()) };
+        drop(guard);
+        let mut at = 0;
+        for arg in args {
+            let count = limbs_of(arg.width);
+            *arg = Value::new(from_limbs(&limbs[at..at + count]), arg.width);
+            at += count;
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, setting: &str, data: &[u8]) -> Result<(), String> {
+        self.object.control(setting, data)
+    }
+}

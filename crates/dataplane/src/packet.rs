@@ -1,0 +1,329 @@
+//! Packet buffers: one contiguous pool of equal frames per worker, packets that own a frame each, and batches.
+//!
+//! Nothing here allocates after construction. Does not live here: what moves packets in and out ([`crate::port`]),
+//! what a packet means.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::fmt;
+use std::ptr::NonNull;
+
+use hopwright_jit::abi;
+
+/// Most packets in a batch.
+pub const MAX_BATCH: usize = 256;
+
+/// Room that a pool leaves before each packet by default, so that headers can grow.
+pub const DEFAULT_HEADROOM: u32 = 128;
+
+/// Bytes of the largest frame ports deliver by default: a 9,000-byte packet and its link headers.
+pub const JUMBO_BYTES: u32 = 9216;
+
+/// Size of a pool's frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSize {
+    /// Bytes before a received packet.
+    pub headroom: u32,
+    /// Most bytes of a received packet, its Ethernet header included.
+    pub data: u32,
+}
+
+impl FrameSize {
+    /// Frames for any packet up to [`JUMBO_BYTES`].
+    pub const JUMBO: FrameSize = FrameSize { headroom: DEFAULT_HEADROOM, data: JUMBO_BYTES };
+
+    /// Frames for an MTU: that many bytes of network layer plus Ethernet header, two VLAN tags and some slack. Frames
+    /// of an MTU up to 1,800 fit 2 KiB.
+    pub fn for_mtu(mtu: u32) -> FrameSize {
+        FrameSize { headroom: DEFAULT_HEADROOM, data: mtu.saturating_add(22 + 42).max(256) }
+    }
+
+    /// Bytes from one frame to the next, a multiple of a cache line.
+    pub fn stride(self) -> usize {
+        (self.headroom as usize + self.data as usize).next_multiple_of(64)
+    }
+}
+
+impl Default for FrameSize {
+    fn default() -> Self {
+        FrameSize::JUMBO
+    }
+}
+
+/// A packet that owns its buffer. Dropping one without [`Pool::give`] loses its frame until the pool is dropped.
+#[repr(transparent)]
+pub struct Packet(abi::Packet);
+
+// SAFETY: a packet owns the bytes its descriptor points to; nothing else reaches them while it exists.
+unsafe impl Send for Packet {}
+
+impl Packet {
+    /// Wraps a descriptor.
+    ///
+    /// # Safety
+    /// `raw.buffer` must be valid for reads and writes of `raw.capacity` bytes and reached by nobody else for as long
+    /// as the packet lives, and `raw.start <= raw.end <= raw.capacity`.
+    pub unsafe fn from_raw(raw: abi::Packet) -> Packet {
+        Packet(raw)
+    }
+
+    /// The descriptor.
+    pub fn raw(&self) -> &abi::Packet {
+        &self.0
+    }
+
+    /// The packet's bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: start..end lies within the buffer (invariant of the type, kept by `set_bounds` and checked after
+        // each batch of generated code) and the packet owns the buffer.
+        unsafe {
+            std::slice::from_raw_parts(self.0.buffer.add(self.0.start as usize), (self.0.end - self.0.start) as usize)
+        }
+    }
+
+    /// The packet's bytes.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`, and `self` is borrowed mutably.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.0.buffer.add(self.0.start as usize),
+                (self.0.end - self.0.start) as usize,
+            )
+        }
+    }
+
+    /// The whole buffer, headroom included.
+    #[inline]
+    pub fn buffer_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the packet owns `capacity` bytes at `buffer`.
+        unsafe { std::slice::from_raw_parts_mut(self.0.buffer, self.0.capacity as usize) }
+    }
+
+    /// Makes `buffer[start..end]` the packet. False (and no change) if that is not within the buffer.
+    #[inline]
+    pub fn set_bounds(&mut self, start: u32, end: u32) -> bool {
+        let fits = start <= end && end <= self.0.capacity;
+        if fits {
+            self.0.start = start;
+            self.0.end = end;
+        }
+        fits
+    }
+
+    /// Replaces the packet's bytes, keeping its start. False (and no change) if they do not fit.
+    #[inline]
+    pub fn fill(&mut self, bytes: &[u8]) -> bool {
+        let start = self.0.start;
+        let fits = bytes.len() <= (self.0.capacity - start) as usize;
+        if fits {
+            self.0.end = start + bytes.len() as u32;
+            self.bytes_mut().copy_from_slice(bytes);
+        }
+        fits
+    }
+
+    /// Bytes of the packet.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        (self.0.end - self.0.start) as usize
+    }
+
+    /// Where it came in.
+    #[inline]
+    pub fn ingress_port(&self) -> u32 {
+        self.0.ingress_port
+    }
+
+    /// Says where it came in.
+    #[inline]
+    pub fn set_ingress_port(&mut self, port: u32) {
+        self.0.ingress_port = port;
+    }
+
+    /// Where it goes, if the verdict is [`abi::Verdict::Forward`].
+    #[inline]
+    pub fn egress_port(&self) -> u32 {
+        self.0.egress_port
+    }
+
+    /// What the program decided. Values generated code should never write read as a fault.
+    #[inline]
+    pub fn verdict(&self) -> abi::Verdict {
+        match self.0.verdict {
+            0 => abi::Verdict::Forward,
+            1 => abi::Verdict::Drop,
+            2 => abi::Verdict::NoHeadroom,
+            _ => abi::Verdict::Fault,
+        }
+    }
+
+    /// Sets what the program decided.
+    pub fn decide(&mut self, verdict: abi::Verdict, egress_port: u32, parser_error: u32) {
+        self.0.verdict = verdict as u32;
+        self.0.egress_port = egress_port;
+        self.0.parser_error = parser_error;
+    }
+
+    /// The `error` the parser ended with; 0 is `NoError`.
+    #[inline]
+    pub fn parser_error(&self) -> u32 {
+        self.0.parser_error
+    }
+
+    /// Whether `start..end` lies within the buffer.
+    #[inline]
+    fn in_bounds(&self) -> bool {
+        self.0.start <= self.0.end && self.0.end <= self.0.capacity
+    }
+
+    /// A batch as generated code takes it.
+    pub fn as_raw_batch(packets: &mut [Packet]) -> *mut abi::Packet {
+        packets.as_mut_ptr().cast()
+    }
+
+    /// Restores the type's invariant after foreign code wrote descriptors: a packet out of bounds becomes an empty
+    /// fault. True if there was one.
+    pub fn check_bounds(packets: &mut [Packet]) -> bool {
+        let mut bad = false;
+        for p in packets {
+            if !p.in_bounds() {
+                p.0.start = 0;
+                p.0.end = 0;
+                p.0.verdict = abi::Verdict::Fault as u32;
+                bad = true;
+            }
+        }
+        bad
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet")
+            .field("len", &self.len())
+            .field("ingress_port", &self.0.ingress_port)
+            .field("egress_port", &self.0.egress_port)
+            .field("verdict", &self.verdict())
+            .field("parser_error", &self.0.parser_error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no pool.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PoolError {
+    /// Zero frames or a size beyond what the machine can address.
+    #[error("{frames} frames of {bytes} bytes make no pool")]
+    Size {
+        /// Frames asked for.
+        frames: u32,
+        /// Bytes of each.
+        bytes: usize,
+    },
+    /// The system has no memory for it.
+    #[error("no memory for {0} bytes of packet buffers")]
+    Memory(usize),
+}
+
+/// Frames of one size in one piece of memory. The frame given back last is taken first: it is still in the cache.
+pub struct Pool {
+    memory: NonNull<u8>,
+    layout: Layout,
+    size: FrameSize,
+    stride: usize,
+    free: Vec<u32>,
+    frames: u32,
+}
+
+// SAFETY: the pool owns its memory; packets own disjoint frames of it.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    /// Memory for `frames` frames, aligned to a page.
+    pub fn new(frames: u32, size: FrameSize) -> Result<Pool, PoolError> {
+        let stride = size.stride();
+        let bad = PoolError::Size { frames, bytes: stride };
+        let bytes = stride.checked_mul(frames as usize).filter(|b| *b > 0 && stride <= u32::MAX as usize).ok_or(bad)?;
+        let layout = Layout::from_size_align(bytes, 4096).map_err(|_| bad)?;
+        // SAFETY: the layout's size is not zero.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
+        Ok(Pool { memory, layout, size, stride, free: (0..frames).rev().collect(), frames })
+    }
+
+    /// An empty packet with the pool's headroom, or none if every frame is out.
+    #[inline]
+    pub fn take(&mut self) -> Option<Packet> {
+        let frame = self.free.pop()? as usize;
+        // SAFETY: frame < frames, so its stride bytes lie within the memory; it was on the free list, so no packet
+        // has it.
+        let buffer = unsafe { self.memory.as_ptr().add(frame * self.stride) };
+        let headroom = self.size.headroom;
+        Some(Packet(abi::Packet {
+            buffer,
+            capacity: self.stride as u32,
+            start: headroom,
+            end: headroom,
+            ingress_port: 0,
+            egress_port: 0,
+            verdict: abi::Verdict::Drop as u32,
+            parser_error: 0,
+            reserved: 0,
+        }))
+    }
+
+    /// Takes a packet's frame back. A packet whose buffer is not this pool's is just forgotten.
+    #[inline]
+    pub fn give(&mut self, packet: Packet) {
+        if let Some(frame) = self.frame_of(&packet) {
+            self.free.push(frame);
+        }
+    }
+
+    fn frame_of(&self, packet: &Packet) -> Option<u32> {
+        let offset = (packet.0.buffer as usize).wrapping_sub(self.memory.as_ptr() as usize);
+        (offset < self.layout.size()).then(|| (offset / self.stride) as u32)
+    }
+
+    /// Frames that can be taken.
+    pub fn available(&self) -> usize {
+        self.free.len()
+    }
+
+    /// All frames.
+    pub fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// Size of the frames.
+    pub fn frame_size(&self) -> FrameSize {
+        self.size
+    }
+
+    /// The memory and its length, for ports that register it with a device. Frames start at multiples of
+    /// [`FrameSize::stride`].
+    pub fn region(&self) -> (NonNull<u8>, usize) {
+        (self.memory, self.layout.size())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // Packets that are still out keep pointing to the memory: then it stays.
+        if self.free.len() == self.frames as usize {
+            // SAFETY: allocated in `new` with this layout; every frame is back, so no packet points to it.
+            unsafe { dealloc(self.memory.as_ptr(), self.layout) }
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("frames", &self.frames)
+            .field("size", &self.size)
+            .field("available", &self.available())
+            .finish_non_exhaustive()
+    }
+}

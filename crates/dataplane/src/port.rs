@@ -1,0 +1,69 @@
+//! What packet I/O looks like to a worker: the [`Port`] trait.
+//!
+//! Does not live here: back ends (the `ports` crate) and port numbers (a worker gives them).
+
+use std::os::fd::RawFd;
+
+use crate::packet::{Packet, Pool};
+
+/// A device that receives and sends bursts of packets. Owned by one worker; no method blocks.
+pub trait Port: Send {
+    /// A name for people: `eth0`, `out.pcap`.
+    fn name(&self) -> &str;
+
+    /// Takes frames from the pool, fills them with up to `limit` received packets and appends these to `batch`.
+    /// Returns how many. Must not make `batch` grow beyond its capacity (`batch.len() + limit <= batch.capacity()`
+    /// holds at the call). If the pool is empty it receives nothing. Ingress ports are set by the caller.
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize;
+
+    /// Sends packets in order and empties `packets`. Every frame goes back to the pool, at once or when the device
+    /// is done with it. Packets the device cannot take now are lost. Returns how many it took.
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize;
+
+    /// Makes sure that what was transmitted is on its way.
+    fn flush(&mut self) {}
+
+    /// Something to `poll(2)` for input, if the port has it. A worker whose ports all have one may sleep.
+    fn poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// True if it can never receive again (a file at its end) and nothing is waiting.
+    fn finished(&self) -> bool {
+        false
+    }
+
+    /// What the device itself lost or counted.
+    fn stats(&self) -> DeviceStats {
+        DeviceStats::default()
+    }
+
+    /// Address, MTU and state of the device, where it has such.
+    fn info(&self) -> PortInfo {
+        PortInfo::default()
+    }
+}
+
+/// What a device counts besides what the worker sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceStats {
+    /// Received packets lost because the receive ring was full.
+    pub rx_overrun: u64,
+    /// Received packets that do not fit a frame, or are segments the device should have split (GSO).
+    pub rx_too_long: u64,
+    /// Packets that were not sent because the device was busy.
+    pub tx_busy: u64,
+    /// Packets that were not sent because of an error, e.g. longer than the MTU or device down.
+    pub tx_error: u64,
+}
+
+/// What is known of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortInfo {
+    /// Ethernet address.
+    pub mac: Option<[u8; 6]>,
+    /// Bytes of network layer it carries.
+    pub mtu: Option<u32>,
+    /// Whether it has a link, `None` if it has no such notion.
+    pub up: Option<bool>,
+}

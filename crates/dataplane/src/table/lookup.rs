@@ -1,0 +1,383 @@
+//! The two structures lookups run on, and the functions generated code calls.
+//!
+//! [`Exact`] is one hash table. [`Masked`] serves every other shape: entries with the same mask form a *group* with a
+//! hash table of masked keys, each leading to a chain of entries by falling rank; groups are searched by falling
+//! priority of their best entry until none can win any more. For lpm a group is a prefix length, for ternary a
+//! combination of masks; a range is checked on the chain.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use hopwright_jit::abi::{ActionEntry, TableHandle};
+
+use super::block::{self, Block, NodePtr, Rank, Shape};
+use super::slots::{Const, Slots, SlotsWriter, Width};
+use crate::quiescence::Domain;
+
+/// Most words of a key.
+pub(super) const MAX_KEY_WORDS: usize = 64;
+
+/// Hash table from keys to entries.
+#[repr(align(64))]
+pub(super) struct Exact {
+    slots: Slots,
+    default: AtomicPtr<ActionEntry>,
+    entry_offset: usize,
+    key_words: usize,
+}
+
+impl Exact {
+    pub fn new(shape: Shape) -> Box<Exact> {
+        Box::new(Exact {
+            slots: Slots::default(),
+            default: AtomicPtr::default(),
+            entry_offset: shape.entry_offset(),
+            key_words: shape.key_words,
+        })
+    }
+
+    pub fn handle(&self) -> TableHandle {
+        let lookup = match self.key_words {
+            0 => default_only,
+            1 => exact::<Const<1>>,
+            2 => exact::<Const<2>>,
+            3 => exact::<Const<3>>,
+            4 => exact::<Const<4>>,
+            _ => exact::<Any>,
+        };
+        TableHandle { lookup, state: std::ptr::from_ref(self).cast() }
+    }
+
+    pub fn set_default(&self, entry: *const ActionEntry) {
+        self.default.store(entry.cast_mut(), Ordering::Release);
+    }
+
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+}
+
+/// A key width a lookup function is compiled for.
+trait KeyWidth {
+    type Width: Width;
+    fn of(key_words: usize) -> Self::Width;
+}
+
+impl<const K: usize> KeyWidth for Const<K> {
+    type Width = Const<K>;
+    #[inline(always)]
+    fn of(_: usize) -> Const<K> {
+        Const
+    }
+}
+
+/// Any width, read from the table.
+struct Any;
+
+impl KeyWidth for Any {
+    type Width = usize;
+    #[inline(always)]
+    fn of(key_words: usize) -> usize {
+        key_words
+    }
+}
+
+unsafe extern "C" fn default_only(state: *const c_void, _: *const u64) -> *const ActionEntry {
+    // SAFETY: `state` is the Exact whose handle this function is in; it outlives the handle's use.
+    let table = unsafe { &*state.cast::<Exact>() };
+    table.default.load(Ordering::Acquire)
+}
+
+unsafe extern "C" fn exact<K: KeyWidth>(state: *const c_void, key: *const u64) -> *const ActionEntry {
+    // SAFETY: `state` is the Exact whose handle this function is in; it outlives the handle's use.
+    let table = unsafe { &*state.cast::<Exact>() };
+    // SAFETY: the caller passes as many words as the table's key has, and has entered the table's domain.
+    let node = unsafe { table.slots.get(K::of(table.key_words), key) };
+    if node.is_null() {
+        return table.default.load(Ordering::Acquire);
+    }
+    // SAFETY: the action entry lies at that offset in every block of this table.
+    unsafe { node.byte_add(table.entry_offset).cast() }
+}
+
+/// The entries with one mask.
+struct Group {
+    mask: Box<[u64]>,
+    heads: Slots,
+}
+
+/// A group as the search order refers to it.
+#[derive(Clone)]
+struct Ranked {
+    /// No entry of the group has a higher priority.
+    best: i64,
+    group: Arc<Group>,
+}
+
+type Order = Vec<Ranked>;
+
+/// Where a range key lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RangeField {
+    /// First word in the key.
+    pub word: usize,
+    /// Words.
+    pub words: usize,
+}
+
+/// Groups of entries, in the order to search them.
+#[repr(align(64))]
+pub(super) struct Masked {
+    order: AtomicPtr<Order>,
+    default: AtomicPtr<ActionEntry>,
+    shape: Shape,
+    ranges: Box<[RangeField]>,
+}
+
+impl Masked {
+    pub fn new(shape: Shape, ranges: Box<[RangeField]>) -> Box<Masked> {
+        Box::new(Masked {
+            order: AtomicPtr::new(Box::into_raw(Box::default())),
+            default: AtomicPtr::default(),
+            shape,
+            ranges,
+        })
+    }
+
+    pub fn handle(&self) -> TableHandle {
+        let lookup = match (self.shape.key_words, self.ranges.is_empty()) {
+            (1, true) => masked::<Const<1>, false>,
+            (2, true) => masked::<Const<2>, false>,
+            (3, true) => masked::<Const<3>, false>,
+            (4, true) => masked::<Const<4>, false>,
+            (_, true) => masked::<Any, false>,
+            (1, false) => masked::<Const<1>, true>,
+            (2, false) => masked::<Const<2>, true>,
+            (_, false) => masked::<Any, true>,
+        };
+        TableHandle { lookup, state: std::ptr::from_ref(self).cast() }
+    }
+
+    pub fn set_default(&self, entry: *const ActionEntry) {
+        self.default.store(entry.cast_mut(), Ordering::Release);
+    }
+
+    /// Whether the key lies within the bounds of a block.
+    ///
+    /// # Safety
+    /// `node` is a live block of this table; `key` has its width.
+    #[inline]
+    unsafe fn in_ranges(&self, node: NodePtr, key: *const u64) -> bool {
+        let mut at = self.shape.key_words;
+        for field in &self.ranges {
+            // SAFETY: the field's words lie within the key; its bounds within the block's bound words.
+            let (value, lo, hi) = unsafe {
+                (
+                    std::slice::from_raw_parts(key.add(field.word), field.words),
+                    std::slice::from_raw_parts(node.add(at), field.words),
+                    std::slice::from_raw_parts(node.add(at + field.words), field.words),
+                )
+            };
+            // Limbs are little-endian: the highest decides first.
+            let value = value.iter().rev();
+            if value.clone().lt(lo.iter().rev()) || value.gt(hi.iter().rev()) {
+                return false;
+            }
+            at += 2 * field.words;
+        }
+        true
+    }
+}
+
+impl Drop for Masked {
+    fn drop(&mut self) {
+        // SAFETY: the current order is owned by `self`; exclusive access means no reader has it.
+        drop(unsafe { Box::from_raw(*self.order.get_mut()) });
+    }
+}
+
+unsafe extern "C" fn masked<K: KeyWidth, const RANGES: bool>(
+    state: *const c_void,
+    key: *const u64,
+) -> *const ActionEntry {
+    // SAFETY: `state` is the Masked whose handle this function is in; it outlives the handle's use.
+    let table = unsafe { &*state.cast::<Masked>() };
+    let width = K::of(table.shape.key_words);
+    // SAFETY: never null; an order lives until all readers that may have loaded it are quiet.
+    let order = unsafe { &*table.order.load(Ordering::Acquire) };
+    let mut best: Option<(Rank, NodePtr)> = None;
+    let mut probe = [std::mem::MaybeUninit::<u64>::uninit(); MAX_KEY_WORDS];
+    for ranked in order {
+        if best.is_some_and(|(rank, _)| rank.priority > ranked.best) {
+            break;
+        }
+        let group = &*ranked.group;
+        for i in 0..width.words() {
+            // SAFETY: i is below the key's words, which are at most MAX_KEY_WORDS and as many as the mask's.
+            unsafe {
+                probe.get_unchecked_mut(i).write(key.add(i).read() & group.mask.get_unchecked(i));
+            }
+        }
+        // SAFETY: the first `width` words of `probe` are initialised; the caller has entered the table's domain.
+        let mut node = unsafe { group.heads.get(width, probe.as_ptr().cast()) };
+        while !node.is_null() {
+            // SAFETY: linked blocks stay alive while the caller is in the domain; `key` has the table's width.
+            let (rank, next, fits) =
+                unsafe { (block::rank(node), block::load_next(node), !RANGES || table.in_ranges(node, key)) };
+            if best.is_some_and(|(best, _)| best >= rank) {
+                break;
+            }
+            if fits {
+                best = Some((rank, node));
+                break;
+            }
+            node = next;
+        }
+    }
+    match best {
+        // SAFETY: the action entry lies at that offset in every block of this table.
+        Some((_, node)) => unsafe { node.byte_add(table.shape.entry_offset()).cast() },
+        None => table.default.load(Ordering::Acquire),
+    }
+}
+
+/// The writer's side of [`Masked`].
+#[derive(Default)]
+pub(super) struct MaskedWriter {
+    groups: Vec<GroupWriter>,
+}
+
+struct GroupWriter {
+    group: Arc<Group>,
+    heads: SlotsWriter,
+    best: i64,
+    /// Entries, not heads.
+    len: usize,
+}
+
+impl MaskedWriter {
+    /// Links a block.
+    ///
+    /// # Safety
+    /// `block` belongs to `table`'s shape, its key is masked by `mask`, it stays alive until unlinked and readers
+    /// are quiet; this writer always goes with `table`, and nobody else writes.
+    pub unsafe fn insert(&mut self, table: &Masked, mask: &[u64], block: &Block, domain: &Arc<Domain>) {
+        let node = block.address();
+        // SAFETY: a live linked block.
+        let rank = unsafe { block::rank(node) };
+        let known = self.groups.iter().position(|g| *g.group.mask == *mask);
+        let index = known.unwrap_or_else(|| {
+            let group = Arc::new(Group { mask: mask.into(), heads: Slots::default() });
+            self.groups.push(GroupWriter { group, heads: SlotsWriter::default(), best: i64::MIN, len: 0 });
+            self.groups.len() - 1
+        });
+        let writer = &mut self.groups[index];
+        writer.len += 1;
+        let raised = rank.priority > writer.best;
+        if raised {
+            writer.best = rank.priority;
+        }
+        // The bound must be in force before the entry can be found by way of another bound; a new group may be
+        // filled first.
+        if raised && known.is_some() {
+            self.publish(table, domain);
+        }
+        let writer = &mut self.groups[index];
+        // SAFETY: the caller's contract.
+        unsafe { link(writer, table.shape.key_words, node, rank, domain) };
+        if known.is_none() {
+            self.publish(table, domain);
+        }
+    }
+
+    /// Unlinks the block, or puts another with the same key and rank in its place.
+    ///
+    /// # Safety
+    /// As for [`MaskedWriter::insert`]; `old` is linked; `new` has its mask, key and rank.
+    pub unsafe fn replace(
+        &mut self,
+        table: &Masked,
+        mask: &[u64],
+        old: &Block,
+        new: Option<&Block>,
+        domain: &Arc<Domain>,
+    ) {
+        let Some(index) = self.groups.iter().position(|g| *g.group.mask == *mask) else { return };
+        let writer = &mut self.groups[index];
+        let width = table.shape.key_words;
+        let old = old.address();
+        // SAFETY: linked blocks are alive, and only this writer changes links.
+        unsafe {
+            let after = block::load_next(old);
+            let successor = match new {
+                Some(new) => {
+                    block::next(new.address()).store(after, Ordering::Relaxed);
+                    new.address()
+                }
+                None => after,
+            };
+            let head = writer.group.heads.get(width, old);
+            if head == old {
+                if successor.is_null() {
+                    writer.heads.remove(&writer.group.heads, width, old);
+                } else {
+                    writer.heads.put(&writer.group.heads, width, successor, domain);
+                }
+            } else {
+                let mut at = head;
+                while !at.is_null() {
+                    let next = block::next(at);
+                    if next.load(Ordering::Relaxed) == old {
+                        next.store(successor, Ordering::Release);
+                        break;
+                    }
+                    at = next.load(Ordering::Relaxed);
+                }
+            }
+        }
+        if new.is_none() {
+            writer.len -= 1;
+            if writer.len == 0 {
+                self.groups.swap_remove(index);
+                self.publish(table, domain);
+            }
+        }
+    }
+
+    fn publish(&self, table: &Masked, domain: &Arc<Domain>) {
+        let mut order: Order = self.groups.iter().map(|g| Ranked { best: g.best, group: g.group.clone() }).collect();
+        order.sort_by_key(|r| std::cmp::Reverse(r.best));
+        let old = table.order.swap(Box::into_raw(Box::new(order)), Ordering::AcqRel);
+        // SAFETY: `old` came from Box::into_raw and can no longer be found; readers may still use it, so it is
+        // retired.
+        domain.retire(unsafe { Box::from_raw(old) });
+    }
+}
+
+/// Links `node` into its chain, after the blocks of greater rank.
+///
+/// # Safety
+/// As for [`MaskedWriter::insert`].
+unsafe fn link(writer: &mut GroupWriter, width: usize, node: NodePtr, rank: Rank, domain: &Arc<Domain>) {
+    // SAFETY: linked blocks are alive, `node` is one that readers do not see yet, and only this writer changes links.
+    unsafe {
+        let heads = &writer.group.heads;
+        let head = heads.get(width, node);
+        if head.is_null() || block::rank(head) < rank {
+            block::next(node).store(head, Ordering::Relaxed);
+            writer.heads.put(heads, width, node, domain);
+            return;
+        }
+        let mut at = head;
+        loop {
+            let next = block::load_next(at);
+            if next.is_null() || block::rank(next) < rank {
+                block::next(node).store(next, Ordering::Relaxed);
+                block::next(at).store(node, Ordering::Release);
+                return;
+            }
+            at = next;
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! A virtual data plane: a program with its tables, externs and the control interface to them.
+//!
+//! Does not live here: running packets through it ([`crate::engine`]), ports and workers ([`crate::switch`]).
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hopwright_ir::interp::{ExternModel, ExternRegistry, Interp};
+use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, TableEntry, TableId, bits};
+use hopwright_jit::abi::{ExternHandle, TableHandle};
+use num_bigint::BigUint;
+
+use crate::cell::{Cells, Count, Registers};
+use crate::control::{ControlError, EntrySpec, MatchSpec};
+use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
+use crate::limbs::{from_limbs, limbs_of, push_limbs};
+use crate::quiescence::Domain;
+use crate::table::Table;
+
+/// Which executor runs the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EngineKind {
+    /// Machine code.
+    #[default]
+    Jit,
+    /// The reference interpreter: slow, complete.
+    Interp,
+}
+
+/// Why a program cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// Part of the program that this data plane or its engine does not support, or that makes no sense.
+    #[error("{0}")]
+    Program(String),
+}
+
+/// A program with its state. Shared between the worker that runs it and whoever controls it; every method may be
+/// called from any thread at any time and never makes the worker wait (the interpreter engine excepted).
+pub struct VirtualDataPlane {
+    pipeline: Arc<Pipeline>,
+    domain: Arc<Domain>,
+    tables: Vec<Table>,
+    externs: Vec<ExternObject>,
+    engine: Engine,
+}
+
+pub(crate) enum Engine {
+    Interp(Box<Mutex<Interp>>),
+}
+
+enum ExternObject {
+    Counters(Cells),
+    Registers {
+        values: Registers,
+        width: u32,
+    },
+    Named(Arc<dyn NativeExtern>),
+    /// Has no state of its own here: direct counters are in table entries.
+    Stateless,
+}
+
+impl VirtualDataPlane {
+    /// A program as it starts, with the extern types of `crypto.p4`.
+    pub fn new(pipeline: Arc<Pipeline>, engine: EngineKind) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        VirtualDataPlane::with_externs(pipeline, engine, &ExternTypes::standard())
+    }
+
+    /// A program as it starts.
+    pub fn with_externs(
+        pipeline: Arc<Pipeline>,
+        engine: EngineKind,
+        types: &ExternTypes,
+    ) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        let domain = Domain::new();
+        let mut externs = Vec::new();
+        for instance in &pipeline.externs {
+            let object = ExternObject::new(&instance.kind, types, &domain)
+                .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
+            externs.push(object);
+        }
+        let tables = (0..pipeline.tables.len())
+            .map(|i| Table::new(&pipeline, TableId(i as u32), &domain).map_err(BuildError::Program))
+            .collect::<Result<_, _>>()?;
+        let engine = match engine {
+            EngineKind::Interp => {
+                let interp = Interp::with_externs(pipeline.clone(), &models_of(&pipeline, &externs, &domain))
+                    .map_err(|e| BuildError::Program(e.to_string()))?;
+                Engine::Interp(Box::new(Mutex::new(interp)))
+            }
+            EngineKind::Jit => {
+                return Err(BuildError::Program("machine code is not supported yet: use the interpreter".into()));
+            }
+        };
+        Ok(Arc::new(VirtualDataPlane { pipeline, domain, tables, externs, engine }))
+    }
+
+    /// The program.
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    /// Which executor runs it.
+    pub fn engine_kind(&self) -> EngineKind {
+        match self.engine {
+            Engine::Interp(_) => EngineKind::Interp,
+        }
+    }
+
+    /// Finds a table by control-plane name or unique suffix.
+    pub fn table(&self, name: &str) -> Result<TableId, ControlError> {
+        self.pipeline.table_by_name(name).ok_or_else(|| ControlError::UnknownTable(name.into()))
+    }
+
+    /// The entry a specification means: names resolved, values canonical.
+    pub fn resolve(&self, spec: &EntrySpec) -> Result<(TableId, TableEntry), ControlError> {
+        let (table, matches) = self.resolve_key(&spec.table, &spec.matches)?;
+        let action = self.resolve_action(table, &spec.action, &spec.args)?;
+        Ok((table, TableEntry { matches, priority: spec.priority, action }))
+    }
+
+    fn resolve_key(&self, table: &str, specs: &[MatchSpec]) -> Result<(TableId, Vec<MatchValue>), ControlError> {
+        let id = self.table(table)?;
+        let model = &self.pipeline[id];
+        if model.keys.len() != specs.len() {
+            let reason = hopwright_ir::entry::EntryError::KeyCount { expected: model.keys.len(), found: specs.len() };
+            return Err(ControlError::Entry { table: model.name.clone(), reason });
+        }
+        let matches = model.keys.iter().zip(specs).map(|(key, spec)| {
+            let width = key.expr.ty.width();
+            match (spec, key.kind) {
+                (MatchSpec::Any, MatchKind::Exact) => Err(ControlError::Entry {
+                    table: model.name.clone(),
+                    reason: hopwright_ir::entry::EntryError::MatchKind { key: key.name.clone() },
+                }),
+                (MatchSpec::Any, _) => Ok(MatchValue::any(key)),
+                (MatchSpec::Exact(v), MatchKind::Ternary) => {
+                    Ok(MatchValue::Ternary { value: v.clone(), mask: bits::mask(width) })
+                }
+                (MatchSpec::Exact(v), MatchKind::Lpm) => Ok(MatchValue::Lpm { value: v.clone(), prefix_len: width }),
+                (MatchSpec::Exact(v), MatchKind::Range) => Ok(MatchValue::Range { lo: v.clone(), hi: v.clone() }),
+                (MatchSpec::Exact(v), MatchKind::Optional) => Ok(MatchValue::Optional(Some(v.clone()))),
+                (MatchSpec::Exact(v), _) => Ok(MatchValue::Exact(v.clone())),
+                (MatchSpec::Lpm(v, len), _) => {
+                    let rest = width.saturating_sub(*len);
+                    Ok(MatchValue::Lpm { value: (v >> rest) << rest, prefix_len: *len })
+                }
+                (MatchSpec::Ternary(v, m), _) => Ok(MatchValue::Ternary { value: v & m, mask: m.clone() }),
+                (MatchSpec::Range(lo, hi), _) => Ok(MatchValue::Range { lo: lo.clone(), hi: hi.clone() }),
+            }
+        });
+        Ok((id, matches.collect::<Result<_, _>>()?))
+    }
+
+    /// An action by name, preferring those the table lists, with its arguments.
+    pub fn resolve_action(&self, table: TableId, name: &str, args: &[BigUint]) -> Result<ActionCall, ControlError> {
+        let listed = || {
+            let matches = |full: &str| full == name || full.strip_suffix(name).is_some_and(|p| p.ends_with('.'));
+            let mut found = self.pipeline[table].actions.iter().filter(|a| matches(&self.pipeline[a.action].name));
+            match (found.next(), found.next()) {
+                (Some(a), None) => Some(a.action),
+                _ => None,
+            }
+        };
+        let action = listed()
+            .or_else(|| self.pipeline.action_by_name(name))
+            .ok_or_else(|| ControlError::UnknownAction(name.into()))?;
+        Ok(ActionCall { action, args: args.to_vec() })
+    }
+
+    /// Adds an entry.
+    pub fn insert(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, entry) = self.resolve(spec)?;
+        self.insert_entry(table, entry)
+    }
+
+    /// Adds an entry or, if there is one with these keys and priority, changes its action.
+    pub fn put(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, entry) = self.resolve(spec)?;
+        match self.insert_entry(table, entry.clone()) {
+            Err(ControlError::Duplicate(_)) => self.modify_entry(table, entry),
+            other => other,
+        }
+    }
+
+    /// Changes the action of the entry with these keys and priority.
+    pub fn modify(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, entry) = self.resolve(spec)?;
+        self.modify_entry(table, entry)
+    }
+
+    /// Removes the entry with the specification's keys and priority; its action does not matter.
+    pub fn delete(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, matches) = self.resolve_key(&spec.table, &spec.matches)?;
+        self.delete_entry(table, &matches, spec.priority)
+    }
+
+    /// Removes all entries of a table.
+    pub fn clear(&self, table: &str) -> Result<(), ControlError> {
+        self.clear_entries(self.table(table)?)
+    }
+
+    /// Sets a table's default action.
+    pub fn set_default(&self, table: &str, action: &str, args: &[BigUint]) -> Result<(), ControlError> {
+        let table = self.table(table)?;
+        let call = self.resolve_action(table, action, args)?;
+        self.set_default_action(table, Some(call))
+    }
+
+    /// Adds an entry. Ids must be of this program: they come from [`VirtualDataPlane::table`].
+    pub fn insert_entry(&self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
+        let interp = self.interp();
+        self.tables[table.index()].insert(entry.clone())?;
+        agree(interp, |i| i.insert(table, entry))
+    }
+
+    /// Changes the action of the entry with these keys and priority.
+    pub fn modify_entry(&self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
+        let interp = self.interp();
+        self.tables[table.index()].modify(entry.clone())?;
+        agree(interp, |i| i.modify(table, entry))
+    }
+
+    /// Removes the entry with these keys and priority.
+    pub fn delete_entry(&self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
+        let interp = self.interp();
+        let fast = &self.tables[table.index()];
+        let action = fast.get(matches, priority);
+        fast.delete(matches, priority)?;
+        match action {
+            Some(action) => {
+                agree(interp, |i| i.delete(table, &TableEntry { matches: matches.to_vec(), priority, action }))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Removes all entries.
+    pub fn clear_entries(&self, table: TableId) -> Result<(), ControlError> {
+        let interp = self.interp();
+        self.tables[table.index()].clear()?;
+        agree(interp, |i| i.clear(table))
+    }
+
+    /// Sets the default action; `None`: the program's.
+    pub fn set_default_action(&self, table: TableId, call: Option<ActionCall>) -> Result<(), ControlError> {
+        let interp = self.interp();
+        self.tables[table.index()].set_default(call.clone())?;
+        agree(interp, |i| i.set_default(table, call))
+    }
+
+    /// All entries in order of insertion.
+    pub fn entries(&self, table: TableId) -> Vec<TableEntry> {
+        self.tables[table.index()].entries()
+    }
+
+    /// Number of entries.
+    pub fn entry_count(&self, table: TableId) -> usize {
+        self.tables[table.index()].len()
+    }
+
+    /// The default action in force.
+    pub fn default_action(&self, table: TableId) -> ActionCall {
+        self.tables[table.index()].default_action()
+    }
+
+    /// The direct counter of an entry.
+    pub fn direct_count(&self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, ControlError> {
+        let interp = self.interp();
+        let count = self.tables[table.index()].direct_count(matches, priority)?;
+        let Some(interp) = interp else { return Ok(count) };
+        let found = interp.entries(table).iter().find(|(e, _)| e.matches == matches && e.priority == priority);
+        Ok(found.map(|(_, count)| *count).unwrap_or_default())
+    }
+
+    /// One cell of a counter.
+    pub fn counter(&self, name: &str, index: u64) -> Result<Count, ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        let ExternObject::Counters(cells) = object else { return Err(self.wrong(id, "a counter")) };
+        let at = self.cell_index(id, index, cells.len())?;
+        match self.interp() {
+            Some(mut interp) => interp.counter(id, index).map_err(|e| refused(&e)),
+            None => Ok(cells.read(at)),
+        }
+    }
+
+    /// All cells of a counter.
+    pub fn counters(&self, name: &str) -> Result<Vec<Count>, ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        let ExternObject::Counters(cells) = object else { return Err(self.wrong(id, "a counter")) };
+        match self.interp() {
+            Some(mut interp) => {
+                (0..cells.len() as u64).map(|i| interp.counter(id, i).map_err(|e| refused(&e))).collect()
+            }
+            None => Ok((0..cells.len()).map(|i| cells.read(i)).collect()),
+        }
+    }
+
+    /// Sets one cell of a counter. What a worker counts at the same moment may be lost.
+    pub fn set_counter(&self, name: &str, index: u64, count: Count) -> Result<(), ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        let ExternObject::Counters(cells) = object else { return Err(self.wrong(id, "a counter")) };
+        let at = self.cell_index(id, index, cells.len())?;
+        cells.write(at, count);
+        agree(self.interp(), |i| i.set_counter(id, index, count))
+    }
+
+    /// Reads one register.
+    pub fn register(&self, name: &str, index: u64) -> Result<BigUint, ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        let ExternObject::Registers { values, .. } = object else { return Err(self.wrong(id, "a register")) };
+        let at = self.cell_index(id, index, values.len())?;
+        match self.interp() {
+            Some(mut interp) => interp.register(id, index).map_err(|e| refused(&e)),
+            None => Ok(from_limbs(&values.read(at))),
+        }
+    }
+
+    /// Writes one register.
+    pub fn set_register(&self, name: &str, index: u64, value: impl Into<BigUint>) -> Result<(), ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        let ExternObject::Registers { values, width } = object else { return Err(self.wrong(id, "a register")) };
+        let at = self.cell_index(id, index, values.len())?;
+        let value = value.into();
+        if !bits::fits(&value, *width) {
+            return Err(ControlError::ValueWidth { name: self.pipeline[id].name.clone(), width: *width });
+        }
+        let mut limbs = Vec::new();
+        push_limbs(&mut limbs, &value, limbs_of(*width));
+        values.write(at, &limbs);
+        agree(self.interp(), |i| i.set_register(id, index, value))
+    }
+
+    /// The keys of an `AesCmac` or `Aes128` object, to set them.
+    pub fn key_table(&self, name: &str) -> Result<Arc<KeyTable>, ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        match object {
+            ExternObject::Named(named) => named.key_table().cloned().ok_or_else(|| self.wrong(id, "a key holder")),
+            _ => Err(self.wrong(id, "a key holder")),
+        }
+    }
+
+    /// A named extern object.
+    pub fn named_extern(&self, name: &str) -> Result<Arc<dyn NativeExtern>, ControlError> {
+        let (id, object) = self.extern_object(name)?;
+        match object {
+            ExternObject::Named(named) => Ok(named.clone()),
+            _ => Err(self.wrong(id, "an extern with methods of its own")),
+        }
+    }
+
+    /// The interpreter, if it is the engine: for clone sessions, multicast groups and traces.
+    pub fn interp(&self) -> Option<MutexGuard<'_, Interp>> {
+        match &self.engine {
+            Engine::Interp(interp) => Some(interp.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    pub(crate) fn table_handles(&self) -> Vec<TableHandle> {
+        self.tables.iter().map(Table::handle).collect()
+    }
+
+    pub(crate) fn extern_handles(&self) -> Vec<ExternHandle> {
+        self.externs.iter().map(ExternObject::handle).collect()
+    }
+
+    fn extern_object(&self, name: &str) -> Result<(ExternId, &ExternObject), ControlError> {
+        let id = self.pipeline.extern_by_name(name).ok_or_else(|| ControlError::UnknownExtern(name.into()))?;
+        Ok((id, &self.externs[id.index()]))
+    }
+
+    fn wrong(&self, id: ExternId, wanted: &'static str) -> ControlError {
+        let instance = &self.pipeline[id];
+        let is = match &instance.kind {
+            ExternKind::Counter { .. } => "a counter".into(),
+            ExternKind::DirectCounter { .. } => "a direct counter".into(),
+            ExternKind::Meter { .. } => "a meter".into(),
+            ExternKind::DirectMeter { .. } => "a direct meter".into(),
+            ExternKind::Register { .. } => "a register".into(),
+            ExternKind::ActionProfile { .. } => "an action profile".into(),
+            ExternKind::ActionSelector { .. } => "an action selector".into(),
+            ExternKind::Named { type_name, .. } => format!("of type {type_name}"),
+        };
+        ControlError::WrongExtern { name: instance.name.clone(), is, wanted }
+    }
+
+    fn cell_index(&self, id: ExternId, index: u64, size: usize) -> Result<usize, ControlError> {
+        usize::try_from(index).ok().filter(|i| *i < size).ok_or_else(|| ControlError::Index {
+            name: self.pipeline[id].name.clone(),
+            index,
+            size: size as u64,
+        })
+    }
+}
+
+impl fmt::Debug for VirtualDataPlane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualDataPlane")
+            .field("program", &self.pipeline.name)
+            .field("engine", &self.engine_kind())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Most cells of a counter or register array.
+const MAX_CELLS: u64 = 1 << 28;
+
+impl ExternObject {
+    fn new(kind: &ExternKind, types: &ExternTypes, domain: &Arc<Domain>) -> Result<ExternObject, String> {
+        let cells = |size: u64| {
+            usize::try_from(size)
+                .ok()
+                .filter(|_| size <= MAX_CELLS)
+                .ok_or_else(|| format!("{size} cells are not supported yet (at most {MAX_CELLS})"))
+        };
+        Ok(match kind {
+            ExternKind::Counter { size, .. } => ExternObject::Counters(Cells::new(cells(*size)?)),
+            ExternKind::Register { size, ty } => {
+                let width = ty.width();
+                ExternObject::Registers { values: Registers::new(cells(*size)?, limbs_of(width).max(1)), width }
+            }
+            ExternKind::Named { type_name, args } => ExternObject::Named(types.construct(type_name, args, domain)?),
+            // Engines refuse calls of what they cannot do; an object nobody calls hurts nobody.
+            ExternKind::DirectCounter { .. }
+            | ExternKind::Meter { .. }
+            | ExternKind::DirectMeter { .. }
+            | ExternKind::ActionProfile { .. }
+            | ExternKind::ActionSelector { .. } => ExternObject::Stateless,
+        })
+    }
+
+    fn handle(&self) -> ExternHandle {
+        match self {
+            ExternObject::Counters(cells) => {
+                ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None }
+            }
+            ExternObject::Registers { values, .. } => {
+                ExternHandle { state: values.as_ptr().cast(), size: values.len() as u64, call: None }
+            }
+            ExternObject::Named(object) => {
+                let native = object.native();
+                ExternHandle { state: native.state, size: 0, call: Some(native.call) }
+            }
+            ExternObject::Stateless => ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
+        }
+    }
+}
+
+/// A registry for one interpreter that hands out the objects of this data plane, so that keys set here count there.
+/// The interpreter builds its objects in the order of the program's instances.
+fn models_of(pipeline: &Pipeline, externs: &[ExternObject], domain: &Arc<Domain>) -> ExternRegistry {
+    let mut by_type: std::collections::BTreeMap<&str, Vec<Arc<dyn NativeExtern>>> = Default::default();
+    for (instance, object) in pipeline.externs.iter().zip(externs).rev() {
+        if let (ExternKind::Named { type_name, .. }, ExternObject::Named(object)) = (&instance.kind, object) {
+            by_type.entry(type_name).or_default().push(object.clone());
+        }
+    }
+    let mut registry = ExternRegistry::new();
+    for (type_name, objects) in by_type {
+        let (objects, domain) = (Mutex::new(objects), domain.clone());
+        registry.add_type(type_name, move |_| {
+            let object = objects.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let object = object.ok_or_else(|| "more objects than the program declares".to_string())?;
+            Ok(Box::new(Model::new(object, &domain)) as Box<dyn ExternModel>)
+        });
+    }
+    registry
+}
+
+/// Repeats for the interpreter what the table already accepted.
+fn agree(
+    interp: Option<MutexGuard<'_, Interp>>,
+    change: impl FnOnce(&mut Interp) -> Result<(), hopwright_ir::interp::ControlError>,
+) -> Result<(), ControlError> {
+    match interp {
+        Some(mut interp) => change(&mut interp).map_err(|e| refused(&e)),
+        None => Ok(()),
+    }
+}
+
+fn refused(e: &hopwright_ir::interp::ControlError) -> ControlError {
+    ControlError::Interpreter(e.to_string())
+}
