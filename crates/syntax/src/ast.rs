@@ -124,12 +124,7 @@ impl Annotation {
                 _ => None,
             },
             AnnotationBody::Exprs(exprs) => match exprs.as_slice() {
-                [
-                    Expr {
-                        kind: ExprKind::String(text),
-                        ..
-                    },
-                ] => Some(text),
+                [Expr { kind: ExprKind::String(text), .. }] => Some(text),
                 _ => None,
             },
             _ => None,
@@ -140,21 +135,11 @@ impl Annotation {
     pub fn single_int(&self) -> Option<&BigInt> {
         match &self.body {
             AnnotationBody::Unstructured { tokens, .. } => match tokens.as_slice() {
-                [
-                    AnnotationToken {
-                        kind: AnnotationTokenKind::Int(lit),
-                        ..
-                    },
-                ] => Some(&lit.value),
+                [AnnotationToken { kind: AnnotationTokenKind::Int(lit), .. }] => Some(&lit.value),
                 _ => None,
             },
             AnnotationBody::Exprs(exprs) => match exprs.as_slice() {
-                [
-                    Expr {
-                        kind: ExprKind::Int(lit),
-                        ..
-                    },
-                ] => Some(&lit.value),
+                [Expr { kind: ExprKind::Int(lit), .. }] => Some(&lit.value),
                 _ => None,
             },
             _ => None,
@@ -886,7 +871,7 @@ pub enum ExprKind {
     Int(IntLit),
     /// `true`, `false`
     Bool(bool),
-    /// `"text"`: escapes `\"`, `\\` and `\n` are replaced
+    /// `"text"`: what stands between the quotes, escapes as they were written
     String(Arc<str>),
     /// `name`, `.name`
     Path(Path),

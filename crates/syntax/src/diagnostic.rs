@@ -49,14 +49,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic of any severity, without labels.
     pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            severity,
-            code,
-            message: message.into(),
-            labels: Vec::new(),
-            notes: Vec::new(),
-            help: None,
-        }
+        Diagnostic { severity, code, message: message.into(), labels: Vec::new(), notes: Vec::new(), help: None }
     }
 
     /// An error, without labels.
@@ -72,22 +65,14 @@ impl Diagnostic {
     /// Adds the place it is about.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label {
-            span,
-            message: message.into(),
-            primary: true,
-        });
+        self.labels.push(Label { span, message: message.into(), primary: true });
         self
     }
 
     /// Adds a place that explains it.
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label {
-            span,
-            message: message.into(),
-            primary: false,
-        });
+        self.labels.push(Label { span, message: message.into(), primary: false });
         self
     }
 
@@ -107,11 +92,7 @@ impl Diagnostic {
 
     /// The place the diagnostic is about: its first primary label, else its first label.
     pub fn span(&self) -> Option<Span> {
-        self.labels
-            .iter()
-            .find(|l| l.primary)
-            .or(self.labels.first())
-            .map(|l| l.span)
+        self.labels.iter().find(|l| l.primary).or(self.labels.first()).map(|l| l.span)
     }
 }
 
@@ -170,11 +151,7 @@ impl Diagnostics {
 
     pub(crate) fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
-        self.errors = self
-            .items
-            .iter()
-            .filter(|d| d.severity == Severity::Error)
-            .count();
+        self.errors = self.items.iter().filter(|d| d.severity == Severity::Error).count();
     }
 }
 

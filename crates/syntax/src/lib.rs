@@ -1,7 +1,50 @@
 //! P4-16 source text to abstract syntax tree: source map, diagnostics, preprocessor, lexer, parser.
 //!
 //! Nothing here knows what a name means or which type an expression has; that is the next crate's work.
+//!
+//! ```
+//! use hopwright_syntax::{Options, SourceMap, parse_text};
+//!
+//! let mut sources = SourceMap::new();
+//! let text = "#include <core.p4>\nconst bit<8> TTL = 64;\n";
+//! let (program, diagnostics) = parse_text(&mut sources, "example.p4", text, &Options::default());
+//! assert!(!diagnostics.has_errors());
+//! assert_eq!(program.decls.last().unwrap().kind.name().unwrap().as_str(), "TTL");
+//! ```
 
 pub mod ast;
 pub mod diagnostic;
+mod lexer;
+mod parser;
+mod preprocess;
+pub mod render;
 pub mod span;
+mod token;
+
+use std::path::Path;
+
+pub use ast::Program;
+pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use preprocess::{CommandLineMacro, Options};
+pub use span::{FileId, SourceMap, Span};
+
+use preprocess::Preprocessor;
+
+/// Reads, preprocesses and parses the program in file `root`.
+///
+/// The program holds every declaration that could be read, also when there are errors. A file that cannot
+/// be read is an error in the diagnostics.
+pub fn parse(sources: &mut SourceMap, root: &Path, options: &Options) -> (Program, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_file(root);
+    let program = parser::parse_program(tokens, &mut diagnostics);
+    (program, diagnostics)
+}
+
+/// The same for text in memory; `name` is what diagnostics call it.
+pub fn parse_text(sources: &mut SourceMap, name: &str, text: &str, options: &Options) -> (Program, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_text(name, text);
+    let program = parser::parse_program(tokens, &mut diagnostics);
+    (program, diagnostics)
+}

@@ -38,19 +38,12 @@ impl Span {
         if self.file != other.file {
             return self;
         }
-        Span {
-            file: self.file,
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
     /// The empty span at this span's end.
     pub fn after(self) -> Span {
-        Span {
-            start: self.end,
-            ..self
-        }
+        Span { start: self.end, ..self }
     }
 }
 
@@ -122,10 +115,7 @@ impl SourceFile {
         }
         let index = self.line_index(offset as u32);
         let start = self.line_starts[index] as usize;
-        LineColumn {
-            line: index as u32 + 1,
-            column: self.text[start..offset].chars().count() as u32 + 1,
-        }
+        LineColumn { line: index as u32 + 1, column: self.text[start..offset].chars().count() as u32 + 1 }
     }
 
     /// The name and line that `#line` directives give to physical line `line` (from 1).
@@ -182,12 +172,7 @@ impl SourceMap {
     }
 
     /// Adds a file. Text beyond 4 GiB is cut off at a character boundary.
-    pub fn add(
-        &mut self,
-        name: impl Into<Arc<str>>,
-        text: impl Into<Arc<str>>,
-        included_from: Option<Span>,
-    ) -> FileId {
+    pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>, included_from: Option<Span>) -> FileId {
         let mut text: Arc<str> = text.into();
         if text.len() >= u32::MAX as usize {
             let mut end = u32::MAX as usize - 1;
@@ -197,21 +182,10 @@ impl SourceMap {
             text = Arc::from(&text[..end]);
         }
         let line_starts = std::iter::once(0)
-            .chain(
-                text.bytes()
-                    .enumerate()
-                    .filter(|&(_, b)| b == b'\n')
-                    .map(|(i, _)| i as u32 + 1),
-            )
+            .chain(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i as u32 + 1))
             .collect();
         let id = FileId(self.files.len() as u32);
-        self.files.push(SourceFile {
-            name: name.into(),
-            text,
-            line_starts,
-            included_from,
-            line_marks: Vec::new(),
-        });
+        self.files.push(SourceFile { name: name.into(), text, line_starts, included_from, line_marks: Vec::new() });
         id
     }
 
@@ -226,35 +200,22 @@ impl SourceMap {
 
     /// All files in the order they were added.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        self.files
-            .iter()
-            .enumerate()
-            .map(|(i, f)| (FileId(i as u32), f))
+        self.files.iter().enumerate().map(|(i, f)| (FileId(i as u32), f))
     }
 
     /// The text a span covers; empty when the span is not in this map.
     pub fn snippet(&self, span: Span) -> &str {
-        self.get(span.file)
-            .and_then(|f| f.text.get(span.start as usize..span.end as usize))
-            .unwrap_or("")
+        self.get(span.file).and_then(|f| f.text.get(span.start as usize..span.end as usize)).unwrap_or("")
     }
 
     /// Where a span begins, after `#line` directives.
     pub fn location(&self, span: Span) -> Location {
         let Some(file) = self.get(span.file) else {
-            return Location {
-                file: Arc::from("<unknown>"),
-                line: 1,
-                column: 1,
-            };
+            return Location { file: Arc::from("<unknown>"), line: 1, column: 1 };
         };
         let at = file.line_column(span.start);
         let (name, line) = file.presumed(at.line);
-        Location {
-            file: name.clone(),
-            line,
-            column: at.column,
-        }
+        Location { file: name.clone(), line, column: at.column }
     }
 
     /// The `#include` directives that led to the file of `span`, innermost first.
@@ -290,14 +251,7 @@ mod tests {
     fn line_marks_rename_what_follows() {
         let mut map = SourceMap::new();
         let file = map.add("a.p4", "1\n2\n3\n", None);
-        map.add_line_mark(
-            file,
-            LineMark {
-                from_line: 2,
-                presumed_line: 100,
-                presumed_name: Some("b.p4".into()),
-            },
-        );
+        map.add_line_mark(file, LineMark { from_line: 2, presumed_line: 100, presumed_name: Some("b.p4".into()) });
         let at = |start| map.location(Span::new(file, start, start)).to_string();
         assert_eq!(at(0), "a.p4:1:1");
         assert_eq!(at(4), "b.p4:101:1");

@@ -1,0 +1,621 @@
+//! Expressions, by precedence climbing.
+//!
+//! From loosest to tightest: `?:`, `||`, `&&`, `== !=`, `< > <= >=`, `|`, `^`, `&`, `<< >>`,
+//! `++ + - |+| |-|`, `* / %`, prefix operators and casts, calls and indices, `.`.
+
+use num_bigint::BigInt;
+
+use super::{PResult, Parser};
+use crate::ast::{
+    Arg, BinaryOp, Expr, ExprKind, IntLit, IntWidth, Keyset, NamedExpr, NodeId, TypeExpr, TypeKind, UnaryOp,
+};
+use crate::diagnostic::Diagnostic;
+use crate::preprocess::string_body;
+use crate::span::Span;
+use crate::token::{Kw, P, Tok};
+
+/// Longest integer literal in digits; no type is that wide.
+const MAX_DIGITS: usize = 10_000;
+
+/// Calls `f` with each type and expression directly inside.
+pub(super) fn for_each_child(kind: &ExprKind, f: &mut impl FnMut(NodeId)) {
+    match kind {
+        ExprKind::Int(_)
+        | ExprKind::Bool(_)
+        | ExprKind::String(_)
+        | ExprKind::Path(_)
+        | ExprKind::This
+        | ExprKind::Dots
+        | ExprKind::Invalid
+        | ExprKind::DontCare
+        | ExprKind::Default => {}
+        ExprKind::List(items) => items.iter().for_each(|e| f(e.id)),
+        ExprKind::Struct { fields, .. } => fields.iter().for_each(|n| f(n.value.id)),
+        ExprKind::Index { base, index } => {
+            f(base.id);
+            f(index.id);
+        }
+        ExprKind::Slice { base, hi, lo } => {
+            f(base.id);
+            f(hi.id);
+            f(lo.id);
+        }
+        ExprKind::PlusSlice { base, lo, width } => {
+            f(base.id);
+            f(lo.id);
+            f(width.id);
+        }
+        ExprKind::Member { base, .. } => f(base.id),
+        ExprKind::TypeMember { ty, .. } => f(ty.id),
+        ExprKind::Unary { operand, .. } => f(operand.id),
+        ExprKind::Binary { left, right, .. } => {
+            f(left.id);
+            f(right.id);
+        }
+        ExprKind::Ternary { condition, then, otherwise } => {
+            f(condition.id);
+            f(then.id);
+            f(otherwise.id);
+        }
+        ExprKind::Cast { ty, operand } => {
+            f(ty.id);
+            f(operand.id);
+        }
+        ExprKind::Call { callee, type_args, args } => {
+            f(callee.id);
+            type_args.iter().for_each(|t| f(t.id));
+            args.iter().for_each(|a| f(a.value.id));
+        }
+        ExprKind::Construct { ty, args } => {
+            f(ty.id);
+            args.iter().for_each(|a| f(a.value.id));
+        }
+        ExprKind::Mask { value, mask } => {
+            f(value.id);
+            f(mask.id);
+        }
+        ExprKind::Range { lo, hi } => {
+            f(lo.id);
+            f(hi.id);
+        }
+    }
+}
+
+/// The binary operator of a token and its precedence; larger binds tighter.
+fn binary_operator(p: P) -> Option<(BinaryOp, u8)> {
+    Some(match p {
+        P::OrOr => (BinaryOp::Or, 1),
+        P::AndAnd => (BinaryOp::And, 2),
+        P::EqEq => (BinaryOp::Eq, 3),
+        P::NotEq => (BinaryOp::Ne, 3),
+        P::Lt => (BinaryOp::Lt, 4),
+        P::Gt => (BinaryOp::Gt, 4),
+        P::LtEq => (BinaryOp::Le, 4),
+        P::GtEq => (BinaryOp::Ge, 4),
+        P::Or => (BinaryOp::BitOr, 5),
+        P::Caret => (BinaryOp::BitXor, 6),
+        P::And => (BinaryOp::BitAnd, 7),
+        P::Shl => (BinaryOp::Shl, 8),
+        P::PlusPlus => (BinaryOp::Concat, 9),
+        P::Plus => (BinaryOp::Add, 9),
+        P::Minus => (BinaryOp::Sub, 9),
+        P::AddSat => (BinaryOp::AddSat, 9),
+        P::SubSat => (BinaryOp::SubSat, 9),
+        P::Star => (BinaryOp::Mul, 10),
+        P::Slash => (BinaryOp::Div, 10),
+        P::Percent => (BinaryOp::Mod, 10),
+        _ => return None,
+    })
+}
+
+/// Precedence of `>>`, which is two tokens.
+const SHIFT: u8 = 8;
+
+impl Parser<'_> {
+    /// `expression`
+    pub(super) fn expr(&mut self) -> PResult<Expr> {
+        self.nested(Self::ternary)
+    }
+
+    /// An expression inside its own parentheses or brackets, where `>` is an operator again.
+    pub(super) fn free_expr(&mut self) -> PResult<Expr> {
+        let outer = std::mem::replace(&mut self.no_gt, false);
+        let result = self.expr();
+        self.no_gt = outer;
+        result
+    }
+
+    fn ternary(&mut self) -> PResult<Expr> {
+        let condition = self.binary(1)?;
+        if self.eat(P::Question).is_none() {
+            return Ok(condition);
+        }
+        let then = self.free_expr()?;
+        self.expect(P::Colon, "of a conditional expression")?;
+        let otherwise = self.expr()?;
+        let span = condition.span.to(otherwise.span);
+        self.new_expr(
+            ExprKind::Ternary { condition: Box::new(condition), then: Box::new(then), otherwise: Box::new(otherwise) },
+            span,
+        )
+    }
+
+    /// Operators of at least this precedence.
+    fn binary(&mut self, min: u8) -> PResult<Expr> {
+        let mut left = self.unary()?;
+        while let Tok::P(p) = self.kind() {
+            let shift = p == P::Gt && self.nth_is(1, P::Gt) && !self.nth(1).space;
+            let (op, precedence) = if shift {
+                (BinaryOp::Shr, SHIFT)
+            } else {
+                match binary_operator(p) {
+                    Some(found) => found,
+                    None => break,
+                }
+            };
+            if precedence < min || (p == P::Gt && self.no_gt) {
+                break;
+            }
+            // `a[l + : w]`: the `+` belongs to the slice.
+            if p == P::Plus && self.nth_is(1, P::Colon) {
+                break;
+            }
+            let operator = self.bump();
+            if shift {
+                self.bump();
+            }
+            if p == P::PlusPlus && matches!(self.kind(), Tok::P(P::Semi | P::RParen)) {
+                return Err(self.report(
+                    Diagnostic::error("E0115", "P4 has no `++` that increments")
+                        .at(operator, "`++` concatenates two values")
+                        .help("write `x = x + 1` or `x += 1`"),
+                ));
+            }
+            let right = self.nested(|parser| parser.binary(precedence + 1))?;
+            let span = left.span.to(right.span);
+            left = self.new_expr(ExprKind::Binary { op, left: Box::new(left), right: Box::new(right) }, span)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> PResult<Expr> {
+        let start = self.peek().span;
+        let op = match self.kind() {
+            Tok::P(P::Bang) => UnaryOp::Not,
+            Tok::P(P::Tilde) => UnaryOp::Complement,
+            Tok::P(P::Minus) => UnaryOp::Negate,
+            Tok::P(P::Plus) => UnaryOp::Plus,
+            Tok::P(P::LParen) if self.is_cast() => return self.cast(),
+            _ => return self.postfix(),
+        };
+        self.bump();
+        let operand = self.nested(Self::unary)?;
+        let span = start.to(operand.span);
+        self.new_expr(ExprKind::Unary { op, operand: Box::new(operand) }, span)
+    }
+
+    /// Whether the parenthesis that comes next encloses a type, and an expression follows.
+    fn is_cast(&self) -> bool {
+        let known = self.is_type_start(1);
+        if !known && !matches!(self.nth(1).kind, Tok::Ident | Tok::P(P::Dot)) {
+            return false;
+        }
+        let Some(close) = self.scan_type(1) else {
+            return false;
+        };
+        if !self.nth_is(close, P::RParen) {
+            return false;
+        }
+        // A name nobody declared is taken for a type if nothing else makes sense.
+        let name = self.nth(1).text.clone();
+        known
+            || (self.lookup(&name, false).is_none()
+                && match self.nth(close + 1).kind {
+                    Tok::Ident | Tok::Int | Tok::Str => true,
+                    Tok::Kw(k) => matches!(k, Kw::True | Kw::False | Kw::This),
+                    Tok::P(p) => matches!(p, P::Tilde | P::Bang),
+                    _ => false,
+                })
+    }
+
+    fn cast(&mut self) -> PResult<Expr> {
+        let start = self.bump();
+        let ty = self.ty()?;
+        self.expect(P::RParen, "after the type of a cast")?;
+        let operand = self.nested(Self::unary)?;
+        let span = start.to(operand.span);
+        self.new_expr(ExprKind::Cast { ty, operand: Box::new(operand) }, span)
+    }
+
+    /// A primary expression with members, indices and calls behind it.
+    pub(super) fn postfix(&mut self) -> PResult<Expr> {
+        let mut expr = self.primary()?;
+        loop {
+            match self.kind() {
+                Tok::P(P::Dot) => {
+                    self.bump();
+                    let name = self.ident("a member's name after `.`")?;
+                    let span = expr.span.to(name.span);
+                    let base = Box::new(expr);
+                    expr = self.new_expr(ExprKind::Member { base, name }, span)?;
+                }
+                Tok::P(P::LBracket) => {
+                    self.bump();
+                    expr = self.index(expr)?;
+                }
+                Tok::P(P::LParen) => expr = self.call(expr, Vec::new())?,
+                Tok::P(P::Lt) if self.is_type_args(&expr) => {
+                    let type_args = self.type_args()?;
+                    if !self.at(P::LParen) {
+                        return Err(self.expected("`(` after type arguments"));
+                    }
+                    expr = self.call(expr, type_args)?;
+                }
+                _ => return Ok(expr),
+            }
+        }
+    }
+
+    /// Whether the `<` behind this expression begins type arguments of a call.
+    fn is_type_args(&self, callee: &Expr) -> bool {
+        let generic = match &callee.kind {
+            ExprKind::Path(path) => self.lookup(&path.name.name, path.leading_dot).is_some_and(|k| k.is_generic),
+            ExprKind::Member { .. } | ExprKind::TypeMember { .. } => false,
+            _ => return false,
+        };
+        let Some(angles) = self.scan_angles(0) else {
+            return false;
+        };
+        // `a < b > (c)` compares a bool with `>`, which is never right; with a comma between it may be
+        // two arguments of a call around it.
+        self.nth_is(angles.end, P::LParen)
+            && (generic || !angles.has_comma || self.nth(1).kind == Tok::Kw(Kw::Underscore) || self.is_type_start(1))
+    }
+
+    fn call(&mut self, callee: Expr, type_args: Vec<TypeExpr>) -> PResult<Expr> {
+        let args = self.args()?;
+        let span = self.span_from(callee.span);
+        self.new_expr(ExprKind::Call { callee: Box::new(callee), type_args, args }, span)
+    }
+
+    /// What follows `base[`.
+    fn index(&mut self, base: Expr) -> PResult<Expr> {
+        let base = Box::new(base);
+        let first = Box::new(self.free_expr()?);
+        let kind = if self.eat(P::Colon).is_some() {
+            let lo = Box::new(self.free_expr()?);
+            ExprKind::Slice { base, hi: first, lo }
+        } else if self.at(P::PlusColon) || (self.at(P::Plus) && self.nth_is(1, P::Colon)) {
+            if self.eat(P::PlusColon).is_none() {
+                self.bump();
+                self.bump();
+            }
+            let width = Box::new(self.free_expr()?);
+            ExprKind::PlusSlice { base, lo: first, width }
+        } else {
+            ExprKind::Index { base, index: first }
+        };
+        self.expect(P::RBracket, "after an index")?;
+        let base_span = match &kind {
+            ExprKind::Slice { base, .. } | ExprKind::PlusSlice { base, .. } | ExprKind::Index { base, .. } => base.span,
+            _ => self.prev_span(),
+        };
+        let span = self.span_from(base_span);
+        self.new_expr(kind, span)
+    }
+
+    /// `( argumentList )`
+    pub(super) fn args(&mut self) -> PResult<Vec<Arg>> {
+        self.expect(P::LParen, "before arguments")?;
+        let outer = std::mem::replace(&mut self.no_gt, false);
+        let args = self.comma_list(P::RParen, false, "an argument", Self::arg);
+        self.no_gt = outer;
+        args
+    }
+
+    fn arg(&mut self) -> PResult<Arg> {
+        let start = self.peek().span;
+        let name = if self.nth_is_name(0) && self.nth_is(1, P::Assign) {
+            let name = self.ident("the name of a parameter")?;
+            self.bump();
+            Some(name)
+        } else {
+            None
+        };
+        let value = match self.eat_kw(Kw::Underscore) {
+            Some(span) => self.new_expr(ExprKind::DontCare, span)?,
+            None => self.expr()?,
+        };
+        let span = start.to(value.span);
+        Ok(Arg { name, value, span })
+    }
+
+    /// `name = expression`
+    pub(super) fn named_expr(&mut self) -> PResult<NamedExpr> {
+        let name = self.ident("a name")?;
+        self.expect(P::Assign, "after the name")?;
+        let value = self.expr()?;
+        let span = name.span.to(value.span);
+        Ok(NamedExpr { name, value, span })
+    }
+
+    fn primary(&mut self) -> PResult<Expr> {
+        let token = self.peek().clone();
+        let span = token.span;
+        let simple = match token.kind {
+            Tok::Int => match int_literal(&token.text) {
+                Ok(value) => Some(ExprKind::Int(value)),
+                Err(reason) => {
+                    self.complain(
+                        Diagnostic::error("E0102", format!("`{}` is not a number", token.text)).at(span, reason),
+                    );
+                    Some(ExprKind::Int(IntLit { value: BigInt::ZERO, width: None, base: 10 }))
+                }
+            },
+            Tok::Str => Some(ExprKind::String(string_body(&token.text).into())),
+            Tok::Kw(Kw::True) => Some(ExprKind::Bool(true)),
+            Tok::Kw(Kw::False) => Some(ExprKind::Bool(false)),
+            Tok::Kw(Kw::This) => Some(ExprKind::This),
+            Tok::P(P::Dots) => Some(ExprKind::Dots),
+            Tok::P(P::Invalid) => Some(ExprKind::Invalid),
+            _ => None,
+        };
+        if let Some(kind) = simple {
+            self.bump();
+            return self.new_expr(kind, span);
+        }
+        match token.kind {
+            Tok::P(P::LBrace) => self.braces(),
+            Tok::P(P::LParen) => {
+                self.bump();
+                let mut inner = self.free_expr()?;
+                let close = match self.eat(P::RParen) {
+                    Some(close) => close,
+                    None => return Err(self.missing_paren(span)),
+                };
+                inner.span = span.to(close);
+                Ok(inner)
+            }
+            Tok::P(P::Dot) | Tok::Ident => self.name(),
+            Tok::Kw(Kw::Error) if self.nth_is(1, P::Dot) => {
+                self.bump();
+                let ty = self.new_type(TypeKind::Error, span)?;
+                self.type_member(ty)
+            }
+            Tok::Kw(k) if k.is_name() && !(k == Kw::List && self.nth_is(1, P::Lt)) => self.name(),
+            Tok::Kw(k) if k.starts_type() => {
+                let text = k.text();
+                Err(self.report(
+                    Diagnostic::error("E0110", format!("expected an expression, found the type `{text}`"))
+                        .at(span, "a type cannot be used as a value")
+                        .help("a cast is written with parentheses around the type: `(bit<8>) x`"),
+                ))
+            }
+            Tok::Kw(Kw::Underscore | Kw::Default) => Err(self.report(
+                Diagnostic::error("E0110", format!("expected an expression, found {}", token.describe()))
+                    .at(span, "expected an expression")
+                    .note("`_` and `default` stand for \"anything\" in select cases, table entries and switch labels"),
+            )),
+            _ => Err(self.expected("an expression")),
+        }
+    }
+
+    fn missing_paren(&mut self, open: Span) -> super::Abort {
+        let found = self.peek().clone();
+        self.report(
+            Diagnostic::error("E0110", format!("expected `)`, found {}", found.describe()))
+                .at(found.span, "expected `)`")
+                .related(open, "to close this"),
+        )
+    }
+
+    /// An expression that begins with a name: a value, `Type.member`, or `Type(arguments)`.
+    fn name(&mut self) -> PResult<Expr> {
+        let path = self.path("an expression")?;
+        let known = self.lookup(&path.name.name, path.leading_dot);
+        let span = path.span;
+        if !known.is_some_and(|k| k.is_type) {
+            return self.new_expr(ExprKind::Path(path), span);
+        }
+        match self.kind() {
+            Tok::P(P::Dot) => {
+                let ty = self.new_type(TypeKind::Named(path), span)?;
+                self.type_member(ty)
+            }
+            Tok::P(P::LParen) => {
+                let ty = self.new_type(TypeKind::Named(path), span)?;
+                self.construct(ty)
+            }
+            Tok::P(P::Lt)
+                if self.scan_angles(0).is_some_and(|a| self.nth_is(a.end, P::LParen) || self.nth_is(a.end, P::Dot)) =>
+            {
+                let ty = self.named_type(path)?;
+                if self.at(P::Dot) { self.type_member(ty) } else { self.construct(ty) }
+            }
+            _ => {
+                // A field or parameter may well be called like a type elsewhere; what the name means
+                // here is for the next stage to say.
+                self.new_expr(ExprKind::Path(path), span)
+            }
+        }
+    }
+
+    fn type_member(&mut self, ty: TypeExpr) -> PResult<Expr> {
+        self.expect(P::Dot, "after a type")?;
+        let name = self.ident("a member's name after `.`")?;
+        let span = ty.span.to(name.span);
+        self.new_expr(ExprKind::TypeMember { ty, name }, span)
+    }
+
+    fn construct(&mut self, ty: TypeExpr) -> PResult<Expr> {
+        let args = self.args()?;
+        let span = self.span_from(ty.span);
+        self.new_expr(ExprKind::Construct { ty, args }, span)
+    }
+
+    /// `{ ... }`: a list or a struct.
+    fn braces(&mut self) -> PResult<Expr> {
+        let open = self.bump();
+        let outer = std::mem::replace(&mut self.no_gt, false);
+        let kind = if self.nth_is_name(0) && self.nth_is(1, P::Assign) {
+            self.struct_fields()
+        } else {
+            self.comma_list(P::RBrace, true, "an element", Self::expr).map(ExprKind::List)
+        };
+        self.no_gt = outer;
+        let kind = kind?;
+        let span = self.span_from(open);
+        self.new_expr(kind, span)
+    }
+
+    fn struct_fields(&mut self) -> PResult<ExprKind> {
+        let mut fields = Vec::new();
+        let mut dots = None;
+        loop {
+            if let Some(span) = self.eat(P::Dots) {
+                dots = Some(span);
+                self.eat(P::Comma);
+                self.expect(P::RBrace, "after `...`")?;
+                break;
+            }
+            fields.push(self.named_expr()?);
+            if self.eat(P::Comma).is_some() {
+                if self.eat(P::RBrace).is_some() {
+                    break;
+                }
+            } else if self.eat(P::RBrace).is_some() {
+                break;
+            } else {
+                return Err(self.expected("`,` or `}` after a field's value"));
+            }
+        }
+        Ok(ExprKind::Struct { fields, dots })
+    }
+
+    // --- keysets -----------------------------------------------------------------------------
+
+    /// `keysetExpression`; a `:` follows it.
+    pub(super) fn keyset(&mut self) -> PResult<Keyset> {
+        let start = self.peek().span;
+        let is_tuple = self.at(P::LParen) && self.scan_brackets(0).is_some_and(|behind| self.nth_is(behind, P::Colon));
+        if !is_tuple {
+            let item = self.keyset_item()?;
+            return Ok(Keyset { span: start.to(item.span), items: vec![item], is_tuple: false });
+        }
+        self.bump();
+        let items = self.comma_list(P::RParen, false, "a value", Self::keyset_item)?;
+        let span = self.span_from(start);
+        if items.is_empty() {
+            return Err(self.report(
+                Diagnostic::error("E0110", "expected a value to match, found `()`").at(span, "this matches nothing"),
+            ));
+        }
+        // `(e)` around one ordinary expression is just that expression.
+        let single = items.len() == 1
+            && !matches!(
+                items[0].kind,
+                ExprKind::Mask { .. } | ExprKind::Range { .. } | ExprKind::Default | ExprKind::DontCare
+            );
+        Ok(Keyset { items, is_tuple: !single, span })
+    }
+
+    /// `simpleKeysetExpression`
+    fn keyset_item(&mut self) -> PResult<Expr> {
+        if let Some(span) = self.eat_kw(Kw::Default) {
+            return self.new_expr(ExprKind::Default, span);
+        }
+        if let Some(span) = self.eat_kw(Kw::Underscore) {
+            return self.new_expr(ExprKind::DontCare, span);
+        }
+        let first = self.expr()?;
+        if self.eat(P::AmpAmpAmp).is_some() {
+            let mask = self.expr()?;
+            let span = first.span.to(mask.span);
+            let kind = ExprKind::Mask { value: Box::new(first), mask: Box::new(mask) };
+            return self.new_expr(kind, span);
+        }
+        self.range_after(first)
+    }
+
+    /// `.. expression` behind the first bound, or nothing.
+    pub(super) fn range_after(&mut self, lo: Expr) -> PResult<Expr> {
+        if self.eat(P::DotDot).is_none() {
+            return Ok(lo);
+        }
+        let hi = self.expr()?;
+        let span = lo.span.to(hi.span);
+        let kind = ExprKind::Range { lo: Box::new(lo), hi: Box::new(hi) };
+        self.new_expr(kind, span)
+    }
+}
+
+/// Reads an integer literal; the error says what is wrong with it.
+pub(super) fn int_literal(text: &str) -> Result<IntLit, String> {
+    let digits_only = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let (width, rest) = match text.find(['w', 's']) {
+        Some(at) if digits_only(&text[..at]) => {
+            let bits: u32 = text[..at].parse().map_err(|_| format!("a width of {} bits is too large", &text[..at]))?;
+            let signed = text.as_bytes()[at] == b's';
+            if bits == 0 && signed {
+                return Err("a signed number needs at least one bit".to_string());
+            }
+            (Some(IntWidth { bits, signed }), &text[at + 1..])
+        }
+        _ => (None, text),
+    };
+    let (base, digits) = match rest.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("0x") => (16, &rest[2..]),
+        Some("0d") => (10, &rest[2..]),
+        Some("0o") => (8, &rest[2..]),
+        Some("0b") => (2, &rest[2..]),
+        _ => (10, rest),
+    };
+    let digits: String = digits.chars().filter(|&c| c != '_').collect();
+    if digits.is_empty() {
+        return Err("no digits".to_string());
+    }
+    if digits.len() > MAX_DIGITS {
+        return Err(format!("more than {MAX_DIGITS} digits"));
+    }
+    if let Some(bad) = digits.chars().find(|c| !c.is_digit(base)) {
+        return Err(format!("`{bad}` is not a digit in base {base}"));
+    }
+    let value = BigInt::parse_bytes(digits.as_bytes(), base).ok_or("not an integer")?;
+    Ok(IntLit { value, width, base })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integer_literals_keep_value_width_sign_and_base() {
+        let read = |text| {
+            let lit = int_literal(text).unwrap();
+            (lit.value.to_string(), lit.width, lit.base)
+        };
+        let unsigned = |bits| Some(IntWidth { bits, signed: false });
+        let signed = |bits| Some(IntWidth { bits, signed: true });
+        assert_eq!(read("10"), ("10".into(), None, 10));
+        assert_eq!(read("010"), ("10".into(), None, 10));
+        assert_eq!(read("0xFf"), ("255".into(), None, 16));
+        assert_eq!(read("8w255"), ("255".into(), unsigned(8), 10));
+        assert_eq!(read("8w0b1010_1010"), ("170".into(), unsigned(8), 2));
+        assert_eq!(read("4s0o7"), ("7".into(), signed(4), 8));
+        assert_eq!(read("32w0d1_0"), ("10".into(), unsigned(32), 10));
+        assert_eq!(read("0B11"), ("3".into(), None, 2));
+        let wide = format!("0x1{}", "0".repeat(64));
+        assert_eq!(int_literal(&wide).unwrap().value, BigInt::from(1) << 256);
+    }
+
+    #[test]
+    fn bad_integer_literals_say_why() {
+        let reason = |text| int_literal(text).unwrap_err();
+        assert_eq!(reason("12ab"), "`a` is not a digit in base 10");
+        assert_eq!(reason("0b12"), "`2` is not a digit in base 2");
+        assert_eq!(reason("0x"), "no digits");
+        assert_eq!(reason("8w"), "no digits");
+        assert_eq!(reason("99999999999w1"), "a width of 99999999999 bits is too large");
+        assert_eq!(reason("0s1"), "a signed number needs at least one bit");
+    }
+}

@@ -1,0 +1,176 @@
+//! Diagnostics as text for people and as JSON for programs.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+use crate::span::{FileId, SourceFile, SourceMap, Span};
+
+/// All diagnostics as text, in rustc's style, each followed by an empty line; `color` adds terminal escapes.
+pub fn render(diagnostics: &Diagnostics, sources: &SourceMap, color: bool) -> String {
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        text.push_str(&render_one(diagnostic, sources, color));
+        text.push_str("\n\n");
+    }
+    text
+}
+
+/// One diagnostic as text, without a line end.
+pub fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(diagnostic.code));
+    let include_stack: Vec<String> = diagnostic
+        .span()
+        .map(|span| sources.include_stack(span))
+        .unwrap_or_default()
+        .into_iter()
+        .map(|from| {
+            let at = sources.location(from);
+            format!("included from {}:{}", at.file, at.line)
+        })
+        .collect();
+    for (file, labels) in by_file(&diagnostic.labels) {
+        if let Some(source) = sources.get(file) {
+            group = group.element(excerpt(source, &labels));
+        }
+    }
+    for note in include_stack.iter().chain(&diagnostic.notes) {
+        group = group.element(Level::NOTE.message(note.as_str()));
+    }
+    if let Some(help) = &diagnostic.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    renderer.render(&[group])
+}
+
+/// Labels of one file together, the file of the first primary label first.
+fn by_file(labels: &[Label]) -> Vec<(FileId, Vec<&Label>)> {
+    let mut files: Vec<(FileId, Vec<&Label>)> = Vec::new();
+    let (primary, others): (Vec<&Label>, Vec<&Label>) = labels.iter().partition(|l| l.primary);
+    for label in primary.into_iter().chain(others) {
+        match files.iter_mut().find(|(file, _)| *file == label.span.file) {
+            Some((_, list)) => list.push(label),
+            None => files.push((label.span.file, vec![label])),
+        }
+    }
+    files
+}
+
+/// The lines that the labels are on, no more than needed, so that a large file costs nothing.
+fn excerpt<'a>(source: &'a SourceFile, labels: &[&'a Label]) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let first = labels.iter().map(|l| l.span.start).min().unwrap_or(0);
+    let last = labels.iter().map(|l| l.span.end).max().unwrap_or(0);
+    let len = source.text().len();
+    let first_line = source.line_index(first.min(len as u32));
+    let last_line = source.line_index(last.min(len as u32));
+    let start = source.line_range(first_line).start;
+    let end = source.line_range(last_line).end;
+    let (name, line) = source.presumed(first_line as u32 + 1);
+    let mut snippet =
+        Snippet::source(&source.text()[start..end]).line_start(line as usize).path(name.as_ref()).fold(true);
+    for label in labels {
+        let kind = if label.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let range = relative(label.span, source, start, end);
+        let message = (!label.message.is_empty()).then_some(label.message.as_str());
+        snippet = snippet.annotation(kind.span(range).label(message));
+    }
+    snippet
+}
+
+/// The span's bytes within the excerpt `start..end`, on character boundaries.
+fn relative(span: Span, source: &SourceFile, start: usize, end: usize) -> Range<usize> {
+    let floor = |offset: u32| {
+        let mut at = (offset as usize).clamp(start, end);
+        while !source.text().is_char_boundary(at) {
+            at -= 1;
+        }
+        at - start
+    };
+    let from = floor(span.start);
+    from..floor(span.end).max(from)
+}
+
+#[derive(Serialize)]
+struct JsonDiagnostic<'a> {
+    severity: &'static str,
+    code: &'static str,
+    message: &'a str,
+    labels: Vec<JsonLabel<'a>>,
+    included_from: Vec<JsonPlace>,
+    notes: &'a [String],
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonLabel<'a> {
+    #[serde(flatten)]
+    place: JsonPlace,
+    end_line: u32,
+    end_column: u32,
+    primary: bool,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonPlace {
+    file: String,
+    line: u32,
+    column: u32,
+}
+
+fn place(span: Span, sources: &SourceMap) -> JsonPlace {
+    let at = sources.location(span);
+    JsonPlace { file: at.file.to_string(), line: at.line, column: at.column }
+}
+
+/// All diagnostics as a JSON array.
+///
+/// Each has `severity` (`error`, `warning`, `note`), `code`, `message`, `labels` (with `file`, `line`,
+/// `column`, `end_line`, `end_column`, `primary`, `message`; the end is exclusive), `included_from`
+/// (innermost first), `notes` and `help`.
+pub fn to_json(diagnostics: &Diagnostics, sources: &SourceMap) -> serde_json::Value {
+    let list: Vec<JsonDiagnostic<'_>> = diagnostics
+        .iter()
+        .map(|d| JsonDiagnostic {
+            severity: match d.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Note => "note",
+            },
+            code: d.code,
+            message: &d.message,
+            labels: d
+                .labels
+                .iter()
+                .map(|l| {
+                    let end = sources.location(l.span.after());
+                    JsonLabel {
+                        place: place(l.span, sources),
+                        end_line: end.line,
+                        end_column: end.column,
+                        primary: l.primary,
+                        message: &l.message,
+                    }
+                })
+                .collect(),
+            included_from: d
+                .span()
+                .map(|s| sources.include_stack(s))
+                .unwrap_or_default()
+                .into_iter()
+                .map(|s| place(s, sources))
+                .collect(),
+            notes: &d.notes,
+            help: d.help.as_deref(),
+        })
+        .collect();
+    serde_json::json!(list)
+}
