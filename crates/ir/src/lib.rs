@@ -8,8 +8,11 @@ pub mod bits;
 pub mod entry;
 pub mod hash;
 pub mod interp;
+pub mod lower;
 pub mod model;
 pub mod passes;
+pub mod text;
+pub mod verify;
 pub mod walk;
 
 pub use model::*;

@@ -2,5 +2,13 @@
 //!
 //! A pass changes a pipeline into one with the same meaning. Each is small and lives in its own file.
 
+pub mod fold;
 pub mod usage;
 pub mod walk;
+
+use crate::Pipeline;
+
+/// Runs all passes.
+pub fn optimise(pipeline: &mut Pipeline) {
+    fold::fold(pipeline);
+}

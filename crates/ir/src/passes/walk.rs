@@ -14,6 +14,16 @@ pub fn stmts<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
     }
 }
 
+/// Calls `f` for every statement of the block, outer before inner, in order.
+pub fn stmts_mut(block: &mut Block, f: &mut impl FnMut(&mut Stmt)) {
+    for stmt in block {
+        f(stmt);
+        for inner in blocks_mut(stmt) {
+            stmts_mut(inner, f);
+        }
+    }
+}
+
 /// The blocks directly inside a statement.
 pub fn blocks(stmt: &Stmt) -> Vec<&Block> {
     match &stmt.kind {

@@ -1,0 +1,218 @@
+//! Typed program to pipeline: flattens storage, inlines everything that is not a table's action, makes P4's
+//! copy-in/copy-out and order of evaluation explicit.
+//!
+//! Rooms: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining),
+//! `access` (what a body touches), `externs`, `parser`, `table`, `program` (the package). Does not live here: names,
+//! types, constant evaluation of the source (`hopwright-sema`), and improving the result (`passes`).
+
+mod access;
+mod call;
+mod expr;
+mod externs;
+mod parser;
+mod program;
+mod stmt;
+mod storage;
+mod table;
+mod value;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_sema::hir;
+use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
+use hopwright_syntax::span::{SourceMap, Span};
+
+use crate::{
+    Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
+    Table, Union, ValueSet,
+};
+use storage::{Loc, Place};
+use value::{Target, Value};
+
+/// Lowers a v1model program.
+///
+/// # Errors
+/// What the IR or v1model cannot express yet, each at its place in the source.
+pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::result::Result<Pipeline, Diagnostics> {
+    let mut lowering = Lowering::new(program);
+    let pipeline = lowering.program(sources);
+    match pipeline {
+        Ok(pipeline) if !lowering.diagnostics.has_errors() => Ok(pipeline),
+        _ => Err(lowering.diagnostics),
+    }
+}
+
+/// Something could not be lowered, and a diagnostic says so.
+#[derive(Clone, Copy, Debug)]
+struct Reported;
+
+type Result<T> = std::result::Result<T, Reported>;
+
+/// What a variable stands for.
+#[derive(Clone, Debug)]
+enum Binding {
+    /// Storage.
+    Loc(Loc),
+    /// A value that does not change while the variable lives.
+    Value(Value),
+}
+
+/// An inlined body being lowered.
+struct Frame {
+    /// Where the body's copies of out and inout parameters go at its end.
+    copy_outs: Vec<(Target, Place)>,
+    /// Left by `return`.
+    label: u32,
+    /// Where a function's result goes.
+    result: Option<Place>,
+}
+
+/// Scopes of the innermost loop.
+#[derive(Clone, Copy)]
+struct LoopLabels {
+    leave: u32,
+    next: u32,
+}
+
+/// What `exit` does besides copying out.
+#[derive(Clone, Copy)]
+enum Exit {
+    /// Ends the control.
+    Direct,
+    /// In an action of an inlined control: sets the flag and leaves the action; the control looks at the flag.
+    Flag { flag: SlotId, label: u32 },
+}
+
+/// What is known of a table that is lowered already.
+#[derive(Clone)]
+struct LoweredTable {
+    id: crate::TableId,
+    /// Keys to be computed into a slot before each apply.
+    computed_keys: Rc<[(usize, SlotId)]>,
+    actions: Rc<HashMap<hir::FunctionId, ActionId>>,
+    /// Set by an action that exits.
+    exit_flag: Option<SlotId>,
+}
+
+struct Lowering<'p> {
+    program: &'p hir::TypedProgram,
+    diagnostics: Diagnostics,
+    slots: Vec<Slot>,
+    headers: Vec<Header>,
+    /// By header: its type, and the places of its members (a struct member is one place).
+    header_types: Vec<hir::StructId>,
+    header_places: Vec<Rc<[Place]>>,
+    stacks: Vec<Stack>,
+    unions: Vec<Union>,
+    actions: Vec<Action>,
+    tables: Vec<Table>,
+    value_sets: Vec<ValueSet>,
+    externs: Vec<ExternInstance>,
+    field_lists: Vec<FieldList>,
+    /// Uses of each name, to keep names unique.
+    names: HashMap<String, u32>,
+    empty_varbits: HashMap<u32, SlotId>,
+    /// Standard metadata by field name.
+    standard: HashMap<String, SlotId>,
+    env: HashMap<hir::VarId, Binding>,
+    /// Storage of parameters and variables of instances, the same wherever the instance is applied.
+    shared: HashMap<hir::VarId, Place>,
+    /// Variables being declared are an instance's own, not an inlined function's.
+    cached: bool,
+    /// How often the program applies each instance.
+    applications: HashMap<hir::InstanceId, Vec<&'p hir::Call>>,
+    lowered_tables: HashMap<hir::TableId, LoweredTable>,
+    lowered_actions: HashMap<(hir::FunctionId, Option<SlotId>), ActionId>,
+    /// Statements of the block being built.
+    block: Block,
+    frames: Vec<Frame>,
+    loops: Vec<LoopLabels>,
+    exit: Exit,
+    next_label: u32,
+    /// Prefix of names of variables.
+    scope: String,
+    /// What is being lowered may run more than once for a packet.
+    repeats: bool,
+    in_parser: bool,
+    /// Depth of nested blocks; zero directly in a parser state.
+    nesting: u32,
+    /// Parser states, and the one being built.
+    states: Vec<State>,
+    state: usize,
+}
+
+impl<'p> Lowering<'p> {
+    fn new(program: &'p hir::TypedProgram) -> Self {
+        Lowering {
+            program,
+            diagnostics: Diagnostics::new(),
+            slots: Vec::new(),
+            headers: Vec::new(),
+            header_types: Vec::new(),
+            header_places: Vec::new(),
+            stacks: Vec::new(),
+            unions: Vec::new(),
+            actions: Vec::new(),
+            tables: Vec::new(),
+            value_sets: Vec::new(),
+            externs: Vec::new(),
+            field_lists: Vec::new(),
+            names: HashMap::new(),
+            empty_varbits: HashMap::new(),
+            standard: HashMap::new(),
+            env: HashMap::new(),
+            shared: HashMap::new(),
+            cached: true,
+            applications: HashMap::new(),
+            lowered_tables: HashMap::new(),
+            lowered_actions: HashMap::new(),
+            block: Vec::new(),
+            frames: Vec::new(),
+            loops: Vec::new(),
+            exit: Exit::Direct,
+            next_label: 0,
+            scope: String::new(),
+            repeats: false,
+            in_parser: false,
+            nesting: 0,
+            states: Vec::new(),
+            state: 0,
+        }
+    }
+
+    /// Adds a statement to the block being built.
+    fn emit(&mut self, kind: StmtKind, span: Span) {
+        self.block.push(Stmt { kind, span });
+    }
+
+    /// The statements that `f` emits.
+    fn nested(&mut self, f: impl FnOnce(&mut Self) -> Result<()>) -> Result<Block> {
+        let outer = std::mem::take(&mut self.block);
+        self.nesting += 1;
+        let result = f(self);
+        self.nesting -= 1;
+        let inner = std::mem::replace(&mut self.block, outer);
+        result.map(|()| inner)
+    }
+
+    fn label(&mut self) -> u32 {
+        self.next_label += 1;
+        self.next_label
+    }
+
+    /// Reports what is not there yet.
+    fn unsupported(&mut self, span: Span, what: impl std::fmt::Display) -> Reported {
+        self.refuse(span, "E0501", format!("{what} is not supported yet"))
+    }
+
+    /// Reports an error.
+    fn refuse(&mut self, span: Span, code: &'static str, message: String) -> Reported {
+        let diagnostic = Diagnostic::error(code, message).at(span, "");
+        if !self.diagnostics.iter().any(|d| *d == diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+        Reported
+    }
+}

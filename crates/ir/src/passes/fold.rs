@@ -1,0 +1,136 @@
+//! Constant folding and the identities that need no knowledge of the surroundings.
+
+use num_bigint::BigUint;
+use num_traits::{One, Zero};
+
+use crate::{BinaryOp, Expr, ExprKind, Pipeline, Type, UnaryOp, bits};
+
+use super::walk;
+
+/// Folds every expression of the pipeline.
+pub fn fold(pipeline: &mut Pipeline) {
+    for block in walk::all_blocks_mut(pipeline) {
+        walk::stmts_mut(block, &mut |stmt| {
+            for expr in walk::stmt_exprs_mut(stmt) {
+                fold_in_place(expr);
+            }
+        });
+    }
+    for expr in walk::outer_exprs_mut(pipeline) {
+        fold_in_place(expr);
+    }
+}
+
+/// Folds an expression where it is.
+pub fn fold_in_place(expr: &mut Expr) {
+    let placeholder = Expr::boolean(false, expr.span);
+    let old = std::mem::replace(expr, placeholder);
+    *expr = folded(old);
+}
+
+/// The expression with everything constant computed.
+pub fn folded(mut expr: Expr) -> Expr {
+    for operand in walk::operands_mut(&mut expr) {
+        fold_in_place(operand);
+    }
+    let Expr { kind, ty, span } = expr;
+    let constant = |value: BigUint| Expr::constant(value, ty, span);
+    let rebuilt = |kind: ExprKind| Expr { kind, ty, span };
+    match kind {
+        ExprKind::Unary(op, a) => match (op, &a.kind) {
+            (_, ExprKind::Const(v)) => constant(bits::unary(op, v, a.ty)),
+            (UnaryOp::Not, ExprKind::Unary(UnaryOp::Not, _)) => match a.kind {
+                ExprKind::Unary(_, inner) => *inner,
+                kind => rebuilt(kind),
+            },
+            (UnaryOp::Not, ExprKind::Binary(comparison, ..)) => match (negated(*comparison), a.kind) {
+                (Some(op), ExprKind::Binary(_, x, y)) => rebuilt(ExprKind::Binary(op, x, y)),
+                (_, kind) => rebuilt(ExprKind::Unary(UnaryOp::Not, Box::new(Expr { kind, ty: a.ty, span: a.span }))),
+            },
+            _ => rebuilt(ExprKind::Unary(op, a)),
+        },
+        ExprKind::Binary(op, a, b) => match (a.as_const(), b.as_const()) {
+            (Some(x), Some(y)) => constant(bits::binary(op, x, y, a.ty, b.ty)),
+            _ => fold_binary(op, *a, *b, ty, span),
+        },
+        ExprKind::Cast(a) => match a.as_const() {
+            Some(v) => constant(bits::cast(v, a.ty, ty)),
+            None if a.ty == ty => *a,
+            None => rebuilt(ExprKind::Cast(a)),
+        },
+        ExprKind::Slice { arg, hi, lo } => match &arg.kind {
+            ExprKind::Const(v) => constant(bits::slice(v, hi, lo)),
+            _ if arg.ty == ty && lo == 0 => *arg,
+            ExprKind::Slice { .. } => match arg.kind {
+                ExprKind::Slice { arg: inner, lo: base, .. } => {
+                    rebuilt(ExprKind::Slice { arg: inner, hi: hi + base, lo: lo + base })
+                }
+                kind => rebuilt(kind),
+            },
+            // Bits that zero extension does not reach.
+            ExprKind::Cast(inner) if matches!(inner.ty, Type::Bits(w) if hi < w) => match arg.kind {
+                ExprKind::Cast(inner) => folded(rebuilt(ExprKind::Slice { arg: inner, hi, lo })),
+                kind => rebuilt(kind),
+            },
+            _ => rebuilt(ExprKind::Slice { arg, hi, lo }),
+        },
+        ExprKind::Mux(cond, a, b) => match cond.as_const() {
+            Some(c) if c.is_zero() => *b,
+            Some(_) => *a,
+            None => match (ty, a.as_const(), b.as_const()) {
+                (Type::Bool, Some(x), Some(y)) if x.is_one() && y.is_zero() => *cond,
+                (Type::Bool, Some(x), Some(y)) if x.is_zero() && y.is_one() => {
+                    folded(rebuilt(ExprKind::Unary(UnaryOp::Not, cond)))
+                }
+                _ => rebuilt(ExprKind::Mux(cond, a, b)),
+            },
+        },
+        kind => rebuilt(kind),
+    }
+}
+
+/// The comparison that is true where `op` is false.
+fn negated(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        BinaryOp::Lt => BinaryOp::Ge,
+        BinaryOp::Ge => BinaryOp::Lt,
+        BinaryOp::Gt => BinaryOp::Le,
+        BinaryOp::Le => BinaryOp::Gt,
+        _ => return None,
+    })
+}
+
+/// At most one operand is constant.
+fn fold_binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: crate::Span) -> Expr {
+    let ones = bits::mask(a.ty.width());
+    let is = |e: &Expr, v: &BigUint| e.as_const() == Some(v);
+    let zero = BigUint::zero();
+    let same_left = a.ty == ty;
+    match op {
+        BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor | BinaryOp::SatAdd if is(&b, &zero) => a,
+        BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor | BinaryOp::SatAdd if is(&a, &zero) => b,
+        BinaryOp::Sub | BinaryOp::SatSub | BinaryOp::Shl | BinaryOp::Shr if is(&b, &zero) && same_left => a,
+        BinaryOp::And if is(&a, &zero) || is(&b, &zero) => Expr::constant(zero, ty, span),
+        BinaryOp::And if is(&b, &ones) => a,
+        BinaryOp::And if is(&a, &ones) => b,
+        BinaryOp::LogicalAnd if is(&a, &zero) || is(&b, &zero) => Expr::boolean(false, span),
+        BinaryOp::LogicalAnd if a.as_const().is_some() => b,
+        BinaryOp::LogicalAnd if b.as_const().is_some() => a,
+        BinaryOp::LogicalOr if a.as_const().is_some_and(|v| !v.is_zero()) => Expr::boolean(true, span),
+        BinaryOp::LogicalOr if b.as_const().is_some_and(|v| !v.is_zero()) => Expr::boolean(true, span),
+        BinaryOp::LogicalOr if a.as_const().is_some() => b,
+        BinaryOp::LogicalOr if b.as_const().is_some() => a,
+        BinaryOp::Eq | BinaryOp::Ne if a.ty == Type::Bool && (a.as_const().is_some() || b.as_const().is_some()) => {
+            let (value, other) = if a.as_const().is_some() { (a, b) } else { (b, a) };
+            let wanted = value.as_const().is_some_and(|v| !v.is_zero());
+            if wanted == (op == BinaryOp::Eq) {
+                other
+            } else {
+                folded(Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(other)), ty, span })
+            }
+        }
+        _ => Expr { kind: ExprKind::Binary(op, Box::new(a), Box::new(b)), ty, span },
+    }
+}
