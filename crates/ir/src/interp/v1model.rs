@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         {
             self.tell(Decision::CloneIngress { session: number });
             match self.clone_ingress(&packet, list) {
-                Ok(copy) => self.to_session(copy, session),
+                Ok(copy) => self.mirror(copy, session),
                 Err(fault) => {
                     self.output.fault.get_or_insert(fault);
                 }
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn to_session(&mut self, mut copy: PacketState, session: CloneSession) {
+    fn mirror(&mut self, mut copy: PacketState, session: CloneSession) {
         copy.requests.truncate = session.truncate;
         if let Some(group) = session.group {
             self.replicate(&copy, group);
@@ -281,7 +281,7 @@ impl<'a> Run<'a> {
             }
             self.keep_fields(&packet, &mut copy, list);
             copy.set(standard.instance_type, InstanceType::EgressClone as u64);
-            self.to_session(copy, session);
+            self.mirror(copy, session);
         }
         if packet.get(standard.egress_spec).to_u64() == u64::from(DROP_PORT) {
             self.tell(Decision::DropEgress);

@@ -1,0 +1,520 @@
+//! The text form of a pipeline: what `hopwright ir` prints and golden tests compare.
+//!
+//! Everything of the model is there but spans. Names stand for slots, headers and states; a name that is not unique is
+//! followed by `#` and its number. Constants carry their type as in P4: `9w0x1f`, `8s0xff`, `true`.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter, Write};
+
+use num_bigint::BigUint;
+
+use crate::model::*;
+
+impl Display for Type {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Bool => f.write_str("bool"),
+            Type::Bits(w) => write!(f, "bit<{w}>"),
+            Type::Int(w) => write!(f, "int<{w}>"),
+            Type::Varbit(w) => write!(f, "varbit<{w}>"),
+        }
+    }
+}
+
+impl Display for Pipeline {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer::new(self);
+        // Writing to a string cannot fail.
+        let _ = printer.pipeline();
+        f.write_str(&printer.out)
+    }
+}
+
+/// An expression's text; `params` are those of the action it stands in.
+pub fn expression(pipeline: &Pipeline, e: &Expr, params: &[Param]) -> String {
+    let mut printer = Printer::new(pipeline);
+    printer.params = params;
+    printer.expr(e)
+}
+
+/// A statement's text, with those inside it; `params` are those of the action it stands in.
+pub fn statement(pipeline: &Pipeline, stmt: &Stmt, params: &[Param]) -> String {
+    let mut printer = Printer::new(pipeline);
+    printer.params = params;
+    let _ = printer.stmt(stmt);
+    printer.out
+}
+
+/// A match's text: `0x0a00/8`, `0x10 &&& 0xf0`, `1..5`, `_`.
+impl Display for MatchValue {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => write!(f, "0x{v:x}"),
+            MatchValue::Lpm { value, prefix_len } => write!(f, "0x{value:x}/{prefix_len}"),
+            MatchValue::Ternary { value, mask } => write!(f, "0x{value:x} &&& 0x{mask:x}"),
+            MatchValue::Range { lo, hi } => write!(f, "0x{lo:x}..0x{hi:x}"),
+            MatchValue::Optional(None) => f.write_str("_"),
+        }
+    }
+}
+
+struct Printer<'a> {
+    p: &'a Pipeline,
+    slots: Vec<String>,
+    headers: Vec<String>,
+    states: Vec<String>,
+    params: &'a [Param],
+    indent: usize,
+    out: String,
+}
+
+/// The names, made unique.
+fn names<'a>(all: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let mut count = BTreeMap::new();
+    for name in all.clone() {
+        *count.entry(name).or_insert(0) += 1;
+    }
+    all.enumerate().map(|(i, name)| if count[name] > 1 { format!("{name}#{i}") } else { name.to_string() }).collect()
+}
+
+/// Values separated by commas.
+fn list(items: impl IntoIterator<Item = impl Display>) -> String {
+    items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl<'a> Printer<'a> {
+    fn new(p: &'a Pipeline) -> Printer<'a> {
+        Printer {
+            p,
+            slots: names(p.slots.iter().map(|s| s.name.as_str())),
+            headers: names(p.headers.iter().map(|h| h.name.as_str())),
+            states: names(p.parser.states.iter().map(|s| s.name.as_str())),
+            params: &[],
+            indent: 0,
+            out: String::new(),
+        }
+    }
+
+    fn line(&mut self, text: impl Display) -> fmt::Result {
+        writeln!(self.out, "{:1$}{text}", "", self.indent * 4)
+    }
+
+    /// A line, then what `inside` prints indented and in braces.
+    fn braces(&mut self, head: impl Display, inside: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
+        self.line(format_args!("{head} {{"))?;
+        self.indent += 1;
+        inside(self)?;
+        self.indent -= 1;
+        self.line("}")
+    }
+
+    fn slot(&self, id: SlotId) -> &str {
+        self.slots.get(id.index()).map_or("<no slot>", |s| s)
+    }
+
+    fn header(&self, id: HeaderId) -> &str {
+        self.headers.get(id.index()).map_or("<no header>", |s| s)
+    }
+
+    fn target(&self, target: Target) -> &str {
+        match target {
+            Target::State(id) => self.states.get(id.0 as usize).map_or("<no state>", |s| s),
+            Target::Accept => "accept",
+            Target::Reject => "reject",
+        }
+    }
+
+    fn object(&self, id: ExternId) -> &'a str {
+        self.p.externs.get(id.index()).map_or("<no extern>", |e| &e.name)
+    }
+
+    fn action(&self, id: ActionId) -> &'a str {
+        self.p.actions.get(id.index()).map_or("<no action>", |a| &a.name)
+    }
+
+    fn pipeline(&mut self) -> fmt::Result {
+        let p = self.p;
+        self.line(format_args!("pipeline {}", p.name))?;
+        self.line("")?;
+        self.line(format_args!("errors {}", list(&p.errors)))?;
+        self.state()?;
+        self.objects()?;
+        for action in &p.actions {
+            self.line("")?;
+            let params = action.params.iter().map(|p| format!("{}: {}", p.name, p.ty));
+            let head = format!("action {}({})", action.name, list(params));
+            self.params = &action.params;
+            self.braces(head, |s| s.block(&action.body))?;
+            self.params = &[];
+        }
+        for table in &p.tables {
+            self.line("")?;
+            self.braces(format_args!("table {}", table.name), |s| s.table(table))?;
+        }
+        self.line("")?;
+        self.parser()?;
+        let controls = [
+            ("verify_checksum", &p.verify_checksum),
+            ("ingress", &p.ingress),
+            ("egress", &p.egress),
+            ("compute_checksum", &p.compute_checksum),
+            ("deparser", &p.deparser),
+        ];
+        for (what, control) in controls {
+            self.line("")?;
+            self.braces(format_args!("{what} {}", control.name), |s| s.block(&control.body))?;
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> fmt::Result {
+        let p = self.p;
+        for (id, header) in p.headers.iter().enumerate() {
+            self.line("")?;
+            let name = self.header(HeaderId(id as u32)).to_string();
+            self.braces(format_args!("header {name}: {}", header.type_name), |s| {
+                for field in &header.fields {
+                    let ty = p.slots.get(field.slot.index()).map_or(Type::Bool, |s| s.ty);
+                    s.line(format_args!("{}: {ty} @{}", field.name, field.offset_bits))?;
+                }
+                Ok(())
+            })?;
+        }
+        for stack in &p.stacks {
+            let elements = list(stack.elements.iter().map(|&h| self.header(h)));
+            self.line("")?;
+            self.line(format_args!("stack {} = [{elements}]", stack.name))?;
+        }
+        for union in &p.unions {
+            let members = list(union.members.iter().map(|&h| self.header(h)));
+            self.line("")?;
+            self.line(format_args!("union {} = {{{members}}}", union.name))?;
+        }
+        self.line("")?;
+        for (id, slot) in p.slots.iter().enumerate() {
+            let what = match slot.kind {
+                SlotKind::Metadata => "metadata",
+                SlotKind::Standard => "standard",
+                SlotKind::Local => "local",
+                SlotKind::Field(..) | SlotKind::Valid(_) | SlotKind::NextIndex(_) => continue,
+            };
+            let name = self.slot(SlotId(id as u32)).to_string();
+            self.line(format_args!("{what} {name}: {}", slot.ty))?;
+        }
+        for kept in &p.field_lists {
+            let slots = list(kept.slots.iter().map(|&s| self.slot(s)));
+            self.line(format_args!("field_list {} = {{{slots}}}", kept.index))?;
+        }
+        for (what, header) in [("packet_in", p.packet_in), ("packet_out", p.packet_out)] {
+            if let Some(header) = header {
+                let name = self.header(header).to_string();
+                self.line(format_args!("{what} {name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn objects(&mut self) -> fmt::Result {
+        let p = self.p;
+        if !p.externs.is_empty() || !p.value_sets.is_empty() {
+            self.line("")?;
+        }
+        for set in &p.value_sets {
+            self.line(format_args!("value_set {}: ({}) size {}", set.name, list(&set.types), set.size))?;
+        }
+        for object in &p.externs {
+            let table = |t: Option<TableId>| {
+                t.and_then(|t| p.tables.get(t.index())).map_or("no table".to_string(), |t| t.name.clone())
+            };
+            let kind = match &object.kind {
+                ExternKind::Counter { size, unit } => format!("counter of {unit:?} size {size}"),
+                ExternKind::DirectCounter { table: t, unit } => format!("counter of {unit:?} in {}", table(*t)),
+                ExternKind::Meter { size, unit } => format!("meter of {unit:?} size {size}"),
+                ExternKind::DirectMeter { table: t, unit } => format!("meter of {unit:?} in {}", table(*t)),
+                ExternKind::Register { size, ty } => format!("register of {ty} size {size}"),
+                ExternKind::ActionProfile { size } => format!("action_profile size {size}"),
+                ExternKind::ActionSelector { algorithm, size, output_width } => {
+                    format!("action_selector by {algorithm:?} bits {output_width} size {size}")
+                }
+                ExternKind::Named { type_name, args } => format!("{type_name}({})", list(args)),
+            };
+            self.line(format_args!("extern {}: {kind}", object.name))?;
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, table: &'a Table) -> fmt::Result {
+        for key in &table.keys {
+            let kind = format!("{:?}", key.kind).to_lowercase();
+            let value = self.expr(&key.expr);
+            self.line(format_args!("key {}: {kind} = {value}", key.name))?;
+        }
+        for action in &table.actions {
+            let only = match (action.table_only, action.default_only) {
+                (true, _) => " @tableonly",
+                (_, true) => " @defaultonly",
+                _ => "",
+            };
+            let name = self.action(action.action);
+            self.line(format_args!("action {name}{only}"))?;
+        }
+        let constant = |c: bool| if c { "const " } else { "" };
+        let default = self.action_call(&table.default_action);
+        self.line(format_args!("{}default {default}", constant(table.const_default_action)))?;
+        for entry in &table.entries {
+            let matches = list(&entry.matches);
+            let action = self.action_call(&entry.action);
+            let priority = if table.has_priority() { format!(" priority {}", entry.priority) } else { String::new() };
+            self.line(format_args!("{}entry {matches} => {action}{priority}", constant(table.const_entries)))?;
+        }
+        self.line(format_args!("size {}", table.size))?;
+        let objects = [
+            ("implementation", table.implementation),
+            ("direct_counter", table.direct_counter),
+            ("direct_meter", table.direct_meter),
+        ];
+        for (what, object) in objects {
+            if let Some(id) = object {
+                let name = self.object(id);
+                self.line(format_args!("{what} {name}"))?;
+            }
+        }
+        if table.idle_timeout {
+            self.line("idle_timeout")?;
+        }
+        Ok(())
+    }
+
+    fn action_call(&self, call: &ActionCall) -> String {
+        let args = call.args.iter().map(|a| format!("0x{a:x}"));
+        format!("{}({})", self.action(call.action), list(args))
+    }
+
+    fn parser(&mut self) -> fmt::Result {
+        let parser = &self.p.parser;
+        let start = self.target(Target::State(parser.start)).to_string();
+        self.braces(format_args!("parser {} from {start}", parser.name), |s| {
+            for (i, state) in parser.states.iter().enumerate() {
+                let name = s.states[i].clone();
+                s.braces(format_args!("state {name}"), |s| {
+                    s.block(&state.body)?;
+                    s.transition(&state.transition)
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn transition(&mut self, transition: &'a Transition) -> fmt::Result {
+        match transition {
+            Transition::Goto(target) => {
+                let target = self.target(*target).to_string();
+                self.line(format_args!("goto {target}"))
+            }
+            Transition::Select { keys, cases } => {
+                let head = format!("select ({})", list(keys.iter().map(|k| self.expr(k))));
+                self.braces(head, |s| {
+                    for case in cases {
+                        let sets = list(case.sets.iter().map(|set| s.key_set(set)));
+                        let target = s.target(case.target).to_string();
+                        s.line(format_args!("{sets}: {target}"))?;
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    fn key_set(&self, set: &KeySet) -> String {
+        match set {
+            KeySet::Any => "_".into(),
+            KeySet::Value(v) => format!("0x{v:x}"),
+            KeySet::Mask(v, m) => format!("0x{v:x} &&& 0x{m:x}"),
+            KeySet::Range(lo, hi) => format!("0x{lo:x}..0x{hi:x}"),
+            KeySet::ValueSet(id) => {
+                self.p.value_sets.get(id.index()).map_or("<no value set>".into(), |v| v.name.clone())
+            }
+        }
+    }
+
+    fn block(&mut self, block: &'a [Stmt]) -> fmt::Result {
+        block.iter().try_for_each(|stmt| self.stmt(stmt))
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> fmt::Result {
+        let text = match &stmt.kind {
+            StmtKind::Assign(slot, value) => format!("{} = {}", self.slot(*slot), self.expr(value)),
+            StmtKind::AssignSlice { slot, hi, lo, value } => {
+                format!("{}[{hi}:{lo}] = {}", self.slot(*slot), self.expr(value))
+            }
+            StmtKind::SetValid(h) => format!("set_valid {}", self.header(*h)),
+            StmtKind::SetInvalid(h) => format!("set_invalid {}", self.header(*h)),
+            StmtKind::CopyHeader { dst, src } => format!("copy {} = {}", self.header(*dst), self.header(*src)),
+            StmtKind::PushFront(s, n) => format!("push_front {} {n}", self.stack(*s)),
+            StmtKind::PopFront(s, n) => format!("pop_front {} {n}", self.stack(*s)),
+            StmtKind::If { cond, then, otherwise } => return self.conditional("if", cond, then, otherwise),
+            StmtKind::Switch { value, cases, default } => {
+                let head = format!("switch {}", self.expr(value));
+                let ty = value.ty;
+                return self.braces(head, |s| {
+                    for (values, body) in cases {
+                        let values = list(values.iter().map(|v| constant(v, ty)));
+                        s.braces(format_args!("case {values}"), |s| s.block(body))?;
+                    }
+                    s.braces("default", |s| s.block(default))
+                });
+            }
+            StmtKind::Scope { label, body } => {
+                return self.braces(format_args!("scope {label}"), |s| s.block(body));
+            }
+            StmtKind::Leave(label) => format!("leave {label}"),
+            StmtKind::Loop(body) => return self.braces("loop", |s| s.block(body)),
+            StmtKind::Apply { table, hit, action_run } => {
+                let mut text = format!("apply {}", self.p.tables.get(table.index()).map_or("<no table>", |t| &t.name));
+                if let Some(slot) = hit {
+                    let _ = write!(text, " hit {}", self.slot(*slot));
+                }
+                if let Some(slot) = action_run {
+                    let _ = write!(text, " action_run {}", self.slot(*slot));
+                }
+                text
+            }
+            StmtKind::Extern(call) => self.call(call),
+            StmtKind::Exit => "exit".into(),
+            StmtKind::Extract { header, varbit_bits } => {
+                format!("extract {}{}", self.header(*header), self.size(varbit_bits.as_ref()))
+            }
+            StmtKind::ExtractNext { stack, varbit_bits } => {
+                format!("extract_next {}{}", self.stack(*stack), self.size(varbit_bits.as_ref()))
+            }
+            StmtKind::Advance(by) => format!("advance {}", self.expr(by)),
+            StmtKind::Lookahead { total_bits, parts } => {
+                let parts = list(parts.iter().map(|(slot, at)| format!("{} @{at}", self.slot(*slot))));
+                format!("lookahead {total_bits} {{{parts}}}")
+            }
+            StmtKind::Verify(cond, error) => format!("verify {} else {}", self.expr(cond), self.expr(error)),
+            StmtKind::Emit(h) => format!("emit {}", self.header(*h)),
+        };
+        self.line(text)
+    }
+
+    fn conditional(&mut self, keyword: &str, cond: &Expr, then: &'a Block, otherwise: &'a Block) -> fmt::Result {
+        let head = format!("{keyword} {} {{", self.expr(cond));
+        self.line(head)?;
+        self.indent += 1;
+        self.block(then)?;
+        self.indent -= 1;
+        if let [Stmt { kind: StmtKind::If { cond, then, otherwise }, .. }] = otherwise.as_slice() {
+            return self.conditional("} else if", cond, then, otherwise);
+        }
+        if !otherwise.is_empty() {
+            self.line("} else {")?;
+            self.indent += 1;
+            self.block(otherwise)?;
+            self.indent -= 1;
+        }
+        self.line("}")
+    }
+
+    fn stack(&self, id: StackId) -> &'a str {
+        self.p.stacks.get(id.index()).map_or("<no stack>", |s| &s.name)
+    }
+
+    fn size(&self, bits: Option<&Expr>) -> String {
+        bits.map_or(String::new(), |e| format!(" varbit {}", self.expr(e)))
+    }
+
+    fn call(&self, call: &ExternCall) -> String {
+        let function = match &call.function {
+            ExternFn::CounterCount(id) | ExternFn::DirectCounterCount(id) => format!("{}.count", self.object(*id)),
+            ExternFn::MeterExecute(id) => format!("{}.execute_meter", self.object(*id)),
+            ExternFn::DirectMeterRead(id) | ExternFn::RegisterRead(id) => format!("{}.read", self.object(*id)),
+            ExternFn::RegisterWrite(id) => format!("{}.write", self.object(*id)),
+            ExternFn::Hash(algorithm) => format!("hash<{algorithm:?}>"),
+            ExternFn::Random => "random".into(),
+            ExternFn::Digest(name) => format!("digest<{name}>"),
+            ExternFn::Clone { egress, field_list } => {
+                let list = field_list.map_or(String::new(), |l| format!(", {l}"));
+                format!("clone<{}{list}>", if *egress { "E2E" } else { "I2E" })
+            }
+            ExternFn::Resubmit(list) => format!("resubmit<{list}>"),
+            ExternFn::Recirculate(list) => format!("recirculate<{list}>"),
+            ExternFn::Truncate => "truncate".into(),
+            ExternFn::Assert => "assert".into(),
+            ExternFn::Assume => "assume".into(),
+            ExternFn::LogMsg(format) => format!("log_msg<{format:?}>"),
+            ExternFn::VerifyChecksum { algorithm, payload } => {
+                format!("verify_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
+            }
+            ExternFn::UpdateChecksum { algorithm, payload } => {
+                format!("update_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
+            }
+            ExternFn::Named { instance: Some(id), name } => format!("{}.{name}", self.object(*id)),
+            ExternFn::Named { instance: None, name } => name.clone(),
+        };
+        let args = call.args.iter().map(|arg| match arg {
+            ExternArg::In(e) => self.expr(e),
+            ExternArg::List(parts) => format!("{{{}}}", list(parts.iter().map(|e| self.expr(e)))),
+            ExternArg::Out(slot) => format!("out {}", self.slot(*slot)),
+            ExternArg::InOut(slot) => format!("inout {}", self.slot(*slot)),
+        });
+        format!("{function}({})", list(args))
+    }
+
+    fn expr(&self, e: &Expr) -> String {
+        match &e.kind {
+            ExprKind::Const(value) => constant(value, e.ty),
+            ExprKind::Slot(slot) => self.slot(*slot).to_string(),
+            ExprKind::Param(index) => {
+                self.params.get(*index as usize).map_or(format!("<param {index}>"), |p| p.name.clone())
+            }
+            ExprKind::Unary(op, a) => {
+                let op = match op {
+                    UnaryOp::Neg => "-",
+                    UnaryOp::BitNot => "~",
+                    UnaryOp::Not => "!",
+                };
+                format!("{op}{}", self.expr(a))
+            }
+            ExprKind::Binary(op, a, b) => format!("({} {} {})", self.expr(a), operator(*op), self.expr(b)),
+            ExprKind::Cast(a) => format!("({}){}", e.ty, self.expr(a)),
+            ExprKind::Slice { arg, hi, lo } => format!("{}[{hi}:{lo}]", self.expr(arg)),
+            ExprKind::Mux(cond, a, b) => format!("({} ? {} : {})", self.expr(cond), self.expr(a), self.expr(b)),
+            ExprKind::PacketLength => "packet_length".into(),
+        }
+    }
+}
+
+fn constant(value: &BigUint, ty: Type) -> String {
+    match ty {
+        Type::Bool => (*value != BigUint::ZERO).to_string(),
+        Type::Int(w) => format!("{w}s0x{value:x}"),
+        Type::Bits(w) | Type::Varbit(w) => format!("{w}w0x{value:x}"),
+    }
+}
+
+fn operator(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::Mod => "%",
+        BinaryOp::SatAdd => "|+|",
+        BinaryOp::SatSub => "|-|",
+        BinaryOp::And => "&",
+        BinaryOp::Or => "|",
+        BinaryOp::Xor => "^",
+        BinaryOp::Shl => "<<",
+        BinaryOp::Shr => ">>",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::LogicalAnd => "&&",
+        BinaryOp::LogicalOr => "||",
+        BinaryOp::Concat => "++",
+    }
+}

@@ -1,0 +1,320 @@
+//! Statements: where they may stand, scopes, types of what they use, shapes of extern calls.
+
+use std::collections::BTreeSet;
+
+use super::Checker;
+use crate::bits;
+use crate::model::*;
+use crate::walk;
+
+/// What kind of body statements stand in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Parser,
+    Control,
+    Deparser,
+    Action,
+}
+
+impl Checker<'_> {
+    /// Ids in statements, expressions and transitions are in range.
+    pub(super) fn body_ids(&mut self) {
+        let p = self.pipeline;
+        self.at("statements", Span::none());
+        walk::statements(p, &mut |stmt| {
+            self.span = stmt.span;
+            self.statement_ids(stmt);
+        });
+        self.at("expressions", Span::none());
+        walk::expressions(p, &mut |e| {
+            self.span = e.span;
+            if let ExprKind::Slot(slot) = e.kind {
+                self.slot(slot);
+            }
+        });
+        let states = p.parser.states.len();
+        self.at("parser", p.parser.span);
+        self.require((p.parser.start.0 as usize) < states, || "its start state does not exist".into());
+        for state in &p.parser.states {
+            self.at(format!("state {}", state.name), state.span);
+            let targets: Vec<Target> = match &state.transition {
+                Transition::Goto(target) => vec![*target],
+                Transition::Select { cases, .. } => cases.iter().map(|c| c.target).collect(),
+            };
+            for target in targets {
+                if let Target::State(id) = target {
+                    self.require((id.0 as usize) < states, || format!("state {} does not exist", id.0));
+                }
+            }
+            if let Transition::Select { cases, .. } = &state.transition {
+                for set in cases.iter().flat_map(|c| &c.sets) {
+                    if let KeySet::ValueSet(id) = set {
+                        let exists = id.index() < p.value_sets.len();
+                        self.require(exists, || format!("value set {} does not exist", id.0));
+                    }
+                }
+            }
+        }
+    }
+
+    fn statement_ids(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => self.slot(*slot),
+            StmtKind::SetValid(h) | StmtKind::SetInvalid(h) | StmtKind::Emit(h) => self.header(*h),
+            StmtKind::Extract { header, .. } => self.header(*header),
+            StmtKind::CopyHeader { dst, src } => {
+                self.header(*dst);
+                self.header(*src);
+            }
+            StmtKind::PushFront(s, _) | StmtKind::PopFront(s, _) => self.stack(*s),
+            StmtKind::ExtractNext { stack, .. } => self.stack(*stack),
+            StmtKind::Apply { table, hit, action_run } => {
+                self.table(*table);
+                hit.iter().chain(action_run).for_each(|&s| self.slot(s));
+            }
+            StmtKind::Lookahead { parts, .. } => parts.iter().for_each(|&(s, _)| self.slot(s)),
+            StmtKind::Extern(call) => {
+                if let Some(id) = called_object(&call.function) {
+                    self.object(id);
+                }
+                for arg in &call.args {
+                    if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                        self.slot(*slot);
+                    }
+                }
+            }
+            StmtKind::If { .. }
+            | StmtKind::Switch { .. }
+            | StmtKind::Scope { .. }
+            | StmtKind::Leave(_)
+            | StmtKind::Loop(_)
+            | StmtKind::Exit
+            | StmtKind::Advance(_)
+            | StmtKind::Verify(..) => {}
+        }
+    }
+
+    /// Checks a whole body. `labels` are those of all bodies seen so far.
+    pub(super) fn body(&mut self, block: &Block, place: Place, params: &[Param], labels: &mut BTreeSet<u32>) {
+        let mut open = Vec::new();
+        self.statements(block, place, params, labels, &mut open);
+    }
+
+    fn statements(
+        &mut self,
+        block: &Block,
+        place: Place,
+        params: &[Param],
+        labels: &mut BTreeSet<u32>,
+        open: &mut Vec<u32>,
+    ) {
+        for stmt in block {
+            for e in walk::operands(stmt) {
+                self.expr(e, params);
+            }
+            self.span = stmt.span;
+            self.placement(stmt, place);
+            self.statement(stmt, open);
+            if let StmtKind::Scope { label, .. } = stmt.kind {
+                self.require(labels.insert(label), || format!("label {label} is there twice"));
+                open.push(label);
+            }
+            for inner in walk::children(stmt) {
+                self.statements(inner, place, params, labels, open);
+            }
+            if matches!(stmt.kind, StmtKind::Scope { .. }) {
+                open.pop();
+            }
+        }
+    }
+
+    fn placement(&mut self, stmt: &Stmt, place: Place) {
+        let legal = match stmt.kind {
+            StmtKind::Extract { .. }
+            | StmtKind::ExtractNext { .. }
+            | StmtKind::Advance(_)
+            | StmtKind::Lookahead { .. }
+            | StmtKind::Verify(..) => place == Place::Parser,
+            StmtKind::Emit(_) => place == Place::Deparser,
+            StmtKind::Apply { .. } => matches!(place, Place::Control | Place::Deparser),
+            StmtKind::Exit => place != Place::Parser,
+            _ => true,
+        };
+        self.require(legal, || "a statement that must not stand here".into());
+    }
+
+    fn statement(&mut self, stmt: &Stmt, open: &[u32]) {
+        let p = self.pipeline;
+        match &stmt.kind {
+            StmtKind::Assign(slot, value) => self.same(value.ty, p[*slot].ty, "a value assigned"),
+            StmtKind::AssignSlice { slot, hi, lo, value } => {
+                let ty = p[*slot].ty;
+                if lo > hi || *hi >= ty.width() || matches!(ty, Type::Varbit(_) | Type::Bool) {
+                    self.error(format!("no bits {hi}..{lo} in {ty}"));
+                } else {
+                    self.same(value.ty, Type::Bits(hi - lo + 1), "a slice assigned");
+                }
+            }
+            StmtKind::CopyHeader { dst, src } => self.same_shape(*dst, *src),
+            StmtKind::If { cond, .. } => self.same(cond.ty, Type::Bool, "a condition"),
+            StmtKind::Switch { value, cases, .. } => {
+                let width = value.ty.width();
+                self.require(!matches!(value.ty, Type::Varbit(_)), || "a switch on a varbit".into());
+                for case in cases.iter().flat_map(|(values, _)| values) {
+                    self.require(bits::fits(case, width), || format!("case {case} does not fit {}", value.ty));
+                }
+            }
+            StmtKind::Leave(label) => {
+                self.require(open.contains(label), || format!("no scope {label} around this"));
+            }
+            StmtKind::Apply { hit, action_run, .. } => {
+                if let Some(slot) = hit {
+                    self.same(p[*slot].ty, Type::Bool, "a hit slot");
+                }
+                if let Some(slot) = action_run {
+                    self.same(p[*slot].ty, Type::Bits(32), "an action-run slot");
+                }
+            }
+            StmtKind::Extract { header, varbit_bits } => {
+                self.core_error("PacketTooShort");
+                self.varbit_size(*header, varbit_bits.as_ref());
+            }
+            StmtKind::ExtractNext { stack, varbit_bits } => {
+                self.core_error("StackOutOfBounds");
+                self.core_error("PacketTooShort");
+                if let Some(&header) = p[*stack].elements.first() {
+                    self.varbit_size(header, varbit_bits.as_ref());
+                }
+            }
+            StmtKind::Advance(by) => {
+                self.core_error("PacketTooShort");
+                self.core_error("ParserInvalidArgument");
+                self.same(by.ty, Type::Bits(32), "a distance");
+            }
+            StmtKind::Lookahead { total_bits, parts } => {
+                self.core_error("PacketTooShort");
+                for &(slot, offset) in parts {
+                    let ty = p[slot].ty;
+                    let end = u64::from(offset) + u64::from(ty.width());
+                    let fits = end <= u64::from(*total_bits) && !matches!(ty, Type::Varbit(_));
+                    self.require(fits, || format!("{} does not fit the lookahead", p[slot].name));
+                }
+            }
+            StmtKind::Verify(cond, error) => {
+                self.same(cond.ty, Type::Bool, "a condition");
+                self.same(error.ty, Type::Bits(16), "an error");
+            }
+            StmtKind::Extern(call) => self.call(call),
+            StmtKind::SetValid(_)
+            | StmtKind::SetInvalid(_)
+            | StmtKind::PushFront(..)
+            | StmtKind::PopFront(..)
+            | StmtKind::Scope { .. }
+            | StmtKind::Loop(_)
+            | StmtKind::Exit
+            | StmtKind::Emit(_) => {}
+        }
+    }
+
+    fn core_error(&mut self, name: &str) {
+        let there = self.pipeline.errors.iter().any(|e| e == name);
+        self.require(there, || format!("the error {name} is not declared"));
+    }
+
+    fn varbit_size(&mut self, header: HeaderId, size: Option<&Expr>) {
+        let has = self.pipeline[header].varbit.is_some();
+        self.require(has == size.is_some(), || "a size exactly for headers with a varbit".into());
+        if let Some(size) = size {
+            self.core_error("ParserInvalidArgument");
+            self.core_error("HeaderTooShort");
+            self.same(size.ty, Type::Bits(32), "a varbit size");
+        }
+    }
+
+    pub(super) fn transition(&mut self, transition: &Transition) {
+        let Transition::Select { keys, cases } = transition else { return };
+        for key in keys {
+            self.expr(key, &[]);
+            self.require(!matches!(key.ty, Type::Varbit(_)), || "a select on a varbit".into());
+        }
+        for case in cases {
+            self.span = case.span;
+            if let [KeySet::ValueSet(id)] = case.sets.as_slice() {
+                let types = &self.pipeline[*id].types;
+                let same = keys.iter().map(|k| k.ty).eq(types.iter().copied());
+                self.require(same, || "a value set of other types than the keys".into());
+                continue;
+            }
+            self.require(case.sets.len() == keys.len(), || "not one set for each key".into());
+            for (set, key) in case.sets.iter().zip(keys) {
+                let width = key.ty.width();
+                let legal = match set {
+                    KeySet::Any => true,
+                    KeySet::Value(v) => bits::fits(v, width),
+                    KeySet::Mask(v, m) | KeySet::Range(v, m) => bits::fits(v, width) && bits::fits(m, width),
+                    KeySet::ValueSet(_) => false,
+                };
+                self.require(legal, || format!("{set:?} is no set of {}", key.ty));
+            }
+        }
+    }
+
+    fn call(&mut self, call: &ExternCall) {
+        use ExternArg::{In, InOut, List, Out};
+        let p = self.pipeline;
+        let kind = called_object(&call.function).map(|id| &p[id].kind);
+        for arg in &call.args {
+            if let In(e) = arg {
+                self.require(!matches!(e.ty, Type::Varbit(_)), || "a varbit outside a list".into());
+            }
+            if let Out(slot) | InOut(slot) = arg {
+                self.require(!matches!(p[*slot].ty, Type::Varbit(_)), || "a varbit as a result".into());
+            }
+        }
+        let bits = |e: &Expr| matches!(e.ty, Type::Bits(_));
+        let truth = |e: &Expr| e.ty == Type::Bool;
+        let word = |e: &Expr| e.ty == Type::Bits(32);
+        let legal = match (&call.function, call.args.as_slice(), kind) {
+            (ExternFn::CounterCount(_), [In(index)], Some(ExternKind::Counter { .. })) => bits(index),
+            (ExternFn::DirectCounterCount(_), [], Some(ExternKind::DirectCounter { .. })) => true,
+            (ExternFn::MeterExecute(_), [In(index), Out(_)], Some(ExternKind::Meter { .. })) => bits(index),
+            (ExternFn::DirectMeterRead(_), [Out(_)], Some(ExternKind::DirectMeter { .. })) => true,
+            (ExternFn::RegisterRead(_), [Out(slot), In(index)], Some(ExternKind::Register { ty, .. })) => {
+                bits(index) && p[*slot].ty == *ty
+            }
+            (ExternFn::RegisterWrite(_), [In(index), In(value)], Some(ExternKind::Register { ty, .. })) => {
+                bits(index) && value.ty == *ty
+            }
+            (ExternFn::Hash(_), [Out(_), In(base), List(_), In(max)], None) => bits(base) && bits(max),
+            (ExternFn::Random, [Out(_), In(lo), In(hi)], None) => bits(lo) && bits(hi),
+            (ExternFn::Digest(_), [In(receiver), List(_)], None) => word(receiver),
+            (ExternFn::Clone { .. }, [In(session)], None) => word(session),
+            (ExternFn::Resubmit(_) | ExternFn::Recirculate(_), [], None) => true,
+            (ExternFn::Truncate, [In(length)], None) => word(length),
+            (ExternFn::Assert | ExternFn::Assume, [In(condition)], None) => truth(condition),
+            (ExternFn::LogMsg(_), [] | [List(_)], None) => true,
+            (ExternFn::VerifyChecksum { .. }, [In(condition), List(_), In(_)], None) => truth(condition),
+            (ExternFn::UpdateChecksum { .. }, [In(condition), List(_), InOut(_) | Out(_)], None) => truth(condition),
+            (ExternFn::Named { instance: None, .. }, args, None)
+            | (ExternFn::Named { .. }, args, Some(ExternKind::Named { .. })) => {
+                args.iter().all(|a| !matches!(a, List(_)))
+            }
+            _ => false,
+        };
+        self.require(legal, || format!("malformed call of {:?}", call.function));
+    }
+}
+
+/// The object whose method is called.
+fn called_object(function: &ExternFn) -> Option<ExternId> {
+    match function {
+        ExternFn::CounterCount(id)
+        | ExternFn::DirectCounterCount(id)
+        | ExternFn::MeterExecute(id)
+        | ExternFn::DirectMeterRead(id)
+        | ExternFn::RegisterRead(id)
+        | ExternFn::RegisterWrite(id) => Some(*id),
+        ExternFn::Named { instance, .. } => *instance,
+        _ => None,
+    }
+}
