@@ -1,0 +1,432 @@
+//! `router.toml`: the reference router's configuration file.
+//!
+//! Keys, defaults and checks are those of the reference (`router/config`, `private/env`, `pkg/log`). Keys it does not
+//! know are reported, not refused. Does not live here: what stands in the files of `config_dir` ([`crate::topology`],
+//! [`crate::keys`]).
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::{Deserializer, Error as _, Visitor};
+use serde::Deserialize;
+
+/// A sample file with every key, as `sample config` prints it.
+pub const SAMPLE: &str = include_str!("sample_router.toml");
+
+/// `router.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `[general]`
+    pub general: General,
+    /// `[features]`
+    pub features: Features,
+    /// `[log]`
+    pub log: Log,
+    /// `[metrics]`
+    pub metrics: Metrics,
+    /// `[api]`
+    pub api: Api,
+    /// `[router]`
+    pub router: Router,
+    /// Keys in the file that have no meaning.
+    #[serde(skip)]
+    pub unknown_keys: Vec<String>,
+}
+
+/// `[general]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct General {
+    /// Which border router of the topology this is.
+    pub id: String,
+    /// Where `topology.json` and `keys/` are; empty: the working directory.
+    pub config_dir: PathBuf,
+}
+
+/// `[features]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Features {
+    /// No meaning for a router.
+    pub appropriate_digest_algorithm: bool,
+    /// Authenticate SCMP messages with a dummy key.
+    pub experimental_scmp_authentication: bool,
+}
+
+/// `[log]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Log {
+    /// `[log.console]`
+    pub console: Console,
+}
+
+/// `[log.console]`
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Console {
+    /// `debug`, `info` or `error`.
+    pub level: String,
+    /// `human` or `json`.
+    pub format: String,
+    /// Accepted, without effect.
+    pub stacktrace_level: String,
+    /// Accepted, without effect.
+    pub disable_caller: bool,
+}
+
+impl Default for Console {
+    fn default() -> Console {
+        Console {
+            level: "info".into(),
+            format: "human".into(),
+            stacktrace_level: "none".into(),
+            disable_caller: false,
+        }
+    }
+}
+
+/// `[metrics]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Metrics {
+    /// Address of the metrics endpoint; empty: none.
+    pub prometheus: String,
+}
+
+/// `[api]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Api {
+    /// Address of the management API; empty: none.
+    pub addr: String,
+}
+
+/// `[router]`. Buffer sizes and processor counts are the reference's; a data plane that needs none ignores them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Router {
+    /// Bytes; 0: the system's default.
+    pub receive_buffer_size: i64,
+    /// Bytes; 0: the system's default.
+    pub send_buffer_size: i64,
+    /// 0: as many as fit the machine.
+    pub num_processors: i64,
+    /// At least 1; 0: the default of 1.
+    pub num_slow_processors: i64,
+    /// At least 1; 0: the default of 256.
+    pub batch_size: i64,
+    /// `[router.bfd]`
+    pub bfd: Bfd,
+    /// Overrides the topology's `dispatched_ports`, together with the end.
+    pub dispatched_port_start: Option<i64>,
+    /// Last port of the range.
+    pub dispatched_port_end: Option<i64>,
+}
+
+impl Default for Router {
+    fn default() -> Router {
+        Router {
+            receive_buffer_size: 0,
+            send_buffer_size: 0,
+            num_processors: 0,
+            num_slow_processors: 1,
+            batch_size: 256,
+            bfd: Bfd::default(),
+            dispatched_port_start: None,
+            dispatched_port_end: None,
+        }
+    }
+}
+
+/// `[router.bfd]`
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Bfd {
+    /// No sessions, but for links that say otherwise.
+    pub disable: bool,
+    /// Lost packets after which a link is down.
+    pub detect_mult: u8,
+    /// How often to send.
+    #[serde(deserialize_with = "duration")]
+    pub desired_min_tx_interval: Duration,
+    /// How often to receive.
+    #[serde(deserialize_with = "duration")]
+    pub required_min_rx_interval: Duration,
+}
+
+impl Default for Bfd {
+    fn default() -> Bfd {
+        Bfd {
+            disable: false,
+            detect_mult: 3,
+            desired_min_tx_interval: Duration::from_millis(200),
+            required_min_rx_interval: Duration::from_millis(200),
+        }
+    }
+}
+
+/// Why a configuration is of no use.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ConfigError {
+    #[error("{}: {source}", file.display())]
+    Read { file: PathBuf, source: std::io::Error },
+    #[error("{}: {message}", file.display())]
+    Toml { file: PathBuf, message: String },
+    #[error("{}: {field}: {message}", file.display())]
+    Field { file: PathBuf, field: &'static str, message: String },
+}
+
+impl Config {
+    /// Reads a configuration file and checks it. Unknown keys are logged as warnings.
+    pub fn load(file: &Path) -> Result<Config, ConfigError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
+        let config = Config::parse(file, &text)?;
+        for key in &config.unknown_keys {
+            tracing::warn!(file = %file.display(), key, "unknown key in the configuration is ignored");
+        }
+        let dir = &config.general.config_dir;
+        if !dir.as_os_str().is_empty() && !dir.is_dir() {
+            let message = format!("{} is no directory", dir.display());
+            return Err(ConfigError::Field { file: file.to_path_buf(), field: "general.config_dir", message });
+        }
+        Ok(config)
+    }
+
+    /// Reads and checks a configuration's text; `file` is for messages.
+    pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
+        let mut unknown_keys = Vec::new();
+        let in_toml = |error: toml::de::Error| ConfigError::Toml {
+            file: file.to_path_buf(),
+            message: error.to_string().trim_end().to_string(),
+        };
+        let parsed = toml::Deserializer::parse(text).map_err(in_toml)?;
+        let mut config: Config =
+            serde_ignored::deserialize(parsed, |path| unknown_keys.push(path.to_string())).map_err(in_toml)?;
+        config.unknown_keys = unknown_keys;
+        config.default_zeros();
+        config.check().map_err(|(field, message)| ConfigError::Field {
+            file: file.to_path_buf(),
+            field,
+            message,
+        })?;
+        Ok(config)
+    }
+
+    /// A zero or an empty text means the default, as for the reference.
+    fn default_zeros(&mut self) {
+        let default = Config::default();
+        fn zero<T: PartialEq + Default>(value: &mut T, default: T) {
+            if *value == T::default() {
+                *value = default;
+            }
+        }
+        zero(&mut self.log.console.level, default.log.console.level);
+        zero(&mut self.router.num_slow_processors, default.router.num_slow_processors);
+        zero(&mut self.router.batch_size, default.router.batch_size);
+        let (bfd, default) = (&mut self.router.bfd, default.router.bfd);
+        zero(&mut bfd.detect_mult, default.detect_mult);
+        zero(&mut bfd.desired_min_tx_interval, default.desired_min_tx_interval);
+        zero(&mut bfd.required_min_rx_interval, default.required_min_rx_interval);
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.general.id.is_empty() {
+            return Err(("general.id", "missing: which border router of the topology is this?".into()));
+        }
+        let level = self.log.console.level.to_ascii_lowercase();
+        if !["debug", "info", "error", "warn", "crit"].contains(&level.as_str()) {
+            return Err(("log.console.level", format!("`{level}` is none of debug, info, error")));
+        }
+        let router = &self.router;
+        for (field, value, least) in [
+            ("router.receive_buffer_size", router.receive_buffer_size, 0),
+            ("router.send_buffer_size", router.send_buffer_size, 0),
+            ("router.num_processors", router.num_processors, 0),
+            ("router.num_slow_processors", router.num_slow_processors, 1),
+            ("router.batch_size", router.batch_size, 1),
+        ] {
+            if value < least {
+                return Err((field, format!("{value} is less than {least}")));
+            }
+        }
+        match (router.dispatched_port_start, router.dispatched_port_end) {
+            (None, None) => Ok(()),
+            (Some(start), Some(end)) => {
+                if start < 0 {
+                    Err(("router.dispatched_port_start", format!("{start} is less than 0")))
+                } else if end > 65535 {
+                    Err(("router.dispatched_port_end", format!("{end} is no port: more than 65535")))
+                } else if start > end {
+                    Err(("router.dispatched_port_start", format!("{start} is beyond the range's end, {end}")))
+                } else {
+                    Ok(())
+                }
+            }
+            (Some(_), None) => Err(("router.dispatched_port_end", "missing: the range has a start only".into())),
+            (None, Some(_)) => Err(("router.dispatched_port_start", "missing: the range has an end only".into())),
+        }
+    }
+}
+
+/// The reference's durations: a whole number and one unit, as in `200ms`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let bad = || format!("`{text}` is no duration: expected a number and ns, us, ms, s, m, h, d, w or y");
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    let nanoseconds: u64 = match unit {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        "w" => 7 * 86_400_000_000_000,
+        "y" => 365 * 86_400_000_000_000,
+        _ => return Err(bad()),
+    };
+    number.checked_mul(nanoseconds).map(Duration::from_nanos).ok_or_else(|| format!("`{text}` is too long"))
+}
+
+/// For serde fields that hold a [`parse_duration`] text.
+pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = Duration;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a duration such as \"200ms\"")
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Duration, E> {
+            parse_duration(text).map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Text).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(Path::new("router.toml"), text)
+    }
+
+    #[test]
+    fn the_sample_is_good_and_has_no_unknown_key() {
+        let config = parse(SAMPLE).unwrap();
+        assert_eq!(config.unknown_keys, Vec::<String>::new());
+        assert_eq!(config.general.id, "router-1");
+        assert_eq!(config.general.config_dir, Path::new("/etc/scion"));
+        assert_eq!(config.router, Router { num_processors: 8, ..Router::default() });
+        assert_eq!(config.log.console, Console::default());
+    }
+
+    #[test]
+    fn everything_there_is() {
+        let config = parse(
+            r#"
+            [general]
+            id = "brA"
+            [features]
+            experimental_scmp_authentication = true
+            [log.console]
+            level = "debug"
+            format = "json"
+            [metrics]
+            prometheus = "127.0.0.1:30442"
+            [api]
+            addr = "127.0.0.1:31142"
+            [router]
+            batch_size = 64
+            dispatched_port_start = 1024
+            dispatched_port_end = 65535
+            [router.bfd]
+            disable = true
+            detect_mult = 5
+            desired_min_tx_interval = "25ms"
+            required_min_rx_interval = "1s"
+            "#,
+        )
+        .unwrap();
+        assert!(config.features.experimental_scmp_authentication);
+        assert_eq!(config.metrics.prometheus, "127.0.0.1:30442");
+        assert_eq!(config.api.addr, "127.0.0.1:31142");
+        assert_eq!(config.router.dispatched_port_end, Some(65535));
+        assert_eq!(
+            config.router.bfd,
+            Bfd {
+                disable: true,
+                detect_mult: 5,
+                desired_min_tx_interval: Duration::from_millis(25),
+                required_min_rx_interval: Duration::from_secs(1),
+            }
+        );
+    }
+
+    #[test]
+    fn zero_means_the_default() {
+        let config = parse("general.id = 'a'\nrouter.batch_size = 0\nrouter.bfd.detect_mult = 0").unwrap();
+        assert_eq!(config.router, Router::default());
+    }
+
+    #[test]
+    fn unknown_keys_are_reported() {
+        let config = parse("general.id = 'a'\ngeneral.reconnect = true\n[router.turbo]\non = 1\n[tracing]\nx = 2");
+        assert_eq!(config.unwrap().unknown_keys, ["general.reconnect", "router.turbo", "tracing"]);
+    }
+
+    #[test]
+    fn errors_name_file_and_field() {
+        for (text, wanted) in [
+            ("", "general.id: missing"),
+            ("general = 3", "line 1"),
+            ("general.id = 'a'\nrouter.batch_size = 'many'", "line 2"),
+            ("general.id = 'a'\nrouter.batch_size = -1", "router.batch_size: -1 is less than 1"),
+            ("general.id = 'a'\nrouter.receive_buffer_size = -1", "router.receive_buffer_size"),
+            ("general.id = 'a'\nrouter.num_slow_processors = -1", "router.num_slow_processors"),
+            ("general.id = 'a'\nrouter.dispatched_port_start = 1", "router.dispatched_port_end: missing"),
+            ("general.id = 'a'\nrouter.dispatched_port_end = 1", "router.dispatched_port_start: missing"),
+            (
+                "general.id = 'a'\n[router]\ndispatched_port_start = 2\ndispatched_port_end = 1",
+                "router.dispatched_port_start: 2 is beyond",
+            ),
+            (
+                "general.id = 'a'\n[router]\ndispatched_port_start = 2\ndispatched_port_end = 65536",
+                "router.dispatched_port_end: 65536",
+            ),
+            ("general.id = 'a'\nrouter.bfd.desired_min_tx_interval = '5 parsecs'", "no duration"),
+            ("general.id = 'a'\nrouter.bfd.detect_mult = 256", "line 2"),
+            ("general.id = 'a'\nlog.console.level = 'loud'", "log.console.level"),
+            ("[general\nid = 'a'", "line 1"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.starts_with("router.toml: ") && message.contains(wanted), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn load_checks_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("router.toml");
+        std::fs::write(&file, "[general]\nid = 'a'\nconfig_dir = '/nowhere/at/all'").unwrap();
+        let message = Config::load(&file).unwrap_err().to_string();
+        assert!(message.contains("general.config_dir: /nowhere/at/all is no directory"), "{message}");
+        assert!(Config::load(&dir.path().join("absent.toml")).unwrap_err().to_string().contains("absent.toml"));
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("200ms"), Ok(Duration::from_millis(200)));
+        assert_eq!(parse_duration("3µs"), Ok(Duration::from_micros(3)));
+        assert_eq!(parse_duration("1y"), Ok(Duration::from_secs(365 * 86_400)));
+        for bad in ["", "ms", "1", "1.5s", "-1s", "1 s", "1s5ms", "99999999999999999999s", "9999999999y"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+}

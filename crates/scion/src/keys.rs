@@ -1,0 +1,121 @@
+//! The AS's secrets: master keys in files, and the hop-field key derived from them. Never shown, wiped when dropped.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+/// Key of the hop fields' MAC (AES-128).
+#[derive(Clone)]
+pub struct HopKey(Zeroizing<[u8; 16]>);
+
+impl HopKey {
+    /// Derives the key from an AS master key: PBKDF2-HMAC-SHA256, salt "Derive OF Key", 1000 rounds.
+    pub fn derive(master: &[u8]) -> HopKey {
+        let mut key = Zeroizing::new([0; 16]);
+        pbkdf2::pbkdf2_hmac::<sha2::Sha256>(master, b"Derive OF Key", 1000, key.as_mut_slice());
+        HopKey(key)
+    }
+
+    /// The key's bytes.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for HopKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HopKey(redacted)")
+    }
+}
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum KeyError {
+    #[error("{}: {source}", file.display())]
+    Read { file: PathBuf, source: std::io::Error },
+    #[error("{}: not base64: {why}", file.display())]
+    Base64 { file: PathBuf, why: &'static str },
+    #[error("{}: the key is empty", file.display())]
+    Empty { file: PathBuf },
+}
+
+/// Reads `keys/master0.key` and `keys/master1.key` below a configuration directory. Both must be good; the hop-field
+/// key comes from the first.
+pub fn load(config_dir: &Path) -> Result<HopKey, KeyError> {
+    let master0 = read_key(&config_dir.join("keys/master0.key"))?;
+    read_key(&config_dir.join("keys/master1.key"))?;
+    Ok(HopKey::derive(&master0))
+}
+
+fn read_key(file: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let mut text = std::fs::read(file)
+        .map(Zeroizing::new)
+        .map_err(|source| KeyError::Read { file: file.to_path_buf(), source })?;
+    text.retain(|b| !matches!(b, b'\r' | b'\n'));
+    // The decoder's own message would quote a byte of the key.
+    let key = STANDARD.decode(text.as_slice()).map(Zeroizing::new).map_err(|error| KeyError::Base64 {
+        file: file.to_path_buf(),
+        why: match error {
+            base64::DecodeError::InvalidByte(..) => "a character does not belong to it",
+            base64::DecodeError::InvalidLength(_) => "characters are missing at its end",
+            base64::DecodeError::InvalidLastSymbol(..) => "its last character has bits too many",
+            base64::DecodeError::InvalidPadding => "wrong padding",
+        },
+    })?;
+    if key.is_empty() {
+        return Err(KeyError::Empty { file: file.to_path_buf() });
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(master0: &str, master1: Option<&str>) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("keys")).unwrap();
+        std::fs::write(dir.path().join("keys/master0.key"), master0).unwrap();
+        if let Some(key) = master1 {
+            std::fs::write(dir.path().join("keys/master1.key"), key).unwrap();
+        }
+        dir
+    }
+
+    /// Python: hashlib.pbkdf2_hmac("sha256", key, b"Derive OF Key", 1000, 16).
+    #[test]
+    fn derivation() {
+        assert_eq!(HopKey::derive(b"0123456789abcdef").bytes(), &VECTOR_ASCII);
+        let dir = files("rJMIe7UcHTQxm9l13TuI3A==\n", Some("WIn/OaISXyOCLehKNHcMKg=="));
+        assert_eq!(load(dir.path()).unwrap().bytes(), &VECTOR_FILE);
+    }
+
+    #[test]
+    fn never_printed() {
+        let key = HopKey::derive(b"secret");
+        assert_eq!(format!("{key:?}"), "HopKey(redacted)");
+    }
+
+    #[test]
+    fn bad_files_are_named() {
+        let good = "rJMIe7UcHTQxm9l13TuI3A==";
+        for (dir, file, what) in [
+            (files(good, None), "master1.key", "No such file"),
+            (files("rJMI!7UcHTQxm9l13TuI3A==", Some(good)), "master0.key", "does not belong"),
+            (files("rJMIe7UcHTQxm9l13TuI3A", Some(good)), "master0.key", "padding"),
+            (files("", Some(good)), "master0.key", "empty"),
+            (files(good, Some("\n")), "master1.key", "empty"),
+        ] {
+            let message = load(dir.path()).unwrap_err().to_string();
+            assert!(message.contains(file) && message.contains(what), "{message}");
+        }
+    }
+
+    const VECTOR_ASCII: [u8; 16] = 0xe6653c7f109082b12acf753f3b52a73c_u128.to_be_bytes();
+
+    const VECTOR_FILE: [u8; 16] = 0xe2a15dcdfbffa697850779d3d739c6ce_u128.to_be_bytes();
+}

@@ -1,0 +1,383 @@
+//! `topology.json`: the AS as its operators describe it, checked and reduced to what a border router needs.
+//!
+//! Format and checks are those of the reference (`private/topology`); every error names the file and the field.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::config::duration;
+use crate::ia::IsdAs;
+
+/// The AS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topology {
+    /// Its number.
+    pub ia: IsdAs,
+    /// Belongs to the ISD's core.
+    pub core: bool,
+    /// Bytes of SCION packet inside the AS, 0 if not said.
+    pub mtu: u32,
+    /// UDP ports that hosts receive on without a dispatcher, both ends included. Kept, not used, as in the reference.
+    pub dispatched_ports: Option<(u16, u16)>,
+    /// Border routers by name.
+    pub border_routers: BTreeMap<String, BorderRouter>,
+    /// Addresses of the control service's instances.
+    pub control_service: Vec<SocketAddr>,
+    /// Addresses of the discovery service's instances.
+    pub discovery_service: Vec<SocketAddr>,
+}
+
+/// A border router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BorderRouter {
+    /// Where hosts and other routers of the AS send packets for it.
+    pub internal: SocketAddr,
+    /// Its links to other ASes by SCION interface id.
+    pub interfaces: BTreeMap<u16, Interface>,
+}
+
+/// A link to another AS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interface {
+    /// The AS at the other end.
+    pub neighbour: IsdAs,
+    /// What that AS is to us.
+    pub relation: Relation,
+    /// Bytes of SCION packet, 0 if not said.
+    pub mtu: u32,
+    /// Underlay addresses; `None` if the file has none (allowed for other routers' links).
+    pub underlay: Option<Underlay>,
+    /// Settings of the link's BFD session.
+    pub bfd: LinkBfd,
+    /// The interface's number at the other end, if said.
+    pub remote_id: Option<u16>,
+}
+
+/// The two ends of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Underlay {
+    /// Our end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+}
+
+/// A link's own BFD settings; where it has none, those of the configuration file hold.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct LinkBfd {
+    /// No session.
+    pub disable: Option<bool>,
+    /// Lost packets after which the link is down; 0: not said.
+    pub detect_mult: u8,
+    /// How often to send; zero: not said.
+    #[serde(deserialize_with = "duration")]
+    pub desired_min_tx_interval: Duration,
+    /// How often to receive; zero: not said.
+    #[serde(deserialize_with = "duration")]
+    pub required_min_rx_interval: Duration,
+}
+
+/// What the AS at the other end of a link is to us. Values are those of `LinkType` in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Relation {
+    /// Both are core ASes.
+    Core = 1,
+    /// It is upstream.
+    Parent = 2,
+    /// It is downstream.
+    Child = 3,
+    /// Neither.
+    Peer = 4,
+}
+
+impl Relation {
+    fn parse(text: &str) -> Option<Relation> {
+        [("core", Relation::Core), ("parent", Relation::Parent), ("child", Relation::Child), ("peer", Relation::Peer)]
+            .into_iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(text))
+            .map(|(_, relation)| relation)
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Relation::Core => "core",
+            Relation::Parent => "parent",
+            Relation::Child => "child",
+            Relation::Peer => "peer",
+        })
+    }
+}
+
+/// Why a topology is of no use.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum TopologyError {
+    #[error("{}: {source}", file.display())]
+    Read { file: PathBuf, source: std::io::Error },
+    #[error("{}: {field}: {message}", file.display())]
+    Field { file: PathBuf, field: String, message: String },
+}
+
+impl Topology {
+    /// Reads and checks a topology file.
+    pub fn load(file: &Path) -> Result<Topology, TopologyError> {
+        let text =
+            std::fs::read(file).map_err(|source| TopologyError::Read { file: file.to_path_buf(), source })?;
+        Topology::parse(file, &text)
+    }
+
+    /// Reads and checks a topology's text; `file` is for messages.
+    pub fn parse(file: &Path, text: &[u8]) -> Result<Topology, TopologyError> {
+        let error = |field: String, message: String| TopologyError::Field { file: file.to_path_buf(), field, message };
+        let mut json = serde_json::Deserializer::from_slice(text);
+        let raw: Raw = serde_path_to_error::deserialize(&mut json)
+            .map_err(|e| error(e.path().to_string(), e.inner().to_string()))?;
+        json.end().map_err(|e| error(".".into(), e.to_string()))?;
+        raw.check().map_err(|(field, message)| error(field, message))
+    }
+}
+
+/// A field's path and what is wrong with it.
+type Fault = (String, String);
+
+/// The file's structure. Fields a router has no use for are left out.
+#[derive(Deserialize)]
+struct Raw {
+    isd_as: IsdAs,
+    #[serde(default)]
+    mtu: u32,
+    #[serde(default)]
+    dispatched_ports: String,
+    #[serde(default)]
+    attributes: Vec<String>,
+    #[serde(default)]
+    border_routers: BTreeMap<String, RawRouter>,
+    #[serde(default)]
+    control_service: BTreeMap<String, RawServer>,
+    #[serde(default)]
+    discovery_service: BTreeMap<String, RawServer>,
+}
+
+#[derive(Deserialize)]
+struct RawRouter {
+    #[serde(default)]
+    internal_addr: String,
+    #[serde(default)]
+    interfaces: BTreeMap<String, RawInterface>,
+}
+
+#[derive(Deserialize)]
+struct RawInterface {
+    #[serde(default)]
+    underlay: RawUnderlay,
+    isd_as: IsdAs,
+    link_to: String,
+    #[serde(default)]
+    mtu: u32,
+    #[serde(default)]
+    bfd: Option<LinkBfd>,
+    #[serde(default)]
+    remote_interface_id: Option<u16>,
+}
+
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(default)]
+struct RawUnderlay {
+    provider: String,
+    local: String,
+    remote: String,
+}
+
+#[derive(Deserialize)]
+struct RawServer {
+    addr: String,
+}
+
+impl Raw {
+    fn check(self) -> Result<Topology, Fault> {
+        if self.isd_as.is_wildcard() {
+            return Err(("isd_as".into(), format!("{} is a wildcard, not an AS", self.isd_as)));
+        }
+        let mut core = false;
+        for (i, attribute) in self.attributes.iter().enumerate() {
+            match attribute.as_str() {
+                "core" => core = true,
+                // Deprecated, without meaning.
+                "authoritative" | "issuing" | "voting" => {}
+                other => return Err((format!("attributes[{i}]"), format!("`{other}` is unknown; there is `core`"))),
+            }
+        }
+        let dispatched_ports =
+            port_range(&self.dispatched_ports).map_err(|message| ("dispatched_ports".to_string(), message))?;
+        let mut border_routers = BTreeMap::new();
+        let mut owners: HashMap<u16, String> = HashMap::new();
+        for (name, raw) in self.border_routers {
+            let router = raw.check(&name, core, &mut owners)?;
+            border_routers.insert(name, router);
+        }
+        Ok(Topology {
+            ia: self.isd_as,
+            core,
+            mtu: self.mtu,
+            dispatched_ports,
+            border_routers,
+            control_service: servers("control_service", &self.control_service)?,
+            discovery_service: servers("discovery_service", &self.discovery_service)?,
+        })
+    }
+}
+
+impl RawRouter {
+    fn check(self, name: &str, core: bool, owners: &mut HashMap<u16, String>) -> Result<BorderRouter, Fault> {
+        let path = format!("border_routers.{name}");
+        if self.internal_addr.is_empty() {
+            return Err((format!("{path}.internal_addr"), "missing".into()));
+        }
+        let internal = resolve(&self.internal_addr).map_err(|why| (format!("{path}.internal_addr"), why))?;
+        let mut interfaces = BTreeMap::new();
+        let mut remotes: HashMap<SocketAddr, u16> = HashMap::new();
+        for (id, raw) in self.interfaces {
+            let path = format!("{path}.interfaces.{id}");
+            let id = match id.parse::<u16>() {
+                Ok(id) if id != 0 => id,
+                _ => return Err((path, "an interface id is a number from 1 to 65535".into())),
+            };
+            if let Some(other) = owners.insert(id, name.to_string()) {
+                return Err((path, format!("interface {id} belongs to border router {other} already")));
+            }
+            let interface = raw.check(&path, core)?;
+            if let Some(underlay) = interface.underlay
+                && let Some(other) = remotes.insert(underlay.remote, id)
+            {
+                let message = format!("{} is the remote address of interface {other} already", underlay.remote);
+                return Err((format!("{path}.underlay.remote"), message));
+            }
+            interfaces.insert(id, interface);
+        }
+        Ok(BorderRouter { internal, interfaces })
+    }
+}
+
+impl RawInterface {
+    fn check(self, path: &str, core: bool) -> Result<Interface, Fault> {
+        let field = |name: &str| format!("{path}.{name}");
+        if self.isd_as.is_wildcard() {
+            return Err((field("isd_as"), format!("{} is a wildcard, not an AS", self.isd_as)));
+        }
+        let relation = Relation::parse(&self.link_to).ok_or_else(|| {
+            (field("link_to"), format!("`{}` is none of core, parent, child, peer", self.link_to))
+        })?;
+        match (core, relation) {
+            (true, Relation::Parent) => {
+                return Err((field("link_to"), "a core AS has no parent; its links are core, child or peer".into()));
+            }
+            (false, Relation::Core) => {
+                let message = "only a core AS has core links; others have parent, child and peer";
+                return Err((field("link_to"), message.into()));
+            }
+            _ => {}
+        }
+        let underlay = if self.underlay == RawUnderlay::default() {
+            None
+        } else {
+            if !matches!(self.underlay.provider.as_str(), "" | "udpip") {
+                let message = format!("`{}` is unknown; there is `udpip`", self.underlay.provider);
+                return Err((field("underlay.provider"), message));
+            }
+            let local = end(&self.underlay.local).map_err(|why| (field("underlay.local"), why))?;
+            let remote = end(&self.underlay.remote).map_err(|why| (field("underlay.remote"), why))?;
+            if local.is_ipv4() != remote.is_ipv4() {
+                let message = format!("{remote} and the local {local} are of different IP versions");
+                return Err((field("underlay.remote"), message));
+            }
+            Some(Underlay { local, remote })
+        };
+        Ok(Interface {
+            neighbour: self.isd_as,
+            relation,
+            mtu: self.mtu,
+            underlay,
+            bfd: self.bfd.unwrap_or_default(),
+            remote_id: self.remote_interface_id,
+        })
+    }
+}
+
+fn servers(service: &str, raw: &BTreeMap<String, RawServer>) -> Result<Vec<SocketAddr>, Fault> {
+    let mut addresses = Vec::new();
+    for (name, server) in raw {
+        let address = resolve(&server.addr).map_err(|why| (format!("{service}.{name}.addr"), why))?;
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Ok(addresses)
+}
+
+/// `first-last`, `all`, or nothing.
+fn port_range(text: &str) -> Result<Option<(u16, u16)>, String> {
+    match text {
+        "" | "-" => return Ok(None),
+        "all" | "ALL" => return Ok(Some((1, u16::MAX))),
+        _ => {}
+    }
+    let (first, last) = text.split_once('-').ok_or_else(|| format!("`{text}` is no range such as 31000-32767"))?;
+    let port = |text: &str| match text.parse::<u16>() {
+        Ok(port) if port > 0 && text.bytes().all(|b| b.is_ascii_digit()) => Ok(port),
+        _ => Err(format!("`{text}` is no port")),
+    };
+    let (first, last) = (port(first)?, port(last)?);
+    if first > last {
+        return Err(format!("{first} is beyond the range's end, {last}"));
+    }
+    Ok(Some((first, last)))
+}
+
+/// The end of a link: an IP address and a port.
+fn end(text: &str) -> Result<SocketAddr, String> {
+    if text.is_empty() {
+        return Err("missing".into());
+    }
+    let address = text.parse().map_err(|_| format!("`{text}` is no address and port such as 192.0.2.1:50000"))?;
+    usable(address)
+}
+
+/// An address inside the AS: as the end of a link, but the host may be given by name.
+fn resolve(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return usable(address);
+    }
+    let named = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if !named {
+        return Err(format!("`{text}` is no host and port such as 192.0.2.1:30042"));
+    }
+    let mut found = text.to_socket_addrs().map_err(|e| format!("cannot resolve `{text}`: {e}"))?;
+    usable(found.next().ok_or_else(|| format!("`{text}` has no address"))?)
+}
+
+fn usable(address: SocketAddr) -> Result<SocketAddr, String> {
+    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+    let multicast = match address.ip() {
+        IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_multicast(),
+    };
+    if address.ip().is_unspecified() || multicast {
+        return Err(format!("{address} is not the address of a host"));
+    }
+    if address.port() == 0 {
+        return Err(format!("{address}: the port is 0"));
+    }
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests;
