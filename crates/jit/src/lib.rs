@@ -1,6 +1,208 @@
 //! Pipeline IR to machine code with Cranelift.
 //!
-//! Lives here: the code generator and the binary interface of what it emits ([`abi`]). Does not live here: tables,
-//! externs and packet buffers themselves (the data plane implements the interface).
+//! [`compile`] makes one function of a whole pipeline: for each packet of a batch parser, ingress, egress and
+//! deparser, straight through. Lives here: the code generator and the binary interface of what it emits ([`abi`]).
+//! Does not live here: tables, externs and packet buffers themselves (the data plane implements the interface), and
+//! the meaning of the IR (the reference interpreter).
+//!
+//! What the function does with a packet:
+//! - it reads header fields where they lie in the packet and keeps only written ones in registers;
+//! - it changes the packet not before it knows that it will be forwarded, and then in place;
+//! - table lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
+//!
+//! Multicast, clone, resubmit, recirculate, digest, truncate, meters, action profiles and value sets are refused.
 
 pub mod abi;
+
+mod bytes;
+mod deparse;
+mod expr;
+mod externs;
+mod function;
+mod layout;
+mod memory;
+mod parser;
+mod shim;
+mod stmt;
+mod table;
+mod wide;
+
+use std::time::{Duration, Instant};
+
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{Context, isa};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use hopwright_ir::{ExprKind, Pipeline, Span, StmtKind, passes::walk};
+
+pub use externs::{Direction, Interface, NamedCall};
+
+/// A part of a program that generated code cannot do yet, or that it never can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Where.
+    pub span: Span,
+    /// What, as a noun phrase or a sentence.
+    pub message: String,
+}
+
+impl Unsupported {
+    pub(crate) fn new(span: Span, what: impl AsRef<str>) -> Unsupported {
+        Unsupported { span, message: format!("{} is not supported yet by the machine-code engine", what.as_ref()) }
+    }
+}
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// How to compile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Keep the texts that [`CompiledPipeline::clif`] and [`CompiledPipeline::disassembly`] give.
+    pub keep_text: bool,
+}
+
+/// A pipeline as machine code. Owns the code: [`CompiledPipeline::run`] must not be used after it is dropped.
+pub struct CompiledPipeline {
+    code: memory::Code,
+    /// What packets without a header's bytes read; the code knows its address.
+    _zeros: Box<[u64]>,
+    interface: Interface,
+    clif: Option<String>,
+    disassembly: Option<String>,
+    compile_time: Duration,
+}
+
+impl CompiledPipeline {
+    /// The function.
+    ///
+    /// To call it, the runtime must have a handle for every table and extern of the pipeline and for every function
+    /// of [`CompiledPipeline::interface`]; handles of named externs must have a `call`; every entry that a lookup
+    /// returns must name an action of its table and carry all its parameters.
+    pub fn run(&self) -> abi::RunBatch {
+        self.code.entry()
+    }
+
+    /// Bytes that [`abi::Runtime::context`] must have.
+    pub fn context_bytes(&self) -> usize {
+        0
+    }
+
+    /// The named externs it calls.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Machine code.
+    pub fn code(&self) -> &[u8] {
+        self.code.bytes()
+    }
+
+    /// The code generator's intermediate form, if it was to be kept.
+    pub fn clif(&self) -> Option<&str> {
+        self.clif.as_deref()
+    }
+
+    /// Assembly text, if it was to be kept.
+    pub fn disassembly(&self) -> Option<&str> {
+        self.disassembly.as_deref()
+    }
+
+    /// How long compiling took.
+    pub fn compile_time(&self) -> Duration {
+        self.compile_time
+    }
+}
+
+impl std::fmt::Debug for CompiledPipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompiledPipeline")
+            .field("code_bytes", &self.code.bytes().len())
+            .field("interface", &self.interface)
+            .field("compile_time", &self.compile_time)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Compiles a verified pipeline for the machine this runs on.
+///
+/// # Errors
+/// What is not supported, with the place in the program. Also, with the program's ingress as the place, a machine
+/// that code cannot be generated for.
+pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipeline, Unsupported> {
+    let begin = Instant::now();
+    let machine = |what: String| Unsupported { span: pipeline.ingress.span, message: what };
+    refuse(pipeline)?;
+    let layout = layout::Layout::of(pipeline)?;
+    let interface = Interface::of(pipeline);
+    let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
+    let isa = host().map_err(machine)?;
+
+    let call_conv = isa.default_call_conv();
+    let mut signature = Signature::new(call_conv);
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+    let mut frontend = FunctionBuilderContext::new();
+    let builder = FunctionBuilder::new(&mut function, &mut frontend);
+    let address = zeros.as_ptr() as u64;
+    let builder = function::Gen::run(builder, pipeline, &layout, &interface, address, call_conv)?;
+    builder.finalize(isa.frontend_config());
+
+    let clif = options.keep_text.then(|| function.display().to_string());
+    let mut context = Context::for_function(function);
+    context.set_disasm(options.keep_text);
+    let compiled = context
+        .compile(&*isa, &mut ControlPlane::default())
+        .map_err(|e| machine(format!("the code generator failed: {:?}", e.inner)))?;
+    if !compiled.buffer.relocs().is_empty() {
+        return Err(machine("the code generator wants to link to other code".into()));
+    }
+    let code =
+        memory::Code::new(compiled.code_buffer()).map_err(|e| machine(format!("no memory for machine code: {e}")))?;
+    let disassembly = compiled.vcode.clone();
+    Ok(CompiledPipeline { code, _zeros: zeros, interface, clif, disassembly, compile_time: begin.elapsed() })
+}
+
+/// The machine this runs on.
+fn host() -> Result<isa::OwnedTargetIsa, String> {
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+        ("enable_heap_access_spectre_mitigation", "false"),
+        ("enable_table_access_spectre_mitigation", "false"),
+        ("unwind_info", "false"),
+    ] {
+        flags.set(name, value).map_err(|e| e.to_string())?;
+    }
+    if cfg!(target_endian = "big") {
+        return Err("machine code for a big-endian machine is not supported yet".into());
+    }
+    cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
+}
+
+/// What no single statement shows: copies of packets that the traffic manager would have to make.
+fn refuse(pipeline: &Pipeline) -> Result<(), Unsupported> {
+    let mut found = None;
+    for block in walk::all_blocks(pipeline) {
+        walk::stmts(block, &mut |s| {
+            let group = match &s.kind {
+                StmtKind::Assign(slot, value) => {
+                    *slot == pipeline.standard.mcast_grp && !matches!(&value.kind, ExprKind::Const(v) if v.bits() == 0)
+                }
+                StmtKind::AssignSlice { slot, .. } => *slot == pipeline.standard.mcast_grp,
+                _ => false,
+            };
+            if group {
+                found = Some(Unsupported::new(s.span, "multicast (`mcast_grp`)"));
+            }
+        });
+    }
+    found.map_or(Ok(()), Err)
+}

@@ -1,0 +1,416 @@
+//! Calls of extern functions and methods: counters, registers and checksums in place, the rest by a call.
+
+use std::mem::{offset_of, size_of};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use hopwright_ir::passes::walk;
+use hopwright_ir::{
+    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, Pipeline, SlotId, StmtKind, Type,
+};
+
+use crate::Unsupported;
+use crate::abi::{CounterCell, ExternHandle};
+use crate::function::Gen;
+use crate::shim;
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Which way an argument goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Filled in before the call.
+    In,
+    /// Read after the call.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// What a named extern method or function is called with: `args` of [`crate::abi::ExternHandle`] holds ⌈width/64⌉
+/// limbs for each argument, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NamedCall {
+    /// P4 name of the method or function.
+    pub name: String,
+    /// Direction and width in bits of each argument, a result last.
+    pub args: Vec<(Direction, u32)>,
+}
+
+/// The named externs that generated code calls, in the order that the binary interface counts them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// For each extern instance its methods; the index is the `method` of the call.
+    pub methods: Vec<Vec<NamedCall>>,
+    /// Free functions; the index is that into [`crate::abi::Runtime::functions`].
+    pub functions: Vec<NamedCall>,
+}
+
+impl Interface {
+    /// Everything that a pipeline calls by name, in order of appearance.
+    pub(crate) fn of(p: &Pipeline) -> Interface {
+        let mut found = Interface { methods: vec![Vec::new(); p.externs.len()], functions: Vec::new() };
+        for block in walk::all_blocks(p) {
+            walk::stmts(block, &mut |s| {
+                let StmtKind::Extern(call) = &s.kind else { return };
+                let ExternFn::Named { instance, name } = &call.function else { return };
+                let this = named_call(p, name, call);
+                let list = match instance {
+                    Some(id) => &mut found.methods[id.index()],
+                    None => &mut found.functions,
+                };
+                if !list.contains(&this) {
+                    list.push(this);
+                }
+            });
+        }
+        found
+    }
+}
+
+fn named_call(p: &Pipeline, name: &str, call: &ExternCall) -> NamedCall {
+    let args = call
+        .args
+        .iter()
+        .map(|a| match a {
+            ExternArg::In(e) => (Direction::In, e.ty.width()),
+            ExternArg::List(list) => (Direction::In, list.iter().map(|e| e.ty.width()).sum()),
+            ExternArg::Out(s) => (Direction::Out, p[*s].ty.width()),
+            ExternArg::InOut(s) => (Direction::InOut, p[*s].ty.width()),
+        })
+        .collect();
+    NamedCall { name: name.to_string(), args }
+}
+
+impl Gen<'_> {
+    pub(crate) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
+        let no = |what: &str| Err(Unsupported::new(call.span, what));
+        match (&call.function, call.args.as_slice()) {
+            (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
+                let index = self.value(index)?[0];
+                self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
+                    g.count(cell);
+                    Ok(())
+                })
+            }
+            // The table's hit has counted already.
+            (ExternFn::DirectCounterCount(_), []) => Ok(()),
+            (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
+                let index = self.value(index)?[0];
+                let words = self.register_words(*id);
+                self.cell(*id, index, 8 * words, |g, cell| {
+                    let v: Vec<Value> =
+                        (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
+                    let v = g.fit(v, g.register_width(*id), *slot);
+                    g.write(*slot, &v);
+                    Ok(())
+                })
+            }
+            (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
+                let index = self.value(index)?[0];
+                let v = self.value(value)?;
+                let words = self.register_words(*id);
+                self.cell(*id, index, 8 * words, |g, cell| {
+                    for (i, &limb) in v.iter().take(words).enumerate() {
+                        g.b.ins().store(g.flags.cells, limb, cell, 8 * i as i32);
+                    }
+                    Ok(())
+                })
+            }
+            (
+                ExternFn::Hash(algorithm),
+                [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
+            ) => self.hash(*algorithm, *to, base, data, max, call),
+            (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => {
+                if lo.ty.width() > 64 || hi.ty.width() > 64 {
+                    return no("`random` on values wider than 64 bits");
+                }
+                let (lo, hi) = (self.value(lo)?[0], self.value(hi)?[0]);
+                let drawn = self.call_shim(shim::random as *const () as usize, &[lo, hi], true).unwrap_or(lo);
+                let old = self.read(*to);
+                let mut new = self.fit(vec![drawn], 64, *to);
+                let empty = self.b.ins().icmp(IntCC::UnsignedGreaterThan, lo, hi);
+                for (n, o) in new.iter_mut().zip(old) {
+                    *n = self.b.ins().select(empty, o, *n);
+                }
+                self.write(*to, &new);
+                Ok(())
+            }
+            (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
+                let c = self.cond(condition)?;
+                self.fault_unless(c);
+                Ok(())
+            }
+            (ExternFn::LogMsg(_), _) => Ok(()),
+            (
+                ExternFn::VerifyChecksum { algorithm, payload },
+                [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
+            ) => {
+                let end = self.begin_if(condition)?;
+                let found = self.checksum(*algorithm, *payload, data)?;
+                let width = checksum.ty.width();
+                let found = self.resize(vec![found], 64, width, false);
+                let expected = self.value(checksum)?;
+                let same = self.wide_eq(&found, &expected);
+                let same = self.b.ins().uextend(types::I64, same);
+                let error = self.p.standard.checksum_error;
+                let old = self.read(error)[0];
+                let wrong = self.c64(1);
+                let new = self.b.ins().select(same, old, wrong);
+                self.write(error, &[new]);
+                self.end_if(end);
+                Ok(())
+            }
+            (
+                ExternFn::UpdateChecksum { algorithm, payload },
+                [ExternArg::In(condition), ExternArg::List(data), ExternArg::InOut(to) | ExternArg::Out(to)],
+            ) => {
+                let end = self.begin_if(condition)?;
+                let v = self.checksum(*algorithm, *payload, data)?;
+                let v = self.fit(vec![v], 64, *to);
+                self.write(*to, &v);
+                self.end_if(end);
+                Ok(())
+            }
+            (ExternFn::Named { instance, name }, _) => self.named(*instance, name, call),
+            (ExternFn::MeterExecute(_) | ExternFn::DirectMeterRead(_), _) => no("a meter"),
+            (ExternFn::Digest(_), _) => no("`digest`"),
+            (ExternFn::Clone { .. }, _) => no("`clone`"),
+            (ExternFn::Resubmit(_), _) => no("`resubmit`"),
+            (ExternFn::Recirculate(_), _) => no("`recirculate`"),
+            (ExternFn::Truncate, _) => no("`truncate`"),
+            _ => no("this form of an extern call"),
+        }
+    }
+
+    /// A value of some width as a slot's type wants it.
+    fn fit(&mut self, v: Vec<Value>, width: u32, slot: SlotId) -> Vec<Value> {
+        let to = self.p[slot].ty.width();
+        self.resize(v, width, to, false)
+    }
+
+    fn register_width(&self, id: ExternId) -> u32 {
+        match &self.p[id].kind {
+            ExternKind::Register { ty, .. } => ty.width(),
+            _ => 0,
+        }
+    }
+
+    fn register_words(&self, id: ExternId) -> usize {
+        self.register_width(id).div_ceil(64) as usize
+    }
+
+    /// Something with one cell of an extern's array, if the index is within.
+    fn cell(
+        &mut self,
+        id: ExternId,
+        index: Value,
+        bytes: usize,
+        with: impl FnOnce(&mut Self, Value) -> Result<()>,
+    ) -> Result<()> {
+        let at = (id.index() * size_of::<ExternHandle>()) as i32;
+        let flags = self.flags.runtime;
+        let size = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, size) as i32);
+        let (inside, end) = (self.b.create_block(), self.b.create_block());
+        let within = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);
+        self.b.ins().brif(within, inside, &[], end, &[]);
+        self.enter(inside);
+        let cells = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);
+        let offset = self.b.ins().imul_imm_u(index, bytes as i64);
+        let cell = self.b.ins().iadd(cells, offset);
+        with(self, cell)?;
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
+        Ok(())
+    }
+
+    fn begin_if(&mut self, condition: &Expr) -> Result<cranelift_codegen::ir::Block> {
+        let c = self.cond(condition)?;
+        let (yes, end) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(c, yes, &[], end, &[]);
+        self.enter(yes);
+        Ok(end)
+    }
+
+    fn end_if(&mut self, end: cranelift_codegen::ir::Block) {
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
+    }
+
+    /// Bytes of a list in the frame: address and length.
+    fn pack(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
+        if data.iter().any(|e| matches!(e.ty, Type::Varbit(_))) {
+            let span = data[0].span;
+            return Err(Unsupported::new(span, "a varbit in the data of a hash or checksum"));
+        }
+        let mut whole: Vec<Value> = vec![self.c64(0)];
+        let mut width = 0;
+        for e in data {
+            let v = self.value(e)?;
+            let w = e.ty.width();
+            whole = if width == 0 { v } else { self.concat(&whole, &v, w, width + w) };
+            width += w;
+        }
+        let bytes = width.div_ceil(8);
+        let padded = self.wide_shl(&whole, bytes * 8 - width, crate::wide::limbs(bytes * 8));
+        let buffer = self.stack_buffer(bytes.div_ceil(8) as usize);
+        self.store_bytes(self.flags.stack, buffer, 0, bytes, &padded);
+        let length = self.c64(u64::from(bytes));
+        Ok((buffer, length))
+    }
+
+    fn hash(
+        &mut self,
+        algorithm: HashAlgorithm,
+        to: SlotId,
+        base: &Expr,
+        data: &[Expr],
+        max: &Expr,
+        call: &ExternCall,
+    ) -> Result<()> {
+        if max.ty.width() > 64 && max.as_const().is_none_or(|m| m.bits() > 64) {
+            return Err(Unsupported::new(call.span, "`hash` with a range wider than 64 bits"));
+        }
+        let base_value = self.value(base)?;
+        let max_value = self.value(max)?[0];
+        let (address, length) = self.pack(data)?;
+        let which = self.c64(shim::algorithm_code(algorithm));
+        let h = self.call_shim(shim::hash as *const () as usize, &[which, address, length], true).unwrap_or(address);
+        let one = self.c64(1);
+        let divisor = self.b.ins().umax(max_value, one);
+        let within = self.b.ins().urem(h, divisor);
+        // base + H mod max, cut to the result's width.
+        let width = self.p[to].ty.width().max(base.ty.width()).max(64);
+        let base_value = self.resize(base_value, base.ty.width(), width, false);
+        let within = self.resize(vec![within], 64, width, false);
+        let sum = self.wide_add(&base_value, &within);
+        let v = self.fit(sum, width, to);
+        self.write(to, &v);
+        Ok(())
+    }
+
+    fn checksum(&mut self, algorithm: HashAlgorithm, payload: bool, data: &[Expr]) -> Result<Value> {
+        if algorithm == HashAlgorithm::Csum16 && !payload {
+            return self.csum16(data);
+        }
+        let (address, length) = self.pack(data)?;
+        let which = self.c64(shim::algorithm_code(algorithm));
+        let (from, count) = if payload {
+            let cursor = self.b.use_var(self.cursor);
+            let count = self.b.ins().isub(self.packet.end, cursor);
+            (cursor, count)
+        } else {
+            let none = self.c64(0);
+            (address, none)
+        };
+        let args = [which, address, length, from, count];
+        Ok(self.call_shim(shim::checksum as *const () as usize, &args, true).unwrap_or(address))
+    }
+
+    /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Since 2^16 is 1 modulo 2^16 - 1, values
+    /// can be added in larger pieces, shifted to where they stand within a word.
+    fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
+        let width: u32 = data.iter().map(|e| e.ty.width()).sum();
+        let mut behind = width.next_multiple_of(16);
+        let mut sum = self.c64(0);
+        for e in data {
+            let w = e.ty.width();
+            if matches!(e.ty, Type::Varbit(_)) {
+                return Err(Unsupported::new(e.span, "a varbit in the data of a checksum"));
+            }
+            behind -= w;
+            if e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO) {
+                continue;
+            }
+            let v = self.value(e)?;
+            let shift = behind % 16;
+            let shifted = self.wide_shl(&v, shift, crate::wide::limbs(w + shift));
+            for (i, &limb) in shifted.iter().enumerate() {
+                let bits = (w + shift).saturating_sub(64 * i as u32);
+                if bits > 32 {
+                    let low = self.mask(limb, 32);
+                    sum = self.b.ins().iadd(sum, low);
+                    let high = self.b.ins().ushr_imm_u(limb, 32);
+                    sum = self.b.ins().iadd(sum, high);
+                } else {
+                    sum = self.b.ins().iadd(sum, limb);
+                }
+            }
+        }
+        // 64 bits to 33, to 18 at most, to 17, to 16.
+        for bits in [32, 16, 16, 16] {
+            let low = self.mask(sum, bits);
+            let high = self.b.ins().ushr_imm_u(sum, i64::from(bits));
+            sum = self.b.ins().iadd(low, high);
+        }
+        let ones = self.c64(0xffff);
+        Ok(self.b.ins().bxor(sum, ones))
+    }
+
+    fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {
+        let this = named_call(self.p, name, call);
+        let list = match instance {
+            Some(id) => &self.interface.methods[id.index()],
+            None => &self.interface.functions,
+        };
+        let Some(index) = list.iter().position(|c| *c == this) else {
+            return Err(Unsupported::new(call.span, format!("extern `{name}`")));
+        };
+        let mut words = Vec::new();
+        for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
+            let count = width.div_ceil(64) as usize;
+            match arg {
+                ExternArg::In(e) => {
+                    let v = self.value(e)?;
+                    words.extend(v[..count].iter().map(|&v| Some(v)));
+                }
+                ExternArg::List(list) => {
+                    let mut whole = vec![self.c64(0)];
+                    let mut so_far = 0;
+                    for e in list {
+                        let v = self.value(e)?;
+                        let w = e.ty.width();
+                        whole = if so_far == 0 { v } else { self.concat(&whole, &v, w, so_far + w) };
+                        so_far += w;
+                    }
+                    words.extend(whole[..count].iter().map(|&v| Some(v)));
+                }
+                ExternArg::Out(_) => words.extend(vec![None; count]),
+                ExternArg::InOut(slot) => {
+                    let v = self.read(*slot);
+                    words.extend(v[..count].iter().map(|&v| Some(v)));
+                }
+            }
+        }
+        let buffer = self.key_buffer(words.len());
+        for (i, word) in words.iter().enumerate() {
+            if let Some(v) = *word {
+                self.b.ins().store(self.flags.stack, v, buffer, 8 * i as i32);
+            }
+        }
+        let (array, at, method) = match instance {
+            Some(id) => (self.externs, id.index(), index),
+            None => (self.functions, index, 0),
+        };
+        let at = (at * size_of::<ExternHandle>()) as i32;
+        let flags = self.flags.runtime;
+        let state = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, state) as i32);
+        let callee = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, call) as i32);
+        let method = self.b.ins().iconst(types::I32, method as i64);
+        self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
+        let mut at = 0;
+        for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
+            let count = width.div_ceil(64) as usize;
+            if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                let v: Vec<Value> = (0..count)
+                    .map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * (at + i) as i32))
+                    .collect();
+                if count > 0 {
+                    self.write(*slot, &v);
+                }
+            }
+            at += count;
+        }
+        Ok(())
+    }
+}
