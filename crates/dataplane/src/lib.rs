@@ -1,22 +1,80 @@
-//! Everything a packet meets at run time.
+//! Everything a packet meets at run time: packet buffers, tables, externs, programs and the switch around them.
+//!
+//! Lives here: [`Pool`] and [`Packet`]; [`Table`]s, whose updates never make a reader wait; externs with native code
+//! ([`externs`], AES among them); the [`VirtualDataPlane`], a program with its state and control interface; the
+//! [`switch`] with its worker; the [`Port`] trait. Does not live here: devices behind the trait (the `ports` crate),
+//! code generation, what a protocol means.
+//!
+//! # How an agent uses it
+//!
+//! ```no_run
+//! # use std::{sync::Arc, time::Duration};
+//! use hopwright_dataplane::{EngineKind, EntrySpec, Port, SwitchBuilder, VirtualDataPlane};
+//! # fn demo(pipeline: Arc<hopwright_ir::Pipeline>, eth0: Box<dyn Port>) -> Result<(), Box<dyn std::error::Error>> {
+//! let vdp = VirtualDataPlane::new(pipeline, EngineKind::Jit)?;
+//! let (switch, mut worker) = SwitchBuilder::new(vdp.clone()).port(0, eth0).cpu_port(510).build()?;
+//!
+//! // Table entries by name; values are anything that becomes a BigUint. `put` inserts or changes.
+//! vdp.put(&EntrySpec::new("ipv4_lpm", "forward").lpm(0x0a00_0000u32, 8).arg(3u32).arg(0x0200_0000_0001u64))?;
+//! vdp.set_default("ipv4_lpm", "drop", &[])?;
+//!
+//! // Keys of an `AesCmac` or `Aes128` object. What has no key verifies nothing.
+//! vdp.key_table("hop_mac")?.set_key(0, &[0x42; 16])?;
+//!
+//! // Packets move on a thread of the worker's own.
+//! let moving = std::thread::spawn(move || worker.run());
+//!
+//! // Packets the program sent to the CPU port; their bytes begin with its packet-in header.
+//! while let Some(packet) = switch.cpu().receive(Duration::from_millis(100)) {
+//!     println!("{} bytes from port {}", packet.len(), packet.ingress_port());
+//! }
+//!
+//! // A whole frame out of a port, and a packet-out through the program.
+//! switch.injector().transmit(0, &[0; 64])?;
+//! switch.injector().packet_out(510, &[0; 64])?;
+//!
+//! // Counters of the program, and of the switch.
+//! println!("{:?} {:?}", vdp.counter("reasons", 7)?, switch.stats());
+//! switch.stop();
+//! # let _ = moving.join();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! All of this works from any thread while packets flow. An update is in force for every batch that starts after the
+//! call returned; a batch that is running sees each entry either as it was or as it is.
+//!
+//! # Choices
+//!
+//! - `ingress_global_timestamp` is microseconds since 1970 UTC, the same for all packets of a batch.
+//! - A table holds as many entries as its `size` says, 1,024 if it says nothing.
+//! - An action's change keeps its entry's direct counter.
 
 pub mod control;
+pub mod cpu;
 pub mod engine;
 pub mod externs;
 pub mod packet;
 pub mod port;
 pub mod quiescence;
+pub mod stats;
+pub mod switch;
 pub mod table;
 pub mod vdp;
+pub mod wait;
 
 mod cell;
 mod limbs;
 
 pub use cell::Count;
 pub use control::{ControlError, EntrySpec, MatchSpec};
+pub use cpu::{CpuQueue, Injector, PuntedPacket};
 pub use engine::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
+pub use hopwright_jit::abi::Verdict;
 pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};
+pub use stats::{PortStats, SwitchStats};
+pub use switch::{Switch, SwitchBuilder, Worker};
 pub use table::Table;
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};

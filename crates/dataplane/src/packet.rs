@@ -273,6 +273,17 @@ impl Pool {
         }))
     }
 
+    /// A packet with these bytes, or none if every frame is out or the bytes do not fit.
+    #[inline]
+    pub fn take_filled(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let mut packet = self.take()?;
+        if packet.fill(bytes) {
+            return Some(packet);
+        }
+        self.give(packet);
+        None
+    }
+
     /// Takes a packet's frame back. A packet whose buffer is not this pool's is just forgotten.
     #[inline]
     pub fn give(&mut self, packet: Packet) {

@@ -106,6 +106,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Whether it reads what this domain protects.
+    pub fn is_of(&self, domain: &Arc<Domain>) -> bool {
+        Arc::ptr_eq(&self.domain, domain)
+    }
+
     /// From here until the guard is dropped nothing that can be found is freed. Costs one fence; wait-free.
     #[inline]
     pub fn enter(&mut self) -> Guard<'_> {

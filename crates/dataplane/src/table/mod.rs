@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_ir::entry::{check_default, check_entry};
-use hopwright_ir::{ActionCall, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, ActionId, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle};
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
 use crate::control::ControlError;
 use crate::limbs::{limbs_of, push_limbs};
-use crate::quiescence::Domain;
+use crate::quiescence::{self, Domain};
 use block::{Block, Contents, Rank, Shape};
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use slots::SlotsWriter;
@@ -84,6 +84,17 @@ struct Record {
     counter: Option<Arc<Cells>>,
 }
 
+/// What a lookup found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The action to run.
+    pub action: ActionId,
+    /// Whether an entry matched; else it is the default action.
+    pub hit: bool,
+    /// The action's arguments in limbs.
+    pub data: Vec<u64>,
+}
+
 /// A key, mask and bounds in words.
 struct Encoded {
     key: Vec<u64>,
@@ -94,7 +105,7 @@ struct Encoded {
 
 impl Table {
     /// The table as the program says it starts. Refuses what is not supported with a message.
-    pub(crate) fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, String> {
+    pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, String> {
         let model = &pipeline[id];
         let unsupported = |what: &str| Err(format!("table `{}`: {what} is not supported yet", model.name));
         if model.implementation.is_some() {
@@ -161,6 +172,25 @@ impl Table {
         match &self.reader {
             Reader::Exact(e) => e.handle(),
             Reader::Masked(m) => m.handle(),
+        }
+    }
+
+    /// What generated code would find for a key, given as limbs. `None` if the key has not the table's length or the
+    /// reader is of another domain.
+    pub fn lookup(&self, reader: &mut quiescence::Reader, key: &[u64]) -> Option<Found> {
+        if key.len() != self.shape.key_words || !reader.is_of(&self.domain) {
+            return None;
+        }
+        let _guard = reader.enter();
+        let handle = self.handle();
+        // SAFETY: the handle is this table's, the key has its length, and this thread is in its domain; the entry's
+        // data are as long as its action's parameters.
+        unsafe {
+            let entry = (handle.lookup)(handle.state, key.as_ptr());
+            let action = ActionId((*entry).action);
+            let words = self.pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
+            let data = std::slice::from_raw_parts(entry.add(1).cast::<u64>(), words).to_vec();
+            Some(Found { action, hit: (*entry).hit != 0, data })
         }
     }
 

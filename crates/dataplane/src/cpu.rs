@@ -1,0 +1,234 @@
+//! The way between a worker and the control plane: bounded queues of packets whose buffers exist from the start, so
+//! that the worker neither allocates nor waits. A full queue loses packets and counts them.
+
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::ArrayQueue;
+
+use crate::wait::{PollSet, Wakeup};
+
+struct Buffer {
+    bytes: Box<[u8]>,
+    len: usize,
+    port: u32,
+    time_us: u64,
+    raw: bool,
+}
+
+/// A queue of packets in one direction.
+pub(crate) struct Queue {
+    filled: ArrayQueue<Box<Buffer>>,
+    free: ArrayQueue<Box<Buffer>>,
+    wakeup: Wakeup,
+    lost: AtomicU64,
+    longest: usize,
+}
+
+impl Queue {
+    pub fn new(packets: usize, bytes: usize) -> io::Result<Arc<Queue>> {
+        let queue = Queue {
+            filled: ArrayQueue::new(packets.max(1)),
+            free: ArrayQueue::new(packets.max(1)),
+            wakeup: Wakeup::new()?,
+            lost: AtomicU64::new(0),
+            longest: bytes,
+        };
+        for _ in 0..packets.max(1) {
+            let buffer = Box::new(Buffer { bytes: vec![0; bytes].into(), len: 0, port: 0, time_us: 0, raw: false });
+            // As many as it holds.
+            let _ = queue.free.push(buffer);
+        }
+        Ok(Arc::new(queue))
+    }
+
+    /// Copies a packet in. False, and counted, if there is no room.
+    fn push(&self, bytes: &[u8], port: u32, time_us: u64, raw: bool) -> bool {
+        let buffer = if bytes.len() <= self.longest { self.free.pop() } else { None };
+        let Some(mut buffer) = buffer else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return false;
+        };
+        buffer.bytes[..bytes.len()].copy_from_slice(bytes);
+        *buffer = Buffer { len: bytes.len(), port, time_us, raw, bytes: std::mem::take(&mut buffer.bytes) };
+        // There are only as many buffers as it holds.
+        let _ = self.filled.push(buffer);
+        true
+    }
+
+    pub fn wake_fd(&self) -> RawFd {
+        self.wakeup.as_raw_fd()
+    }
+
+    pub fn clear_wakeup(&self) {
+        self.wakeup.clear();
+    }
+
+    pub fn notify(&self) {
+        self.wakeup.notify();
+    }
+
+    /// Worker side of punting: copies the packet. The sleeper is woken by [`Queue::notify`].
+    pub fn punt(&self, bytes: &[u8], ingress_port: u32, time_us: u64) -> bool {
+        self.push(bytes, ingress_port, time_us, false)
+    }
+
+    /// Worker side of injection: the next packet, handed to `use_it` with its port and whether it goes to that port
+    /// as it is (rather than through the program as if received there).
+    pub fn take(&self, use_it: impl FnOnce(&[u8], u32, bool)) -> bool {
+        let Some(buffer) = self.filled.pop() else { return false };
+        use_it(&buffer.bytes[..buffer.len], buffer.port, buffer.raw);
+        let _ = self.free.push(buffer);
+        true
+    }
+
+    pub fn has_packets(&self) -> bool {
+        !self.filled.is_empty()
+    }
+
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+/// The control plane's end of the CPU port: packets the program sent there, oldest first.
+#[derive(Clone)]
+pub struct CpuQueue(pub(crate) Arc<Queue>);
+
+impl CpuQueue {
+    /// The next packet, if there is one.
+    pub fn try_receive(&self) -> Option<PuntedPacket> {
+        let buffer = self.0.filled.pop()?;
+        Some(PuntedPacket { buffer: Some(buffer), home: self.0.clone() })
+    }
+
+    /// The next packet; waits for it so long at most. One waiter at a time.
+    pub fn receive(&self, timeout: Duration) -> Option<PuntedPacket> {
+        let deadline = Instant::now() + timeout;
+        let mut poll = PollSet::new();
+        poll.add(self.0.wake_fd());
+        loop {
+            // Cleared before looking: what is pushed later signals again.
+            self.0.clear_wakeup();
+            if let Some(packet) = self.try_receive() {
+                return Some(packet);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            poll.wait(left.max(Duration::from_millis(1)));
+        }
+    }
+
+    /// A descriptor that is readable when packets have come, for an event loop. Call [`CpuQueue::clear_wakeup`], then
+    /// [`CpuQueue::try_receive`] until there is none.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.wakeup.as_fd()
+    }
+
+    /// Makes [`CpuQueue::fd`] unreadable until the next packet.
+    pub fn clear_wakeup(&self) {
+        self.0.clear_wakeup();
+    }
+
+    /// Packets lost because the queue was full.
+    pub fn lost(&self) -> u64 {
+        self.0.lost()
+    }
+}
+
+impl fmt::Debug for CpuQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CpuQueue")
+            .field("waiting", &self.0.filled.len())
+            .field("lost", &self.lost())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A packet the program sent to the CPU port: its bytes begin with the program's packet-in header, if it has one. Its
+/// buffer goes back to the queue when it is dropped.
+pub struct PuntedPacket {
+    buffer: Option<Box<Buffer>>,
+    home: Arc<Queue>,
+}
+
+impl PuntedPacket {
+    /// Where it came in.
+    pub fn ingress_port(&self) -> u32 {
+        self.buffer.as_ref().map_or(0, |b| b.port)
+    }
+
+    /// When its batch was received, microseconds since 1970 UTC.
+    pub fn time_us(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, |b| b.time_us)
+    }
+}
+
+impl Deref for PuntedPacket {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.buffer.as_ref().map_or(&[], |b| &b.bytes[..b.len])
+    }
+}
+
+impl Drop for PuntedPacket {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            // There are only as many buffers as it holds.
+            let _ = self.home.free.push(buffer);
+        }
+    }
+}
+
+impl fmt::Debug for PuntedPacket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PuntedPacket")
+            .field("ingress_port", &self.ingress_port())
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends packets of the control plane.
+#[derive(Clone)]
+pub struct Injector(pub(crate) Arc<Queue>);
+
+/// The worker is behind, or the packet longer than its frames: the packet is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the injection queue is full or the packet too long for it")]
+pub struct NotInjected;
+
+impl Injector {
+    /// Runs a packet through the program as if received on `ingress_port`: with the CPU port's number, a packet-out
+    /// (begin it with the program's packet-out header).
+    pub fn packet_out(&self, ingress_port: u32, bytes: &[u8]) -> Result<(), NotInjected> {
+        self.push(bytes, ingress_port, false)
+    }
+
+    /// Sends a whole frame out of a port, past the program.
+    pub fn transmit(&self, egress_port: u32, bytes: &[u8]) -> Result<(), NotInjected> {
+        self.push(bytes, egress_port, true)
+    }
+
+    fn push(&self, bytes: &[u8], port: u32, raw: bool) -> Result<(), NotInjected> {
+        if !self.0.push(bytes, port, 0, raw) {
+            return Err(NotInjected);
+        }
+        self.0.notify();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Injector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Injector").field("lost", &self.0.lost()).finish_non_exhaustive()
+    }
+}

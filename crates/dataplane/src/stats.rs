@@ -1,0 +1,115 @@
+//! What a worker counts, and how others read it.
+//!
+//! Cells have one writer, the worker, and any number of readers; no cell is ever locked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::port::DeviceStats;
+
+/// A number one thread adds to.
+#[derive(Debug, Default)]
+pub(crate) struct Cell(AtomicU64);
+
+impl Cell {
+    #[inline]
+    pub fn add(&self, n: u64) {
+        // One writer: no read-modify-write needed.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PortCells {
+    pub rx_packets: Cell,
+    pub rx_bytes: Cell,
+    pub tx_packets: Cell,
+    pub tx_bytes: Cell,
+    pub tx_lost: Cell,
+    pub rx_overrun: Cell,
+    pub rx_too_long: Cell,
+    pub tx_busy: Cell,
+    pub tx_error: Cell,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Cells {
+    pub ports: Vec<PortCells>,
+    pub dropped_by_program: Cell,
+    pub no_headroom: Cell,
+    pub faults: Cell,
+    pub no_such_port: Cell,
+    pub no_frame: Cell,
+    pub punted: Cell,
+    pub injected: Cell,
+    pub parser_errors: Vec<Cell>,
+    pub batches: Cell,
+    pub packets: Cell,
+    pub busy_ns: Cell,
+}
+
+/// A port's counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortStats {
+    /// Port number.
+    pub number: u32,
+    /// The device's name.
+    pub name: String,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets the device took for sending.
+    pub tx_packets: u64,
+    /// Bytes of these.
+    pub tx_bytes: u64,
+    /// Packets meant for this port that its device did not take.
+    pub tx_lost: u64,
+    /// What the device itself counts; refreshed now and then.
+    pub device: DeviceStats,
+}
+
+/// A switch's counts since its start. Taken while it runs: the numbers belong to slightly different moments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SwitchStats {
+    /// By port, in the order the ports were given.
+    pub ports: Vec<PortStats>,
+    /// Packets the program dropped.
+    pub dropped_by_program: u64,
+    /// Dropped: grown headers did not fit the headroom.
+    pub no_headroom: u64,
+    /// Dropped: the program looped, failed an assertion or the like.
+    pub faults: u64,
+    /// Dropped: sent to a port number that no port has.
+    pub no_such_port: u64,
+    /// Dropped: copies and injected packets for which the pool had no frame, or which none fits.
+    pub no_frame: u64,
+    /// Packets handed to the control plane.
+    pub punted: u64,
+    /// Packets lost because the CPU queue was full.
+    pub punt_lost: u64,
+    /// Packets the control plane sent.
+    pub injected: u64,
+    /// Packets whose parser ended with an error, by the number of the error in the program (0, NoError, stays 0).
+    pub parser_errors: Vec<u64>,
+    /// Batches run.
+    pub batches: u64,
+    /// Packets run through the program.
+    pub packets: u64,
+    /// Nanoseconds spent in the program, packet I/O not included.
+    pub busy_ns: u64,
+}
+
+impl SwitchStats {
+    /// Mean time a packet takes in the program, in nanoseconds.
+    pub fn ns_per_packet(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.busy_ns as f64 / self.packets as f64)
+    }
+}

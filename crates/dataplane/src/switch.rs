@@ -1,0 +1,516 @@
+//! A switch: ports, a virtual data plane, and the worker that moves packets between them.
+//!
+//! The worker runs to completion: a burst from a port goes through the program and out of its egress ports before the
+//! next is received. Per packet it neither allocates, locks, logs nor blocks. Lives here: building a switch, its
+//! shared handle, the worker's loop. Does not live here: devices (`ports`), programs ([`crate::vdp`]).
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hopwright_jit::abi::Verdict;
+
+use crate::cpu::{CpuQueue, Injector, Queue};
+use crate::engine::{Executor, wall_clock_us};
+use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
+use crate::port::{DeviceStats, Port, PortInfo};
+use crate::stats::{Cells, PortCells, PortStats, SwitchStats};
+use crate::vdp::VirtualDataPlane;
+use crate::wait::PollSet;
+
+/// Empty rounds before a worker sleeps.
+const SPINS: u32 = 256;
+/// How long a worker sleeps at most before it looks whether it is to stop.
+const NAP: Duration = Duration::from_millis(50);
+/// Rounds between two looks at the devices' own counters.
+const REFRESH_ROUNDS: u32 = 4096;
+/// Port numbers are v1model's: 9 bits, of which the highest drops.
+const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
+
+/// Why a switch cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// A number that v1model does not have.
+    #[error("{0} is no port number: they go from 0 to {MAX_PORT}")]
+    PortNumber(u32),
+    /// Two ports, or a port and the CPU port, with one number.
+    #[error("port number {0} is given twice")]
+    PortTwice(u32),
+    /// No memory for packets.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The system refused.
+    #[error("cannot set up the worker: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Collects what a switch is made of.
+pub struct SwitchBuilder {
+    vdp: Arc<VirtualDataPlane>,
+    ports: Vec<(u32, Box<dyn Port>)>,
+    cpu_port: Option<u32>,
+    queue: usize,
+    frames: u32,
+    frame_size: FrameSize,
+    batch: usize,
+}
+
+impl SwitchBuilder {
+    /// A switch without ports.
+    pub fn new(vdp: Arc<VirtualDataPlane>) -> SwitchBuilder {
+        SwitchBuilder {
+            vdp,
+            ports: Vec::new(),
+            cpu_port: None,
+            queue: 1024,
+            frames: 2048,
+            frame_size: FrameSize::JUMBO,
+            batch: MAX_BATCH,
+        }
+    }
+
+    /// Adds a port.
+    pub fn port(mut self, number: u32, port: Box<dyn Port>) -> SwitchBuilder {
+        self.ports.push((number, port));
+        self
+    }
+
+    /// Packets the program sends to this port go to the control plane. Without it such packets have no port.
+    pub fn cpu_port(mut self, number: u32) -> SwitchBuilder {
+        self.cpu_port = Some(number);
+        self
+    }
+
+    /// Packets that may wait in each direction between worker and control plane; 1024 if not told.
+    pub fn cpu_queue(mut self, packets: usize) -> SwitchBuilder {
+        self.queue = packets;
+        self
+    }
+
+    /// Packet buffers, how many and how large; 2048 of [`FrameSize::JUMBO`] if not told. There are at least two
+    /// batches.
+    pub fn pool(mut self, frames: u32, size: FrameSize) -> SwitchBuilder {
+        self.frames = frames.max(2 * MAX_BATCH as u32);
+        self.frame_size = size;
+        self
+    }
+
+    /// Packets in a batch, 1 to [`MAX_BATCH`].
+    pub fn batch(mut self, packets: usize) -> SwitchBuilder {
+        self.batch = packets.clamp(1, MAX_BATCH);
+        self
+    }
+
+    /// The switch's shared handle, and the worker to run on a thread of its own.
+    pub fn build(self) -> Result<(Arc<Switch>, Worker), SwitchError> {
+        let mut by_number = vec![Egress::Nowhere; MAX_PORT as usize + 1];
+        let mut set = |number: u32, egress: Egress| match by_number.get_mut(number as usize) {
+            None => Err(SwitchError::PortNumber(number)),
+            Some(slot @ Egress::Nowhere) => {
+                *slot = egress;
+                Ok(())
+            }
+            Some(_) => Err(SwitchError::PortTwice(number)),
+        };
+        for (index, (number, _)) in self.ports.iter().enumerate() {
+            set(*number, Egress::Port(index as u16))?;
+        }
+        if let Some(number) = self.cpu_port {
+            set(number, Egress::Cpu)?;
+        }
+        let queue_bytes = self.frame_size.stride();
+        let cpu = Queue::new(if self.cpu_port.is_some() { self.queue } else { 1 }, queue_bytes)?;
+        let inject = Queue::new(self.queue, self.frame_size.data as usize)?;
+        let mut poll = PollSet::new();
+        poll.add(inject.wake_fd());
+        let mut can_sleep = true;
+        for (_, port) in &self.ports {
+            match port.poll_fd() {
+                Some(fd) => poll.add(fd),
+                None => can_sleep = false,
+            }
+        }
+        let cells = Cells {
+            ports: self.ports.iter().map(|_| PortCells::default()).collect(),
+            parser_errors: self.vdp.pipeline().errors.iter().map(|_| Default::default()).collect(),
+            ..Cells::default()
+        };
+        let switch = Arc::new(Switch {
+            ports: self
+                .ports
+                .iter()
+                .map(|(number, p)| PortSummary { number: *number, name: p.name().into(), info: p.info() })
+                .collect(),
+            vdp: self.vdp.clone(),
+            cells,
+            cpu,
+            inject,
+            stop: AtomicBool::new(false),
+        });
+        let worker = Worker {
+            switch: switch.clone(),
+            executor: Executor::new(self.vdp),
+            pool: Pool::new(self.frames, self.frame_size)?,
+            batch: Vec::with_capacity(MAX_BATCH),
+            limit: self.batch,
+            lanes: self
+                .ports
+                .into_iter()
+                .map(|(number, port)| Lane { number, port, out: Vec::with_capacity(MAX_BATCH) })
+                .collect(),
+            by_number,
+            poll,
+            can_sleep,
+            refresh_in: REFRESH_ROUNDS,
+        };
+        Ok((switch, worker))
+    }
+}
+
+impl fmt::Debug for SwitchBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwitchBuilder")
+            .field("vdp", &self.vdp)
+            .field("ports", &self.ports.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A port as the control plane sees it.
+#[derive(Clone, Debug)]
+pub struct PortSummary {
+    /// Its number.
+    pub number: u32,
+    /// Its device's name.
+    pub name: String,
+    /// What the device said when the switch was built.
+    pub info: PortInfo,
+}
+
+/// A running switch, seen from outside its worker.
+pub struct Switch {
+    vdp: Arc<VirtualDataPlane>,
+    ports: Vec<PortSummary>,
+    cells: Cells,
+    cpu: Arc<Queue>,
+    inject: Arc<Queue>,
+    stop: AtomicBool,
+}
+
+impl Switch {
+    /// The data plane, to control it.
+    pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
+        &self.vdp
+    }
+
+    /// The ports in the order they were given.
+    pub fn ports(&self) -> &[PortSummary] {
+        &self.ports
+    }
+
+    /// Where packets to the CPU port arrive.
+    pub fn cpu(&self) -> CpuQueue {
+        CpuQueue(self.cpu.clone())
+    }
+
+    /// Where the control plane sends packets.
+    pub fn injector(&self) -> Injector {
+        Injector(self.inject.clone())
+    }
+
+    /// Makes the worker return as soon as it has finished its burst.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.inject.notify();
+    }
+
+    /// Whether [`Switch::stop`] was called.
+    pub fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// The counts now.
+    pub fn stats(&self) -> SwitchStats {
+        let c = &self.cells;
+        SwitchStats {
+            ports: self
+                .ports
+                .iter()
+                .zip(&c.ports)
+                .map(|(summary, p)| PortStats {
+                    number: summary.number,
+                    name: summary.name.clone(),
+                    rx_packets: p.rx_packets.get(),
+                    rx_bytes: p.rx_bytes.get(),
+                    tx_packets: p.tx_packets.get(),
+                    tx_bytes: p.tx_bytes.get(),
+                    tx_lost: p.tx_lost.get(),
+                    device: DeviceStats {
+                        rx_overrun: p.rx_overrun.get(),
+                        rx_too_long: p.rx_too_long.get(),
+                        tx_busy: p.tx_busy.get(),
+                        tx_error: p.tx_error.get(),
+                    },
+                })
+                .collect(),
+            dropped_by_program: c.dropped_by_program.get(),
+            no_headroom: c.no_headroom.get(),
+            faults: c.faults.get(),
+            no_such_port: c.no_such_port.get(),
+            no_frame: c.no_frame.get(),
+            punted: c.punted.get(),
+            punt_lost: self.cpu.lost(),
+            injected: c.injected.get(),
+            parser_errors: c.parser_errors.iter().map(|e| e.get()).collect(),
+            batches: c.batches.get(),
+            packets: c.packets.get(),
+            busy_ns: c.busy_ns.get(),
+        }
+    }
+}
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Switch").field("vdp", &self.vdp).field("ports", &self.ports).finish_non_exhaustive()
+    }
+}
+
+/// Where a port number leads.
+#[derive(Clone, Copy, Debug)]
+enum Egress {
+    Nowhere,
+    Port(u16),
+    Cpu,
+}
+
+struct Lane {
+    number: u32,
+    port: Box<dyn Port>,
+    /// To be sent at the end of the burst.
+    out: Vec<Packet>,
+}
+
+/// Moves the packets of a switch.
+pub struct Worker {
+    switch: Arc<Switch>,
+    executor: Executor,
+    pool: Pool,
+    batch: Vec<Packet>,
+    limit: usize,
+    lanes: Vec<Lane>,
+    by_number: Vec<Egress>,
+    poll: PollSet,
+    can_sleep: bool,
+    refresh_in: u32,
+}
+
+impl Worker {
+    /// Works until the switch is stopped, or every port is finished and nothing is left to do.
+    pub fn run(&mut self) {
+        let mut idle = 0;
+        while !self.switch.stopping() {
+            if self.step() > 0 {
+                idle = 0;
+                continue;
+            }
+            if !self.lanes.is_empty()
+                && self.lanes.iter().all(|l| l.port.finished())
+                && !self.switch.inject.has_packets()
+            {
+                break;
+            }
+            idle += 1;
+            if idle < SPINS {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.refresh();
+            if self.can_sleep {
+                self.poll.wait(NAP);
+                self.switch.inject.clear_wakeup();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        for lane in &mut self.lanes {
+            lane.port.flush();
+        }
+        self.refresh();
+    }
+
+    /// One round: a burst from every port and from the control plane, through the program and out. Returns the number
+    /// of packets taken in.
+    pub fn step(&mut self) -> usize {
+        let mut total = 0;
+        for index in 0..self.lanes.len() {
+            let room = self.limit.min(self.pool.available());
+            let lane = &mut self.lanes[index];
+            let count = lane.port.receive(&mut self.pool, &mut self.batch, room);
+            if count == 0 {
+                continue;
+            }
+            let mut bytes = 0;
+            for packet in &mut self.batch {
+                packet.set_ingress_port(lane.number);
+                bytes += packet.len() as u64;
+            }
+            let cells = &self.switch.cells.ports[index];
+            cells.rx_packets.add(count as u64);
+            cells.rx_bytes.add(bytes);
+            self.process();
+            total += count;
+        }
+        total += self.inject();
+        self.refresh_in = self.refresh_in.wrapping_sub(1);
+        if self.refresh_in == 0 {
+            self.refresh();
+        }
+        total
+    }
+
+    /// The executor, to look at the data plane.
+    pub fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    fn inject(&mut self) -> usize {
+        let mut count = 0;
+        let mut direct = 0;
+        let Worker { switch, pool, batch, limit, lanes, by_number, .. } = self;
+        while count < *limit {
+            let cells = &switch.cells;
+            let some = switch.inject.take(|bytes, port, raw| {
+                let filled = pool.take_filled(bytes).map(|mut p| {
+                    p.set_ingress_port(port);
+                    p
+                });
+                match (filled, raw, by_number.get(port as usize)) {
+                    (None, ..) => cells.no_frame.add(1),
+                    (Some(p), false, _) => batch.push(p),
+                    (Some(p), true, Some(Egress::Port(at))) => {
+                        lanes[usize::from(*at)].out.push(p);
+                        direct += 1;
+                    }
+                    (Some(p), true, _) => {
+                        cells.no_such_port.add(1);
+                        pool.give(p);
+                    }
+                }
+            });
+            if !some {
+                break;
+            }
+            count += 1;
+        }
+        if count > 0 {
+            self.switch.cells.injected.add(count as u64);
+            if direct > 0 {
+                self.transmit();
+            }
+            if !self.batch.is_empty() {
+                self.process();
+            }
+        }
+        count
+    }
+
+    /// Runs the batch and sends what comes out.
+    fn process(&mut self) {
+        let start = Instant::now();
+        let now_us = wall_clock_us();
+        self.executor.process_batch(&mut self.batch, now_us);
+        let cells = &self.switch.cells;
+        cells.batches.add(1);
+        cells.packets.add(self.batch.len() as u64);
+        cells.busy_ns.add(start.elapsed().as_nanos() as u64);
+        let mut punts = 0;
+        for packet in self.batch.drain(..) {
+            if packet.parser_error() != 0
+                && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
+            {
+                cell.add(1);
+            }
+            let lost = match packet.verdict() {
+                Verdict::Forward => match self.by_number.get(packet.egress_port() as usize) {
+                    Some(Egress::Port(at)) => {
+                        self.lanes[usize::from(*at)].out.push(packet);
+                        continue;
+                    }
+                    Some(Egress::Cpu) => {
+                        punts += u64::from(self.switch.cpu.punt(packet.bytes(), packet.ingress_port(), now_us));
+                        self.pool.give(packet);
+                        continue;
+                    }
+                    _ => &cells.no_such_port,
+                },
+                Verdict::Drop => &cells.dropped_by_program,
+                Verdict::NoHeadroom => &cells.no_headroom,
+                Verdict::Fault => &cells.faults,
+            };
+            lost.add(1);
+            self.pool.give(packet);
+        }
+        self.copies(now_us, &mut punts);
+        self.transmit();
+        if punts > 0 {
+            self.switch.cells.punted.add(punts);
+            self.switch.cpu.notify();
+        }
+    }
+
+    /// Sends the extra packets that a program made.
+    fn copies(&mut self, now_us: u64, punts: &mut u64) {
+        for sent in self.executor.take_copies() {
+            let cells = &self.switch.cells;
+            match self.by_number.get(usize::from(sent.port)) {
+                Some(Egress::Port(at)) => match self.pool.take_filled(&sent.bytes) {
+                    Some(packet) => {
+                        let lane = &mut self.lanes[usize::from(*at)];
+                        lane.out.push(packet);
+                        if lane.out.len() >= MAX_BATCH {
+                            self.transmit();
+                        }
+                    }
+                    None => cells.no_frame.add(1),
+                },
+                Some(Egress::Cpu) => *punts += u64::from(self.switch.cpu.punt(&sent.bytes, 0, now_us)),
+                _ => cells.no_such_port.add(1),
+            }
+        }
+    }
+
+    fn transmit(&mut self) {
+        for (lane, cells) in self.lanes.iter_mut().zip(&self.switch.cells.ports) {
+            if lane.out.is_empty() {
+                continue;
+            }
+            let count = lane.out.len();
+            let bytes: u64 = lane.out.iter().map(|p| p.len() as u64).sum();
+            let sent = lane.port.transmit(&mut self.pool, &mut lane.out);
+            lane.port.flush();
+            // Lost packets are rare; their bytes are taken as average.
+            cells.tx_bytes.add(if sent == count { bytes } else { bytes * sent as u64 / count as u64 });
+            cells.tx_packets.add(sent as u64);
+            cells.tx_lost.add((count - sent) as u64);
+        }
+    }
+
+    fn refresh(&mut self) {
+        self.refresh_in = REFRESH_ROUNDS;
+        for (lane, cells) in self.lanes.iter().zip(&self.switch.cells.ports) {
+            let stats = lane.port.stats();
+            cells.rx_overrun.set(stats.rx_overrun);
+            cells.rx_too_long.set(stats.rx_too_long);
+            cells.tx_busy.set(stats.tx_busy);
+            cells.tx_error.set(stats.tx_error);
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("switch", &self.switch).field("pool", &self.pool).finish_non_exhaustive()
+    }
+}
