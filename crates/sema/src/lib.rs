@@ -1,6 +1,53 @@
-//! Semantic analysis: from the syntax tree to the typed program ([`hir`]).
+//! Syntax tree to typed program: names, types, inference, constants, instantiation.
 //!
-//! Lives here: names, types, inference, constant evaluation, instantiation. Does not live here: syntax
-//! (`hopwright-syntax`), flattening and inlining (`hopwright-ir`).
+//! The door is [`analyse`]; what comes out is described in [`hir`]. Reading source text is the work of
+//! `hopwright-syntax`, what becomes of the typed program that of `hopwright-ir`.
 
+mod analyser;
+mod args;
+mod call;
+mod coerce;
+mod consteval;
+mod decl;
+mod expr;
 pub mod hir;
+mod infer;
+mod instantiate;
+mod ops;
+mod scope;
+mod states;
+mod stmt;
+mod table;
+mod types;
+mod typexpr;
+mod value;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostics;
+
+/// What analysis found.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The typed program; `None` if there were errors.
+    pub program: Option<hir::TypedProgram>,
+    /// Errors and warnings in the order they were found.
+    pub diagnostics: Diagnostics,
+}
+
+/// Checks a parsed program and makes the typed program from it.
+///
+/// `name` is the file stem. The architecture is whatever the program includes: nothing here knows one by name.
+/// Codes: `E02xx` names, `E03xx` types and calls, `E04xx` constants and instances, `E05xx` "not supported yet",
+/// `W0xxx` warnings.
+pub fn analyse(program: &ast::Program, name: &str) -> Analysis {
+    let mut analyser = analyser::Analyser::new(program, name);
+    analyser.program();
+    let mut diagnostics = Diagnostics::new();
+    for d in analyser.diagnostics {
+        diagnostics.push(d);
+    }
+    Analysis {
+        program: (!diagnostics.has_errors()).then_some(analyser.out),
+        diagnostics,
+    }
+}

@@ -1,0 +1,494 @@
+//! The state of an analysis, reporting, and conversion of types to those of the typed program.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::{Diagnostic, Severity};
+use hopwright_syntax::span::Span;
+
+use crate::hir;
+use crate::scope::{Entity, Scope};
+use crate::types::{Defs, MAX_LEAVES, Ty, bind};
+
+/// What kind of code is being checked; it decides what may be called there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// No code: declarations.
+    None,
+    Function,
+    Action,
+    Parser,
+    Control,
+}
+
+/// The code being checked.
+pub(crate) struct Context {
+    pub body: Body,
+    /// Return type of a function.
+    pub ret: Ty,
+    /// How many loops surround the statement.
+    pub loops: u32,
+    /// Prefix of control-plane names.
+    pub path: String,
+    /// Whether a nameless instance may be made: in constructor arguments and table properties.
+    pub constructing: bool,
+    /// Name of the next nameless instance, where it is not its type's.
+    pub nameless: Option<String>,
+}
+
+impl Context {
+    pub fn new(body: Body, ret: Ty, path: String) -> Context {
+        Context {
+            body,
+            ret,
+            loops: 0,
+            path,
+            constructing: false,
+            nameless: None,
+        }
+    }
+}
+
+/// An analysis under way.
+pub(crate) struct Analyser<'a> {
+    pub program: &'a ast::Program,
+    pub diagnostics: Vec<Diagnostic>,
+    seen: HashSet<(&'static str, Option<Span>, String)>,
+    pub errors: usize,
+    pub defs: Defs<'a>,
+    pub globals: Scope<'a>,
+    /// Top-level names and where they will be declared, for explanations.
+    pub later: HashMap<Arc<str>, Span>,
+    pub scopes: Vec<Scope<'a>>,
+    /// Names declared at the top level at or after this position are not visible.
+    pub order: usize,
+    pub context: Context,
+    /// Whether declarations are checked without being instantiated.
+    pub dry: bool,
+    pub match_kinds: Vec<(Arc<str>, Span)>,
+    pub errors_declared: HashMap<Arc<str>, (usize, Span)>,
+    pub depth: u32,
+    pub out: hir::TypedProgram,
+    struct_ids: HashMap<(usize, Rc<[Ty]>), hir::StructId>,
+    anonymous: HashMap<Ty, hir::StructId>,
+    enum_ids: HashMap<usize, hir::EnumId>,
+    leaves: HashMap<Ty, u64>,
+    pub specialised: HashMap<(Span, Vec<Ty>), hir::FunctionId>,
+    /// Whether `main` has been found.
+    pub has_main: bool,
+    /// Actions a table may run, by table.
+    pub table_actions: HashMap<u32, Vec<hir::FunctionId>>,
+}
+
+/// How deep expressions and statements may nest.
+const MAX_DEPTH: u32 = 200;
+
+impl<'a> Analyser<'a> {
+    pub fn new(program: &'a ast::Program, name: &str) -> Analyser<'a> {
+        Analyser {
+            program,
+            diagnostics: Vec::new(),
+            seen: HashSet::new(),
+            errors: 0,
+            defs: Defs::default(),
+            globals: Scope::default(),
+            later: HashMap::new(),
+            scopes: Vec::new(),
+            order: 0,
+            context: Context::new(Body::None, Ty::Void, String::new()),
+            dry: false,
+            match_kinds: Vec::new(),
+            errors_declared: HashMap::new(),
+            depth: 0,
+            out: hir::TypedProgram {
+                name: name.to_string(),
+                structs: Vec::new(),
+                enums: Vec::new(),
+                errors: Vec::new(),
+                functions: Vec::new(),
+                instances: Vec::new(),
+                tables: Vec::new(),
+                objects: Vec::new(),
+                value_sets: Vec::new(),
+                vars: Vec::new(),
+                main: hir::Package {
+                    type_name: String::new(),
+                    blocks: Vec::new(),
+                    span: Span::none(),
+                },
+            },
+            struct_ids: HashMap::new(),
+            anonymous: HashMap::new(),
+            enum_ids: HashMap::new(),
+            leaves: HashMap::new(),
+            specialised: HashMap::new(),
+            has_main: false,
+            table_actions: HashMap::new(),
+        }
+    }
+
+    /// Adds a diagnostic unless the very same one is there already.
+    pub fn report(&mut self, d: Diagnostic) {
+        if self.seen.insert((d.code, d.span(), d.message.clone())) {
+            if d.severity == Severity::Error {
+                self.errors += 1;
+            }
+            self.diagnostics.push(d);
+        }
+    }
+
+    /// An error with one label.
+    pub fn error(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) {
+        self.report(Diagnostic::error(code, message).at(span, label));
+    }
+
+    pub fn unsupported(&mut self, span: Span, what: &str) {
+        self.error(
+            "E0500",
+            span,
+            format!("{what} not supported yet"),
+            "used here",
+        );
+    }
+
+    /// Runs `f` one level deeper, or complains and returns `None` when that is too deep.
+    pub fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        if self.depth >= MAX_DEPTH {
+            self.error(
+                "E0407",
+                span,
+                "the program is nested too deeply",
+                format!("more than {MAX_DEPTH} levels"),
+            );
+            return None;
+        }
+        self.depth += 1;
+        let r = f(self);
+        self.depth -= 1;
+        Some(r)
+    }
+
+    pub fn show(&self, ty: &Ty) -> String {
+        self.defs.show(ty)
+    }
+
+    /// The number of scalars in a type.
+    pub fn leaves(&mut self, ty: &Ty) -> u64 {
+        self.defs.leaves(ty, &mut self.leaves)
+    }
+
+    /// Complains about types with absurdly many fields.
+    pub fn check_size(&mut self, ty: &Ty, span: Span) -> bool {
+        let n = self.leaves(ty);
+        if n > MAX_LEAVES {
+            let shown = self.show(ty);
+            self.error(
+                "E0402",
+                span,
+                format!("type `{shown}` is too large"),
+                format!("it has more than {MAX_LEAVES} fields"),
+            );
+            return false;
+        }
+        true
+    }
+
+    /// A new variable.
+    pub fn new_var(&mut self, name: &str, ty: &Ty, span: Span) -> hir::VarId {
+        let ty = self.hir_ty(ty);
+        self.out.vars.push(hir::Var {
+            name: name.to_string(),
+            ty,
+            span,
+        });
+        hir::VarId((self.out.vars.len() - 1) as u32)
+    }
+
+    /// The concrete type; type parameters and unfinished types (only in code that is checked but not kept, or
+    /// after errors) become `void`.
+    pub fn hir_ty(&mut self, ty: &Ty) -> hir::Type {
+        match ty {
+            Ty::Bool => hir::Type::Bool,
+            Ty::Bits(w) => hir::Type::Bits(*w),
+            Ty::Int(w) => hir::Type::Int(*w),
+            Ty::InfInt => hir::Type::InfInt,
+            Ty::Varbit(w) => hir::Type::Varbit(*w),
+            Ty::String => hir::Type::String,
+            Ty::Error => hir::Type::Error,
+            Ty::MatchKind => hir::Type::MatchKind,
+            Ty::Void
+            | Ty::Err
+            | Ty::Param(_)
+            | Ty::Var(_)
+            | Ty::InvalidLit
+            | Ty::DotsLit
+            | Ty::ApplyResult(_) => hir::Type::Void,
+            Ty::Enum(e) => hir::Type::Enum(self.enum_id(*e)),
+            Ty::Struct(d, args) => {
+                let kind = self.defs.structs[*d].kind;
+                let id = self.struct_id(*d, args);
+                match kind {
+                    ast::StructKind::Struct => hir::Type::Struct(id),
+                    ast::StructKind::Header => hir::Type::Header(id),
+                    ast::StructKind::HeaderUnion => hir::Type::Union(id),
+                }
+            }
+            Ty::Stack(t, n) => hir::Type::Stack(Rc::new(self.hir_ty(t)), *n),
+            Ty::Tuple(items) | Ty::ListLit(items) => {
+                hir::Type::Tuple(items.iter().map(|t| self.hir_ty(t)).collect())
+            }
+            Ty::StructLit(items) => {
+                if let Some(id) = self.anonymous.get(ty) {
+                    return hir::Type::Struct(*id);
+                }
+                let fields = items
+                    .iter()
+                    .map(|(n, t)| hir::Field {
+                        name: n.to_string(),
+                        ty: self.hir_ty(t),
+                        annotations: Vec::new(),
+                        span: Span::none(),
+                    })
+                    .collect();
+                self.out.structs.push(hir::Struct {
+                    name: format!("anonymous_{}", self.anonymous.len()),
+                    fields,
+                    annotations: Vec::new(),
+                    span: Span::none(),
+                });
+                let id = hir::StructId((self.out.structs.len() - 1) as u32);
+                self.anonymous.insert(ty.clone(), id);
+                hir::Type::Struct(id)
+            }
+            Ty::List(_) => hir::Type::Tuple(Rc::new([])),
+            Ty::Newtype(_) => {
+                let t = self.defs.strip_newtype(ty);
+                self.hir_ty(&t)
+            }
+            Ty::Extern(d, _) => hir::Type::Extern(self.defs.externs[*d].name.to_string()),
+            Ty::Block(d, _) => hir::Type::Extern(self.defs.blocks[*d].name.to_string()),
+            Ty::Package(d, _) => hir::Type::Extern(self.defs.packages[*d].name.to_string()),
+        }
+    }
+
+    pub fn enum_id(&mut self, e: usize) -> hir::EnumId {
+        if let Some(id) = self.enum_ids.get(&e) {
+            return *id;
+        }
+        let underlying = self.defs.enums[e].underlying.clone();
+        let underlying = underlying.map(|t| self.hir_ty(&t));
+        let def = &self.defs.enums[e];
+        self.out.enums.push(hir::Enum {
+            name: def.name.to_string(),
+            underlying,
+            members: def
+                .members
+                .iter()
+                .map(|(n, v)| (n.to_string(), v.clone()))
+                .collect(),
+            span: def.span,
+        });
+        let id = hir::EnumId((self.out.enums.len() - 1) as u32);
+        self.enum_ids.insert(e, id);
+        id
+    }
+
+    fn struct_id(&mut self, d: usize, args: &Rc<[Ty]>) -> hir::StructId {
+        let key = (d, args.clone());
+        if let Some(id) = self.struct_ids.get(&key) {
+            return *id;
+        }
+        let def = &self.defs.structs[d];
+        let (name, annotations, span, field_defs) = (
+            def.name.to_string(),
+            def.annotations,
+            def.span,
+            def.fields.clone(),
+        );
+        let subst = bind(&def.type_params, args);
+        let annotations = self.annotations(annotations);
+        let fields = field_defs
+            .iter()
+            .map(|f| hir::Field {
+                name: f.name.to_string(),
+                ty: self.hir_ty(&f.ty.subst(&subst)),
+                annotations: self.annotations(f.annotations),
+                span: f.span,
+            })
+            .collect();
+        self.out.structs.push(hir::Struct {
+            name,
+            fields,
+            annotations,
+            span,
+        });
+        let id = hir::StructId((self.out.structs.len() - 1) as u32);
+        self.struct_ids.insert(key, id);
+        id
+    }
+
+    /// Runs `f` with fresh scopes above the top level as it was at declaration `order`.
+    pub fn in_declaration<R>(
+        &mut self,
+        order: usize,
+        context: Context,
+        f: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let scopes = std::mem::take(&mut self.scopes);
+        let context = std::mem::replace(&mut self.context, context);
+        let order = std::mem::replace(&mut self.order, order);
+        let r = self.scoped(f);
+        self.scopes = scopes;
+        self.context = context;
+        self.order = order;
+        r
+    }
+
+    /// Checks without keeping what is made.
+    pub fn dry_run(&mut self, f: impl FnOnce(&mut Self)) {
+        let was = std::mem::replace(&mut self.dry, true);
+        let lengths = (
+            self.out.functions.len(),
+            self.out.instances.len(),
+            self.out.tables.len(),
+            self.out.objects.len(),
+            self.out.value_sets.len(),
+            self.out.vars.len(),
+        );
+        f(self);
+        self.out.functions.truncate(lengths.0);
+        self.out.instances.truncate(lengths.1);
+        self.out.tables.truncate(lengths.2);
+        self.out.objects.truncate(lengths.3);
+        self.out.value_sets.truncate(lengths.4);
+        self.out.vars.truncate(lengths.5);
+        self.table_actions
+            .retain(|id, _| (*id as usize) < lengths.2);
+        self.dry = was;
+    }
+
+    /// A control-plane name: the local name under the current path, unless `@name` says otherwise.
+    pub fn qualified(&self, local: &str, annotations: &[ast::Annotation]) -> String {
+        let local = ast::find_annotation(annotations, "name")
+            .and_then(ast::Annotation::single_string)
+            .map_or(local, |s| s);
+        if let Some(absolute) = local.strip_prefix('.') {
+            absolute.to_string()
+        } else if self.context.path.is_empty() {
+            local.to_string()
+        } else {
+            format!("{}.{local}", self.context.path)
+        }
+    }
+
+    /// Annotations with their arguments evaluated as far as they have a meaning.
+    pub fn annotations(&mut self, annotations: &'a [ast::Annotation]) -> Vec<hir::Annotation> {
+        annotations
+            .iter()
+            .map(|a| hir::Annotation {
+                name: a.name.to_string(),
+                args: self.annotation_args(a),
+                span: a.span,
+            })
+            .collect()
+    }
+
+    fn annotation_args(&mut self, a: &'a ast::Annotation) -> Vec<hir::AnnotationArg> {
+        match &a.body {
+            ast::AnnotationBody::None => Vec::new(),
+            ast::AnnotationBody::Unstructured { tokens, exprs } => {
+                let values = exprs.as_ref().and_then(|exprs| {
+                    exprs
+                        .iter()
+                        .map(|e| self.annotation_value(e))
+                        .collect::<Option<Vec<_>>>()
+                });
+                values.unwrap_or_else(|| {
+                    tokens
+                        .iter()
+                        .map(|t| match &t.kind {
+                            ast::AnnotationTokenKind::Int(lit) => {
+                                hir::AnnotationArg::Int(lit.value.clone())
+                            }
+                            _ => hir::AnnotationArg::String(t.text.to_string()),
+                        })
+                        .collect()
+                })
+            }
+            ast::AnnotationBody::Exprs(exprs) => exprs
+                .iter()
+                .filter_map(|e| self.annotation_value(e))
+                .collect(),
+            ast::AnnotationBody::KeyValues(pairs) => pairs
+                .iter()
+                .filter_map(|p| {
+                    let value = self.annotation_value(&p.value)?;
+                    Some(hir::AnnotationArg::KeyValue(
+                        p.name.to_string(),
+                        Box::new(value),
+                    ))
+                })
+                .collect(),
+        }
+    }
+
+    /// A literal or the name of a constant; annotations of unknown meaning may hold anything.
+    fn annotation_value(&self, e: &ast::Expr) -> Option<hir::AnnotationArg> {
+        use crate::value::Value;
+        let constant = |value: &Value| match value {
+            Value::Int(i) => Some(hir::AnnotationArg::Int(i.clone())),
+            Value::Bool(b) => Some(hir::AnnotationArg::Int(u8::from(*b).into())),
+            Value::Str(s) => Some(hir::AnnotationArg::String(s.to_string())),
+            _ => None,
+        };
+        match &e.kind {
+            ast::ExprKind::Int(lit) => Some(hir::AnnotationArg::Int(lit.value.clone())),
+            ast::ExprKind::Bool(b) => Some(hir::AnnotationArg::Int(u8::from(*b).into())),
+            ast::ExprKind::String(s) => Some(hir::AnnotationArg::String(s.to_string())),
+            ast::ExprKind::Path(path) => {
+                match &self.lookup(path.name.as_str(), path.leading_dot)?.entity {
+                    Entity::Const(value, _) => constant(value),
+                    _ => None,
+                }
+            }
+            ast::ExprKind::Unary {
+                op: ast::UnaryOp::Negate,
+                operand,
+            } => match self.annotation_value(operand)? {
+                hir::AnnotationArg::Int(i) => Some(hir::AnnotationArg::Int(-i)),
+                _ => None,
+            },
+            ast::ExprKind::Member { base, name } => {
+                let ast::ExprKind::Path(path) = &base.kind else {
+                    return None;
+                };
+                self.enum_value(path, name)
+            }
+            ast::ExprKind::TypeMember { ty, name } => {
+                let ast::TypeKind::Named(path) = &ty.kind else {
+                    return None;
+                };
+                self.enum_value(path, name)
+            }
+            _ => None,
+        }
+    }
+
+    fn enum_value(&self, path: &ast::Path, name: &ast::Ident) -> Option<hir::AnnotationArg> {
+        let Entity::Type(Ty::Enum(e)) = self.lookup(path.name.as_str(), path.leading_dot)?.entity
+        else {
+            return None;
+        };
+        let members = &self.defs.enums[e].members;
+        let (_, value) = members.iter().find(|(n, _)| **n == *name.name)?;
+        Some(hir::AnnotationArg::Int(value.clone()))
+    }
+}

@@ -1,0 +1,345 @@
+//! Arguments: which parameter each is for, inference of type arguments, directions.
+
+use std::rc::Rc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+
+use crate::analyser::Analyser;
+use crate::hir::{self, Direction};
+use crate::infer::{Unifier, natural, solved};
+use crate::scope::nearest;
+use crate::types::{Sig, Subst, Ty};
+use crate::value::{Place, Typed, Value};
+
+/// What arguments must be besides having the right type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ArgRule {
+    /// Any expression (direct calls of actions).
+    Any,
+    /// Constants for parameters without direction (functions, methods, parsers, controls).
+    ConstantUndirected,
+    /// Constants all (constructors).
+    Constant,
+}
+
+/// Arguments in the places of their parameters.
+pub(crate) struct Checked {
+    /// As many as parameters; `None` for `_` and omitted optional ones.
+    pub args: Vec<Option<Typed>>,
+    pub ret: Ty,
+    /// Types of the parameters after inference.
+    pub params: Vec<Ty>,
+    /// Values of the type parameters after inference.
+    pub subst: Subst,
+}
+
+impl Checked {
+    /// The arguments for the typed program.
+    pub fn hir(self, sig: &Sig) -> Vec<hir::Arg> {
+        sig.params
+            .iter()
+            .zip(self.args)
+            .map(|(p, a)| hir::Arg {
+                direction: p.direction,
+                value: a.map(|a| a.hir),
+            })
+            .collect()
+    }
+}
+
+impl<'a> Analyser<'a> {
+    /// Whether arguments fit a signature by count and names.
+    pub(crate) fn arity_fits(&self, sig: &Sig, args: &[ast::Arg]) -> bool {
+        if args.len() > sig.params.len() {
+            return false;
+        }
+        let mut given = vec![false; sig.params.len()];
+        for (i, a) in args.iter().enumerate() {
+            let at = match &a.name {
+                Some(n) => sig.params.iter().position(|p| p.name == n.name),
+                None => Some(i),
+            };
+            match at {
+                Some(i) if !given[i] => given[i] = true,
+                _ => return false,
+            }
+        }
+        sig.params
+            .iter()
+            .zip(given)
+            .all(|(p, g)| g || p.optional || p.default.is_some())
+    }
+
+    /// Finds the argument of each parameter; reports what does not fit.
+    fn place_args(
+        &mut self,
+        sig: &Sig,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Vec<Option<&'a ast::Arg>>> {
+        let mut placed: Vec<Option<&'a ast::Arg>> = vec![None; sig.params.len()];
+        let mut bad = false;
+        let named = args.iter().filter(|a| a.name.is_some()).count();
+        if named != 0 && named != args.len() {
+            self.error(
+                "E0304",
+                span,
+                "either all arguments are named or none",
+                "mixed here",
+            );
+            return None;
+        }
+        for (i, a) in args.iter().enumerate() {
+            let at = match &a.name {
+                None => Some(i).filter(|i| *i < sig.params.len()),
+                Some(n) => {
+                    let at = sig.params.iter().position(|p| p.name == n.name);
+                    if at.is_none() {
+                        let names = sig.params.iter().map(|p| &*p.name);
+                        let mut d = Diagnostic::error(
+                            "E0304",
+                            format!("`{}` has no parameter `{n}`", sig.name),
+                        )
+                        .at(n.span, "no such parameter")
+                        .related(sig.span, "declared here");
+                        if let Some(near) = nearest(n.as_str(), names) {
+                            d = d.help(format!("did you mean `{near}`?"));
+                        }
+                        self.report(d);
+                        bad = true;
+                        continue;
+                    }
+                    at
+                }
+            };
+            match at {
+                Some(i) if placed[i].is_none() => placed[i] = Some(a),
+                Some(_) => {
+                    self.error(
+                        "E0304",
+                        a.span,
+                        "this parameter has an argument already",
+                        "second argument",
+                    );
+                    bad = true;
+                }
+                None => {
+                    let n = sig.params.len();
+                    self.report(
+                        Diagnostic::error(
+                            "E0304",
+                            format!(
+                                "`{}` takes {n} argument{}, {} given",
+                                sig.name,
+                                if n == 1 { "" } else { "s" },
+                                args.len()
+                            ),
+                        )
+                        .at(a.span, "too many arguments")
+                        .related(sig.span, "declared here"),
+                    );
+                    return None;
+                }
+            }
+        }
+        let missing: Vec<String> = sig
+            .params
+            .iter()
+            .zip(&placed)
+            .filter(|(p, a)| a.is_none() && !p.optional && p.default.is_none())
+            .map(|(p, _)| format!("`{}`", p.name))
+            .collect();
+        if !missing.is_empty() && !bad {
+            self.report(
+                Diagnostic::error(
+                    "E0304",
+                    format!("no argument for {} of `{}`", missing.join(", "), sig.name),
+                )
+                .at(span, "arguments are missing")
+                .related(sig.span, "declared here"),
+            );
+            return None;
+        }
+        (!bad).then_some(placed)
+    }
+
+    /// Checks arguments against a signature. `subst` says what is known of type parameters (perhaps as variables
+    /// of `unifier`).
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn check_args(
+        &mut self,
+        sig: &Rc<Sig>,
+        args: &'a [ast::Arg],
+        subst: Subst,
+        unifier: &mut Unifier,
+        rule: ArgRule,
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Option<Checked> {
+        let placed = self.place_args(sig, args, span)?;
+        let mut typed: Vec<Option<Typed>> = Vec::new();
+        let mut bad = false;
+        for (p, a) in sig.params.iter().zip(&placed) {
+            let want = unifier.resolve(&p.ty.subst(&subst));
+            let t = match a {
+                None => match &p.default {
+                    Some(d) => Some((**d).clone()),
+                    None => None,
+                },
+                Some(a) if matches!(a.value.kind, ast::ExprKind::DontCare) => {
+                    if p.direction != Direction::Out && !p.optional {
+                        self.error(
+                            "E0317",
+                            a.span,
+                            format!("`_` is not possible for parameter `{}`", p.name),
+                            "only results can be ignored",
+                        );
+                        bad = true;
+                    }
+                    None
+                }
+                Some(a) => {
+                    let hint = Some(&want).filter(|w| !w.has_vars());
+                    Some(self.expr(&a.value, hint))
+                }
+            };
+            bad |= t.as_ref().is_some_and(Typed::is_err);
+            typed.push(t);
+        }
+        if bad {
+            return None;
+        }
+        // What has a type of its own teaches first, literals after it.
+        for literal in [false, true] {
+            for (p, t) in sig.params.iter().zip(&typed) {
+                let Some(t) = t else { continue };
+                if t.ty.is_literal() != literal {
+                    continue;
+                }
+                let want = p.ty.subst(&subst);
+                if !unifier.learn(&self.defs, &want, t) {
+                    let want = unifier.resolve(&want);
+                    let note = format!("parameter `{}` of `{}`", p.name, sig.name);
+                    self.mismatch(&natural(&t.ty), &want, t.span(), Some(note));
+                    return None;
+                }
+            }
+            if !literal && let Some(hint) = hint {
+                let ret = unifier.resolve(&sig.ret.subst(&subst));
+                if ret.has_vars() && !hint.is_literal() && !hint.has_vars() {
+                    // Only a help: the conversion after the call decides.
+                    unifier.unify(&self.defs, &ret, hint);
+                }
+            }
+        }
+        let subst = solved(unifier, &subst);
+        let mut out = Vec::new();
+        let mut params = Vec::new();
+        for (p, t) in sig.params.iter().zip(typed) {
+            let want = p.ty.subst(&subst);
+            params.push(want.clone());
+            let Some(t) = t else {
+                out.push(None);
+                continue;
+            };
+            if want.has_vars() {
+                out.push(Some(t));
+                continue; // reported by the caller as not inferred
+            }
+            if want.any(&mut |t| *t == Ty::InfInt) && t.ty.is_literal() && p.ty != want {
+                let at = t.span();
+                self.report(
+                    Diagnostic::error("E0303", "the width of this number cannot be inferred")
+                        .at(at, format!("for parameter `{}`", p.name))
+                        .help("give it a width, such as `32w0`"),
+                );
+                return None;
+            }
+            match p.direction {
+                Direction::Out | Direction::InOut => {
+                    if !self.check_writable(&t) {
+                        return None;
+                    }
+                    if t.ty != want && !self.blocks_fit(&want, &t.ty) {
+                        let note = format!("parameter `{}` of `{}`", p.name, sig.name);
+                        self.mismatch(&t.ty, &want, t.span(), Some(note));
+                        return None;
+                    }
+                    out.push(Some(t));
+                }
+                Direction::In | Direction::None => {
+                    if self.blocks_fit(&want, &t.ty) {
+                        out.push(Some(t));
+                        continue;
+                    }
+                    let t = self.coerce(t, &want);
+                    if t.is_err() {
+                        return None;
+                    }
+                    let constant = match rule {
+                        ArgRule::Any => false,
+                        ArgRule::ConstantUndirected => p.direction == Direction::None,
+                        ArgRule::Constant => true,
+                    };
+                    if constant && t.value.is_none() && !matches!(t.ty, Ty::Extern(..)) {
+                        let at = t.span();
+                        self.report(
+                            Diagnostic::error("E0400", "this must be known at compile time")
+                                .at(at, "not a compile-time constant")
+                                .note(format!(
+                                    "parameter `{}` of `{}` takes only constants",
+                                    p.name, sig.name
+                                )),
+                        );
+                        return None;
+                    }
+                    out.push(Some(t));
+                }
+            }
+        }
+        let ret = sig.ret.subst(&subst);
+        Some(Checked {
+            args: out,
+            ret,
+            params,
+            subst,
+        })
+    }
+
+    /// Whether a parser or control may stand where `want` is asked for.
+    fn blocks_fit(&mut self, want: &Ty, found: &Ty) -> bool {
+        matches!((want, found), (Ty::Block(..), Ty::Block(..)))
+            && Unifier::default().unify(&self.defs, want, found)
+    }
+
+    /// Complains unless the expression is a left-value that may change.
+    pub(crate) fn check_writable(&mut self, t: &Typed) -> bool {
+        match &t.place {
+            Place::Writable => true,
+            Place::ReadOnly(why, declared) => {
+                let mut d = Diagnostic::error("E0305", "this cannot be changed")
+                    .at(t.span(), (*why).to_string());
+                if let Some(at) = declared {
+                    d = d.related(*at, "declared here");
+                }
+                self.report(d);
+                false
+            }
+            Place::None => {
+                let at = t.span();
+                self.error("E0305", at, "this cannot be assigned to", "not a left-value");
+                false
+            }
+        }
+    }
+
+    /// The instance a constant stands for.
+    pub(crate) fn instance_of(t: &Typed) -> Option<hir::InstanceId> {
+        match t.value {
+            Some(Value::Instance(id)) => Some(id),
+            _ => None,
+        }
+    }
+}

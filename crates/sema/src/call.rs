@@ -1,0 +1,857 @@
+//! Calls of functions, actions, methods, tables, parsers and controls.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+use num_traits::ToPrimitive;
+
+use crate::analyser::{Analyser, Body};
+use crate::args::{ArgRule, Checked};
+use crate::hir::{self, Callee};
+use crate::infer::Unifier;
+use crate::scope::{ActionEntity, Entity, FunctionEntity, InstanceEntity, nearest};
+use crate::types::{Sig, Subst, Ty, bind};
+use crate::value::{Typed, Value};
+
+impl<'a> Analyser<'a> {
+    pub(crate) fn call(
+        &mut self,
+        callee: &'a ast::Expr,
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Typed {
+        let typed = match &callee.kind {
+            ast::ExprKind::Path(path) => {
+                let Some(entity) = self.resolve(path) else {
+                    self.check_loosely(args);
+                    return Typed::error(span);
+                };
+                match entity {
+                    Entity::Functions(all) => self.function(&all, type_args, args, hint, span),
+                    Entity::Action(a) => self.action(&a, args, span),
+                    Entity::Extern(_) | Entity::Block(_) | Entity::Package(_) => {
+                        self.construct_path(path, type_args, args, span)
+                    }
+                    other => {
+                        let what = other.what();
+                        let mut d =
+                            Diagnostic::error("E0306", format!("`{}` cannot be called", path.name))
+                                .at(callee.span, format!("this is {what}"));
+                        if matches!(other, Entity::Table(_) | Entity::Instance(_)) {
+                            d = d.help(format!("did you mean `{}.apply(...)`?", path.name));
+                        }
+                        self.report(d);
+                        None
+                    }
+                }
+            }
+            ast::ExprKind::Member { base, name } => {
+                self.member_call(base, name, type_args, args, hint, span)
+            }
+            ast::ExprKind::TypeMember { ty, name } => {
+                if name.as_str() == "apply" {
+                    return self.direct_apply(ty, args, span);
+                }
+                let ty = self.ty(ty);
+                self.type_method(&ty, name, args, span)
+            }
+            _ => {
+                self.error(
+                    "E0306",
+                    callee.span,
+                    "this cannot be called",
+                    "not a function, action or method",
+                );
+                None
+            }
+        };
+        typed.unwrap_or_else(|| Typed::error(span))
+    }
+
+    /// Looks at arguments of a call that is wrong anyway, for errors in them.
+    fn check_loosely(&mut self, args: &'a [ast::Arg]) {
+        for a in args {
+            if !matches!(
+                a.value.kind,
+                ast::ExprKind::DontCare | ast::ExprKind::Default
+            ) {
+                self.expr(&a.value, None);
+            }
+        }
+    }
+
+    /// The overload that fits the arguments by their number and names.
+    pub(crate) fn overload<T: Clone>(
+        &mut self,
+        name: &str,
+        candidates: &[T],
+        sig_of: impl Fn(&T) -> Rc<Sig>,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<T> {
+        if let [one] = candidates {
+            return Some(one.clone());
+        }
+        let fit: Vec<&T> = candidates
+            .iter()
+            .filter(|c| self.arity_fits(&sig_of(c), args))
+            .collect();
+        if let [one] = fit.as_slice() {
+            return Some((*one).clone());
+        }
+        let mut d = if fit.is_empty() {
+            Diagnostic::error("E0316", format!("no `{name}` takes these arguments"))
+                .at(span, "the number or names of the arguments fit none")
+        } else {
+            Diagnostic::error("E0316", format!("several `{name}` take these arguments"))
+                .at(span, "this call is ambiguous")
+        };
+        for c in candidates {
+            d = d.related(sig_of(c).span, "this one exists");
+        }
+        self.report(d);
+        None
+    }
+
+    /// Starts inference for a generic callee: variables or the types given.
+    pub(crate) fn type_arguments(
+        &mut self,
+        sig: &Sig,
+        type_args: &'a [ast::TypeExpr],
+        unifier: &mut Unifier,
+        span: Span,
+    ) -> Option<Subst> {
+        if type_args.is_empty() {
+            return Some(unifier.fresh(&sig.type_params));
+        }
+        if type_args.len() != sig.type_params.len() {
+            let n = sig.type_params.len();
+            self.report(
+                Diagnostic::error(
+                    "E0204",
+                    format!(
+                        "`{}` takes {n} type argument{}, {} given",
+                        sig.name,
+                        if n == 1 { "" } else { "s" },
+                        type_args.len()
+                    ),
+                )
+                .at(span, "wrong number of type arguments")
+                .related(sig.span, "declared here"),
+            );
+            return None;
+        }
+        let mut subst = Subst::new();
+        for (p, t) in sig.type_params.iter().zip(type_args) {
+            let ty = self.ty_with(t, &mut Some(unifier));
+            if ty.is_err() {
+                return None;
+            }
+            subst.insert(*p, ty);
+        }
+        Some(subst)
+    }
+
+    /// Type arguments after inference; complains about those left open.
+    pub(crate) fn inferred(
+        &mut self,
+        name: &str,
+        params: &[u32],
+        checked: &Checked,
+        span: Span,
+    ) -> Option<Vec<Ty>> {
+        let mut types = Vec::new();
+        for p in params {
+            let ty = checked.subst.get(p).cloned().unwrap_or(Ty::Err);
+            let param = self.defs.type_params[*p as usize].clone();
+            if ty.has_vars() {
+                self.report(
+                    Diagnostic::error(
+                        "E0303",
+                        format!("type argument `{param}` of `{name}` cannot be inferred"),
+                    )
+                    .at(span, "not enough is known here")
+                    .help(format!("say it: `{name}<...>(...)`")),
+                );
+                return None;
+            }
+            if ty.is_err() {
+                return None;
+            }
+            let unfit = ty.any(&mut |t| matches!(t, Ty::InvalidLit | Ty::DotsLit));
+            if ty == Ty::Void || unfit {
+                let shown = self.show(&ty);
+                self.error(
+                    "E0303",
+                    span,
+                    format!("`{shown}` is no type argument for `{param}` of `{name}`"),
+                    "not a type of values",
+                );
+                return None;
+            }
+            types.push(ty);
+        }
+        Some(types)
+    }
+
+    fn call_expr(
+        &mut self,
+        callee: Callee,
+        type_args: &[Ty],
+        args: Vec<hir::Arg>,
+        ret: Ty,
+        span: Span,
+    ) -> Typed {
+        let type_args = type_args.iter().map(|t| self.hir_ty(t)).collect();
+        let call = hir::Call {
+            callee,
+            type_args,
+            args,
+            span,
+        };
+        self.computed(hir::ExprKind::Call(Box::new(call)), ret, span, true)
+    }
+
+    fn deprecated(&mut self, sig: &Sig, span: Span) {
+        if let Some(why) = &sig.deprecated {
+            let mut d = Diagnostic::warning("W0003", format!("`{}` is deprecated", sig.name))
+                .at(span, "used here");
+            if !why.is_empty() {
+                d = d.note(why.to_string());
+            }
+            self.report(d);
+        }
+    }
+
+    fn function(
+        &mut self,
+        all: &[FunctionEntity<'a>],
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Option<Typed> {
+        let name: Arc<str> = all[0].sig.name.clone();
+        let f = self.overload(&name, all, |f| f.sig.clone(), args, span)?;
+        let sig = f.sig.clone();
+        let mut unifier = Unifier::default();
+        let subst = self.type_arguments(&sig, type_args, &mut unifier, span)?;
+        let checked = self.check_args(
+            &sig,
+            args,
+            subst,
+            &mut unifier,
+            ArgRule::ConstantUndirected,
+            hint,
+            span,
+        )?;
+        let types = self.inferred(&name, &sig.type_params, &checked, span)?;
+        self.deprecated(&sig, span);
+        if f.decl.is_none() {
+            if &*name == "static_assert" {
+                return self.static_assert(&checked, span);
+            }
+            if &*name == "verify" && !matches!(self.context.body, Body::Parser | Body::Function) {
+                self.error(
+                    "E0310",
+                    span,
+                    "`verify` is available only in parsers",
+                    "not in a parser",
+                );
+                return None;
+            }
+            if self.context.body == Body::None {
+                self.not_constant(span);
+                return None;
+            }
+            let ret = checked.ret.clone();
+            let args = checked.hir(&sig);
+            let callee = Callee::ExternFunction(name.to_string());
+            return Some(self.call_expr(callee, &types, args, ret, span));
+        }
+        if self.context.body == Body::None {
+            self.not_constant(span);
+            return None;
+        }
+        let id = match f.id {
+            Some(id) => id,
+            None => self.specialise(&f, &types)?,
+        };
+        let ret = checked.ret.clone();
+        let args = checked.hir(&sig);
+        Some(self.call_expr(Callee::Function(id), &types, args, ret, span))
+    }
+
+    fn static_assert(&mut self, checked: &Checked, span: Span) -> Option<Typed> {
+        let message = match checked.args.get(1) {
+            Some(Some(t)) => match &t.value {
+                Some(Value::Str(s)) => Some(s.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        match checked.args.first().and_then(|a| a.as_ref()?.value.clone()) {
+            Some(Value::Bool(true) | Value::Opaque) => {
+                Some(self.constant(Value::Bool(true), &Ty::Bool, span))
+            }
+            _ => {
+                let text = message.map_or("static assertion failed".to_string(), |m| {
+                    format!("static assertion failed: {m}")
+                });
+                self.error("E0403", span, text, "this is false");
+                None
+            }
+        }
+    }
+
+    fn action(
+        &mut self,
+        a: &Rc<ActionEntity>,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        if !matches!(self.context.body, Body::Action | Body::Control) {
+            self.error(
+                "E0310",
+                span,
+                "an action cannot be called here",
+                "only controls and actions call actions",
+            );
+            return None;
+        }
+        let checked = self.check_args(
+            &a.sig,
+            args,
+            HashMap::new(),
+            &mut Unifier::default(),
+            ArgRule::Any,
+            None,
+            span,
+        )?;
+        let args = checked.hir(&a.sig);
+        Some(self.call_expr(Callee::Function(a.id), &[], args, Ty::Void, span))
+    }
+
+    fn member_call(
+        &mut self,
+        base: &'a ast::Expr,
+        name: &'a ast::Ident,
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Option<Typed> {
+        if let ast::ExprKind::Path(path) = &base.kind {
+            let entity = self.resolve(path)?;
+            match entity {
+                Entity::Table(id) => return self.table_call(id, name, args, span),
+                Entity::Instance(i) => return self.instance_call(&i, name, args, span),
+                Entity::Object(e, ext_args, id) => {
+                    return self.method((e, ext_args, id), name, type_args, args, hint, span);
+                }
+                Entity::Block(b) if name.as_str() == "apply" => {
+                    return self.apply_block(b, path.name.as_str(), args, span);
+                }
+                Entity::Type(ty) => return self.type_method(&ty, name, args, span),
+                Entity::Struct(d) => {
+                    return self.type_method(&Ty::Struct(d, Rc::new([])), name, args, span);
+                }
+                Entity::Var(id, Ty::Extern(e, ext_args), _) => {
+                    return self.packet_call(id, e, &ext_args, (name, base.span), type_args, args, hint, span);
+                }
+                _ => {}
+            }
+        }
+        let receiver = self.expr(base, None);
+        if receiver.is_err() {
+            self.check_loosely(args);
+            return None;
+        }
+        self.builtin(receiver, name, args, span)
+    }
+
+    fn no_arguments(&mut self, name: &ast::Ident, args: &[ast::Arg], span: Span) -> Option<()> {
+        if args.is_empty() {
+            return Some(());
+        }
+        self.error(
+            "E0304",
+            span,
+            format!("`{name}` takes no arguments"),
+            "arguments given",
+        );
+        None
+    }
+
+    fn unknown_method(&mut self, ty: &Ty, name: &ast::Ident, known: &[&str]) -> Option<Typed> {
+        let near = nearest(name.as_str(), known.iter().copied());
+        self.no_member(ty, name.as_str(), name.span, near);
+        None
+    }
+
+    fn table_call(
+        &mut self,
+        id: hir::TableId,
+        name: &ast::Ident,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        if name.as_str() != "apply" {
+            self.error(
+                "E0203",
+                name.span,
+                format!("a table has no method `{name}`"),
+                "only `apply`",
+            );
+            return None;
+        }
+        self.no_arguments(name, args, span)?;
+        if self.context.body != Body::Control {
+            self.error(
+                "E0310",
+                span,
+                "a table cannot be applied here",
+                "only the `apply` block of a control applies tables",
+            );
+            return None;
+        }
+        let kind = hir::ExprKind::TableHit(id, true);
+        Some(self.computed(kind, Ty::ApplyResult(id.0), span, true))
+    }
+
+    fn instance_call(
+        &mut self,
+        i: &InstanceEntity,
+        name: &ast::Ident,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        let ty = Ty::Block(i.block, i.args.clone());
+        if name.as_str() != "apply" {
+            return self.unknown_method(&ty, name, &["apply"]);
+        }
+        let def = &self.defs.blocks[i.block];
+        let (sig, params, is_parser, declared) = (
+            def.apply.clone(),
+            def.type_params.clone(),
+            def.is_parser,
+            def.span,
+        );
+        let wanted = if is_parser { Body::Parser } else { Body::Control };
+        if self.context.body != wanted {
+            let (what, place) = if is_parser {
+                ("parser", "a state of another parser")
+            } else {
+                ("control", "the `apply` block of another control")
+            };
+            self.report(
+                Diagnostic::error("E0310", format!("a {what} cannot be applied here"))
+                    .at(span, format!("possible only in {place}"))
+                    .related(declared, "declared here"),
+            );
+            return None;
+        }
+        let subst = bind(&params, &i.args);
+        let checked = self.check_args(
+            &sig,
+            args,
+            subst,
+            &mut Unifier::default(),
+            ArgRule::ConstantUndirected,
+            None,
+            span,
+        )?;
+        let id = i.id.unwrap_or(hir::InstanceId(u32::MAX));
+        let args = checked.hir(&sig);
+        Some(self.call_expr(Callee::Instance(id), &[], args, Ty::Void, span))
+    }
+
+    /// `Type.apply(args)`.
+    pub(crate) fn direct_apply(
+        &mut self,
+        ty: &'a ast::TypeExpr,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Typed {
+        let t = self.ty(ty);
+        let typed = match t {
+            Ty::Err => None,
+            Ty::Block(b, _) => {
+                let name = self.defs.blocks[b].name.clone();
+                self.apply_block(b, &name, args, span)
+            }
+            other => {
+                let shown = self.show(&other);
+                self.error(
+                    "E0306",
+                    span,
+                    format!("`{shown}` cannot be applied"),
+                    "not a parser or control",
+                );
+                None
+            }
+        };
+        typed.unwrap_or_else(|| Typed::error(span))
+    }
+
+    fn apply_block(
+        &mut self,
+        block: usize,
+        name: &str,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        let i = self.instantiate_plain(block, name, span)?;
+        let apply = ast::Ident {
+            name: "apply".into(),
+            span,
+        };
+        self.instance_call(&i, &apply, args, span)
+    }
+
+    fn find_method(
+        &mut self,
+        e: usize,
+        ty: &Ty,
+        name: &ast::Ident,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Rc<Sig>> {
+        let methods: Vec<Rc<Sig>> = self.defs.externs[e]
+            .methods
+            .iter()
+            .filter(|m| m.name == name.name)
+            .cloned()
+            .collect();
+        if methods.is_empty() {
+            let names: Vec<Arc<str>> = self.defs.externs[e]
+                .methods
+                .iter()
+                .map(|m| m.name.clone())
+                .collect();
+            let names: Vec<&str> = names.iter().map(|n| &**n).collect();
+            self.unknown_method(ty, name, &names);
+            return None;
+        }
+        self.overload(name.as_str(), &methods, Rc::clone, args, span)
+    }
+
+    fn method(
+        &mut self,
+        (e, ext_args, id): (usize, Rc<[Ty]>, Option<hir::ObjectId>),
+        name: &'a ast::Ident,
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Option<Typed> {
+        let ty = Ty::Extern(e, ext_args.clone());
+        let sig = self.find_method(e, &ty, name, args, span)?;
+        let (checked, types) = self.method_args(e, &ext_args, &sig, type_args, args, hint, span)?;
+        self.deprecated(&sig, span);
+        let id = id.unwrap_or(hir::ObjectId(u32::MAX));
+        let ret = checked.ret.clone();
+        let args = checked.hir(&sig);
+        let callee = Callee::Method(id, name.to_string());
+        Some(self.call_expr(callee, &types, args, ret, span))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn method_args(
+        &mut self,
+        e: usize,
+        ext_args: &[Ty],
+        sig: &Rc<Sig>,
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Option<(Checked, Vec<Ty>)> {
+        if self.context.body == Body::None {
+            self.not_constant(span);
+            return None;
+        }
+        let mut unifier = Unifier::default();
+        let mut subst = self.type_arguments(sig, type_args, &mut unifier, span)?;
+        subst.extend(bind(&self.defs.externs[e].type_params, ext_args));
+        let rule = ArgRule::ConstantUndirected;
+        let checked = self.check_args(sig, args, subst, &mut unifier, rule, hint, span)?;
+        let types = self.inferred(&sig.name, &sig.type_params, &checked, span)?;
+        Some((checked, types))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn packet_call(
+        &mut self,
+        _var: hir::VarId,
+        e: usize,
+        ext_args: &[Ty],
+        (name, base): (&'a ast::Ident, Span),
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        hint: Option<&Ty>,
+        span: Span,
+    ) -> Option<Typed> {
+        let ty = Ty::Extern(e, ext_args.into());
+        let sig = self.find_method(e, &ty, name, args, span)?;
+        let (checked, types) = self.method_args(e, ext_args, &sig, type_args, args, hint, span)?;
+        let ext = self.defs.externs[e].name.clone();
+        if !matches!(&*ext, "packet_in" | "packet_out") {
+            self.unsupported(base, "a method of an extern object that is a parameter is");
+            return None;
+        }
+        if !matches!(self.context.body, Body::Parser | Body::Control) {
+            self.unsupported(span, "using a packet outside of parsers and controls is");
+            return None;
+        }
+        match (&*ext, name.as_str()) {
+            ("packet_in", "extract") => {
+                let at = checked.args[0].as_ref().map_or(span, Typed::span);
+                self.check_extract(&types[0], args.len() == 2, at)?;
+            }
+            ("packet_in", "lookahead") => {
+                let t = &types[0];
+                if self.defs.bit_size(t, true).is_none() && !matches!(t, Ty::Param(_)) {
+                    let shown = self.show(t);
+                    self.error(
+                        "E0308",
+                        span,
+                        format!("`{shown}` cannot be read from a packet"),
+                        "not a type of fixed size",
+                    );
+                    return None;
+                }
+                if self.defs.count_varbits(t) > 0 {
+                    self.error(
+                        "E0308",
+                        span,
+                        "the size of a `varbit` is not known here",
+                        "only types of fixed size can be looked at",
+                    );
+                    return None;
+                }
+            }
+            ("packet_out", "emit") => {
+                let at = checked.args[0].as_ref().map_or(span, Typed::span);
+                self.check_emit(&types[0], at)?;
+            }
+            _ => {}
+        }
+        let ret = checked.ret.clone();
+        let args = checked.hir(&sig);
+        let callee = Callee::Packet(name.to_string());
+        Some(self.call_expr(callee, &types, args, ret, span))
+    }
+
+    fn check_extract(&mut self, ty: &Ty, sized: bool, span: Span) -> Option<()> {
+        if matches!(ty, Ty::Param(_)) {
+            return Some(());
+        }
+        let shown = self.show(ty);
+        if !self.defs.is_header(ty) {
+            self.error(
+                "E0308",
+                span,
+                format!("`{shown}` cannot be extracted"),
+                "only headers can",
+            );
+            return None;
+        }
+        let varbits = self.defs.count_varbits(ty);
+        if sized && varbits != 1 {
+            self.error(
+                "E0308",
+                span,
+                format!("`{shown}` has {varbits} `varbit` fields, not one"),
+                "extracted with a size",
+            );
+            return None;
+        }
+        if !sized && varbits != 0 {
+            self.error(
+                "E0308",
+                span,
+                format!("the size of `{shown}` is not known"),
+                "it has a `varbit` field: give `extract` its size in bits",
+            );
+            return None;
+        }
+        Some(())
+    }
+
+    fn check_emit(&mut self, ty: &Ty, span: Span) -> Option<()> {
+        let ok = match ty {
+            Ty::Struct(d, args) => {
+                if self.defs.struct_kind(ty) == Some(ast::StructKind::Struct) {
+                    let fields = self.defs.fields(*d, args);
+                    for (_, t) in fields {
+                        self.check_emit(&t, span)?;
+                    }
+                }
+                true
+            }
+            Ty::Stack(..) | Ty::Param(_) => true,
+            Ty::Tuple(items) => {
+                for t in items.iter() {
+                    self.check_emit(t, span)?;
+                }
+                true
+            }
+            _ => false,
+        };
+        if ok {
+            return Some(());
+        }
+        let shown = self.show(ty);
+        self.error(
+            "E0308",
+            span,
+            format!("`{shown}` cannot be emitted"),
+            "only headers, stacks, unions, and structs of them can",
+        );
+        None
+    }
+
+    /// `T.minSizeInBits()` and its like.
+    fn type_method(
+        &mut self,
+        ty: &Ty,
+        name: &ast::Ident,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        if ty.is_err() {
+            return None;
+        }
+        if let Some(t) = self.size_method(ty, name, args, span) {
+            return Some(t);
+        }
+        let known = [
+            "minSizeInBits",
+            "minSizeInBytes",
+            "maxSizeInBits",
+            "maxSizeInBytes",
+        ];
+        self.unknown_method(ty, name, &known)
+    }
+
+    fn size_method(
+        &mut self,
+        ty: &Ty,
+        name: &ast::Ident,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        let (largest, bytes) = match name.as_str() {
+            "minSizeInBits" => (false, false),
+            "minSizeInBytes" => (false, true),
+            "maxSizeInBits" => (true, false),
+            "maxSizeInBytes" => (true, true),
+            _ => return None,
+        };
+        if let Ty::Param(_) = ty {
+            return Some(self.constant(Value::Opaque, &Ty::InfInt, span));
+        }
+        if !args.is_empty() {
+            self.no_arguments(name, args, span);
+            return Some(Typed::error(span));
+        }
+        let bits = self.defs.bit_size(ty, largest)?;
+        let n = if bytes { bits.div_ceil(8) } else { bits };
+        Some(self.constant(Value::Int(n.into()), &Ty::InfInt, span))
+    }
+
+    /// Methods of headers, unions and stacks.
+    fn builtin(
+        &mut self,
+        receiver: Typed,
+        name: &'a ast::Ident,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        let ty = receiver.ty.clone();
+        if let Some(t) = self.size_method(&ty, name, args, span) {
+            return Some(t);
+        }
+        let (is_header, is_union) = (self.defs.is_header(&ty), self.defs.is_union(&ty));
+        let is_stack = matches!(ty, Ty::Stack(..));
+        match name.as_str() {
+            "isValid" if is_header || is_union => {
+                self.no_arguments(name, args, span)?;
+                let callee = Callee::Builtin(Box::new(receiver.hir), name.to_string());
+                let mut t = self.call_expr(callee, &[], Vec::new(), Ty::Bool, span);
+                t.effects = receiver.effects;
+                Some(t)
+            }
+            "setValid" | "setInvalid" if is_header => {
+                self.no_arguments(name, args, span)?;
+                if !self.check_writable(&receiver) {
+                    return None;
+                }
+                let callee = Callee::Builtin(Box::new(receiver.hir), name.to_string());
+                Some(self.call_expr(callee, &[], Vec::new(), Ty::Void, span))
+            }
+            "push_front" | "pop_front" if is_stack => {
+                if !self.check_writable(&receiver) {
+                    return None;
+                }
+                let [arg] = args else {
+                    self.error(
+                        "E0304",
+                        span,
+                        format!("`{name}` takes one argument"),
+                        format!("{} given", args.len()),
+                    );
+                    return None;
+                };
+                let n = self.expr(&arg.value, None);
+                if n.is_err() {
+                    return None;
+                }
+                let n = match &n.value {
+                    Some(Value::Int(i)) => match i.to_u32() {
+                        Some(_) => self.cast(n, &Ty::Bits(32), arg.span),
+                        None => {
+                            self.error(
+                                "E0402",
+                                arg.span,
+                                format!("{i} is out of range"),
+                                "must not be negative",
+                            );
+                            return None;
+                        }
+                    },
+                    Some(Value::Opaque) => n,
+                    _ => {
+                        self.not_constant(arg.span);
+                        return None;
+                    }
+                };
+                let arg = hir::Arg {
+                    direction: hir::Direction::None,
+                    value: Some(n.hir),
+                };
+                let callee = Callee::Builtin(Box::new(receiver.hir), name.to_string());
+                Some(self.call_expr(callee, &[], vec![arg], Ty::Void, span))
+            }
+            _ => {
+                let known: &[&str] = if is_header {
+                    &["isValid", "setValid", "setInvalid", "minSizeInBits"]
+                } else if is_union {
+                    &["isValid"]
+                } else if is_stack {
+                    &["push_front", "pop_front"]
+                } else {
+                    &[]
+                };
+                self.unknown_method(&ty, name, known)
+            }
+        }
+    }
+}

@@ -1,0 +1,769 @@
+//! Top-level declarations, and signatures of everything that has parameters.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+use num_bigint::BigInt;
+
+use crate::analyser::{Analyser, Body, Context};
+use crate::consteval;
+use crate::hir::{self, Direction};
+use crate::scope::{Entity, FunctionEntity, Symbol};
+use crate::stmt::always_leaves;
+use crate::types::{
+    BlockDecl, BlockDef, EnumDef, ExternDef, FieldDef, NewtypeDef, PackageDef, ParamSig, Sig,
+    StructDef, Ty, bind,
+};
+use crate::value::Value;
+
+impl<'a> Analyser<'a> {
+    /// Checks the whole program.
+    pub(crate) fn program(&mut self) {
+        let program = self.program;
+        for d in &program.decls {
+            if let Some(name) = d.kind.name() {
+                self.later.entry(name.name.clone()).or_insert(name.span);
+            }
+        }
+        for (i, d) in program.decls.iter().enumerate() {
+            self.order = i + 1;
+            self.top_level(d);
+        }
+        if !self.has_main && self.errors == 0 {
+            let end = program.decls.last().map_or(Span::none(), |d| d.span);
+            self.report(
+                Diagnostic::error("E0404", "the program has no `main`")
+                    .at(end.after(), "the program ends here")
+                    .help("instantiate the architecture's package, such as `V1Switch(...) main;`"),
+            );
+        }
+    }
+
+    fn top_level(&mut self, d: &'a ast::Decl) {
+        match &d.kind {
+            ast::DeclKind::Const(c) => self.const_decl(c),
+            ast::DeclKind::Instance(i) => self.instance_decl(d, i),
+            ast::DeclKind::Error(names) => {
+                for n in names {
+                    match self.errors_declared.get(&n.name) {
+                        Some((_, first)) => {
+                            let first = *first;
+                            self.duplicate(n.as_str(), n.span, first);
+                        }
+                        None => {
+                            let at = self.out.errors.len();
+                            self.out.errors.push(n.to_string());
+                            self.errors_declared.insert(n.name.clone(), (at, n.span));
+                        }
+                    }
+                }
+            }
+            ast::DeclKind::MatchKind(names) => {
+                for n in names {
+                    let known = self.match_kinds.iter().find(|(o, _)| *o == n.name);
+                    match known {
+                        Some((_, first)) => {
+                            let first = *first;
+                            self.duplicate(n.as_str(), n.span, first);
+                        }
+                        None => self.match_kinds.push((n.name.clone(), n.span)),
+                    }
+                }
+            }
+            ast::DeclKind::Function(f) => self.function_decl(d, f),
+            ast::DeclKind::ExternFunction(sig) => {
+                let s = self.signature(
+                    &sig.name,
+                    &sig.type_params,
+                    &sig.params,
+                    Some(&sig.ret),
+                    &d.annotations,
+                );
+                self.declare_function(&sig.name, s, None, None);
+            }
+            ast::DeclKind::ExternObject(e) => self.extern_decl(d, e),
+            ast::DeclKind::Action(a) => {
+                let order = self.order;
+                let context = Context::new(Body::Action, Ty::Void, String::new());
+                // The action is declared at the top level, not in the scope its body is checked in.
+                let was = std::mem::replace(&mut self.context, context);
+                self.action_decl(d, a);
+                self.context = was;
+                self.order = order;
+            }
+            ast::DeclKind::Struct(s) => {
+                self.struct_decl(d, s);
+            }
+            ast::DeclKind::Enum(e) => {
+                self.enum_decl(e);
+            }
+            ast::DeclKind::Typedef(t) => self.typedef(t),
+            ast::DeclKind::ParserType(sig) => self.block_decl(d, sig, &[], None, true),
+            ast::DeclKind::ControlType(sig) => self.block_decl(d, sig, &[], None, false),
+            ast::DeclKind::Parser(p) => {
+                let decl = Some(BlockDecl::Parser(p));
+                self.block_decl(d, &p.sig, &p.constructor_params, decl, true);
+            }
+            ast::DeclKind::Control(c) => {
+                let decl = Some(BlockDecl::Control(c));
+                self.block_decl(d, &c.sig, &c.constructor_params, decl, false);
+            }
+            ast::DeclKind::Package(sig) => {
+                let constructor =
+                    self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
+                for p in &constructor.params {
+                    self.undirected(p, "a package");
+                }
+                self.defs.packages.push(PackageDef {
+                    name: sig.name.name.clone(),
+                    type_params: constructor.type_params.clone(),
+                    constructor,
+                    span: sig.name.span,
+                });
+                let id = self.defs.packages.len() - 1;
+                self.declare(&sig.name, Entity::Package(id));
+            }
+            ast::DeclKind::Var(v) => {
+                self.error(
+                    "E0310",
+                    d.span,
+                    format!("`{}` cannot be a variable of the whole program", v.name),
+                    "variables live in parsers, controls, actions and functions",
+                );
+            }
+            ast::DeclKind::ValueSet(_) | ast::DeclKind::Table(_) => {
+                self.error(
+                    "E0310",
+                    d.span,
+                    "this cannot be declared at the top level",
+                    "not inside a parser or control",
+                );
+            }
+        }
+    }
+
+    fn undirected(&mut self, p: &ParamSig, what: &str) {
+        if p.direction != Direction::None {
+            self.error(
+                "E0317",
+                p.span,
+                format!("constructor parameter `{}` has a direction", p.name),
+                format!("parameters of the constructor of {what} have none"),
+            );
+        }
+    }
+
+    /// Declares type parameters in the innermost scope.
+    fn type_params(&mut self, names: &'a [ast::Ident]) -> (Vec<u32>, Vec<Arc<str>>) {
+        let mut ids = Vec::new();
+        let mut texts = Vec::new();
+        for n in names {
+            let id = self.defs.new_param(&n.name);
+            self.declare(n, Entity::Type(Ty::Param(id)));
+            ids.push(id);
+            texts.push(n.name.clone());
+        }
+        (ids, texts)
+    }
+
+    /// Parameters and result as declared. `ret` is `None` where there is no result.
+    pub(crate) fn signature(
+        &mut self,
+        name: &'a ast::Ident,
+        type_params: &'a [ast::Ident],
+        params: &'a [ast::Param],
+        ret: Option<&'a ast::TypeExpr>,
+        annotations: &'a [ast::Annotation],
+    ) -> Rc<Sig> {
+        let deprecated = ast::find_annotation(annotations, "deprecated")
+            .map(|a| a.single_string().cloned().unwrap_or_else(|| "".into()));
+        let (type_params, type_param_names, params, ret) = self.scoped(|s| {
+            let (ids, names) = s.type_params(type_params);
+            let ret = ret.map_or(Ty::Void, |r| s.ty(r));
+            let params = s.param_sigs(params);
+            (ids, names, params, ret)
+        });
+        Rc::new(Sig {
+            name: name.name.clone(),
+            type_params,
+            type_param_names,
+            params,
+            ret,
+            is_abstract: false,
+            deprecated,
+            span: name.span,
+        })
+    }
+
+    fn param_sigs(&mut self, params: &'a [ast::Param]) -> Vec<ParamSig> {
+        let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
+        let mut out = Vec::new();
+        for p in params {
+            if let Some(first) = seen.get(&p.name.name) {
+                let first = *first;
+                self.duplicate(p.name.as_str(), p.name.span, first);
+            }
+            seen.insert(p.name.name.clone(), p.name.span);
+            let ty = self.ty(&p.ty);
+            let direction = match p.direction {
+                ast::Direction::None => Direction::None,
+                ast::Direction::In => Direction::In,
+                ast::Direction::Out => Direction::Out,
+                ast::Direction::InOut => Direction::InOut,
+            };
+            let object = matches!(ty, Ty::Extern(..) | Ty::Block(..) | Ty::Package(..));
+            if object && direction != Direction::None {
+                let shown = self.show(&ty);
+                self.error(
+                    "E0317",
+                    p.span,
+                    format!("a parameter of type `{shown}` has no direction"),
+                    "remove it",
+                );
+            }
+            let immaterial = matches!(ty, Ty::InfInt | Ty::String | Ty::MatchKind | Ty::List(_));
+            if immaterial && matches!(direction, Direction::Out | Direction::InOut) {
+                let shown = self.show(&ty);
+                self.error(
+                    "E0317",
+                    p.span,
+                    format!("a result cannot have type `{shown}`"),
+                    "exists only at compile time",
+                );
+            }
+            if ty == Ty::Void {
+                self.error(
+                    "E0308",
+                    p.ty.span,
+                    "a parameter cannot be `void`",
+                    "not a type of values",
+                );
+            }
+            let default = p.default.as_ref().and_then(|e| {
+                if matches!(direction, Direction::Out | Direction::InOut) {
+                    self.error(
+                        "E0317",
+                        e.span,
+                        "only parameters that go in have default values",
+                        "remove it",
+                    );
+                    return None;
+                }
+                let was = std::mem::replace(&mut self.context.constructing, true);
+                let t = if ty.any(&mut |t| matches!(t, Ty::Param(_))) {
+                    self.expr(e, None)
+                } else {
+                    self.expr_to(e, &ty)
+                };
+                self.context.constructing = was;
+                if t.is_err() {
+                    return None;
+                }
+                if t.value.is_none() {
+                    self.not_constant(e.span);
+                    return None;
+                }
+                Some(Rc::new(t))
+            });
+            out.push(ParamSig {
+                name: p.name.name.clone(),
+                direction,
+                ty: if ty == Ty::Void { Ty::Err } else { ty },
+                default,
+                optional: ast::find_annotation(&p.annotations, "optional").is_some(),
+                span: p.span,
+            });
+        }
+        out
+    }
+
+    fn declare_function(
+        &mut self,
+        name: &ast::Ident,
+        sig: Rc<Sig>,
+        decl: Option<&'a ast::Decl>,
+        id: Option<hir::FunctionId>,
+    ) {
+        let entity = FunctionEntity {
+            sig: sig.clone(),
+            decl,
+            id,
+            order: self.order,
+        };
+        if let Some(symbol) = self.globals.symbols.get_mut(&name.name)
+            && let Entity::Functions(all) = &mut symbol.entity
+        {
+            let same = |o: &Sig| {
+                o.params.len() == sig.params.len()
+                    && o.params
+                        .iter()
+                        .zip(&sig.params)
+                        .all(|(a, b)| a.name == b.name)
+            };
+            if let Some(first) = all.iter().find(|f| same(&f.sig)) {
+                let first = first.sig.span;
+                self.duplicate(name.as_str(), name.span, first);
+                return;
+            }
+            Rc::make_mut(all).push(entity);
+            return;
+        }
+        self.declare(name, Entity::Functions(Rc::new(vec![entity])));
+    }
+
+    fn function_decl(&mut self, d: &'a ast::Decl, f: &'a ast::FunctionDecl) {
+        let sig = self.signature(
+            &f.sig.name,
+            &f.sig.type_params,
+            &f.sig.params,
+            Some(&f.sig.ret),
+            &d.annotations,
+        );
+        let order = self.order;
+        let id = if sig.type_params.is_empty() {
+            Some(self.function_body(d, f, &sig, &[], order))
+        } else {
+            let open: Vec<Ty> = sig.type_params.iter().map(|p| Ty::Param(*p)).collect();
+            self.dry_run(|s| {
+                s.function_body(d, f, &sig, &open, order);
+            });
+            None
+        };
+        self.declare_function(&f.sig.name, sig, Some(d), id);
+    }
+
+    /// A generic function with these type arguments.
+    pub(crate) fn specialise(
+        &mut self,
+        f: &FunctionEntity<'a>,
+        types: &[Ty],
+    ) -> Option<hir::FunctionId> {
+        let d = f.decl?;
+        let ast::DeclKind::Function(decl) = &d.kind else {
+            return None;
+        };
+        if self.dry {
+            return Some(hir::FunctionId(u32::MAX));
+        }
+        let key = (d.span, types.to_vec());
+        if let Some(id) = self.specialised.get(&key) {
+            return Some(*id);
+        }
+        let id = self.function_body(d, decl, &f.sig, types, f.order);
+        self.specialised.insert(key, id);
+        Some(id)
+    }
+
+    fn function_body(
+        &mut self,
+        d: &'a ast::Decl,
+        f: &'a ast::FunctionDecl,
+        sig: &Rc<Sig>,
+        types: &[Ty],
+        order: usize,
+    ) -> hir::FunctionId {
+        let subst = bind(&sig.type_params, types);
+        let ret = sig.ret.subst(&subst);
+        let params: Vec<ParamSig> = sig
+            .params
+            .iter()
+            .map(|p| ParamSig {
+                ty: p.ty.subst(&subst),
+                ..p.clone()
+            })
+            .collect();
+        let context = Context::new(Body::Function, ret.clone(), String::new());
+        let (hir_params, body) = self.in_declaration(order, context, |s| {
+            for (n, t) in f.sig.type_params.iter().zip(types) {
+                s.declare(n, Entity::Type(t.clone()));
+            }
+            let params = s.params(&params);
+            (params, s.block(&f.body))
+        });
+        if !matches!(ret, Ty::Void | Ty::Err) && self.errors == 0 && !always_leaves(&body) {
+            let name = &f.sig.name;
+            self.error(
+                "E0309",
+                name.span,
+                format!("`{name}` may end without returning a value"),
+                "not every path has a `return`",
+            );
+        }
+        let result = self.hir_ty(&ret);
+        let annotations = self.annotations(&d.annotations);
+        self.out.functions.push(hir::Function {
+            name: f.sig.name.to_string(),
+            control_plane_name: self.qualified(f.sig.name.as_str(), &d.annotations),
+            is_action: false,
+            params: hir_params,
+            result,
+            body,
+            annotations,
+            span: d.span,
+        });
+        hir::FunctionId((self.out.functions.len() - 1) as u32)
+    }
+
+    fn extern_decl(&mut self, d: &'a ast::Decl, e: &'a ast::ExternObjectDecl) {
+        let mut constructors = Vec::new();
+        let mut methods: Vec<Rc<Sig>> = Vec::new();
+        let type_params = self.scoped(|s| {
+            let (ids, _) = s.type_params(&e.type_params);
+            for m in &e.methods {
+                let ret = (!m.is_constructor).then_some(&m.sig.ret);
+                let sig = s.signature(
+                    &m.sig.name,
+                    &m.sig.type_params,
+                    &m.sig.params,
+                    ret,
+                    &m.annotations,
+                );
+                let sig = if m.is_abstract {
+                    match Rc::try_unwrap(sig) {
+                        Ok(sig) => Rc::new(Sig {
+                            is_abstract: true,
+                            ..sig
+                        }),
+                        Err(sig) => sig,
+                    }
+                } else {
+                    sig
+                };
+                if m.is_constructor {
+                    for p in &sig.params {
+                        s.undirected(p, "an extern object");
+                    }
+                    if m.sig.name.name != e.name.name {
+                        let at = m.sig.name.span;
+                        s.error(
+                            "E0201",
+                            at,
+                            format!("a constructor of `{}` has its name", e.name),
+                            "different name",
+                        );
+                    }
+                    constructors.push(sig);
+                } else {
+                    let same = methods.iter().find(|o| {
+                        o.name == sig.name
+                            && o.params.len() == sig.params.len()
+                            && o.params
+                                .iter()
+                                .zip(&sig.params)
+                                .all(|(a, b)| a.name == b.name)
+                    });
+                    if let Some(o) = same {
+                        let first = o.span;
+                        s.duplicate(m.sig.name.as_str(), m.sig.name.span, first);
+                        continue;
+                    }
+                    methods.push(sig);
+                }
+            }
+            ids
+        });
+        self.defs.externs.push(ExternDef {
+            name: e.name.name.clone(),
+            type_params,
+            constructors,
+            methods,
+            span: e.name.span,
+            annotations: &d.annotations,
+        });
+        let id = self.defs.externs.len() - 1;
+        self.declare(&e.name, Entity::Extern(id));
+    }
+
+    fn struct_decl(&mut self, d: &'a ast::Decl, s: &'a ast::StructDecl) -> usize {
+        let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
+        let mut fields = Vec::new();
+        let mut varbits = Vec::new();
+        let type_params = self.scoped(|a| {
+            let (ids, _) = a.type_params(&s.type_params);
+            for f in &s.fields {
+                let mut ty = a.ty(&f.ty);
+                if let Some(first) = seen.get(&f.name.name) {
+                    let first = *first;
+                    a.duplicate(f.name.as_str(), f.name.span, first);
+                    continue;
+                }
+                seen.insert(f.name.name.clone(), f.name.span);
+                if !a.field_fits(&ty, s.kind) {
+                    if !ty.is_err() {
+                        let shown = a.show(&ty);
+                        let kind = match s.kind {
+                            ast::StructKind::Struct => "struct",
+                            ast::StructKind::Header => "header",
+                            ast::StructKind::HeaderUnion => "header union",
+                        };
+                        a.error(
+                            "E0308",
+                            f.ty.span,
+                            format!("a {kind} cannot have a field of type `{shown}`"),
+                            "not possible here",
+                        );
+                    }
+                    ty = Ty::Err;
+                }
+                if matches!(ty, Ty::Varbit(_)) {
+                    varbits.push(f.name.span);
+                }
+                fields.push(FieldDef {
+                    name: f.name.name.clone(),
+                    ty,
+                    annotations: &f.annotations,
+                    span: f.span,
+                });
+            }
+            ids
+        });
+        if s.kind == ast::StructKind::Header
+            && let [first, second, ..] = varbits.as_slice()
+        {
+            self.report(
+                Diagnostic::error("E0308", "a header has at most one `varbit` field")
+                    .at(*second, "second one")
+                    .related(*first, "first one"),
+            );
+        }
+        let generic = !type_params.is_empty();
+        self.defs.structs.push(StructDef {
+            kind: s.kind,
+            name: s.name.name.clone(),
+            type_params,
+            fields: Rc::new(fields),
+            annotations: &d.annotations,
+            span: s.name.span,
+        });
+        let id = self.defs.structs.len() - 1;
+        let entity = if generic || self.check_size(&Ty::Struct(id, Rc::new([])), s.name.span) {
+            Entity::Struct(id)
+        } else {
+            Entity::Broken
+        };
+        self.declare(&s.name, entity);
+        id
+    }
+
+    /// Whether a type can be that of a field.
+    fn field_fits(&self, ty: &Ty, kind: ast::StructKind) -> bool {
+        let inner = self.defs.strip_newtype(ty);
+        match (kind, &inner) {
+            (_, Ty::Param(_)) => true,
+            (_, Ty::Err) => false,
+            (ast::StructKind::HeaderUnion, t) => self.defs.is_header(t),
+            (
+                ast::StructKind::Header,
+                Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_),
+            ) => true,
+            (ast::StructKind::Header, Ty::Enum(e)) => self.defs.enums[*e].underlying.is_some(),
+            (ast::StructKind::Header, Ty::Struct(d, args)) => {
+                self.defs.structs[*d].kind == ast::StructKind::Struct
+                    && self
+                        .defs
+                        .fields(*d, args)
+                        .iter()
+                        .all(|(_, t)| !matches!(t, Ty::Varbit(_)) && self.field_fits(t, kind))
+            }
+            (ast::StructKind::Header, _) => false,
+            (ast::StructKind::Struct, t) => !matches!(
+                t,
+                Ty::InfInt
+                    | Ty::String
+                    | Ty::Void
+                    | Ty::MatchKind
+                    | Ty::List(_)
+                    | Ty::Extern(..)
+                    | Ty::Block(..)
+                    | Ty::Package(..)
+            ),
+        }
+    }
+
+    fn enum_decl(&mut self, e: &'a ast::EnumDecl) {
+        let underlying = e.underlying.as_ref().map(|t| {
+            let ty = self.ty(t);
+            if ty.is_err() || ty.width().is_some() {
+                return ty;
+            }
+            let shown = self.show(&ty);
+            self.error(
+                "E0308",
+                t.span,
+                format!("an enum cannot be represented as `{shown}`"),
+                "only `bit<W>` and `int<W>` are possible",
+            );
+            Ty::Err
+        });
+        let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
+        let mut members = Vec::new();
+        for (i, m) in e.members.iter().enumerate() {
+            if let Some(first) = seen.get(&m.name.name) {
+                let first = *first;
+                self.duplicate(m.name.as_str(), m.name.span, first);
+                continue;
+            }
+            seen.insert(m.name.name.clone(), m.name.span);
+            let value = match (&underlying, &m.value) {
+                (None, None) => BigInt::from(i),
+                (None, Some(v)) => {
+                    self.error(
+                        "E0308",
+                        v.span,
+                        "only an enum with an underlying type has values",
+                        "remove it",
+                    );
+                    BigInt::from(i)
+                }
+                (Some(_), None) => {
+                    self.error(
+                        "E0308",
+                        m.name.span,
+                        format!("member `{}` needs a value", m.name),
+                        "the enum has an underlying type",
+                    );
+                    BigInt::from(i)
+                }
+                (Some(ty), Some(v)) => {
+                    let t = self.expr_to(v, ty);
+                    match t.value {
+                        Some(Value::Int(i)) => consteval::wrap(&i, ty),
+                        _ if t.is_err() => BigInt::ZERO,
+                        _ => {
+                            self.not_constant(v.span);
+                            BigInt::ZERO
+                        }
+                    }
+                }
+            };
+            members.push((m.name.name.clone(), value));
+        }
+        self.defs.enums.push(EnumDef {
+            name: e.name.name.clone(),
+            underlying: underlying.clone(),
+            members,
+            span: e.name.span,
+        });
+        let id = self.defs.enums.len() - 1;
+        let entity = if underlying.is_some_and(|t| t.is_err()) {
+            Entity::Broken
+        } else {
+            Entity::Type(Ty::Enum(id))
+        };
+        self.declare(&e.name, entity);
+    }
+
+    fn typedef(&mut self, t: &'a ast::TypedefDecl) {
+        let target = match &t.target {
+            ast::TypedefTarget::Type(ty) => self.ty(ty),
+            ast::TypedefTarget::Decl(d) => {
+                let name = match &d.kind {
+                    ast::DeclKind::Struct(s) => {
+                        self.struct_decl(d, s);
+                        &s.name
+                    }
+                    ast::DeclKind::Enum(e) => {
+                        self.enum_decl(e);
+                        &e.name
+                    }
+                    _ => {
+                        self.unsupported(d.span, "this kind of `typedef` is");
+                        return;
+                    }
+                };
+                match self.globals.symbols.get(&name.name).map(|s| &s.entity) {
+                    Some(Entity::Type(ty)) => ty.clone(),
+                    Some(Entity::Struct(d)) => Ty::Struct(*d, Rc::new([])),
+                    _ => Ty::Err,
+                }
+            }
+        };
+        if target.is_err() {
+            self.declare(&t.name, Entity::Broken);
+            return;
+        }
+        if !t.is_new_type {
+            self.declare(&t.name, Entity::Type(target));
+            return;
+        }
+        let inner = self.defs.strip_newtype(&target);
+        if !matches!(
+            inner,
+            Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_) | Ty::Error | Ty::Enum(_)
+        ) {
+            let shown = self.show(&target);
+            self.error(
+                "E0308",
+                t.name.span,
+                format!("`type` cannot make a new type of `{shown}`"),
+                "only of numbers, booleans, enums and errors",
+            );
+            self.declare(&t.name, Entity::Broken);
+            return;
+        }
+        self.defs.newtypes.push(NewtypeDef {
+            name: t.name.name.clone(),
+            target,
+        });
+        let id = self.defs.newtypes.len() - 1;
+        self.declare(&t.name, Entity::Type(Ty::Newtype(id)));
+    }
+
+    fn block_decl(
+        &mut self,
+        d: &'a ast::Decl,
+        sig: &'a ast::PipelineSig,
+        constructor_params: &'a [ast::Param],
+        decl: Option<BlockDecl<'a>>,
+        is_parser: bool,
+    ) {
+        if decl.is_some() && !sig.type_params.is_empty() {
+            self.unsupported(
+                sig.name.span,
+                "a parser or control with a body and type parameters is",
+            );
+            self.declare(&sig.name, Entity::Broken);
+            return;
+        }
+        let apply = self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
+        let constructor = self.signature(&sig.name, &[], constructor_params, None, &[]);
+        for p in &constructor.params {
+            self.undirected(p, "a parser or control");
+        }
+        self.defs.blocks.push(BlockDef {
+            name: sig.name.name.clone(),
+            is_parser,
+            type_params: apply.type_params.clone(),
+            apply,
+            constructor,
+            decl,
+            order: self.order,
+            annotations: &d.annotations,
+            span: sig.name.span,
+        });
+        let id = self.defs.blocks.len() - 1;
+        if decl.is_some() {
+            let path = sig.name.to_string();
+            self.dry_run(|s| {
+                s.elaborate(id, path, None, sig.name.span);
+            });
+        }
+        let symbol_free = !self.globals.symbols.contains_key(&sig.name.name);
+        if symbol_free {
+            self.globals.symbols.insert(
+                sig.name.name.clone(),
+                Symbol {
+                    entity: Entity::Block(id),
+                    span: sig.name.span,
+                    order: self.order,
+                },
+            );
+        } else {
+            self.declare(&sig.name, Entity::Block(id));
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Instances: extern objects, parsers, controls and the package, from constructor calls.
+
+use std::rc::Rc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+
+use crate::analyser::{Analyser, Body, Context};
+use crate::args::ArgRule;
+use crate::hir::{self, Direction};
+use crate::infer::Unifier;
+use crate::scope::{ActionEntity, Entity, InstanceEntity};
+use crate::types::{BlockDecl, ParamSig, Sig, Ty};
+use crate::value::{Place, Typed, Value};
+
+/// Most parsers and controls a program may instantiate.
+const MAX_INSTANCES: usize = 4096;
+
+/// Name, annotations and place of an instance to be made.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'n, 'a> {
+    pub name: &'n str,
+    pub annotations: &'a [ast::Annotation],
+    pub span: Span,
+}
+
+impl<'a> Analyser<'a> {
+    /// `T(args) name;`: declares the instance.
+    pub(crate) fn instance_decl(&mut self, decl: &'a ast::Decl, i: &'a ast::InstanceDecl) {
+        if i.init.is_some() {
+            self.unsupported(decl.span, "an object initialiser (abstract methods) is");
+            self.declare(&i.name, Entity::Broken);
+            return;
+        }
+        let mut unifier = Unifier::default();
+        let ty = self.ty_with(&i.ty, &mut Some(&mut unifier));
+        let named = Named {
+            name: i.name.as_str(),
+            annotations: &decl.annotations,
+            span: decl.span,
+        };
+        let entity = self.construct(&ty, unifier, &i.args, named);
+        self.declare(&i.name, entity.unwrap_or(Entity::Broken));
+    }
+
+    /// `T(args)` as an argument.
+    pub(crate) fn construct_nameless(
+        &mut self,
+        ty: &'a ast::TypeExpr,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Typed {
+        let mut unifier = Unifier::default();
+        let ty = self.ty_with(ty, &mut Some(&mut unifier));
+        self.construct_value(&ty, unifier, args, span)
+            .unwrap_or_else(|| Typed::error(span))
+    }
+
+    /// The same where the type is the callee of a call.
+    pub(crate) fn construct_path(
+        &mut self,
+        path: &'a ast::Path,
+        type_args: &'a [ast::TypeExpr],
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        let mut unifier = Unifier::default();
+        let entity = self.resolve(path)?;
+        let mut types = Vec::new();
+        for t in type_args {
+            types.push(self.ty_with(t, &mut Some(&mut unifier)));
+        }
+        if types.iter().any(Ty::is_err) {
+            return None;
+        }
+        let given = (!types.is_empty()).then_some(types);
+        let ty = self.entity_type(&entity, path, given, span, &mut Some(&mut unifier));
+        self.construct_value(&ty, unifier, args, span)
+    }
+
+    fn construct_value(
+        &mut self,
+        ty: &Ty,
+        unifier: Unifier,
+        args: &'a [ast::Arg],
+        span: Span,
+    ) -> Option<Typed> {
+        if ty.is_err() {
+            return None;
+        }
+        if !self.context.constructing {
+            let shown = self.show(ty);
+            self.error(
+                "E0406",
+                span,
+                format!("`{shown}` cannot be instantiated here"),
+                "instances are declared, or are arguments of constructors",
+            );
+            return None;
+        }
+        let name = match (self.context.nameless.take(), ty) {
+            (Some(name), _) => name,
+            (None, Ty::Block(b, _)) => self.defs.blocks[*b].name.to_string(),
+            (None, Ty::Extern(e, _)) => self.defs.externs[*e].name.to_string(),
+            _ => self.show(ty),
+        };
+        let named = Named {
+            name: &name,
+            annotations: &[],
+            span,
+        };
+        let entity = self.construct(ty, unifier, args, named)?;
+        Some(match entity {
+            Entity::Object(e, args, id) => {
+                let value = id.map_or(Value::Opaque, Value::Object);
+                self.constant(value, &Ty::Extern(e, args), span)
+            }
+            Entity::Instance(i) => {
+                let value = i.id.map_or(Value::Opaque, Value::Instance);
+                self.constant(value, &Ty::Block(i.block, i.args), span)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Checks constructor arguments and makes the instance.
+    fn construct(
+        &mut self,
+        ty: &Ty,
+        mut unifier: Unifier,
+        args: &'a [ast::Arg],
+        named: Named<'_, 'a>,
+    ) -> Option<Entity<'a>> {
+        let span = named.span;
+        match ty {
+            Ty::Err => None,
+            Ty::Extern(e, targs) => {
+                let def = &self.defs.externs[*e];
+                let (name, constructors, declared, params) = (
+                    def.name.clone(),
+                    def.constructors.clone(),
+                    def.span,
+                    def.type_params.clone(),
+                );
+                if def.methods.iter().any(|m| m.is_abstract) {
+                    self.unsupported(span, "an extern object with abstract methods is");
+                    return None;
+                }
+                if constructors.is_empty() {
+                    self.report(
+                        Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
+                            .at(span, "it has no constructor")
+                            .related(declared, "declared here"),
+                    );
+                    return None;
+                }
+                let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
+                let subst = crate::types::bind(&params, targs);
+                let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
+                let types = self.inferred(&name, &params, &checked, span)?;
+                let annotations = self.annotations(named.annotations);
+                let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
+                let object = hir::Object {
+                    name: self.qualified(named.name, named.annotations),
+                    type_name: name.to_string(),
+                    type_args,
+                    args: checked
+                        .args
+                        .into_iter()
+                        .flatten()
+                        .map(|t| t.hir)
+                        .collect(),
+                    annotations,
+                    span,
+                };
+                self.out.objects.push(object);
+                let id = hir::ObjectId((self.out.objects.len() - 1) as u32);
+                Some(Entity::Object(*e, types.into(), Some(id)))
+            }
+            Ty::Block(b, targs) => {
+                let def = &self.defs.blocks[*b];
+                let (sig, declared, has_body, name) = (
+                    def.constructor.clone(),
+                    def.span,
+                    def.decl.is_some(),
+                    def.name.clone(),
+                );
+                if !has_body {
+                    self.report(
+                        Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
+                            .at(span, "it is only a type")
+                            .related(declared, "declared here without a body"),
+                    );
+                    return None;
+                }
+                let checked =
+                    self.constructor_args(&sig, args, Default::default(), &mut unifier, span)?;
+                let id = if self.dry || self.errors > 0 {
+                    None
+                } else {
+                    let path = self.qualified(named.name, named.annotations);
+                    Some(self.elaborate(*b, path, Some(checked.args), span)?)
+                };
+                Some(Entity::Instance(InstanceEntity {
+                    block: *b,
+                    args: targs.clone(),
+                    id,
+                }))
+            }
+            Ty::Package(p, targs) => {
+                let def = &self.defs.packages[*p];
+                let (sig, name, params) = (
+                    def.constructor.clone(),
+                    def.name.clone(),
+                    def.type_params.clone(),
+                );
+                if named.name != "main" || self.context.body != Body::None {
+                    self.unsupported(span, "a package instance other than `main` is");
+                    return None;
+                }
+                let subst = crate::types::bind(&params, targs);
+                let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
+                let mut blocks = Vec::new();
+                for (param, arg) in sig.params.iter().zip(&checked.args) {
+                    match arg {
+                        None => {}
+                        Some(t) => match &t.value {
+                            Some(Value::Instance(id)) => {
+                                blocks.push((param.name.to_string(), *id));
+                            }
+                            Some(Value::Opaque) => {}
+                            _ => {
+                                let at = t.span();
+                                self.unsupported(at, "a package argument of this kind is");
+                            }
+                        },
+                    }
+                }
+                self.out.main = hir::Package {
+                    type_name: name.to_string(),
+                    blocks,
+                    span,
+                };
+                self.has_main = true;
+                Some(Entity::Const(Value::Opaque, ty.clone()))
+            }
+            other => {
+                let shown = self.show(other);
+                self.error(
+                    "E0406",
+                    span,
+                    format!("`{shown}` cannot be instantiated"),
+                    "not an extern type, parser, control or package",
+                );
+                None
+            }
+        }
+    }
+
+    fn constructor_args(
+        &mut self,
+        sig: &Rc<Sig>,
+        args: &'a [ast::Arg],
+        subst: crate::types::Subst,
+        unifier: &mut Unifier,
+        span: Span,
+    ) -> Option<crate::args::Checked> {
+        let was = std::mem::replace(&mut self.context.constructing, true);
+        let checked = self.check_args(sig, args, subst, unifier, ArgRule::Constant, None, span);
+        self.context.constructing = was;
+        checked
+    }
+
+    /// An instance without arguments, for `Type.apply(...)`.
+    pub(crate) fn instantiate_plain(
+        &mut self,
+        block: usize,
+        name: &str,
+        span: Span,
+    ) -> Option<InstanceEntity> {
+        let ty = Ty::Block(block, Rc::new([]));
+        let named = Named {
+            name,
+            annotations: &[],
+            span,
+        };
+        match self.construct(&ty, Unifier::default(), &[], named)? {
+            Entity::Instance(i) => Some(i),
+            _ => None,
+        }
+    }
+
+    /// Checks the body of a parser or control with these constructor arguments (`None`: not known) and makes the
+    /// instance.
+    pub(crate) fn elaborate(
+        &mut self,
+        block: usize,
+        path: String,
+        args: Option<Vec<Option<Typed>>>,
+        span: Span,
+    ) -> Option<hir::InstanceId> {
+        if self.out.instances.len() >= MAX_INSTANCES {
+            self.error(
+                "E0407",
+                span,
+                "too many parsers and controls are instantiated",
+                format!("more than {MAX_INSTANCES}"),
+            );
+            return None;
+        }
+        let def = &self.defs.blocks[block];
+        let (apply, constructor, order, decl, annotations, name, declared) = (
+            def.apply.clone(),
+            def.constructor.clone(),
+            def.order,
+            def.decl?,
+            def.annotations,
+            def.name.clone(),
+            def.span,
+        );
+        let body = match decl {
+            BlockDecl::Parser(_) => Body::Parser,
+            BlockDecl::Control(_) => Body::Control,
+        };
+        let context = Context::new(body, Ty::Void, path.clone());
+        let instance = self.deeper(span, |s| {
+            s.in_declaration(order, context, |s| {
+                s.constructor_params(&constructor, args);
+                let params = s.params(&apply.params);
+                let annotations = s.annotations(annotations);
+                let (locals, body) = s.scoped(|s| match decl {
+                    BlockDecl::Parser(p) => {
+                        let locals = s.locals(&p.locals);
+                        (locals, hir::InstanceBody::Parser(s.states(p)))
+                    }
+                    BlockDecl::Control(c) => {
+                        let locals = s.locals(&c.locals);
+                        (locals, hir::InstanceBody::Control(s.block(&c.apply)))
+                    }
+                });
+                hir::Instance {
+                    name: path,
+                    type_name: name.to_string(),
+                    params,
+                    locals,
+                    body,
+                    annotations,
+                    span: declared,
+                }
+            })
+        })?;
+        self.out.instances.push(instance);
+        Some(hir::InstanceId((self.out.instances.len() - 1) as u32))
+    }
+
+    fn constructor_params(&mut self, sig: &Sig, args: Option<Vec<Option<Typed>>>) {
+        for (i, p) in sig.params.iter().enumerate() {
+            let value = match &args {
+                None => Value::Opaque,
+                Some(args) => match args.get(i).and_then(|a| a.as_ref()?.value.clone()) {
+                    Some(v) => v,
+                    None => Value::Opaque,
+                },
+            };
+            let ty = match &args {
+                // The argument's type says more than the parameter's.
+                Some(args) => args
+                    .get(i)
+                    .and_then(|a| Some(a.as_ref()?.ty.clone()))
+                    .unwrap_or(p.ty.clone()),
+                None => p.ty.clone(),
+            };
+            let entity = match (&ty, value) {
+                (Ty::Block(b, args), Value::Instance(id)) => Entity::Instance(InstanceEntity {
+                    block: *b,
+                    args: args.clone(),
+                    id: Some(id),
+                }),
+                (Ty::Block(b, args), _) => Entity::Instance(InstanceEntity {
+                    block: *b,
+                    args: args.clone(),
+                    id: None,
+                }),
+                (Ty::Extern(e, args), Value::Object(id)) => {
+                    Entity::Object(*e, args.clone(), Some(id))
+                }
+                (Ty::Extern(e, args), _) => Entity::Object(*e, args.clone(), None),
+                (Ty::Err, _) => Entity::Broken,
+                (_, v) => Entity::Const(v, ty.clone()),
+            };
+            self.declare_at(&p.name, p.span, entity);
+        }
+    }
+
+    /// Declares parameters as variables.
+    pub(crate) fn params(&mut self, params: &[ParamSig]) -> Vec<hir::Param> {
+        params
+            .iter()
+            .map(|p| {
+                let var = self.new_var(&p.name, &p.ty, p.span);
+                let place = match p.direction {
+                    _ if matches!(p.ty, Ty::Extern(..)) => Place::None,
+                    Direction::Out | Direction::InOut => Place::Writable,
+                    Direction::In => {
+                        Place::ReadOnly("it belongs to an `in` parameter", Some(p.span))
+                    }
+                    Direction::None => Place::ReadOnly(
+                        "it belongs to a parameter without direction",
+                        Some(p.span),
+                    ),
+                };
+                let entity = if p.ty.is_err() {
+                    Entity::Broken
+                } else {
+                    Entity::Var(var, p.ty.clone(), place)
+                };
+                self.declare_at(&p.name, p.span, entity);
+                hir::Param {
+                    var,
+                    direction: p.direction,
+                }
+            })
+            .collect()
+    }
+
+    /// Local declarations of a parser or control; the result initialises its variables.
+    fn locals(&mut self, decls: &'a [ast::Decl]) -> Vec<hir::Stmt> {
+        let mut out = Vec::new();
+        for d in decls {
+            match &d.kind {
+                ast::DeclKind::Const(_) | ast::DeclKind::Var(_) => out.extend(self.local(d)),
+                ast::DeclKind::Instance(i) => self.instance_decl(d, i),
+                ast::DeclKind::Action(a) => self.action_decl(d, a),
+                ast::DeclKind::Table(t) => self.table(d, t),
+                ast::DeclKind::ValueSet(v) => self.value_set(d, v),
+                _ => self.unsupported(d.span, "this kind of local declaration is"),
+            }
+        }
+        out
+    }
+
+    fn value_set(&mut self, d: &'a ast::Decl, v: &'a ast::ValueSetDecl) {
+        use num_traits::ToPrimitive;
+        let ty = self.ty(&v.ty);
+        let size = self.expr(&v.size, None);
+        let ok = self.storable(&ty, v.ty.span);
+        let size = match &size.value {
+            Some(Value::Int(i)) => match i.to_u64() {
+                Some(n) => Some(n),
+                None => {
+                    self.error(
+                        "E0402",
+                        v.size.span,
+                        format!("size {i} is out of range"),
+                        "must not be negative",
+                    );
+                    None
+                }
+            },
+            Some(Value::Opaque) => Some(0),
+            _ if size.is_err() => None,
+            _ => {
+                self.not_constant(v.size.span);
+                None
+            }
+        };
+        let (Some(size), true) = (size, ok) else {
+            self.declare(&v.name, Entity::Broken);
+            return;
+        };
+        let hir_ty = self.hir_ty(&ty);
+        let annotations = self.annotations(&d.annotations);
+        self.out.value_sets.push(hir::ValueSet {
+            name: self.qualified(v.name.as_str(), &d.annotations),
+            ty: hir_ty,
+            size,
+            annotations,
+            span: d.span,
+        });
+        let id = hir::ValueSetId((self.out.value_sets.len() - 1) as u32);
+        self.declare(&v.name, Entity::ValueSet(id, ty));
+    }
+
+    /// Declares an action and checks its body.
+    pub(crate) fn action_decl(&mut self, d: &'a ast::Decl, a: &'a ast::ActionDecl) {
+        let sig = self.signature(&a.name, &[], &a.params, None, &d.annotations);
+        let mut data = None;
+        for p in &sig.params {
+            match (p.direction, data) {
+                (Direction::None, None) => data = Some(p.span),
+                (Direction::None, _) | (_, None) => {}
+                (_, Some(first)) => self.report(
+                    Diagnostic::error(
+                        "E0317",
+                        format!("parameter `{}` stands after action data", p.name),
+                    )
+                    .at(p.span, "parameters with direction come first")
+                    .related(first, "this one has no direction"),
+                ),
+            }
+        }
+        let annotations = self.annotations(&d.annotations);
+        let control_plane_name = self.qualified(a.name.as_str(), &d.annotations);
+        let body_was = std::mem::replace(&mut self.context.body, Body::Action);
+        let loops_was = std::mem::replace(&mut self.context.loops, 0);
+        let (params, body) = self.scoped(|s| {
+            let params = s.params(&sig.params);
+            (params, s.block(&a.body))
+        });
+        self.context.body = body_was;
+        self.context.loops = loops_was;
+        self.out.functions.push(hir::Function {
+            name: a.name.to_string(),
+            control_plane_name,
+            is_action: true,
+            params,
+            result: hir::Type::Void,
+            body,
+            annotations,
+            span: d.span,
+        });
+        let id = hir::FunctionId((self.out.functions.len() - 1) as u32);
+        self.declare(&a.name, Entity::Action(Rc::new(ActionEntity { sig, id })));
+    }
+}

@@ -1,0 +1,296 @@
+//! Names: what they stand for, scopes, lookup, and suggestions for names that are not there.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+
+use crate::analyser::Analyser;
+use crate::hir;
+use crate::types::{Sig, Ty};
+use crate::value::{Place, Value};
+
+/// A function with or without body.
+#[derive(Clone)]
+pub(crate) struct FunctionEntity<'a> {
+    pub sig: Rc<Sig>,
+    /// The body; `None` for an extern function.
+    pub decl: Option<&'a ast::Decl>,
+    /// Set when there is a body and nothing generic about it.
+    pub id: Option<hir::FunctionId>,
+    /// Position among top-level declarations.
+    pub order: usize,
+}
+
+/// An action.
+#[derive(Clone)]
+pub(crate) struct ActionEntity {
+    pub sig: Rc<Sig>,
+    pub id: hir::FunctionId,
+}
+
+/// An instance of a parser or control.
+#[derive(Clone)]
+pub(crate) struct InstanceEntity {
+    pub block: usize,
+    pub args: Rc<[Ty]>,
+    /// `None` while the surrounding declaration is checked without being instantiated.
+    pub id: Option<hir::InstanceId>,
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+pub(crate) enum Entity<'a> {
+    /// A complete type.
+    Type(Ty),
+    /// Struct-like declaration, possibly generic.
+    Struct(usize),
+    /// Extern object type, possibly generic.
+    Extern(usize),
+    /// Parser or control.
+    Block(usize),
+    Package(usize),
+    Const(Value, Ty),
+    Var(hir::VarId, Ty, Place),
+    Functions(Rc<Vec<FunctionEntity<'a>>>),
+    Action(Rc<ActionEntity>),
+    Table(hir::TableId),
+    Instance(InstanceEntity),
+    /// Extern object; without id while it is only a constructor parameter.
+    Object(usize, Rc<[Ty]>, Option<hir::ObjectId>),
+    ValueSet(hir::ValueSetId, Ty),
+    /// Declared with an error that has been reported.
+    Broken,
+}
+
+impl Entity<'_> {
+    /// What kind of thing it is, with article.
+    pub fn what(&self) -> &'static str {
+        match self {
+            Entity::Type(_) | Entity::Struct(_) => "a type",
+            Entity::Extern(_) => "an extern type",
+            Entity::Block(_) => "a parser or control",
+            Entity::Package(_) => "a package",
+            Entity::Const(..) => "a constant",
+            Entity::Var(..) => "a variable",
+            Entity::Functions(_) => "a function",
+            Entity::Action(_) => "an action",
+            Entity::Table(_) => "a table",
+            Entity::Instance(_) => "an instance",
+            Entity::Object(..) => "an extern object",
+            Entity::ValueSet(..) => "a value set",
+            Entity::Broken => "erroneous",
+        }
+    }
+}
+
+pub(crate) struct Symbol<'a> {
+    pub entity: Entity<'a>,
+    pub span: Span,
+    /// Position among top-level declarations; 0 in inner scopes.
+    pub order: usize,
+}
+
+/// One scope.
+#[derive(Default)]
+pub(crate) struct Scope<'a> {
+    pub symbols: HashMap<Arc<str>, Symbol<'a>>,
+}
+
+impl<'a> Analyser<'a> {
+    /// Runs `f` in a scope of its own.
+    pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.scopes.push(Scope::default());
+        let result = f(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Declares a name in the innermost scope; complains about duplicates and warns about shadowing.
+    pub(crate) fn declare(&mut self, name: &ast::Ident, entity: Entity<'a>) {
+        self.declare_at(&name.name, name.span, entity);
+    }
+
+    pub(crate) fn declare_at(&mut self, name: &Arc<str>, span: Span, entity: Entity<'a>) {
+        let order = if self.scopes.is_empty() { self.order } else { 0 };
+        if let Some(scope) = self.scopes.last() {
+            if let Some(first) = scope.symbols.get(name) {
+                let first = first.span;
+                self.duplicate(name, span, first);
+                return;
+            }
+            let mut shadowed = None;
+            for outer in self.scopes.iter().rev().skip(1) {
+                if let Some(s) = outer.symbols.get(name) {
+                    shadowed = Some(s.span);
+                    break;
+                }
+            }
+            if let Some(outer) = shadowed {
+                self.report(
+                    Diagnostic::warning("W0001", format!("`{name}` hides another declaration"))
+                        .at(span, "this declaration")
+                        .related(outer, "hides this one"),
+                );
+            }
+        } else if let Some(first) = self.globals.symbols.get(name) {
+            let first = first.span;
+            self.duplicate(name, span, first);
+            return;
+        }
+        let symbol = Symbol {
+            entity,
+            span,
+            order,
+        };
+        let scope = match self.scopes.last_mut() {
+            Some(s) => s,
+            None => &mut self.globals,
+        };
+        scope.symbols.insert(name.clone(), symbol);
+    }
+
+    pub(crate) fn duplicate(&mut self, name: &str, span: Span, first: Span) {
+        self.report(
+            Diagnostic::error("E0201", format!("`{name}` is declared twice"))
+                .at(span, "second declaration")
+                .related(first, "first declared here"),
+        );
+    }
+
+    /// The visible symbol of this name.
+    pub(crate) fn lookup(&self, name: &str, global_only: bool) -> Option<&Symbol<'a>> {
+        if !global_only {
+            for scope in self.scopes.iter().rev() {
+                if let Some(s) = scope.symbols.get(name) {
+                    return Some(s);
+                }
+            }
+        }
+        self.globals
+            .symbols
+            .get(name)
+            .filter(|s| s.order < self.order || matches!(s.entity, Entity::Functions(_)))
+    }
+
+    /// What a path stands for; reports and returns `None` if nothing does.
+    pub(crate) fn resolve(&mut self, path: &ast::Path) -> Option<Entity<'a>> {
+        if let Some(s) = self.lookup(path.name.as_str(), path.leading_dot) {
+            let entity = s.entity.clone();
+            match entity {
+                Entity::Broken => return None,
+                Entity::Functions(all) => {
+                    let order = self.order;
+                    let visible: Vec<_> =
+                        all.iter().filter(|f| f.order < order).cloned().collect();
+                    if !visible.is_empty() {
+                        return Some(Entity::Functions(Rc::new(visible)));
+                    }
+                }
+                entity => return Some(entity),
+            }
+        }
+        let d = self.unresolved(path);
+        self.report(d);
+        None
+    }
+
+    fn unresolved(&self, path: &ast::Path) -> Diagnostic {
+        let name = path.name.as_str();
+        let mut d = Diagnostic::error("E0200", format!("`{name}` is not declared"))
+            .at(path.span, "not found in this scope");
+        if let Some(s) = self.globals.symbols.get(name) {
+            d = d
+                .related(s.span, "declared here, too late")
+                .help("declarations are visible only after themselves: move it up");
+        } else if let Some(later) = self.later.get(name) {
+            d = d
+                .related(*later, "declared here, too late")
+                .help("declarations are visible only after themselves: move it up");
+        } else {
+            let names = self
+                .scopes
+                .iter()
+                .rev()
+                .flat_map(|s| s.symbols.keys())
+                .chain(
+                    self.globals
+                        .symbols
+                        .iter()
+                        .filter(|(_, s)| s.order < self.order)
+                        .map(|(n, _)| n),
+                );
+            if let Some(near) = nearest(name, names.map(|n| &**n)) {
+                d = d.help(format!("did you mean `{near}`?"));
+            }
+        }
+        d
+    }
+}
+
+/// The candidate most like `name`, if any is near enough to be meant.
+pub(crate) fn nearest<'n>(
+    name: &str,
+    candidates: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let limit = (name.chars().count() / 3).clamp(1, 3);
+    candidates
+        .filter(|c| *c != name)
+        .filter_map(|c| {
+            let d = if c.eq_ignore_ascii_case(name) {
+                0
+            } else {
+                distance(name, c)
+            };
+            (d <= limit).then_some((d, c))
+        })
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// Edit distance with swaps of neighbours (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    if a.len().abs_diff(b.len()) > 3 || a.len() > 64 {
+        return usize::MAX;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let swap = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + swap);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest};
+
+    #[test]
+    fn distances_count_edits_and_swaps() {
+        assert_eq!(distance("ethernet", "ethernet"), 0);
+        assert_eq!(distance("ethrenet", "ethernet"), 1);
+        assert_eq!(distance("ipv4", "ipv6"), 1);
+        assert_eq!(distance("ab", "abcd"), 2);
+    }
+
+    #[test]
+    fn only_near_names_are_suggested() {
+        let names = ["ethernet", "ipv4", "Foo"];
+        assert_eq!(nearest("ethrnet", names.into_iter()), Some("ethernet"));
+        assert_eq!(nearest("foo", names.into_iter()), Some("Foo"));
+        assert_eq!(nearest("standard", names.into_iter()), None);
+    }
+}

@@ -1,0 +1,361 @@
+//! Parser states, transitions, `select`, and key sets (of selects and table entries).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+
+use crate::analyser::Analyser;
+use crate::hir::{self, Set, StateRef, Transition};
+use crate::scope::{Entity, nearest};
+use crate::types::Ty;
+use crate::value::{Typed, Value};
+
+/// Where the states of a parser are.
+type States = HashMap<Arc<str>, (StateRef, Span)>;
+
+impl<'a> Analyser<'a> {
+    /// The states of a parser whose parameters and locals are in scope.
+    pub(crate) fn states(&mut self, decl: &'a ast::ParserDecl) -> Vec<hir::State> {
+        let mut names: States = HashMap::new();
+        for (i, s) in decl.states.iter().enumerate() {
+            let name = s.name.as_str();
+            if name == "accept" || name == "reject" {
+                self.error(
+                    "E0201",
+                    s.name.span,
+                    format!("`{name}` is a state of every parser"),
+                    "choose another name",
+                );
+                continue;
+            }
+            if let Some((_, first)) = names.get(&s.name.name) {
+                let first = *first;
+                self.duplicate(name, s.name.span, first);
+                continue;
+            }
+            names.insert(s.name.name.clone(), (StateRef::State(i), s.name.span));
+        }
+        if !names.contains_key("start") {
+            let name = &decl.sig.name;
+            self.error(
+                "E0207",
+                name.span,
+                format!("parser `{name}` has no state `start`"),
+                "parsing begins in `start`",
+            );
+        }
+        decl.states
+            .iter()
+            .map(|s| {
+                self.scoped(|a| {
+                    let body = a.stmts(&s.stmts);
+                    let transition = a.transition(s.transition.as_ref(), &names);
+                    hir::State {
+                        name: s.name.to_string(),
+                        body,
+                        transition,
+                        span: s.span,
+                    }
+                })
+            })
+            .collect()
+    }
+
+    fn state_ref(&mut self, name: &ast::Ident, names: &States) -> StateRef {
+        match name.as_str() {
+            "accept" => return StateRef::Accept,
+            "reject" => return StateRef::Reject,
+            _ => {}
+        }
+        if let Some((s, _)) = names.get(&name.name) {
+            return *s;
+        }
+        let mut d = Diagnostic::error("E0206", format!("there is no state `{name}`"))
+            .at(name.span, "no such state in this parser");
+        let known = names.keys().map(|n| &**n).chain(["accept", "reject"]);
+        if let Some(near) = nearest(name.as_str(), known) {
+            d = d.help(format!("did you mean `{near}`?"));
+        }
+        self.report(d);
+        StateRef::Reject
+    }
+
+    fn transition(&mut self, t: Option<&'a ast::Transition>, names: &States) -> Transition {
+        match t {
+            None => Transition::Goto(StateRef::Reject),
+            Some(ast::Transition::Direct(name)) => Transition::Goto(self.state_ref(name, names)),
+            Some(ast::Transition::Select(select)) => self.select(select, names),
+        }
+    }
+
+    fn select(&mut self, select: &'a ast::SelectExpr, names: &States) -> Transition {
+        let mut keys = Vec::new();
+        let mut types = Vec::new();
+        for e in &select.exprs {
+            let t = self.expr(e, None);
+            let inner = self.defs.strip_newtype(&t.ty);
+            let ok = matches!(
+                inner,
+                Ty::Err
+                    | Ty::Bits(_)
+                    | Ty::Int(_)
+                    | Ty::Bool
+                    | Ty::Enum(_)
+                    | Ty::Error
+                    | Ty::Param(_)
+            );
+            if !ok {
+                let shown = self.show(&t.ty);
+                self.error(
+                    "E0315",
+                    e.span,
+                    format!("`select` cannot look at a `{shown}`"),
+                    "only numbers with a width, booleans, enums and errors",
+                );
+            }
+            types.push(if ok { t.ty.clone() } else { Ty::Err });
+            keys.push(t.hir);
+        }
+        let mut cases = Vec::new();
+        let mut default: Option<Span> = None;
+        for c in &select.cases {
+            let target = self.state_ref(&c.state, names);
+            let Some(sets) = self.keyset(&c.keyset, &types, false) else {
+                continue;
+            };
+            if let Some(first) = default {
+                self.report(
+                    Diagnostic::warning("W0006", "this case is never taken")
+                        .at(c.span, "unreachable")
+                        .related(first, "everything is matched here"),
+                );
+            } else if sets.iter().all(|s| matches!(s, Set::Any)) {
+                default = Some(c.span);
+            }
+            cases.push(hir::SelectCase {
+                sets,
+                target,
+                span: c.span,
+            });
+        }
+        Transition::Select {
+            keys,
+            cases,
+            span: select.span,
+        }
+    }
+
+    /// A key set for keys of the given types. `None` after an error.
+    pub(crate) fn keyset(
+        &mut self,
+        keyset: &'a ast::Keyset,
+        types: &[Ty],
+        constant: bool,
+    ) -> Option<Vec<Set>> {
+        if let [item] = keyset.items.as_slice()
+            && (!keyset.is_tuple || types.len() == 1)
+        {
+            if matches!(
+                item.kind,
+                ast::ExprKind::DontCare | ast::ExprKind::Default
+            ) {
+                return Some(types.iter().map(|_| Set::Any).collect());
+            }
+            if let ast::ExprKind::Path(path) = &item.kind
+                && let Some(symbol) = self.lookup(path.name.as_str(), path.leading_dot)
+                && let Entity::ValueSet(id, ty) = symbol.entity.clone()
+            {
+                return self.value_set_case(id, &ty, types, item.span);
+            }
+            if types.len() != 1 {
+                return self.tuple_keyset(item, types, constant, keyset.span);
+            }
+        }
+        if keyset.items.len() != types.len() {
+            self.error(
+                "E0313",
+                keyset.span,
+                format!(
+                    "{} keys need as many sets, {} given",
+                    types.len(),
+                    keyset.items.len()
+                ),
+                "wrong number of sets",
+            );
+            return None;
+        }
+        let mut sets = Vec::new();
+        let mut bad = false;
+        for (item, ty) in keyset.items.iter().zip(types) {
+            match self.set(item, ty, constant) {
+                Some(s) => sets.push(s),
+                None => bad = true,
+            }
+        }
+        (!bad).then_some(sets)
+    }
+
+    /// One expression for several keys: a tuple or struct.
+    fn tuple_keyset(
+        &mut self,
+        item: &'a ast::Expr,
+        types: &[Ty],
+        constant: bool,
+        span: Span,
+    ) -> Option<Vec<Set>> {
+        if let ast::ExprKind::List(items) = &item.kind
+            && items.len() == types.len()
+        {
+            let mut sets = Vec::new();
+            for (i, ty) in items.iter().zip(types) {
+                sets.push(self.set(i, ty, constant)?);
+            }
+            return Some(sets);
+        }
+        let t = self.expr(item, None);
+        if t.is_err() {
+            return None;
+        }
+        self.error(
+            "E0313",
+            span,
+            format!("{} keys need as many sets, one given", types.len()),
+            "wrong number of sets",
+        );
+        None
+    }
+
+    fn value_set_case(
+        &mut self,
+        id: hir::ValueSetId,
+        ty: &Ty,
+        types: &[Ty],
+        span: Span,
+    ) -> Option<Vec<Set>> {
+        let elements = match ty {
+            Ty::Struct(d, args) => self
+                .defs
+                .fields(*d, args)
+                .into_iter()
+                .map(|(_, t)| t)
+                .collect(),
+            Ty::Tuple(items) => items.to_vec(),
+            other => vec![other.clone()],
+        };
+        if types.iter().any(Ty::is_err) {
+            return None;
+        }
+        if elements != types {
+            let (e, k) = (self.show(ty), self.show(&Ty::tuple(types.to_vec())));
+            self.error(
+                "E0313",
+                span,
+                format!("a value set of `{e}` does not fit these keys"),
+                format!("the keys are `{k}`"),
+            );
+            return None;
+        }
+        Some(vec![Set::ValueSet(id)])
+    }
+
+    fn number_type(&mut self, ty: &Ty, span: Span, what: &str) -> Option<()> {
+        let inner = self.defs.underlying(&self.defs.strip_newtype(ty));
+        if inner.width().is_some() || matches!(inner, Ty::Param(_)) {
+            return Some(());
+        }
+        let shown = self.show(ty);
+        self.error(
+            "E0313",
+            span,
+            format!("{what} is not possible for a key of type `{shown}`"),
+            "the key is not a number",
+        );
+        None
+    }
+
+    /// One set for a key of type `ty`.
+    fn set(&mut self, item: &'a ast::Expr, ty: &Ty, constant: bool) -> Option<Set> {
+        match &item.kind {
+            ast::ExprKind::DontCare | ast::ExprKind::Default => Some(Set::Any),
+            ast::ExprKind::Mask { value, mask } => {
+                let v = self.set_value(value, ty, constant);
+                let m = self.set_value(mask, ty, constant);
+                self.number_type_ok(ty, item.span, "a mask")?;
+                Some(Set::Mask(v?.hir, m?.hir))
+            }
+            ast::ExprKind::Range { lo, hi } => {
+                let l = self.set_value(lo, ty, constant);
+                let h = self.set_value(hi, ty, constant);
+                self.number_type_ok(ty, item.span, "a range")?;
+                let (l, h) = (l?, h?);
+                if let (Some(Value::Int(a)), Some(Value::Int(b))) = (&l.value, &h.value)
+                    && a > b
+                {
+                    self.error(
+                        "E0313",
+                        item.span,
+                        format!("the range {a} .. {b} is empty"),
+                        "the lower bound stands first",
+                    );
+                    return None;
+                }
+                Some(Set::Range(l.hir, h.hir))
+            }
+            ast::ExprKind::Path(path) => {
+                if let Some(symbol) = self.lookup(path.name.as_str(), path.leading_dot)
+                    && matches!(symbol.entity, Entity::ValueSet(..))
+                {
+                    self.unsupported(item.span, "a value set beside other sets is");
+                    return None;
+                }
+                Some(Set::Value(self.set_value(item, ty, constant)?.hir))
+            }
+            _ => Some(Set::Value(self.set_value(item, ty, constant)?.hir)),
+        }
+    }
+
+    fn number_type_ok(&mut self, ty: &Ty, span: Span, what: &str) -> Option<()> {
+        if ty.is_err() {
+            return None;
+        }
+        self.number_type(ty, span, what)
+    }
+
+    fn set_value(&mut self, e: &'a ast::Expr, ty: &Ty, constant: bool) -> Option<Typed> {
+        let t = self.expr(e, Some(ty));
+        if t.is_err() || ty.is_err() {
+            return None;
+        }
+        // A key that is a serialisable enum may be compared with its number.
+        let u = self.defs.underlying(ty);
+        let t = if u != *ty && t.ty != *ty {
+            let t = self.coerce(t, &u);
+            if t.is_err() {
+                return None;
+            }
+            self.convert(t, ty)
+        } else {
+            self.coerce(t, ty)
+        };
+        if t.is_err() {
+            return None;
+        }
+        if constant && t.value.is_none() {
+            self.not_constant(e.span);
+            return None;
+        }
+        if t.effects {
+            self.error(
+                "E0313",
+                e.span,
+                "a set must not have effects",
+                "a call is made here",
+            );
+            return None;
+        }
+        Some(t)
+    }
+}

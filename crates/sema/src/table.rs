@@ -1,0 +1,666 @@
+//! Tables: keys, actions, default action, entries and other properties.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::ast::{self, TablePropertyValue};
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use crate::analyser::Analyser;
+use crate::args::ArgRule;
+use crate::consteval;
+use crate::hir::{self, Direction, Set};
+use crate::infer::Unifier;
+use crate::scope::{ActionEntity, Entity, nearest};
+use crate::types::{Sig, Ty};
+use crate::value::Value;
+
+/// An action in the table's list, with what is needed to compare later references with it.
+struct Listed<'a> {
+    action: Rc<ActionEntity>,
+    args: &'a [ast::Arg],
+    hir: hir::ActionRef,
+    default_only: bool,
+    table_only: bool,
+    span: Span,
+}
+
+/// Properties that v1model knows besides the language's own.
+const KNOWN: &[&str] = &[
+    "key",
+    "actions",
+    "entries",
+    "default_action",
+    "size",
+    "largest_priority_wins",
+    "priority_delta",
+    "implementation",
+    "counters",
+    "meters",
+    "support_timeout",
+];
+
+impl<'a> Analyser<'a> {
+    /// Declares a table.
+    pub(crate) fn table(&mut self, decl: &'a ast::Decl, table: &'a ast::TableDecl) {
+        // Key expressions are evaluated where the table is applied, but nothing may be applied in them.
+        let mut first: HashMap<Arc<str>, Span> = HashMap::new();
+        for p in &table.properties {
+            match first.get(&p.name.name) {
+                Some(at) => {
+                    let at = *at;
+                    self.duplicate(p.name.as_str(), p.name.span, at);
+                }
+                None => {
+                    first.insert(p.name.name.clone(), p.name.span);
+                }
+            }
+        }
+        let find = |name: &str| table.properties.iter().find(|p| p.name.as_str() == name);
+        let (mut keys, mut types) = (Vec::new(), Vec::new());
+        if let Some(p) = find("key") {
+            match &p.value {
+                TablePropertyValue::Key(elements) => {
+                    for k in elements {
+                        let (ty, key) = self.key(k);
+                        types.push(ty);
+                        keys.extend(key);
+                    }
+                }
+                _ => self.property_form(p, "a list of keys in braces"),
+            }
+        }
+        let mut listed = Vec::new();
+        match find("actions") {
+            Some(p) => match &p.value {
+                TablePropertyValue::Actions(actions) => {
+                    for a in actions {
+                        if let Some(l) = self.listed(a) {
+                            if let Some(o) = listed
+                                .iter()
+                                .find(|o: &&Listed<'_>| o.action.id == l.action.id)
+                            {
+                                let at = o.span;
+                                self.duplicate(
+                                    a.action.path.name.as_str(),
+                                    a.action.span,
+                                    at,
+                                );
+                                continue;
+                            }
+                            listed.push(l);
+                        }
+                    }
+                }
+                _ => self.property_form(p, "a list of actions in braces"),
+            },
+            None => self.error(
+                "E0311",
+                table.name.span,
+                format!("table `{}` has no `actions`", table.name),
+                "every table lists its actions",
+            ),
+        }
+        let default = find("default_action").map(|p| (p.is_const, self.default_action(p, &listed)));
+        let mut out = hir::Table {
+            name: table.name.to_string(),
+            control_plane_name: self.qualified(table.name.as_str(), &decl.annotations),
+            keys,
+            actions: Vec::new(),
+            default_action: hir::ActionRef {
+                function: hir::FunctionId(0),
+                args: Vec::new(),
+                span: table.name.span,
+            },
+            const_default_action: false,
+            entries: Vec::new(),
+            const_entries: false,
+            largest_priority_wins: true,
+            priority_delta: 1,
+            size: None,
+            properties: Vec::new(),
+            annotations: self.annotations(&decl.annotations),
+            span: table.name.span,
+        };
+        match default {
+            Some((is_const, action)) => {
+                out.const_default_action = is_const;
+                if let Some(a) = action {
+                    out.default_action = a;
+                }
+            }
+            None => out.default_action.function = self.no_action(),
+        }
+        for p in &table.properties {
+            self.property(p, &mut out);
+        }
+        if let Some(p) = find("entries") {
+            out.const_entries = p.is_const;
+            match &p.value {
+                TablePropertyValue::Entries(entries) => {
+                    self.entries(entries, &types, &listed, &mut out);
+                }
+                _ => self.property_form(p, "a list of entries in braces"),
+            }
+        }
+        if let Some(p) = find("actions")
+            && let TablePropertyValue::Actions(actions) = &p.value
+        {
+            for l in &listed {
+                let source = actions.iter().find(|a| a.action.span == l.span);
+                let annotations =
+                    source.map_or(Vec::new(), |a| self.annotations(&a.annotations));
+                out.actions.push(hir::TableAction {
+                    action: l.hir.clone(),
+                    annotations,
+                });
+            }
+        }
+        let mut runs: Vec<hir::FunctionId> = listed.iter().map(|l| l.action.id).collect();
+        runs.push(out.default_action.function);
+        self.out.tables.push(out);
+        let id = hir::TableId((self.out.tables.len() - 1) as u32);
+        self.table_actions.insert(id.0, runs);
+        self.declare(&table.name, Entity::Table(id));
+    }
+
+    fn property_form(&mut self, p: &ast::TableProperty, form: &str) {
+        self.error(
+            "E0311",
+            p.span,
+            format!("`{}` must be {form}", p.name),
+            "not in that form",
+        );
+    }
+
+    /// The action that does nothing.
+    fn no_action(&mut self) -> hir::FunctionId {
+        if let Some(s) = self.lookup("NoAction", true)
+            && let Entity::Action(a) = &s.entity
+        {
+            return a.id;
+        }
+        self.out.functions.push(hir::Function {
+            name: "NoAction".into(),
+            control_plane_name: "NoAction".into(),
+            is_action: true,
+            params: Vec::new(),
+            result: hir::Type::Void,
+            body: Vec::new(),
+            annotations: Vec::new(),
+            span: Span::none(),
+        });
+        hir::FunctionId((self.out.functions.len() - 1) as u32)
+    }
+
+    fn key(&mut self, k: &'a ast::KeyElement) -> (Ty, Option<hir::TableKey>) {
+        let t = self.expr(&k.expr, None);
+        let kind = k.match_kind.as_str();
+        if !self.match_kinds.iter().any(|(n, _)| &**n == kind) {
+            let names: Vec<Arc<str>> = self.match_kinds.iter().map(|(n, _)| n.clone()).collect();
+            let near = nearest(kind, names.iter().map(|n| &**n));
+            let mut d = Diagnostic::error("E0311", format!("`{kind}` is not a match kind"))
+                .at(k.match_kind.span, "not declared in any `match_kind`");
+            if let Some(near) = near {
+                d = d.help(format!("did you mean `{near}`?"));
+            }
+            self.report(d);
+        }
+        if t.is_err() {
+            return (Ty::Err, None);
+        }
+        let inner = self.defs.underlying(&self.defs.strip_newtype(&t.ty));
+        let number = matches!(inner, Ty::Bits(_) | Ty::Int(_) | Ty::Param(_));
+        let ok = match kind {
+            "lpm" | "range" => number,
+            _ => number || matches!(inner, Ty::Bool | Ty::Enum(_) | Ty::Error),
+        };
+        if !ok {
+            let shown = self.show(&t.ty);
+            let mut d = Diagnostic::error(
+                "E0311",
+                format!("a `{shown}` cannot be an `{kind}` key"),
+            )
+            .at(k.expr.span, "not possible as key");
+            if inner == Ty::InfInt {
+                d = d.help("give the number a width");
+            }
+            self.report(d);
+            return (Ty::Err, None);
+        }
+        let name = ast::find_annotation(&k.annotations, "name")
+            .and_then(ast::Annotation::single_string)
+            .map_or_else(|| source_text(&k.expr), |s| s.to_string());
+        let key = hir::TableKey {
+            expr: t.hir,
+            match_kind: kind.to_string(),
+            name,
+            annotations: self.annotations(&k.annotations),
+        };
+        (t.ty, Some(key))
+    }
+
+    fn find_action(&mut self, path: &ast::Path) -> Option<Rc<ActionEntity>> {
+        match self.resolve(path)? {
+            Entity::Action(a) => Some(a),
+            other => {
+                let what = other.what();
+                self.error(
+                    "E0311",
+                    path.span,
+                    format!("`{}` is not an action", path.name),
+                    format!("this is {what}"),
+                );
+                None
+            }
+        }
+    }
+
+    fn listed(&mut self, a: &'a ast::TableAction) -> Option<Listed<'a>> {
+        let action = self.find_action(&a.action.path)?;
+        let args: &'a [ast::Arg] = a.action.args.as_deref().unwrap_or(&[]);
+        let full = &action.sig;
+        let directed: Vec<_> = full
+            .params
+            .iter()
+            .filter(|p| p.direction != Direction::None)
+            .cloned()
+            .collect();
+        let sig = Rc::new(Sig {
+            name: full.name.clone(),
+            type_params: Vec::new(),
+            type_param_names: Vec::new(),
+            params: directed,
+            ret: Ty::Void,
+            is_abstract: false,
+            deprecated: None,
+            span: full.span,
+        });
+        let checked = self.check_args(
+            &sig,
+            args,
+            HashMap::new(),
+            &mut Unifier::default(),
+            ArgRule::Any,
+            None,
+            a.action.span,
+        )?;
+        let mut bound = checked.args.into_iter();
+        let values = full
+            .params
+            .iter()
+            .map(|p| match p.direction {
+                Direction::None => None,
+                _ => bound.next().flatten().map(|t| t.hir),
+            })
+            .collect();
+        Some(Listed {
+            hir: hir::ActionRef {
+                function: action.id,
+                args: values,
+                span: a.action.span,
+            },
+            action,
+            args,
+            default_only: ast::find_annotation(&a.annotations, "defaultonly").is_some(),
+            table_only: ast::find_annotation(&a.annotations, "tableonly").is_some(),
+            span: a.action.span,
+        })
+    }
+
+    /// A reference to a listed action with all arguments, in `default_action` or an entry.
+    fn complete(
+        &mut self,
+        path: &ast::Path,
+        args: &'a [ast::Arg],
+        span: Span,
+        listed: &[Listed<'a>],
+        is_default: bool,
+    ) -> Option<hir::ActionRef> {
+        let action = self.find_action(path)?;
+        let Some(l) = listed.iter().find(|l| l.action.id == action.id) else {
+            self.error(
+                "E0312",
+                span,
+                format!("`{}` is not among the actions of this table", path.name),
+                "add it to `actions`",
+            );
+            return None;
+        };
+        let unfit = if is_default {
+            l.table_only.then_some("@tableonly")
+        } else {
+            l.default_only.then_some("@defaultonly")
+        };
+        if let Some(annotation) = unfit {
+            let at = l.span;
+            self.report(
+                Diagnostic::error("E0312", format!("`{}` is {annotation}", path.name))
+                    .at(span, "not possible here")
+                    .related(at, "listed here"),
+            );
+            return None;
+        }
+        let checked = self.check_args(
+            &action.sig,
+            args,
+            HashMap::new(),
+            &mut Unifier::default(),
+            ArgRule::ConstantUndirected,
+            None,
+            span,
+        )?;
+        let directed = action
+            .sig
+            .params
+            .iter()
+            .filter(|p| p.direction != Direction::None)
+            .count();
+        for (given, list) in args.iter().zip(l.args).take(directed) {
+            if source_text(&given.value) != source_text(&list.value) {
+                self.report(
+                    Diagnostic::error("E0312", "this differs from the table's action list")
+                        .at(given.span, "arguments with direction are bound in the list")
+                        .related(list.span, "bound here"),
+                );
+                return None;
+            }
+        }
+        let mut values: Vec<Option<hir::Expr>> = l.hir.args.clone();
+        for ((v, p), t) in values.iter_mut().zip(&action.sig.params).zip(checked.args) {
+            if p.direction == Direction::None {
+                *v = t.map(|t| t.hir);
+            }
+        }
+        Some(hir::ActionRef {
+            function: action.id,
+            args: values,
+            span,
+        })
+    }
+
+    fn default_action(
+        &mut self,
+        p: &'a ast::TableProperty,
+        listed: &[Listed<'a>],
+    ) -> Option<hir::ActionRef> {
+        let TablePropertyValue::Expr(e) = &p.value else {
+            self.property_form(p, "an action");
+            return None;
+        };
+        let (path, args): (_, &'a [ast::Arg]) = match &e.kind {
+            ast::ExprKind::Path(path) => (path, &[]),
+            ast::ExprKind::Call { callee, args, .. } => match &callee.kind {
+                ast::ExprKind::Path(path) => (path, args),
+                _ => {
+                    self.property_form(p, "an action");
+                    return None;
+                }
+            },
+            _ => {
+                self.property_form(p, "an action");
+                return None;
+            }
+        };
+        self.complete(path, args, e.span, listed, true)
+    }
+
+    fn property(&mut self, p: &'a ast::TableProperty, out: &mut hir::Table) {
+        let name = p.name.as_str();
+        if matches!(name, "key" | "actions" | "entries" | "default_action") {
+            return;
+        }
+        let TablePropertyValue::Expr(e) = &p.value else {
+            self.property_form(p, "a value");
+            return;
+        };
+        match name {
+            "size" => {
+                out.size = self
+                    .integer_property(e, p)
+                    .and_then(|i| i.to_u64())
+                    .or(out.size);
+            }
+            "priority_delta" => {
+                if let Some(i) = self.integer_property(e, p) {
+                    out.priority_delta = i.to_u64().unwrap_or(1);
+                }
+            }
+            "largest_priority_wins" => {
+                if let Some(Value::Bool(b)) = self.constant_to(e, &Ty::Bool) {
+                    out.largest_priority_wins = b;
+                }
+            }
+            _ => {
+                if !KNOWN.contains(&name) {
+                    let mut d = Diagnostic::warning("W0007", format!("unknown property `{name}`"))
+                        .at(p.name.span, "nothing looks at it");
+                    if let Some(near) = nearest(name, KNOWN.iter().copied()) {
+                        d = d.help(format!("did you mean `{near}`?"));
+                    }
+                    self.report(d);
+                }
+                let path = format!("{}.{name}", out.control_plane_name);
+                let was_path = std::mem::take(&mut self.context.path);
+                let was_args = std::mem::replace(&mut self.context.constructing, true);
+                self.context.nameless = Some(path);
+                let t = self.expr(e, None);
+                self.context.nameless = None;
+                self.context.constructing = was_args;
+                self.context.path = was_path;
+                if t.is_err() {
+                    return;
+                }
+                let value = match t.value {
+                    Some(Value::Object(id)) => hir::Property::Object(id),
+                    Some(Value::Instance(_)) => {
+                        self.property_form(p, "a value or an extern object");
+                        return;
+                    }
+                    Some(_) => hir::Property::Value(t.hir),
+                    None => {
+                        self.not_constant(e.span);
+                        return;
+                    }
+                };
+                out.properties.push((name.to_string(), value));
+            }
+        }
+    }
+
+    fn integer_property(&mut self, e: &'a ast::Expr, p: &ast::TableProperty) -> Option<BigInt> {
+        let t = self.expr(e, None);
+        if t.is_err() {
+            return None;
+        }
+        match t.value {
+            Some(Value::Int(i)) if i.to_u64().is_some() => Some(i),
+            Some(Value::Opaque) => None,
+            Some(_) => {
+                self.property_form(p, "an integer from 0 to 2^64 - 1");
+                None
+            }
+            None => {
+                self.not_constant(e.span);
+                None
+            }
+        }
+    }
+
+    fn entries(
+        &mut self,
+        entries: &'a [ast::Entry],
+        types: &[Ty],
+        listed: &[Listed<'a>],
+        out: &mut hir::Table,
+    ) {
+        if types.is_empty() && !entries.is_empty() {
+            self.error(
+                "E0313",
+                entries[0].span,
+                "a table without keys has no entries",
+                "nothing to match",
+            );
+            return;
+        }
+        let mut annotated = false;
+        for (i, e) in entries.iter().enumerate() {
+            let sets = self.keyset(&e.keyset, types, true);
+            let args: &'a [ast::Arg] = e.action.args.as_deref().unwrap_or(&[]);
+            let action = self.complete(&e.action.path, args, e.action.span, listed, false);
+            let mut priority = None;
+            if let Some(p) = &e.priority {
+                let t = self.expr(p, None);
+                match t.value {
+                    Some(Value::Int(i)) => priority = Some(i),
+                    Some(Value::Opaque) => {}
+                    _ if t.is_err() => {}
+                    _ => self.not_constant(p.span),
+                }
+            }
+            if let Some(a) = ast::find_annotation(&e.annotations, "priority") {
+                match a.single_int() {
+                    Some(n) => {
+                        annotated = true;
+                        priority = Some(n.clone());
+                    }
+                    None => self.error(
+                        "E0311",
+                        a.span,
+                        "`@priority` takes an integer",
+                        "not an integer",
+                    ),
+                }
+            }
+            let (Some(sets), Some(action)) = (sets, action) else {
+                continue;
+            };
+            if out.keys.len() == sets.len() {
+                let kinds: Vec<String> = out.keys.iter().map(|k| k.match_kind.clone()).collect();
+                for ((set, kind), item) in sets.iter().zip(&kinds).zip(e.keyset.items.iter().cycle())
+                {
+                    self.check_set(set, kind, item.span);
+                }
+            }
+            // Without a number the position counts, as where `@priority` came from.
+            let priority = priority.or_else(|| annotated.then(|| BigInt::from(i + 1)));
+            out.entries.push(hir::Entry {
+                sets,
+                action,
+                priority,
+                is_const: e.is_const || out.const_entries,
+                span: e.span,
+            });
+        }
+        if annotated {
+            // `@priority` counts from the most important.
+            out.largest_priority_wins = false;
+            for (i, e) in out.entries.iter_mut().enumerate() {
+                e.priority.get_or_insert_with(|| BigInt::from(i + 1));
+            }
+        }
+    }
+
+    fn check_set(&mut self, set: &Set, kind: &str, span: Span) {
+        let ok = match kind {
+            "exact" => matches!(set, Set::Value(_)),
+            "lpm" => match set {
+                Set::Value(_) | Set::Any => true,
+                Set::Mask(_, m) => match (&m.kind, &m.ty) {
+                    (hir::ExprKind::Int(m), hir::Type::Bits(w) | hir::Type::Int(w)) => {
+                        let all = consteval::mask(*w);
+                        let zeros: BigInt = &all ^ (m & &all);
+                        // The zeros are at the low end: one more is a power of two.
+                        (&zeros & (&zeros + 1u32)) == BigInt::ZERO
+                    }
+                    _ => true,
+                },
+                _ => false,
+            },
+            "ternary" => !matches!(set, Set::Range(..)),
+            "range" => !matches!(set, Set::Mask(..)),
+            "optional" => matches!(set, Set::Value(_) | Set::Any),
+            _ => true,
+        };
+        if !ok {
+            self.error(
+                "E0313",
+                span,
+                format!("this set is not possible for an `{kind}` key"),
+                match kind {
+                    "exact" => "an `exact` key matches one value",
+                    "lpm" => "an `lpm` key matches a prefix",
+                    "optional" => "an `optional` key matches one value or anything",
+                    _ => "does not fit the key",
+                },
+            );
+        }
+    }
+}
+
+/// The text of an expression as control planes name keys: `hdr.ipv4.isValid()`, `h.f[3:0]`.
+pub(crate) fn source_text(e: &ast::Expr) -> String {
+    use ast::ExprKind as K;
+    let list = |items: &[ast::Arg]| {
+        items
+            .iter()
+            .map(|a| source_text(&a.value))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match &e.kind {
+        K::Path(p) => p.name.to_string(),
+        K::Member { base, name } => format!("{}.{name}", source_text(base)),
+        K::TypeMember { ty, name } => match &ty.kind {
+            ast::TypeKind::Named(p) => format!("{}.{name}", p.name),
+            ast::TypeKind::Error => format!("error.{name}"),
+            _ => format!("_.{name}"),
+        },
+        K::Call { callee, args, .. } => format!("{}({})", source_text(callee), list(args)),
+        K::Index { base, index } => format!("{}[{}]", source_text(base), source_text(index)),
+        K::Slice { base, hi, lo } => format!(
+            "{}[{}:{}]",
+            source_text(base),
+            source_text(hi),
+            source_text(lo)
+        ),
+        K::PlusSlice { base, lo, width } => format!(
+            "{}[{}+:{}]",
+            source_text(base),
+            source_text(lo),
+            source_text(width)
+        ),
+        K::Int(lit) => lit.value.to_string(),
+        K::Bool(b) => b.to_string(),
+        K::String(s) => format!("{s:?}"),
+        K::Unary { op, operand } => format!("{}{}", op.symbol(), source_text(operand)),
+        K::Binary { op, left, right } => format!(
+            "{} {} {}",
+            source_text(left),
+            op.symbol(),
+            source_text(right)
+        ),
+        K::Ternary {
+            condition,
+            then,
+            otherwise,
+        } => format!(
+            "{} ? {} : {}",
+            source_text(condition),
+            source_text(then),
+            source_text(otherwise)
+        ),
+        K::Cast { operand, .. } => source_text(operand),
+        K::List(items) => {
+            let items: Vec<String> = items.iter().map(source_text).collect();
+            format!("{{ {} }}", items.join(", "))
+        }
+        K::DontCare => "_".into(),
+        K::Default => "default".into(),
+        _ => "...".into(),
+    }
+}

@@ -1,0 +1,449 @@
+//! Types as analysis sees them: with type variables, new types and the types of literals; and the declarations
+//! behind nominal types. What lowering sees is [`crate::hir::Type`].
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::ast;
+use hopwright_syntax::span::Span;
+use num_bigint::BigInt;
+
+use crate::hir;
+use crate::value::Typed;
+
+/// A type. Numbers index the lists of [`Defs`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Ty {
+    /// Something was wrong and has been reported; fits everywhere.
+    Err,
+    Bool,
+    Bits(u32),
+    Int(u32),
+    InfInt,
+    Varbit(u32),
+    String,
+    Error,
+    MatchKind,
+    Void,
+    Enum(usize),
+    /// Struct, header or header union, with type arguments.
+    Struct(usize, Rc<[Ty]>),
+    Stack(Rc<Ty>, u32),
+    Tuple(Rc<[Ty]>),
+    List(Rc<Ty>),
+    /// `type T N`.
+    Newtype(usize),
+    Extern(usize, Rc<[Ty]>),
+    /// Parser or control: a type declaration or a declaration with body.
+    Block(usize, Rc<[Ty]>),
+    Package(usize, Rc<[Ty]>),
+    /// A type parameter seen from inside its declaration.
+    Param(u32),
+    /// A type to be inferred.
+    Var(u32),
+    /// `{ a, b }` before anything says what it becomes.
+    ListLit(Rc<[Ty]>),
+    /// `{ x = a }` before anything says what it becomes.
+    StructLit(Rc<[(Arc<str>, Ty)]>),
+    /// `{#}` before anything says what it becomes.
+    InvalidLit,
+    /// `...` before anything says what it becomes.
+    DotsLit,
+    /// What `table.apply()` returns: index of the table in the HIR.
+    ApplyResult(u32),
+}
+
+/// A declared struct, header or header union.
+pub(crate) struct StructDef<'a> {
+    pub kind: ast::StructKind,
+    pub name: Arc<str>,
+    pub type_params: Vec<u32>,
+    pub fields: Rc<Vec<FieldDef<'a>>>,
+    pub annotations: &'a [ast::Annotation],
+    pub span: Span,
+}
+
+pub(crate) struct FieldDef<'a> {
+    pub name: Arc<str>,
+    pub ty: Ty,
+    pub annotations: &'a [ast::Annotation],
+    pub span: Span,
+}
+
+pub(crate) struct EnumDef {
+    pub name: Arc<str>,
+    pub underlying: Option<Ty>,
+    pub members: Vec<(Arc<str>, BigInt)>,
+    pub span: Span,
+}
+
+pub(crate) struct NewtypeDef {
+    pub name: Arc<str>,
+    pub target: Ty,
+}
+
+pub(crate) struct ExternDef<'a> {
+    pub name: Arc<str>,
+    pub type_params: Vec<u32>,
+    pub constructors: Vec<Rc<Sig>>,
+    pub methods: Vec<Rc<Sig>>,
+    pub annotations: &'a [ast::Annotation],
+    pub span: Span,
+}
+
+/// The body behind a parser or control.
+#[derive(Clone, Copy)]
+pub(crate) enum BlockDecl<'a> {
+    Parser(&'a ast::ParserDecl),
+    Control(&'a ast::ControlDecl),
+}
+
+pub(crate) struct BlockDef<'a> {
+    pub name: Arc<str>,
+    pub is_parser: bool,
+    pub type_params: Vec<u32>,
+    /// Apply parameters.
+    pub apply: Rc<Sig>,
+    /// Constructor parameters.
+    pub constructor: Rc<Sig>,
+    /// `None` for a type declaration.
+    pub decl: Option<BlockDecl<'a>>,
+    /// Position among the program's top-level declarations; the body sees only what stands before.
+    pub order: usize,
+    pub annotations: &'a [ast::Annotation],
+    pub span: Span,
+}
+
+pub(crate) struct PackageDef {
+    pub name: Arc<str>,
+    pub type_params: Vec<u32>,
+    pub constructor: Rc<Sig>,
+    pub span: Span,
+}
+
+/// Parameters and result of anything that is called.
+#[derive(Debug)]
+pub(crate) struct Sig {
+    pub name: Arc<str>,
+    pub type_params: Vec<u32>,
+    pub type_param_names: Vec<Arc<str>>,
+    pub params: Vec<ParamSig>,
+    pub ret: Ty,
+    pub is_abstract: bool,
+    pub deprecated: Option<Arc<str>>,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ParamSig {
+    pub name: Arc<str>,
+    pub direction: hir::Direction,
+    pub ty: Ty,
+    pub default: Option<Rc<Typed>>,
+    pub optional: bool,
+    pub span: Span,
+}
+
+/// Everything nominal.
+#[derive(Default)]
+pub(crate) struct Defs<'a> {
+    pub structs: Vec<StructDef<'a>>,
+    pub enums: Vec<EnumDef>,
+    pub newtypes: Vec<NewtypeDef>,
+    pub externs: Vec<ExternDef<'a>>,
+    pub blocks: Vec<BlockDef<'a>>,
+    pub packages: Vec<PackageDef>,
+    pub type_params: Vec<Arc<str>>,
+}
+
+/// Widest `bit<W>` and `int<W>` in bits.
+pub(crate) const MAX_WIDTH: u32 = 2048;
+/// Longest `varbit<W>` in bits.
+pub(crate) const MAX_VARBIT: u32 = 65536;
+/// Longest header stack.
+pub(crate) const MAX_STACK: u32 = 1024;
+/// Most scalar fields a type may have when taken apart.
+pub(crate) const MAX_LEAVES: u64 = 65536;
+
+/// Type arguments by parameter.
+pub(crate) type Subst = HashMap<u32, Ty>;
+
+impl Ty {
+    pub fn tuple(items: Vec<Ty>) -> Ty {
+        Ty::Tuple(items.into())
+    }
+
+    pub fn is_err(&self) -> bool {
+        matches!(self, Ty::Err)
+    }
+
+    /// `bit<W>` or `int<W>`: the width.
+    pub fn width(&self) -> Option<u32> {
+        match self {
+            Ty::Bits(w) | Ty::Int(w) => Some(*w),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the type of something whose final type its surroundings determine.
+    pub fn is_literal(&self) -> bool {
+        match self {
+            Ty::InfInt | Ty::ListLit(_) | Ty::StructLit(_) | Ty::InvalidLit | Ty::DotsLit => true,
+            Ty::Tuple(items) => items.iter().any(Ty::is_literal),
+            _ => false,
+        }
+    }
+
+    /// Whether `found` holds for it or for anything in it.
+    pub fn any(&self, found: &mut dyn FnMut(&Ty) -> bool) -> bool {
+        if found(self) {
+            return true;
+        }
+        match self {
+            Ty::Struct(_, items)
+            | Ty::Tuple(items)
+            | Ty::Extern(_, items)
+            | Ty::Block(_, items)
+            | Ty::Package(_, items)
+            | Ty::ListLit(items) => items.iter().any(|t| t.any(found)),
+            Ty::StructLit(items) => items.iter().any(|(_, t)| t.any(found)),
+            Ty::Stack(t, _) | Ty::List(t) => t.any(found),
+            _ => false,
+        }
+    }
+
+    /// Whether something in it is still to be inferred.
+    pub fn has_vars(&self) -> bool {
+        self.any(&mut |t| matches!(t, Ty::Var(_)))
+    }
+
+    /// Replaces leaves for which `f` has something.
+    pub fn map(&self, f: &dyn Fn(&Ty) -> Option<Ty>) -> Ty {
+        if let Some(t) = f(self) {
+            return t;
+        }
+        let all = |items: &Rc<[Ty]>| -> Rc<[Ty]> { items.iter().map(|t| t.map(f)).collect() };
+        match self {
+            Ty::Struct(d, items) => Ty::Struct(*d, all(items)),
+            Ty::Tuple(items) => Ty::Tuple(all(items)),
+            Ty::Extern(d, items) => Ty::Extern(*d, all(items)),
+            Ty::Block(d, items) => Ty::Block(*d, all(items)),
+            Ty::Package(d, items) => Ty::Package(*d, all(items)),
+            Ty::ListLit(items) => Ty::ListLit(all(items)),
+            Ty::StructLit(items) => {
+                Ty::StructLit(items.iter().map(|(n, t)| (n.clone(), t.map(f))).collect())
+            }
+            Ty::Stack(t, n) => Ty::Stack(Rc::new(t.map(f)), *n),
+            Ty::List(t) => Ty::List(Rc::new(t.map(f))),
+            other => other.clone(),
+        }
+    }
+
+    /// Replaces type parameters.
+    pub fn subst(&self, subst: &Subst) -> Ty {
+        if subst.is_empty() {
+            return self.clone();
+        }
+        self.map(&|t| match t {
+            Ty::Param(p) => subst.get(p).cloned(),
+            _ => None,
+        })
+    }
+}
+
+impl<'a> Defs<'a> {
+    /// A new type parameter.
+    pub fn new_param(&mut self, name: &Arc<str>) -> u32 {
+        self.type_params.push(name.clone());
+        (self.type_params.len() - 1) as u32
+    }
+
+    /// Fields of a struct-like type with the type arguments in place.
+    pub fn fields(&self, def: usize, args: &[Ty]) -> Vec<(Arc<str>, Ty)> {
+        let d = &self.structs[def];
+        let subst = bind(&d.type_params, args);
+        d.fields
+            .iter()
+            .map(|f| (f.name.clone(), f.ty.subst(&subst)))
+            .collect()
+    }
+
+    /// The field called `name`, by position and type.
+    pub fn field(&self, def: usize, args: &[Ty], name: &str) -> Option<(usize, Ty)> {
+        let d = &self.structs[def];
+        let i = d.fields.iter().position(|f| &*f.name == name)?;
+        Some((i, d.fields[i].ty.subst(&bind(&d.type_params, args))))
+    }
+
+    pub fn struct_kind(&self, ty: &Ty) -> Option<ast::StructKind> {
+        match ty {
+            Ty::Struct(d, _) => Some(self.structs[*d].kind),
+            _ => None,
+        }
+    }
+
+    pub fn is_header(&self, ty: &Ty) -> bool {
+        self.struct_kind(ty) == Some(ast::StructKind::Header)
+    }
+
+    pub fn is_union(&self, ty: &Ty) -> bool {
+        self.struct_kind(ty) == Some(ast::StructKind::HeaderUnion)
+    }
+
+    /// The type under `type` declarations.
+    pub fn strip_newtype(&self, ty: &Ty) -> Ty {
+        let mut t = ty.clone();
+        while let Ty::Newtype(n) = t {
+            t = self.newtypes[n].target.clone();
+        }
+        t
+    }
+
+    /// A serialisable enum's underlying type; any other type itself.
+    pub fn underlying(&self, ty: &Ty) -> Ty {
+        match ty {
+            Ty::Enum(e) => self.enums[*e].underlying.clone().unwrap_or(ty.clone()),
+            _ => ty.clone(),
+        }
+    }
+
+    /// The type as people write it.
+    pub fn show(&self, ty: &Ty) -> String {
+        let list = |items: &[Ty]| {
+            items
+                .iter()
+                .map(|t| self.show(t))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let generic = |name: &str, items: &[Ty]| {
+            if items.is_empty() {
+                name.to_string()
+            } else {
+                format!("{name}<{}>", list(items))
+            }
+        };
+        match ty {
+            Ty::Err => "<error>".into(),
+            Ty::Bool => "bool".into(),
+            Ty::Bits(w) => format!("bit<{w}>"),
+            Ty::Int(w) => format!("int<{w}>"),
+            Ty::InfInt => "int".into(),
+            Ty::Varbit(w) => format!("varbit<{w}>"),
+            Ty::String => "string".into(),
+            Ty::Error => "error".into(),
+            Ty::MatchKind => "match_kind".into(),
+            Ty::Void => "void".into(),
+            Ty::Enum(d) => self.enums[*d].name.to_string(),
+            Ty::Struct(d, items) => generic(&self.structs[*d].name, items),
+            Ty::Stack(t, n) => format!("{}[{n}]", self.show(t)),
+            Ty::Tuple(items) => format!("tuple<{}>", list(items)),
+            Ty::List(t) => format!("list<{}>", self.show(t)),
+            Ty::Newtype(d) => self.newtypes[*d].name.to_string(),
+            Ty::Extern(d, items) => generic(&self.externs[*d].name, items),
+            Ty::Block(d, items) => generic(&self.blocks[*d].name, items),
+            Ty::Package(d, items) => generic(&self.packages[*d].name, items),
+            Ty::Param(p) => self.type_params[*p as usize].to_string(),
+            Ty::Var(_) => "_".into(),
+            Ty::ListLit(items) => format!("{{ {} }}", list(items)),
+            Ty::StructLit(items) => format!(
+                "{{ {} }}",
+                items
+                    .iter()
+                    .map(|(n, t)| format!("{n} = {}", self.show(t)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            Ty::InvalidLit => "{#}".into(),
+            Ty::DotsLit => "...".into(),
+            Ty::ApplyResult(_) => "apply_result".into(),
+        }
+    }
+
+    /// Size in bits for types with a fixed size; `None` for others.
+    pub fn bit_size(&self, ty: &Ty, largest: bool) -> Option<u64> {
+        Some(match ty {
+            Ty::Bool => 1,
+            Ty::Bits(w) | Ty::Int(w) => u64::from(*w),
+            Ty::Varbit(w) => {
+                if largest {
+                    u64::from(*w)
+                } else {
+                    0
+                }
+            }
+            Ty::Enum(e) => self.bit_size(self.enums[*e].underlying.as_ref()?, largest)?,
+            Ty::Newtype(_) => self.bit_size(&self.strip_newtype(ty), largest)?,
+            Ty::Tuple(items) => {
+                let mut sum = 0u64;
+                for t in items.iter() {
+                    sum = sum.saturating_add(self.bit_size(t, largest)?);
+                }
+                sum
+            }
+            Ty::Stack(t, n) => self.bit_size(t, largest)?.saturating_mul(u64::from(*n)),
+            Ty::Struct(d, items) => {
+                let sizes = self
+                    .fields(*d, items)
+                    .iter()
+                    .map(|(_, t)| self.bit_size(t, largest))
+                    .collect::<Option<Vec<_>>>()?;
+                if self.is_union(ty) {
+                    let bound = if largest {
+                        sizes.iter().max()
+                    } else {
+                        sizes.iter().min()
+                    };
+                    bound.copied().unwrap_or(0)
+                } else {
+                    sizes.iter().fold(0u64, |a, b| a.saturating_add(*b))
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether a varbit is in it.
+    pub fn count_varbits(&self, ty: &Ty) -> usize {
+        match ty {
+            Ty::Varbit(_) => 1,
+            Ty::Struct(d, items) => self
+                .fields(*d, items)
+                .iter()
+                .map(|(_, t)| self.count_varbits(t))
+                .sum(),
+            Ty::Tuple(items) => items.iter().map(|t| self.count_varbits(t)).sum(),
+            Ty::Stack(t, _) => self.count_varbits(t),
+            _ => 0,
+        }
+    }
+
+    /// How many scalars it has when taken apart.
+    pub fn leaves(&self, ty: &Ty, memo: &mut HashMap<Ty, u64>) -> u64 {
+        match ty {
+            Ty::Struct(d, items) => {
+                if let Some(n) = memo.get(ty) {
+                    return *n;
+                }
+                let n = self
+                    .fields(*d, items)
+                    .iter()
+                    .fold(1u64, |a, (_, t)| a.saturating_add(self.leaves(t, memo)));
+                memo.insert(ty.clone(), n);
+                n
+            }
+            Ty::Tuple(items) => items
+                .iter()
+                .fold(1u64, |a, t| a.saturating_add(self.leaves(t, memo))),
+            Ty::Stack(t, n) => self.leaves(t, memo).saturating_mul(u64::from(*n)),
+            Ty::Newtype(_) => self.leaves(&self.strip_newtype(ty), memo),
+            _ => 1,
+        }
+    }
+}
+
+/// Pairs type parameters with arguments.
+pub(crate) fn bind(params: &[u32], args: &[Ty]) -> Subst {
+    params.iter().copied().zip(args.iter().cloned()).collect()
+}

@@ -1,0 +1,88 @@
+//! Compile-time values, and expressions on their way to the typed program.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_syntax::span::Span;
+use num_bigint::BigInt;
+
+use crate::hir;
+use crate::types::Ty;
+
+/// A value known at compile time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Of `bit`, `int`, `int<W>` or serialisable enum type.
+    Int(BigInt),
+    Bool(bool),
+    Str(Arc<str>),
+    /// Index into the program's errors.
+    Error(usize),
+    /// Member of an enum without underlying type.
+    Member(usize),
+    /// Struct, header, tuple, list, stack.
+    Aggregate(Rc<[Value]>),
+    /// An invalid header.
+    Invalid,
+    /// A parser or control instance.
+    Instance(hir::InstanceId),
+    /// An extern object.
+    Object(hir::ObjectId),
+    /// Known when the surrounding parser or control is instantiated, but not now.
+    Opaque,
+}
+
+/// What may be done with an expression as a left-value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Not a left-value at all.
+    None,
+    Writable,
+    /// Would be a left-value, but this says why it must not change.
+    ReadOnly(&'static str, Option<Span>),
+}
+
+/// Members of a literal, kept until its type is known.
+#[derive(Clone, Debug)]
+pub(crate) enum Items {
+    List(Vec<Typed>, bool),
+    Struct(Vec<(Arc<str>, Span, Typed)>, bool),
+}
+
+/// A checked expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub hir: hir::Expr,
+    pub ty: Ty,
+    pub value: Option<Value>,
+    pub place: Place,
+    /// Whether evaluating it may change something or is a call.
+    pub effects: bool,
+    pub items: Option<Rc<Items>>,
+}
+
+impl Typed {
+    /// What stands for an expression that has been complained about.
+    pub fn error(span: Span) -> Typed {
+        Typed {
+            hir: hir::Expr {
+                kind: hir::ExprKind::Bool(false),
+                ty: hir::Type::Void,
+                span,
+            },
+            ty: Ty::Err,
+            value: None,
+            place: Place::None,
+            effects: false,
+            items: None,
+        }
+    }
+
+    pub fn is_err(&self) -> bool {
+        self.ty.is_err()
+    }
+
+    pub fn span(&self) -> Span {
+        self.hir.span
+    }
+}
