@@ -119,7 +119,7 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     FindSource() find_source;
     Decide() decide;
     AdvancePath() advance_path;
@@ -173,7 +173,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+control RouterEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     apply { }
 }
 
@@ -188,5 +188,5 @@ control BorderRouterDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(BorderRouterParser(), VerifyUnderlay(), Ingress(), Egress(), ComputeChecksums(),
+V1Switch(BorderRouterParser(), VerifyUnderlay(), RouterIngress(), RouterEgress(), ComputeChecksums(),
          BorderRouterDeparser()) main;

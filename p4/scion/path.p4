@@ -184,18 +184,18 @@ control CheckEgressHop(in headers_t hdr, inout metadata_t meta) {
 
 // Writes the path for the next router. Only now, when nothing can go wrong any more.
 control AdvancePath(inout headers_t hdr, inout metadata_t meta) {
-    bit<1> out = 0;
+    bit<1> leaves = 0;
     bit<2> curr_inf = 0;
     bit<6> curr_hf = 0;
     bit<16> seg_id = 0;
 
     apply {
-        out = (bit<1>) (meta.target.scope == LinkScope.EXTERNAL);
+        leaves = (bit<1>) (meta.target.scope == LinkScope.EXTERNAL);
 
         // SegID of the segment it came by. In construction direction the router at the exit continues the
         // chain with this hop's MAC; at a segment change that concerns the next segment.
         seg_id = meta.seg_id;
-        if (out == 1 && hdr.info.cons_dir == 1 && meta.peering == 0 && meta.segment_change == 0) {
+        if (leaves == 1 && hdr.info.cons_dir == 1 && meta.peering == 0 && meta.segment_change == 0) {
             seg_id = next_seg_id(seg_id, hdr.hop.mac);
         }
         meta.changes = meta.changes + sum_change16(hdr.info.seg_id, seg_id);
@@ -207,16 +207,16 @@ control AdvancePath(inout headers_t hdr, inout metadata_t meta) {
         if (meta.segment_change == 1) {
             curr_inf = curr_inf + 1;
             curr_hf = curr_hf + 1;
-            if (out == 1 && hdr.info_next.cons_dir == 1) {
+            if (leaves == 1 && hdr.info_next.cons_dir == 1) {
                 seg_id = next_seg_id(hdr.info_next.seg_id, hdr.hop_next.mac);
                 meta.changes = meta.changes + sum_change16(hdr.info_next.seg_id, seg_id);
                 hdr.info_next.seg_id = seg_id;
             }
-        } else if (out == 1 && meta.last_of_segment == 1) {
+        } else if (leaves == 1 && meta.last_of_segment == 1) {
             // Over the peering link into the other segment.
             curr_inf = curr_inf + 1;
         }
-        if (out == 1) {
+        if (leaves == 1) {
             curr_hf = curr_hf + 1;
         }
         meta.changes = meta.changes + sum_change16(hdr.path.curr_inf ++ hdr.path.curr_hf ++ 8w0,
