@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hopwright_ir::interp;
 use hopwright_jit::abi;
 
+use crate::machine::Machine;
 use crate::packet::Packet;
 use crate::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
@@ -21,6 +22,7 @@ pub fn wall_clock_us() -> u64 {
 
 /// Runs a virtual data plane's program. One per worker.
 pub struct Executor {
+    machine: Option<Machine>,
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
     copies: Vec<interp::Sent>,
@@ -30,7 +32,11 @@ impl Executor {
     /// An executor for the calling worker. A data plane has one worker for now: two executors at the same time would
     /// count in the same cells.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
-        Executor { reader: vdp.domain().reader(), copies: Vec::new(), vdp }
+        let machine = match vdp.engine() {
+            Engine::Jit(program) => Some(Machine::new(program)),
+            Engine::Interp(_) => None,
+        };
+        Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), vdp }
     }
 
     /// The data plane.
@@ -42,9 +48,11 @@ impl Executor {
     /// that is to forward, its egress port and new bytes. All packets of a batch see every table update that returned
     /// before the call.
     pub fn process_batch(&mut self, packets: &mut [Packet], now_us: u64) {
-        match self.vdp.engine() {
-            Engine::Interp(_) => self.interpret(packets, now_us),
-        }
+        let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us) };
+        let _guard = self.reader.enter();
+        // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
+        // tables and externs hand out alive until the batch is done.
+        unsafe { machine.run(packets, now_us) };
     }
 
     /// Packets the program made beyond one for each it got (copies to multicast groups, clones), since the last call.

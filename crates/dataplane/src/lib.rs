@@ -65,6 +65,7 @@ pub mod wait;
 
 mod cell;
 mod limbs;
+mod machine;
 
 pub use cell::Count;
 pub use control::{ControlError, EntrySpec, MatchSpec};

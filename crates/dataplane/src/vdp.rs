@@ -6,14 +6,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_ir::interp::{ExternModel, ExternRegistry, Interp};
-use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, TableEntry, TableId, bits};
-use hopwright_jit::abi::{ExternHandle, TableHandle};
+use hopwright_ir::{
+    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, bits,
+};
+use hopwright_jit::abi::ExternHandle;
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count, Registers};
 use crate::control::{ControlError, EntrySpec, MatchSpec};
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
 use crate::limbs::{from_limbs, limbs_of, push_limbs};
+use crate::machine::MachineProgram;
 use crate::quiescence::Domain;
 use crate::table::Table;
 
@@ -33,6 +36,14 @@ pub enum BuildError {
     /// Part of the program that this data plane or its engine does not support, or that makes no sense.
     #[error("{0}")]
     Program(String),
+    /// A place in the program that the engine cannot run.
+    #[error("{message}")]
+    Unsupported {
+        /// Where.
+        span: Span,
+        /// What.
+        message: String,
+    },
 }
 
 /// A program with its state. Shared between the worker that runs it and whoever controls it; every method may be
@@ -40,16 +51,18 @@ pub enum BuildError {
 pub struct VirtualDataPlane {
     pipeline: Arc<Pipeline>,
     domain: Arc<Domain>,
+    // Dropped first: it points into the tables and externs.
+    engine: Engine,
     tables: Vec<Table>,
     externs: Vec<ExternObject>,
-    engine: Engine,
 }
 
 pub(crate) enum Engine {
+    Jit(Box<MachineProgram>),
     Interp(Box<Mutex<Interp>>),
 }
 
-enum ExternObject {
+pub(crate) enum ExternObject {
     Counters(Cells),
     Registers {
         values: Registers,
@@ -79,7 +92,7 @@ impl VirtualDataPlane {
                 .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
             externs.push(object);
         }
-        let tables = (0..pipeline.tables.len())
+        let tables: Vec<Table> = (0..pipeline.tables.len())
             .map(|i| Table::new(&pipeline, TableId(i as u32), &domain).map_err(BuildError::Program))
             .collect::<Result<_, _>>()?;
         let engine = match engine {
@@ -89,7 +102,10 @@ impl VirtualDataPlane {
                 Engine::Interp(Box::new(Mutex::new(interp)))
             }
             EngineKind::Jit => {
-                return Err(BuildError::Program("machine code is not supported yet: use the interpreter".into()));
+                let compiled = hopwright_jit::compile(&pipeline, &hopwright_jit::Options::default())
+                    .map_err(|e| BuildError::Unsupported { span: e.span, message: e.message })?;
+                let program = MachineProgram::new(compiled, &pipeline, &tables, &externs)?;
+                Engine::Jit(Box::new(program))
             }
         };
         Ok(Arc::new(VirtualDataPlane { pipeline, domain, tables, externs, engine }))
@@ -103,6 +119,7 @@ impl VirtualDataPlane {
     /// Which executor runs it.
     pub fn engine_kind(&self) -> EngineKind {
         match self.engine {
+            Engine::Jit(_) => EngineKind::Jit,
             Engine::Interp(_) => EngineKind::Interp,
         }
     }
@@ -353,6 +370,7 @@ impl VirtualDataPlane {
     pub fn interp(&self) -> Option<MutexGuard<'_, Interp>> {
         match &self.engine {
             Engine::Interp(interp) => Some(interp.lock().unwrap_or_else(PoisonError::into_inner)),
+            Engine::Jit(_) => None,
         }
     }
 
@@ -362,14 +380,6 @@ impl VirtualDataPlane {
 
     pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
-    }
-
-    pub(crate) fn table_handles(&self) -> Vec<TableHandle> {
-        self.tables.iter().map(Table::handle).collect()
-    }
-
-    pub(crate) fn extern_handles(&self) -> Vec<ExternHandle> {
-        self.externs.iter().map(ExternObject::handle).collect()
     }
 
     fn extern_object(&self, name: &str) -> Result<(ExternId, &ExternObject), ControlError> {
@@ -437,7 +447,8 @@ impl ExternObject {
         })
     }
 
-    fn handle(&self) -> ExternHandle {
+    /// What generated code gets; named externs are called by [`MachineProgram`]'s own handle.
+    pub(crate) fn handle(&self) -> ExternHandle {
         match self {
             ExternObject::Counters(cells) => {
                 ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None }
@@ -445,11 +456,9 @@ impl ExternObject {
             ExternObject::Registers { values, .. } => {
                 ExternHandle { state: values.as_ptr().cast(), size: values.len() as u64, call: None }
             }
-            ExternObject::Named(object) => {
-                let native = object.native();
-                ExternHandle { state: native.state, size: 0, call: Some(native.call) }
+            ExternObject::Named(_) | ExternObject::Stateless => {
+                ExternHandle { state: std::ptr::null_mut(), size: 0, call: None }
             }
-            ExternObject::Stateless => ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
         }
     }
 }

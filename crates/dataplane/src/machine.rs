@@ -1,0 +1,170 @@
+//! Calling generated code: the handles it reaches tables and externs by, and a worker's memory for it.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use hopwright_ir::Pipeline;
+use hopwright_jit::CompiledPipeline;
+use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, RunBatch, Runtime, TableHandle};
+
+use crate::externs::{NativeCall, NativeExtern};
+use crate::packet::{JUMBO_BYTES, Packet};
+use crate::table::Table;
+use crate::vdp::{BuildError, ExternObject};
+
+/// A compiled program and the handles it is called with.
+pub(crate) struct MachineProgram {
+    compiled: CompiledPipeline,
+    tables: Vec<TableHandle>,
+    externs: Vec<ExternHandle>,
+    /// What the handles of externs with several methods point to.
+    _renumbered: Vec<Box<Renumbered>>,
+}
+
+// SAFETY: the handles point to tables, cells and extern objects, which are made for use from several threads, and are
+// owned by the same data plane as this program.
+unsafe impl Send for MachineProgram {}
+// SAFETY: as above; nothing here changes after construction.
+unsafe impl Sync for MachineProgram {}
+
+/// An object whose methods generated code numbers differently than the object does.
+struct Renumbered {
+    native: NativeCall,
+    /// The object's number for each of the code's.
+    methods: Vec<u32>,
+}
+
+impl MachineProgram {
+    /// The tables and objects must live, at their present addresses' targets, as long as the program.
+    pub fn new(
+        compiled: CompiledPipeline,
+        pipeline: &Pipeline,
+        tables: &[Table],
+        externs: &[ExternObject],
+    ) -> Result<MachineProgram, BuildError> {
+        if let Some(function) = compiled.interface().functions.first() {
+            return Err(BuildError::Program(format!("extern function `{}` is not supported yet", function.name)));
+        }
+        let mut renumbered = Vec::new();
+        let mut handles = Vec::new();
+        for ((instance, object), methods) in pipeline.externs.iter().zip(externs).zip(&compiled.interface().methods) {
+            let ExternObject::Named(object) = object else {
+                handles.push(object.handle());
+                continue;
+            };
+            let numbers = method_numbers(&**object, methods)
+                .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
+            let native = object.native();
+            if numbers.iter().enumerate().all(|(i, n)| i as u32 == *n) {
+                handles.push(ExternHandle { state: native.state, size: 0, call: Some(native.call) });
+            } else {
+                let boxed = Box::new(Renumbered { native, methods: numbers });
+                let state = (&raw const *boxed).cast_mut().cast();
+                handles.push(ExternHandle { state, size: 0, call: Some(call_renumbered) });
+                renumbered.push(boxed);
+            }
+        }
+        Ok(MachineProgram {
+            compiled,
+            tables: tables.iter().map(Table::handle).collect(),
+            externs: handles,
+            _renumbered: renumbered,
+        })
+    }
+}
+
+fn method_numbers(object: &dyn NativeExtern, methods: &[hopwright_jit::NamedCall]) -> Result<Vec<u32>, String> {
+    methods
+        .iter()
+        .map(|method| {
+            let number = object.methods().iter().position(|m| *m == method.name);
+            let number = number.ok_or_else(|| format!("method `{}` is not supported yet", method.name))? as u32;
+            let widths = object.arguments(number);
+            if !method.args.iter().map(|(_, width)| *width).eq(widths.iter().copied()) {
+                return Err(format!("method `{}` takes arguments of {widths:?} bits", method.name));
+            }
+            Ok(number)
+        })
+        .collect()
+}
+
+unsafe extern "C" fn call_renumbered(state: *mut c_void, method: u32, args: *mut u64) {
+    // SAFETY: `state` is the Renumbered in whose handle this function is; it lives as long as the program.
+    let it = unsafe { &*state.cast::<Renumbered>() };
+    if let Some(number) = it.methods.get(method as usize) {
+        // SAFETY: the contract of `ExternHandle::call`, handed on with the same arguments.
+        unsafe { (it.native.call)(it.native.state, *number, args) }
+    }
+}
+
+/// Zeroed memory at a multiple of 64.
+struct Memory {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Memory {
+    fn new(bytes: usize) -> Memory {
+        let layout = match Layout::from_size_align(bytes.max(64), 64) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!("the compiler asks for {bytes} bytes of context"),
+        };
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+        Memory { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// A worker's side of a compiled program.
+pub(crate) struct Machine {
+    run: RunBatch,
+    runtime: Runtime,
+    _context: Memory,
+    _scratch: Memory,
+}
+
+// SAFETY: the pointers are to memory the machine owns and to a program that may be used from any thread.
+unsafe impl Send for Machine {}
+
+impl Machine {
+    pub fn new(program: &MachineProgram) -> Machine {
+        let context = Memory::new(program.compiled.context_bytes());
+        let scratch = Memory::new(JUMBO_BYTES as usize);
+        Machine {
+            run: program.compiled.run(),
+            runtime: Runtime {
+                tables: program.tables.as_ptr(),
+                externs: program.externs.as_ptr(),
+                functions: std::ptr::null(),
+                context: context.start.as_ptr(),
+                scratch: scratch.start.as_ptr(),
+                now_us: 0,
+            },
+            _context: context,
+            _scratch: scratch,
+        }
+    }
+
+    /// Runs a batch.
+    ///
+    /// # Safety
+    /// The program this was made for is alive, and the caller is within the domain of its tables and externs.
+    #[inline]
+    pub unsafe fn run(&mut self, packets: &mut [Packet], now_us: u64) {
+        self.runtime.now_us = now_us;
+        let count = packets.len();
+        let raw: *mut RawPacket = Packet::as_raw_batch(packets);
+        // SAFETY: the runtime has a handle for every table, extern and function the code names, entries and objects
+        // stay alive by the caller's promise, and the packets own their buffers.
+        unsafe { (self.run)(&self.runtime, raw, count) };
+        Packet::check_bounds(packets);
+    }
+}

@@ -1,0 +1,346 @@
+//! A switch end to end: ports, program, tables, CPU port, injection, counts. Every case runs on both engines.
+
+#[path = "../../ir/tests/builder/mod.rs"]
+mod builder;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use builder::*;
+use hopwright_dataplane::{
+    ControlError, EngineKind, EntrySpec, FrameSize, Packet, Pool, Port, Switch, SwitchBuilder, VirtualDataPlane, Worker,
+};
+use hopwright_ir::*;
+use num_bigint::BigUint;
+
+const B8: Type = Type::Bits(8);
+const CPU: u32 = 510;
+const BOTH: [EngineKind; 2] = [EngineKind::Interp, EngineKind::Jit];
+
+/// What is to be received and what was sent.
+#[derive(Clone, Default)]
+struct Wire {
+    to_receive: Arc<Mutex<VecDeque<Vec<u8>>>>,
+    sent: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Wire {
+    fn offer(&self, packet: &[u8]) {
+        self.to_receive.lock().unwrap().push_back(packet.to_vec());
+    }
+
+    fn sent(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.sent.lock().unwrap())
+    }
+}
+
+/// Takes at most so many packets of a burst.
+struct TestPort(Wire, usize);
+
+impl Port for TestPort {
+    fn name(&self) -> &str {
+        "test"
+    }
+
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let mut queue = self.0.to_receive.lock().unwrap();
+        let mut count = 0;
+        while count < limit {
+            let Some(bytes) = queue.pop_front() else { break };
+            batch.push(pool.take_filled(&bytes).unwrap());
+            count += 1;
+        }
+        count
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        let mut sent = self.0.sent.lock().unwrap();
+        let mut count = 0;
+        for packet in packets.drain(..) {
+            if count < self.1 {
+                sent.push(packet.bytes().to_vec());
+                count += 1;
+            }
+            pool.give(packet);
+        }
+        count
+    }
+
+    fn finished(&self) -> bool {
+        self.0.to_receive.lock().unwrap().is_empty()
+    }
+}
+
+/// The program reads two bytes `a` and `b`; the table `a` decides by the first: `forward(port)` also sets `b` and
+/// counts at the index `b` had; else the packet is dropped. Actions `tag` puts a byte in front; `seal` replaces the
+/// payload's first 16 bytes, parsed as `block`, by their AES-CMAC.
+fn program() -> Pipeline {
+    let mut p = pipeline();
+    let front = header(&mut p, "front", &[("mark", B8)]);
+    let h = header(&mut p, "h", &[("a", B8), ("b", B8)]);
+    let block = header(&mut p, "block", &[("data", Type::Bits(128))]);
+    p.parser.states[0].body = vec![extract(h), extract(block)];
+    p.deparser.body = vec![emit(front), emit(h), emit(block)];
+    let (a, b) = (field(&p, h, 0), field(&p, h, 1));
+    let hits = object(&mut p, "MyIngress.hits", ExternKind::Counter { size: 4, unit: Unit::Both });
+    let last = object(&mut p, "MyIngress.last", ExternKind::Register { size: 2, ty: Type::Bits(80) });
+    let direct =
+        object(&mut p, "MyIngress.direct", ExternKind::DirectCounter { table: Some(TableId(0)), unit: Unit::Both });
+    let cmac = object(
+        &mut p,
+        "MyIngress.cmac",
+        ExternKind::Named { type_name: "AesCmac".into(), args: vec![BigUint::from(2u32)] },
+    );
+    let drop = send_to(&p, 511);
+    let drop = action(&mut p, "MyIngress.drop", &[], vec![drop]);
+    let param = |index: u32, width: u32| Expr { kind: ExprKind::Param(index), ty: Type::Bits(width), span: span() };
+    let wide = Expr { kind: ExprKind::Cast(Box::new(read(&p, b))), ty: Type::Bits(80), span: span() };
+    let body = vec![
+        call(ExternFn::CounterCount(hits), vec![ExternArg::In(read(&p, b))]),
+        call(ExternFn::RegisterWrite(last), vec![ExternArg::In(konst(1, 32)), ExternArg::In(wide)]),
+        assign(b, param(1, 8)),
+        assign(p.standard.egress_spec, param(0, 9)),
+    ];
+    let forward = action(&mut p, "MyIngress.forward", &[("port", 9), ("b", 8)], body);
+    let mark = field(&p, front, 0);
+    let body = vec![
+        stmt(StmtKind::SetValid(front)),
+        assign(mark, konst(0x7f, 8)),
+        assign(p.standard.egress_spec, param(0, 9)),
+    ];
+    let tag = action(&mut p, "MyIngress.tag", &[("port", 9)], body);
+    let data = field(&p, block, 0);
+    let body = vec![
+        call(
+            ExternFn::Named { instance: Some(cmac), name: "mac".into() },
+            vec![ExternArg::In(param(0, 32)), ExternArg::In(read(&p, data)), ExternArg::Out(data)],
+        ),
+        send_to(&p, 1),
+    ];
+    let seal = action(&mut p, "MyIngress.seal", &[("key", 32)], body);
+    let t = table(&mut p, "MyIngress.by_a", vec![(a, MatchKind::Exact)], &[drop, forward, tag, seal], drop);
+    p.tables[t.index()].direct_counter = Some(direct);
+    p.ingress.body = vec![apply(t)];
+    p
+}
+
+struct Rig {
+    switch: Arc<Switch>,
+    worker: Worker,
+    wires: [Wire; 2],
+}
+
+fn rig(engine: EngineKind) -> Rig {
+    let vdp = VirtualDataPlane::new(Arc::new(program()), engine).unwrap();
+    let wires = [Wire::default(), Wire::default()];
+    let (switch, worker) = SwitchBuilder::new(vdp)
+        .port(0, Box::new(TestPort(wires[0].clone(), usize::MAX)))
+        .port(1, Box::new(TestPort(wires[1].clone(), 3)))
+        .cpu_port(CPU)
+        .cpu_queue(4)
+        .pool(0, FrameSize { headroom: 4, data: 128 })
+        .build()
+        .unwrap();
+    Rig { switch, worker, wires }
+}
+
+fn by_a(a: u8, action: &str) -> EntrySpec {
+    EntrySpec::new("by_a", action).exact(a)
+}
+
+fn packet(a: u8, b: u8) -> Vec<u8> {
+    let mut bytes = vec![a, b];
+    bytes.extend(0..20);
+    bytes
+}
+
+#[test]
+fn packets_go_where_the_tables_say_and_are_counted() {
+    for engine in BOTH {
+        let Rig { switch, mut worker, wires } = rig(engine);
+        let vdp = switch.vdp();
+        vdp.insert(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
+        vdp.insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
+        for (a, b) in [(1, 2), (1, 3), (2, 0), (9, 9)] {
+            wires[0].offer(&packet(a, b));
+        }
+        wires[0].offer(&[1]);
+        assert_eq!(worker.step(), 5);
+        assert_eq!(wires[1].sent(), [packet(1, 0x55), packet(1, 0x55)], "{engine:?}");
+        assert!(wires[0].sent().is_empty());
+
+        let stats = switch.stats();
+        assert_eq!((stats.ports[0].rx_packets, stats.ports[0].rx_bytes), (5, 89));
+        assert_eq!((stats.ports[1].tx_packets, stats.ports[1].tx_bytes), (2, 44));
+        assert_eq!((stats.no_such_port, stats.dropped_by_program), (1, 2));
+        assert_eq!(stats.parser_errors[PACKET_TOO_SHORT as usize], 1);
+        assert_eq!((stats.packets, stats.batches), (5, 1));
+
+        let counts: Vec<_> = vdp.counters("hits").unwrap().iter().map(|c| (c.packets, c.bytes)).collect();
+        assert_eq!(counts, [(1, 22), (0, 0), (1, 22), (1, 22)], "{engine:?}");
+        assert_eq!(vdp.register("last", 1).unwrap(), BigUint::ZERO);
+        let (table, entry) = vdp.resolve(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
+        let direct = vdp.direct_count(table, &entry.matches, 0).unwrap();
+        assert_eq!((direct.packets, direct.bytes), (2, 44), "{engine:?}");
+
+        // A change is in force for the next batch, and the direct counter goes on.
+        vdp.put(&by_a(1, "forward").arg(0u32).arg(0x66u32)).unwrap();
+        wires[1].offer(&packet(1, 3));
+        worker.step();
+        assert_eq!(wires[0].sent(), [packet(1, 0x66)]);
+        assert_eq!(vdp.direct_count(table, &entry.matches, 0).unwrap().packets, 3, "{engine:?}");
+        assert_eq!(vdp.register("last", 1).unwrap(), BigUint::from(3u32));
+        vdp.delete(&by_a(1, "")).unwrap();
+        vdp.set_default("by_a", "tag", &[1u32.into()]).unwrap();
+        wires[1].offer(&packet(1, 3));
+        worker.step();
+        assert_eq!(wires[1].sent(), [[vec![0x7f], packet(1, 3)].concat()]);
+    }
+}
+
+#[test]
+fn headers_that_do_not_fit_the_headroom_drop_the_packet() {
+    for engine in BOTH {
+        let vdp = VirtualDataPlane::new(Arc::new(program()), engine).unwrap();
+        vdp.insert(&by_a(1, "tag").arg(1u32)).unwrap();
+        let wire = Wire::default();
+        let (switch, mut worker) = SwitchBuilder::new(vdp)
+            .port(1, Box::new(TestPort(wire.clone(), 3)))
+            .pool(0, FrameSize { headroom: 0, data: 64 })
+            .build()
+            .unwrap();
+        wire.offer(&packet(1, 0));
+        worker.step();
+        assert!(wire.sent().is_empty());
+        assert_eq!(switch.stats().no_headroom, 1, "{engine:?}");
+    }
+}
+
+#[test]
+fn keys_come_from_outside_and_without_one_nothing_verifies() {
+    for engine in BOTH {
+        let Rig { switch, mut worker, wires } = rig(engine);
+        let vdp = switch.vdp();
+        // RFC 4493, section 4, example 2.
+        let key = 0x2b7e1516_28aed2a6_abf71588_09cf4f3c_u128.to_be_bytes();
+        let block = 0x6bc1bee2_2e409f96_e93d7e11_7393172a_u128.to_be_bytes();
+        let tag = 0x070a16b4_6b4d4144_f79bdd9d_d04a287c_u128.to_be_bytes();
+        let run = |worker: &mut Worker| {
+            wires[0].offer(&[&[7, 0], &block[..]].concat());
+            worker.step();
+            let sent = wires[1].sent();
+            assert_eq!(sent.len(), 1);
+            sent[0][2..].to_vec()
+        };
+        vdp.insert(&by_a(7, "seal").arg(1u32)).unwrap();
+        let keys = vdp.key_table("cmac").unwrap();
+        let unset = run(&mut worker);
+        assert_ne!(unset, tag, "{engine:?}");
+        assert_ne!(unset, [0; 16], "{engine:?}");
+        keys.set_key(1, &key).unwrap();
+        assert_eq!(run(&mut worker), tag, "{engine:?}");
+        keys.clear_key(1).unwrap();
+        assert_eq!(run(&mut worker), unset);
+        vdp.put(&by_a(7, "seal").arg(0xffff_ffffu32)).unwrap();
+        assert_eq!(run(&mut worker), unset, "an index beyond the table has no key");
+        assert!(keys.set_key(2, &key).is_err());
+    }
+}
+
+#[test]
+fn the_cpu_port_hands_packets_over_and_never_waits() {
+    for engine in BOTH {
+        let Rig { switch, mut worker, wires } = rig(engine);
+        switch.vdp().insert(&by_a(1, "forward").arg(CPU).arg(9u32)).unwrap();
+        for b in 0..6 {
+            wires[b % 2].offer(&packet(1, b as u8));
+        }
+        worker.step();
+        let cpu = switch.cpu();
+        let got: Vec<_> = std::iter::from_fn(|| cpu.receive(Duration::from_millis(1))).collect();
+        let ports: Vec<_> = got.iter().map(|p| p.ingress_port()).collect();
+        // The queue holds four.
+        assert_eq!(ports, [0, 0, 0, 1]);
+        assert_eq!(&got[0][..], packet(1, 9));
+        assert!(got[0].time_us() > 1_600_000_000_000_000);
+        let stats = switch.stats();
+        assert_eq!((stats.punted, stats.punt_lost), (4, 2));
+        // Their buffers come back.
+        drop(got);
+        wires[0].offer(&packet(1, 0));
+        worker.step();
+        assert!(cpu.try_receive().is_some());
+    }
+}
+
+#[test]
+fn the_control_plane_sends_past_the_program_and_through_it() {
+    for engine in BOTH {
+        let Rig { switch, mut worker, wires } = rig(engine);
+        switch.vdp().insert(&by_a(3, "forward").arg(0u32).arg(4u32)).unwrap();
+        let injector = switch.injector();
+        injector.transmit(1, b"as it is").unwrap();
+        injector.packet_out(CPU, &packet(3, 0)).unwrap();
+        injector.transmit(77, b"nowhere").unwrap();
+        assert!(injector.transmit(1, &[0; 4096]).is_err(), "longer than a frame");
+        assert_eq!(worker.step(), 3);
+        assert_eq!(wires[1].sent(), [b"as it is"]);
+        assert_eq!(wires[0].sent(), [packet(3, 4)]);
+        let stats = switch.stats();
+        assert_eq!((stats.injected, stats.no_such_port), (3, 1));
+    }
+}
+
+#[test]
+fn a_busy_device_loses_packets_and_no_frame_is_lost() {
+    for engine in BOTH {
+        let Rig { switch, mut worker, wires } = rig(engine);
+        switch.vdp().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        for _ in 0..300 {
+            for _ in 0..10 {
+                wires[0].offer(&packet(1, 0));
+            }
+            assert_eq!(worker.step(), 10);
+        }
+        // Port 1 takes three of a burst.
+        assert_eq!(wires[1].sent().len(), 900);
+        assert_eq!(switch.stats().ports[1].tx_lost, 2100);
+    }
+}
+
+#[test]
+fn a_worker_ends_when_told_and_when_its_ports_are_finished() {
+    let Rig { switch, mut worker, wires } = rig(EngineKind::Interp);
+    switch.vdp().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+    wires[0].offer(&packet(1, 0));
+    worker.run();
+    assert_eq!(wires[1].sent().len(), 1);
+    switch.stop();
+    wires[0].offer(&packet(1, 0));
+    worker.run();
+    assert!(wires[1].sent().is_empty());
+}
+
+#[test]
+fn wrong_names_and_numbers_are_told() {
+    let vdp = VirtualDataPlane::new(Arc::new(program()), EngineKind::Interp).unwrap();
+    assert_eq!(vdp.insert(&EntrySpec::new("nix", "drop")), Err(ControlError::UnknownTable("nix".into())));
+    assert_eq!(vdp.insert(&by_a(1, "nix")), Err(ControlError::UnknownAction("nix".into())));
+    assert_eq!(vdp.counter("nix", 0), Err(ControlError::UnknownExtern("nix".into())));
+    assert!(matches!(vdp.counter("last", 0), Err(ControlError::WrongExtern { .. })));
+    assert!(matches!(vdp.counter("hits", 4), Err(ControlError::Index { index: 4, size: 4, .. })));
+    assert!(matches!(vdp.register("last", 2), Err(ControlError::Index { .. })));
+    assert!(matches!(vdp.set_register("last", 0, BigUint::from(1u32) << 80u32), Err(ControlError::ValueWidth { .. })));
+    assert!(matches!(vdp.insert(&by_a(1, "drop").any()), Err(ControlError::Entry { .. })));
+    assert!(vdp.key_table("hits").is_err());
+    vdp.set_register("last", 0, BigUint::from(1u32) << 79u32).unwrap();
+    assert_eq!(vdp.register("last", 0).unwrap(), BigUint::from(1u32) << 79u32);
+
+    let wire = Wire::default;
+    let port = || Box::new(TestPort(wire(), 0));
+    let twice = SwitchBuilder::new(vdp.clone()).port(1, port()).port(1, port()).build();
+    assert_eq!(twice.err().map(|e| e.to_string()).as_deref(), Some("port number 1 is given twice"));
+    let beyond = SwitchBuilder::new(vdp).port(511, port()).build();
+    assert_eq!(beyond.err().map(|e| e.to_string()).as_deref(), Some("511 is no port number: they go from 0 to 510"));
+}
