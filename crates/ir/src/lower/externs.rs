@@ -256,7 +256,7 @@ impl Lowering<'_> {
                 (hir::Direction::Out, _) => args.output(self, i)?,
                 (hir::Direction::InOut, _) => args.in_out(self, i)?,
                 (_, Some(e)) if self.scalar_type(&e.ty).is_some() => args.input(self, i)?,
-                (_, Some(_)) => args.list(self, i)?,
+                (_, Some(_)) => args.inputs(self, i)?,
                 (_, None) => return Err(self.unsupported(span, "an omitted argument of an extern")),
             }
         }
@@ -592,6 +592,15 @@ impl<'a> Arguments<'a> {
         let mut scalars = Vec::new();
         lowering.flatten(&value, e.span, &mut scalars)?;
         self.args.push(ExternArg::List(scalars));
+        Ok(())
+    }
+
+    /// Every scalar of a struct or header as an argument of its own.
+    fn inputs(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        self.list(lowering, index)?;
+        if let Some(ExternArg::List(scalars)) = self.args.pop() {
+            self.args.extend(scalars.into_iter().map(ExternArg::In));
+        }
         Ok(())
     }
 

@@ -172,6 +172,9 @@ impl Lowering<'_> {
             program[ty].fields.iter().map(|f| self.alloc_field(&mut wire, &f.ty, &f.name, f.span)).collect();
         self.header_places[id.index()] = places?.into();
         let Wire { fields, bits, varbit, .. } = wire;
+        if !bits.is_multiple_of(8) {
+            return Err(self.unsupported(program[ty].span, "a header whose size is no multiple of 8 bits"));
+        }
         let header = &mut self.headers[id.index()];
         header.fields = fields;
         header.fixed_bits = bits;

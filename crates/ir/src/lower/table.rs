@@ -76,14 +76,14 @@ impl Lowering<'_> {
         let mut actions = HashMap::new();
         let mut listed = Vec::new();
         for a in &table.actions {
-            let action = self.action(&a.action, exit_flag)?;
+            let action = self.action(&a.action, &table.control_plane_name, exit_flag)?;
             actions.insert(a.action.function, action);
             let has = |name: &str| a.annotations.iter().any(|n| n.name == name);
             listed.push(TableAction { action, table_only: has("tableonly"), default_only: has("defaultonly") });
         }
         let default = table.default_action.function;
         if !actions.contains_key(&default) {
-            let action = self.action(&table.default_action, exit_flag)?;
+            let action = self.action(&table.default_action, &table.control_plane_name, exit_flag)?;
             actions.insert(default, action);
             listed.push(TableAction { action, table_only: false, default_only: true });
         }
@@ -162,7 +162,7 @@ impl Lowering<'_> {
     }
 
     /// The action as tables run it, with its directional parameters bound.
-    fn action(&mut self, reference: &hir::ActionRef, exit_flag: Option<SlotId>) -> Result<ActionId> {
+    fn action(&mut self, reference: &hir::ActionRef, table: &str, exit_flag: Option<SlotId>) -> Result<ActionId> {
         let id = reference.function;
         let function = &self.program[id];
         let bound = function.params.iter().any(|p| p.direction != hir::Direction::None);
@@ -206,12 +206,12 @@ impl Lowering<'_> {
         self.exit = outer_exit;
 
         let action = ActionId(self.actions.len() as u32);
-        self.actions.push(Action {
-            name: function.control_plane_name.clone(),
-            params,
-            body: body?,
-            span: function.span,
-        });
+        // With other bound arguments it is another action, known by the table's name.
+        let mut name = function.control_plane_name.clone();
+        if self.actions.iter().any(|a| a.name == name) {
+            name = self.unique(&format!("{table}.{}", function.name));
+        }
+        self.actions.push(Action { name, params, body: body?, span: function.span });
         if !bound {
             self.lowered_actions.insert((id, flag), action);
         }
@@ -332,7 +332,7 @@ impl Lowering<'_> {
             }
             (MatchKind::Range, hir::Set::Any) => MatchValue::Range { lo: BigUint::ZERO, hi: ones },
             (MatchKind::Optional, hir::Set::Value(v)) => MatchValue::Optional(Some(self.constant(v)?)),
-            (MatchKind::Optional, hir::Set::Any) => MatchValue::Optional(None),
+            (MatchKind::Optional | MatchKind::Selector, hir::Set::Any) => MatchValue::Optional(None),
             _ => return Err(self.refuse(span, "E0312", "this set does not fit the key's match kind".into())),
         })
     }

@@ -28,11 +28,22 @@ pub fn fold_in_place(expr: &mut Expr) {
     *expr = folded(old);
 }
 
+/// Folds an expression whose operands are folded already.
+pub fn fold_shallow(expr: &mut Expr) {
+    let placeholder = Expr::boolean(false, expr.span);
+    let old = std::mem::replace(expr, placeholder);
+    *expr = shallow(old);
+}
+
 /// The expression with everything constant computed.
 pub fn folded(mut expr: Expr) -> Expr {
     for operand in walk::operands_mut(&mut expr) {
         fold_in_place(operand);
     }
+    shallow(expr)
+}
+
+fn shallow(expr: Expr) -> Expr {
     let Expr { kind, ty, span } = expr;
     let constant = |value: BigUint| Expr::constant(value, ty, span);
     let rebuilt = |kind: ExprKind| Expr { kind, ty, span };
@@ -69,7 +80,7 @@ pub fn folded(mut expr: Expr) -> Expr {
             },
             // Bits that zero extension does not reach.
             ExprKind::Cast(inner) if matches!(inner.ty, Type::Bits(w) if hi < w) => match arg.kind {
-                ExprKind::Cast(inner) => folded(rebuilt(ExprKind::Slice { arg: inner, hi, lo })),
+                ExprKind::Cast(inner) => shallow(rebuilt(ExprKind::Slice { arg: inner, hi, lo })),
                 kind => rebuilt(kind),
             },
             _ => rebuilt(ExprKind::Slice { arg, hi, lo }),
@@ -80,7 +91,7 @@ pub fn folded(mut expr: Expr) -> Expr {
             None => match (ty, a.as_const(), b.as_const()) {
                 (Type::Bool, Some(x), Some(y)) if x.is_one() && y.is_zero() => *cond,
                 (Type::Bool, Some(x), Some(y)) if x.is_zero() && y.is_one() => {
-                    folded(rebuilt(ExprKind::Unary(UnaryOp::Not, cond)))
+                    shallow(rebuilt(ExprKind::Unary(UnaryOp::Not, cond)))
                 }
                 _ => rebuilt(ExprKind::Mux(cond, a, b)),
             },
@@ -128,7 +139,7 @@ fn fold_binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: crate::Span) -> E
             if wanted == (op == BinaryOp::Eq) {
                 other
             } else {
-                folded(Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(other)), ty, span })
+                shallow(Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(other)), ty, span })
             }
         }
         _ => Expr { kind: ExprKind::Binary(op, Box::new(a), Box::new(b)), ty, span },

@@ -2,7 +2,10 @@
 //!
 //! A pass changes a pipeline into one with the same meaning. Each is small and lives in its own file.
 
+pub mod effects;
 pub mod fold;
+pub mod propagate;
+pub mod simplify;
 pub mod usage;
 pub mod walk;
 
@@ -11,4 +14,6 @@ use crate::Pipeline;
 /// Runs all passes.
 pub fn optimise(pipeline: &mut Pipeline) {
     fold::fold(pipeline);
+    propagate::propagate(pipeline);
+    simplify::simplify(pipeline);
 }

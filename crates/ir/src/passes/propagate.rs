@@ -1,0 +1,234 @@
+//! Forward propagation: a slot that is known to hold a constant or the value of another slot is replaced by that.
+//!
+//! Within controls and actions; each parser state by itself.
+
+use std::collections::HashMap;
+
+use num_bigint::BigUint;
+
+use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition, Type};
+
+use super::effects::{Effects, SlotSet};
+use super::{fold, walk};
+
+/// What a slot is known to hold.
+#[derive(Clone, Debug, PartialEq)]
+enum Known {
+    Const(BigUint),
+    Slot(SlotId),
+}
+
+/// What is known where control is; `None` where it does not get.
+type Facts = Option<HashMap<SlotId, Known>>;
+
+struct Propagation<'p> {
+    pipeline: &'p Pipeline,
+    effects: &'p Effects,
+    /// By label: what is known where the scope is left.
+    leaves: HashMap<u32, Vec<Facts>>,
+}
+
+/// Propagates constants and copies through the pipeline.
+pub fn propagate(pipeline: &mut Pipeline) {
+    let effects = Effects::of(pipeline);
+    for i in 0..pipeline.parser.states.len() {
+        let mut block = std::mem::take(&mut pipeline.parser.states[i].body);
+        let mut transition =
+            std::mem::replace(&mut pipeline.parser.states[i].transition, Transition::Goto(crate::Target::Reject));
+        let mut p = Propagation { pipeline, effects: &effects, leaves: HashMap::new() };
+        let facts = p.block(&mut block, Some(HashMap::new()));
+        if let (Transition::Select { keys, .. }, Some(facts)) = (&mut transition, &facts) {
+            keys.iter_mut().for_each(|k| p.rewrite(k, facts));
+        }
+        pipeline.parser.states[i].body = block;
+        pipeline.parser.states[i].transition = transition;
+    }
+    // A local that nothing wrote is zero where ingress starts.
+    let mut written = SlotSet::empty(pipeline);
+    let mut read = SlotSet::empty(pipeline);
+    for block in pipeline.parser.states.iter().map(|s| &s.body).chain([&pipeline.verify_checksum.body]) {
+        effects.block(pipeline, block, &mut read, &mut written);
+    }
+    let mut fresh = HashMap::new();
+    for (i, slot) in pipeline.slots.iter().enumerate() {
+        let id = SlotId(i as u32);
+        if slot.kind == SlotKind::Local && !written.contains(id) && !matches!(slot.ty, Type::Varbit(_)) {
+            fresh.insert(id, Known::Const(BigUint::ZERO));
+        }
+    }
+    let mut block = std::mem::take(&mut pipeline.ingress.body);
+    Propagation { pipeline, effects: &effects, leaves: HashMap::new() }.block(&mut block, Some(fresh));
+    pipeline.ingress.body = block;
+    macro_rules! body {
+        ($body:expr) => {
+            let mut block = std::mem::take(&mut $body);
+            Propagation { pipeline, effects: &effects, leaves: HashMap::new() }.block(&mut block, Some(HashMap::new()));
+            $body = block;
+        };
+    }
+    body!(pipeline.verify_checksum.body);
+    body!(pipeline.egress.body);
+    body!(pipeline.compute_checksum.body);
+    body!(pipeline.deparser.body);
+    for i in 0..pipeline.actions.len() {
+        body!(pipeline.actions[i].body);
+    }
+}
+
+impl Propagation<'_> {
+    fn block(&mut self, block: &mut Block, mut facts: Facts) -> Facts {
+        for stmt in block.iter_mut() {
+            facts = self.stmt(stmt, facts);
+        }
+        facts
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt, facts: Facts) -> Facts {
+        // Code that is not reached is left alone.
+        let mut known = facts?;
+        if !matches!(stmt.kind, StmtKind::Loop(_)) {
+            for expr in walk::stmt_exprs_mut(stmt) {
+                self.rewrite(expr, &known);
+            }
+        }
+        match &mut stmt.kind {
+            StmtKind::Assign(slot, value) => {
+                let slot = *slot;
+                kill(&mut known, slot);
+                match &value.kind {
+                    ExprKind::Const(v) => {
+                        known.insert(slot, Known::Const(v.clone()));
+                    }
+                    ExprKind::Slot(s) if *s != slot => {
+                        known.insert(slot, Known::Slot(*s));
+                    }
+                    _ => {}
+                }
+                Some(known)
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let (mut yes, mut no) = (known.clone(), known);
+                assume(cond, true, &mut yes);
+                assume(cond, false, &mut no);
+                let yes = self.block(then, Some(yes));
+                let no = self.block(otherwise, Some(no));
+                meet(yes, no)
+            }
+            StmtKind::Switch { cases, default, .. } => {
+                let mut after = self.block(default, Some(known.clone()));
+                for (_, body) in cases {
+                    let end = self.block(body, Some(known.clone()));
+                    after = meet(after, end);
+                }
+                after
+            }
+            StmtKind::Scope { label, body } => {
+                let label = *label;
+                let mut after = self.block(body, Some(known));
+                for left in self.leaves.remove(&label).unwrap_or_default() {
+                    after = meet(after, left);
+                }
+                after
+            }
+            StmtKind::Leave(label) => {
+                self.leaves.entry(*label).or_default().push(Some(known));
+                None
+            }
+            StmtKind::Exit => None,
+            StmtKind::Verify(cond, _) => {
+                assume(cond, true, &mut known);
+                Some(known)
+            }
+            StmtKind::Loop(body) => {
+                // Every turn but the first starts with what the body did.
+                let mut reads = SlotSet::empty(self.pipeline);
+                let mut writes = SlotSet::empty(self.pipeline);
+                self.effects.block(self.pipeline, body, &mut reads, &mut writes);
+                known.retain(|slot, value| {
+                    !writes.contains(*slot) && !matches!(value, Known::Slot(s) if writes.contains(*s))
+                });
+                self.block(body, Some(known));
+                // Left only by leaving a scope.
+                None
+            }
+            StmtKind::SetValid(h) | StmtKind::Extract { header: h, .. } => {
+                let h = *h;
+                walk::header_slots(self.pipeline, h).for_each(|s| kill(&mut known, s));
+                known.insert(self.pipeline[h].valid, Known::Const(1u32.into()));
+                Some(known)
+            }
+            StmtKind::SetInvalid(h) => {
+                let valid = self.pipeline[*h].valid;
+                kill(&mut known, valid);
+                known.insert(valid, Known::Const(BigUint::ZERO));
+                Some(known)
+            }
+            _ => {
+                self.effects.writes(self.pipeline, stmt, &mut |s| kill(&mut known, s));
+                Some(known)
+            }
+        }
+    }
+
+    fn rewrite(&self, expr: &mut Expr, known: &HashMap<SlotId, Known>) {
+        if let ExprKind::Slot(slot) = expr.kind {
+            match known.get(&slot) {
+                Some(Known::Const(v)) => expr.kind = ExprKind::Const(v.clone()),
+                Some(Known::Slot(s)) => expr.kind = ExprKind::Slot(*s),
+                None => {}
+            }
+            return;
+        }
+        for operand in walk::operands_mut(expr) {
+            self.rewrite(operand, known);
+        }
+        fold::fold_shallow(expr);
+    }
+}
+
+/// What a condition says about slots where it holds, or where it does not.
+fn assume(cond: &Expr, holds: bool, known: &mut HashMap<SlotId, Known>) {
+    match &cond.kind {
+        ExprKind::Slot(slot) => {
+            known.insert(*slot, Known::Const(u32::from(holds).into()));
+        }
+        ExprKind::Unary(crate::UnaryOp::Not, inner) => assume(inner, !holds, known),
+        ExprKind::Binary(crate::BinaryOp::LogicalAnd, a, b) if holds => {
+            assume(a, true, known);
+            assume(b, true, known);
+        }
+        ExprKind::Binary(crate::BinaryOp::LogicalOr, a, b) if !holds => {
+            assume(a, false, known);
+            assume(b, false, known);
+        }
+        ExprKind::Binary(op, a, b) => {
+            let equal = match op {
+                crate::BinaryOp::Eq => holds,
+                crate::BinaryOp::Ne => !holds,
+                _ => false,
+            };
+            if let (true, ExprKind::Slot(slot), ExprKind::Const(v)) = (equal, &a.kind, &b.kind) {
+                known.insert(*slot, Known::Const(v.clone()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Forgets what is known of a slot and of its copies.
+fn kill(known: &mut HashMap<SlotId, Known>, slot: SlotId) {
+    known.remove(&slot);
+    known.retain(|_, value| !matches!(value, Known::Slot(s) if *s == slot));
+}
+
+/// What is known on both ways.
+fn meet(a: Facts, b: Facts) -> Facts {
+    match (a, b) {
+        (Some(mut a), Some(b)) => {
+            a.retain(|slot, value| b.get(slot) == Some(value));
+            Some(a)
+        }
+        (a, None) => a,
+        (None, b) => b,
+    }
+}
