@@ -5,6 +5,7 @@
 //! (`hopwright-syntax`, `hopwright-sema`), code generation, fast tables, packet buffers.
 
 pub mod bits;
+pub mod compile;
 pub mod entry;
 pub mod hash;
 pub mod interp;
