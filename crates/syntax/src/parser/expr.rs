@@ -5,7 +5,7 @@
 
 use num_bigint::BigInt;
 
-use super::{PResult, Parser};
+use super::{Abort, PResult, Parser};
 use crate::ast::{
     Arg, BinaryOp, Expr, ExprKind, IntLit, IntWidth, Keyset, NamedExpr, NodeId, TypeExpr, TypeKind, UnaryOp,
 };
@@ -130,6 +130,11 @@ impl Parser<'_> {
         if self.eat(P::Question).is_none() {
             return Ok(condition);
         }
+        self.branches(condition)
+    }
+
+    /// `then : otherwise` behind `condition ?`
+    fn branches(&mut self, condition: Expr) -> PResult<Expr> {
         let then = self.free_expr()?;
         self.expect(P::Colon, "of a conditional expression")?;
         let otherwise = self.expr()?;
@@ -165,21 +170,33 @@ impl Parser<'_> {
                 self.bump();
             }
             if p == P::PlusPlus && matches!(self.kind(), Tok::P(P::Semi | P::RParen)) {
-                return Err(self.report(
-                    Diagnostic::error("E0115", "P4 has no `++` that increments")
-                        .at(operator, "`++` concatenates two values")
-                        .help("write `x = x + 1` or `x += 1`"),
-                ));
+                return Err(self.no_increment(operator));
             }
-            let right = self.nested(|parser| parser.binary(precedence + 1))?;
-            let span = left.span.to(right.span);
-            left = self.new_expr(ExprKind::Binary { op, left: Box::new(left), right: Box::new(right) }, span)?;
+            // Tighter operators nest only so deep; what counts is what is in their operands.
+            self.deeper(1)?;
+            let right = self.binary(precedence + 1);
+            self.depth -= 1;
+            left = self.new_binary(op, left, right?)?;
         }
         Ok(left)
     }
 
+    fn new_binary(&mut self, op: BinaryOp, left: Expr, right: Expr) -> PResult<Expr> {
+        let span = left.span.to(right.span);
+        let kind = ExprKind::Binary { op, left: Box::new(left), right: Box::new(right) };
+        self.new_expr(kind, span)
+    }
+
+    /// Reports a `++` that stands where other languages increment.
+    pub(super) fn no_increment(&mut self, operator: Span) -> Abort {
+        self.report(
+            Diagnostic::error("E0115", "P4 has no `++` that increments")
+                .at(operator, "`++` concatenates two values")
+                .help("write `x = x + 1` or `x += 1`"),
+        )
+    }
+
     fn unary(&mut self) -> PResult<Expr> {
-        let start = self.peek().span;
         let op = match self.kind() {
             Tok::P(P::Bang) => UnaryOp::Not,
             Tok::P(P::Tilde) => UnaryOp::Complement,
@@ -188,7 +205,11 @@ impl Parser<'_> {
             Tok::P(P::LParen) if self.is_cast() => return self.cast(),
             _ => return self.postfix(),
         };
-        self.bump();
+        self.prefix(op)
+    }
+
+    fn prefix(&mut self, op: UnaryOp) -> PResult<Expr> {
+        let start = self.bump();
         let operand = self.nested(Self::unary)?;
         let span = start.to(operand.span);
         self.new_expr(ExprKind::Unary { op, operand: Box::new(operand) }, span)
@@ -340,67 +361,80 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> PResult<Expr> {
-        let token = self.peek().clone();
-        let span = token.span;
-        let simple = match token.kind {
-            Tok::Int => match int_literal(&token.text) {
-                Ok(value) => Some(ExprKind::Int(value)),
-                Err(reason) => {
-                    self.complain(
-                        Diagnostic::error("E0102", format!("`{}` is not a number", token.text)).at(span, reason),
-                    );
-                    Some(ExprKind::Int(IntLit { value: BigInt::ZERO, width: None, base: 10 }))
-                }
-            },
-            Tok::Str => Some(ExprKind::String(string_body(&token.text).into())),
-            Tok::Kw(Kw::True) => Some(ExprKind::Bool(true)),
-            Tok::Kw(Kw::False) => Some(ExprKind::Bool(false)),
-            Tok::Kw(Kw::This) => Some(ExprKind::This),
-            Tok::P(P::Dots) => Some(ExprKind::Dots),
-            Tok::P(P::Invalid) => Some(ExprKind::Invalid),
-            _ => None,
-        };
-        if let Some(kind) = simple {
-            self.bump();
-            return self.new_expr(kind, span);
-        }
-        match token.kind {
+        match self.kind() {
             Tok::P(P::LBrace) => self.braces(),
-            Tok::P(P::LParen) => {
-                self.bump();
-                let mut inner = self.free_expr()?;
-                let close = match self.eat(P::RParen) {
-                    Some(close) => close,
-                    None => return Err(self.missing_paren(span)),
-                };
-                inner.span = span.to(close);
-                Ok(inner)
-            }
+            Tok::P(P::LParen) => self.parenthesised(),
             Tok::P(P::Dot) | Tok::Ident => self.name(),
             Tok::Kw(Kw::Error) if self.nth_is(1, P::Dot) => {
-                self.bump();
+                let span = self.bump();
                 let ty = self.new_type(TypeKind::Error, span)?;
                 self.type_member(ty)
             }
             Tok::Kw(k) if k.is_name() && !(k == Kw::List && self.nth_is(1, P::Lt)) => self.name(),
-            Tok::Kw(k) if k.starts_type() => {
-                let text = k.text();
-                Err(self.report(
-                    Diagnostic::error("E0110", format!("expected an expression, found the type `{text}`"))
-                        .at(span, "a type cannot be used as a value")
-                        .help("a cast is written with parentheses around the type: `(bit<8>) x`"),
-                ))
-            }
-            Tok::Kw(Kw::Underscore | Kw::Default) => Err(self.report(
-                Diagnostic::error("E0110", format!("expected an expression, found {}", token.describe()))
-                    .at(span, "expected an expression")
-                    .note("`_` and `default` stand for \"anything\" in select cases, table entries and switch labels"),
-            )),
-            _ => Err(self.expected("an expression")),
+            _ => self.literal(),
         }
     }
 
-    fn missing_paren(&mut self, open: Span) -> super::Abort {
+    /// An expression of a single token.
+    fn literal(&mut self) -> PResult<Expr> {
+        let token = self.peek().clone();
+        let span = token.span;
+        let kind = match token.kind {
+            Tok::Int => match int_literal(&token.text) {
+                Ok(value) => ExprKind::Int(value),
+                Err(reason) => {
+                    self.complain(
+                        Diagnostic::error("E0102", format!("`{}` is not a number", token.text)).at(span, reason),
+                    );
+                    ExprKind::Int(IntLit { value: BigInt::ZERO, width: None, base: 10 })
+                }
+            },
+            Tok::Str => ExprKind::String(string_body(&token.text).into()),
+            Tok::Kw(Kw::True) => ExprKind::Bool(true),
+            Tok::Kw(Kw::False) => ExprKind::Bool(false),
+            Tok::Kw(Kw::This) => ExprKind::This,
+            Tok::P(P::Dots) => ExprKind::Dots,
+            Tok::P(P::Invalid) => ExprKind::Invalid,
+            _ => return Err(self.no_expression()),
+        };
+        self.bump();
+        self.new_expr(kind, span)
+    }
+
+    /// Reports that the next token begins no expression.
+    fn no_expression(&mut self) -> Abort {
+        let token = self.peek().clone();
+        match token.kind {
+            Tok::Kw(k) if k.starts_type() => self.report(
+                Diagnostic::error("E0110", format!("expected an expression, found the type `{}`", k.text()))
+                    .at(token.span, "a type cannot be used as a value")
+                    .help("a cast is written with parentheses around the type: `(bit<8>) x`"),
+            ),
+            Tok::Kw(Kw::Underscore | Kw::Default) => self.report(
+                Diagnostic::error("E0110", format!("expected an expression, found {}", token.describe()))
+                    .at(token.span, "expected an expression")
+                    .note(
+                        "`_` and `default` stand for \"anything\" in select cases, table entries and \
+                     switch labels",
+                    ),
+            ),
+            _ => self.expected("an expression"),
+        }
+    }
+
+    fn parenthesised(&mut self) -> PResult<Expr> {
+        let open = self.bump();
+        let mut inner = self.free_expr()?;
+        match self.eat(P::RParen) {
+            Some(close) => {
+                inner.span = open.to(close);
+                Ok(inner)
+            }
+            None => Err(self.missing_paren(open)),
+        }
+    }
+
+    fn missing_paren(&mut self, open: Span) -> Abort {
         let found = self.peek().clone();
         self.report(
             Diagnostic::error("E0110", format!("expected `)`, found {}", found.describe()))

@@ -29,7 +29,7 @@ use crate::token::{Kw, P, Tok, Token};
 /// `else if` chain counts 1.
 const MAX_DEPTH: u32 = 512;
 /// What one level of recursion counts.
-const LEVEL: u32 = 4;
+const LEVEL: u32 = 8;
 /// Highest expression tree, so that later stages can walk it recursively.
 const MAX_HEIGHT: u16 = 512;
 /// Errors after which the parser gives up.
@@ -392,14 +392,23 @@ impl Parser<'_> {
 
     // --- recovery ----------------------------------------------------------------------------
 
-    /// After an error in a statement, field or the like: goes behind the next `;` or the end of the next
-    /// braces, or before the `}` that ends the surrounding braces.
-    fn sync_statement(&mut self) {
-        let mut braces = 0u32;
+    /// After an error in a statement, field or the like that began at token `start`: goes behind its
+    /// `;` or the end of its braces, or before the `}` that ends the surrounding braces.
+    fn sync_statement(&mut self, start: usize) {
+        // Braces of expressions that the error left open.
+        let mut open = 0usize;
+        for token in &self.tokens[start..self.pos] {
+            match token.kind {
+                Tok::P(P::LBrace) => open += 1,
+                Tok::P(P::RBrace) => open = open.saturating_sub(1),
+                _ => {}
+            }
+        }
+        let mut braces = open;
         loop {
             match self.kind() {
                 Tok::Eof => return,
-                Tok::P(P::Semi) if braces == 0 => {
+                Tok::P(P::Semi) if braces <= open => {
                     self.bump();
                     return;
                 }
@@ -417,7 +426,7 @@ impl Parser<'_> {
                     }
                 }
                 // Do not stop where the error is.
-                _ if braces == 0
+                _ if braces <= open
                     && self.peek().line_start
                     && self.starts_statement()
                     && self.last_error != Some(self.pos) =>
@@ -552,7 +561,7 @@ impl Parser<'_> {
             match item(self) {
                 Ok(item) => items.push(item),
                 Err(Abort) => {
-                    self.sync_statement();
+                    self.sync_statement(start);
                     if self.pos == start {
                         self.bump();
                     }

@@ -43,6 +43,13 @@ impl Parser<'_> {
     }
 
     fn stmt_inner(&mut self) -> PResult<Stmt> {
+        match self.kind() {
+            Tok::Kw(Kw::If) => self.if_stmt(),
+            _ => self.other_stmt(),
+        }
+    }
+
+    fn other_stmt(&mut self) -> PResult<Stmt> {
         let annotations = self.annotations()?;
         let start = self.peek().span;
         let kind = match self.kind() {
@@ -156,11 +163,7 @@ impl Parser<'_> {
             }
             if matches!(p, P::PlusPlus) {
                 let at = self.peek().span;
-                return Err(self.report(
-                    Diagnostic::error("E0115", "P4 has no `++` that increments")
-                        .at(at, "`++` concatenates two values")
-                        .help("write `x = x + 1` or `x += 1`"),
-                ));
+                return Err(self.no_increment(at));
             }
         }
         let span = expr.span;

@@ -5,6 +5,7 @@ pub(super) fn lookup(name: &str) -> Option<&'static str> {
     Some(match name {
         "core.p4" => include_str!("../../../../p4/include/core.p4"),
         "v1model.p4" => include_str!("../../../../p4/include/v1model.p4"),
+        "crypto.p4" => include_str!("../../../../p4/include/crypto.p4"),
         _ => return None,
     })
 }
