@@ -76,6 +76,8 @@ pub(crate) struct Analyser<'a> {
     enum_ids: HashMap<usize, hir::EnumId>,
     leaves: HashMap<Ty, u64>,
     pub specialised: HashMap<(Span, Vec<Ty>), hir::FunctionId>,
+    /// Type parameters that stand for `_` in the signature being read.
+    pub open_types: Option<Vec<u32>>,
     /// Whether `main` has been found.
     pub has_main: bool,
     /// Actions a table may run, by table.
@@ -116,6 +118,8 @@ impl<'a> Analyser<'a> {
                 main: hir::Package {
                     type_name: String::new(),
                     blocks: Vec::new(),
+                    values: Vec::new(),
+                    objects: Vec::new(),
                     span: Span::none(),
                 },
             },
@@ -124,6 +128,7 @@ impl<'a> Analyser<'a> {
             enum_ids: HashMap::new(),
             leaves: HashMap::new(),
             specialised: HashMap::new(),
+            open_types: None,
             has_main: false,
             table_actions: HashMap::new(),
         }

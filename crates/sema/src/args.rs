@@ -11,14 +11,14 @@ use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
 use crate::scope::nearest;
 use crate::types::{Sig, Subst, Ty};
-use crate::value::{Place, Typed, Value};
+use crate::value::{Place, Typed};
 
 /// What arguments must be besides having the right type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgRule {
     /// Any expression (direct calls of actions).
     Any,
-    /// Constants for parameters without direction (functions, methods, parsers, controls).
+    /// Constants for parameters without direction (parsers, controls, action data).
     ConstantUndirected,
     /// Constants all (constructors).
     Constant,
@@ -29,8 +29,6 @@ pub(crate) struct Checked {
     /// As many as parameters; `None` for `_` and omitted optional ones.
     pub args: Vec<Option<Typed>>,
     pub ret: Ty,
-    /// Types of the parameters after inference.
-    pub params: Vec<Ty>,
     /// Values of the type parameters after inference.
     pub subst: Subst,
 }
@@ -179,6 +177,8 @@ impl<'a> Analyser<'a> {
         span: Span,
     ) -> Option<Checked> {
         let placed = self.place_args(sig, args, span)?;
+        let mut subst = subst;
+        subst.extend(unifier.fresh(&sig.open_types));
         let mut typed: Vec<Option<Typed>> = Vec::new();
         let mut bad = false;
         for (p, a) in sig.params.iter().zip(&placed) {
@@ -236,15 +236,13 @@ impl<'a> Analyser<'a> {
         }
         let subst = solved(unifier, &subst);
         let mut out = Vec::new();
-        let mut params = Vec::new();
         for (p, t) in sig.params.iter().zip(typed) {
             let want = p.ty.subst(&subst);
-            params.push(want.clone());
             let Some(t) = t else {
                 out.push(None);
                 continue;
             };
-            if want.has_vars() {
+            if want.has_vars() && !matches!(want, Ty::Block(..) | Ty::Extern(..)) {
                 out.push(Some(t));
                 continue; // reported by the caller as not inferred
             }
@@ -303,7 +301,6 @@ impl<'a> Analyser<'a> {
         Some(Checked {
             args: out,
             ret,
-            params,
             subst,
         })
     }
@@ -332,14 +329,6 @@ impl<'a> Analyser<'a> {
                 self.error("E0305", at, "this cannot be assigned to", "not a left-value");
                 false
             }
-        }
-    }
-
-    /// The instance a constant stands for.
-    pub(crate) fn instance_of(t: &Typed) -> Option<hir::InstanceId> {
-        match t.value {
-            Some(Value::Instance(id)) => Some(id),
-            _ => None,
         }
     }
 }

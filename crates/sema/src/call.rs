@@ -162,6 +162,7 @@ impl<'a> Analyser<'a> {
     pub(crate) fn inferred(
         &mut self,
         name: &str,
+        sig: &Sig,
         params: &[u32],
         checked: &Checked,
         span: Span,
@@ -170,6 +171,10 @@ impl<'a> Analyser<'a> {
         for p in params {
             let ty = checked.subst.get(p).cloned().unwrap_or(Ty::Err);
             let param = self.defs.type_params[*p as usize].clone();
+            if ty.has_vars() && only_optional(sig, *p) {
+                types.push(Ty::Void);
+                continue;
+            }
             if ty.has_vars() {
                 self.report(
                     Diagnostic::error(
@@ -247,11 +252,11 @@ impl<'a> Analyser<'a> {
             args,
             subst,
             &mut unifier,
-            ArgRule::ConstantUndirected,
+            ArgRule::Any,
             hint,
             span,
         )?;
-        let types = self.inferred(&name, &sig.type_params, &checked, span)?;
+        let types = self.inferred(&name, &sig, &sig.type_params, &checked, span)?;
         self.deprecated(&sig, span);
         if f.decl.is_none() {
             if &*name == "static_assert" {
@@ -356,7 +361,7 @@ impl<'a> Analyser<'a> {
                     return self.method((e, ext_args, id), name, type_args, args, hint, span);
                 }
                 Entity::Block(b) if name.as_str() == "apply" => {
-                    return self.apply_block(b, path.name.as_str(), args, span);
+                    return self.apply_block(b, Rc::new([]), path.name.as_str(), args, span);
                 }
                 Entity::Type(ty) => return self.type_method(&ty, name, args, span),
                 Entity::Struct(d) => {
@@ -482,9 +487,9 @@ impl<'a> Analyser<'a> {
         let t = self.ty(ty);
         let typed = match t {
             Ty::Err => None,
-            Ty::Block(b, _) => {
+            Ty::Block(b, types) => {
                 let name = self.defs.blocks[b].name.clone();
-                self.apply_block(b, &name, args, span)
+                self.apply_block(b, types, &name, args, span)
             }
             other => {
                 let shown = self.show(&other);
@@ -503,11 +508,12 @@ impl<'a> Analyser<'a> {
     fn apply_block(
         &mut self,
         block: usize,
+        types: Rc<[Ty]>,
         name: &str,
         args: &'a [ast::Arg],
         span: Span,
     ) -> Option<Typed> {
-        let i = self.instantiate_plain(block, name, span)?;
+        let i = self.instantiate_plain(block, types, name, span)?;
         let apply = ast::Ident {
             name: "apply".into(),
             span,
@@ -580,9 +586,9 @@ impl<'a> Analyser<'a> {
         let mut unifier = Unifier::default();
         let mut subst = self.type_arguments(sig, type_args, &mut unifier, span)?;
         subst.extend(bind(&self.defs.externs[e].type_params, ext_args));
-        let rule = ArgRule::ConstantUndirected;
+        let rule = ArgRule::Any;
         let checked = self.check_args(sig, args, subst, &mut unifier, rule, hint, span)?;
-        let types = self.inferred(&sig.name, &sig.type_params, &checked, span)?;
+        let types = self.inferred(&sig.name, sig, &sig.type_params, &checked, span)?;
         Some((checked, types))
     }
 
@@ -854,4 +860,10 @@ impl<'a> Analyser<'a> {
             }
         }
     }
+}
+
+/// Whether a type parameter matters only to parameters that may be left out.
+fn only_optional(sig: &Sig, param: u32) -> bool {
+    let uses = |t: &Ty| t.any(&mut |t| *t == Ty::Param(param));
+    !uses(&sig.ret) && sig.params.iter().all(|p| p.optional || !uses(&p.ty))
 }

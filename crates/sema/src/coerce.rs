@@ -52,7 +52,9 @@ impl<'a> Analyser<'a> {
             }
             Value::Invalid => hir::ExprKind::Invalid,
             // Never reaches a program that is kept.
-            Value::Instance(_) | Value::Object(_) | Value::Opaque => hir::ExprKind::Bool(false),
+            Value::Instance(_) | Value::Object(_) | Value::Package(_) | Value::Opaque => {
+                hir::ExprKind::Bool(false)
+            },
         };
         let ty = match (ty, value) {
             (Ty::List(t), Value::Aggregate(values)) => {
@@ -124,6 +126,20 @@ impl<'a> Analyser<'a> {
         let span = e.span();
         match (&e.ty, target) {
             (Ty::InfInt, Ty::Bits(_) | Ty::Int(_)) => return self.int_to_width(e, target, false),
+            (Ty::InfInt, Ty::Newtype(_)) => {
+                let inner = self.defs.strip_newtype(target);
+                if inner.width().is_some() {
+                    let number = self.int_to_width(e, &inner, false);
+                    return if number.is_err() {
+                        number
+                    } else {
+                        self.convert(number, target)
+                    };
+                }
+            }
+            (Ty::Bits(_) | Ty::Int(_), Ty::InfInt) if e.value.is_some() => {
+                return self.convert(e, target);
+            }
             (Ty::ListLit(_) | Ty::StructLit(_), _) => {
                 if let Some(items) = e.items.clone() {
                     return self.literal_to(&items, &e, target);
@@ -165,10 +181,7 @@ impl<'a> Analyser<'a> {
             (Ty::Bits(a), Ty::Int(b)) | (Ty::Int(a), Ty::Bits(b)) => a == b,
             (Ty::Bits(1), Ty::Bool) | (Ty::Bool, Ty::Bits(1)) => true,
             (Ty::Newtype(_), t) => self.defs.strip_newtype(found) == *t,
-            (t, Ty::Newtype(_)) => {
-                self.defs.strip_newtype(wanted) == *t
-                    || (*t == Ty::InfInt && self.defs.strip_newtype(wanted).width().is_some())
-            }
+            (t, Ty::Newtype(_)) => self.defs.strip_newtype(wanted) == *t,
             (Ty::InfInt, Ty::Enum(d)) => self.defs.enums[*d].underlying.is_some(),
             _ => false,
         };

@@ -12,7 +12,7 @@ use num_bigint::BigInt;
 use crate::analyser::{Analyser, Body, Context};
 use crate::consteval;
 use crate::hir::{self, Direction};
-use crate::scope::{Entity, FunctionEntity, Symbol};
+use crate::scope::{Entity, FunctionEntity, Scope, Symbol};
 use crate::stmt::always_leaves;
 use crate::types::{
     BlockDecl, BlockDef, EnumDef, ExternDef, FieldDef, NewtypeDef, PackageDef, ParamSig, Sig,
@@ -85,7 +85,7 @@ impl<'a> Analyser<'a> {
                 );
                 self.declare_function(&sig.name, s, None, None);
             }
-            ast::DeclKind::ExternObject(e) => self.extern_decl(d, e),
+            ast::DeclKind::ExternObject(e) => self.extern_decl(e),
             ast::DeclKind::Action(a) => {
                 let order = self.order;
                 let context = Context::new(Body::Action, Ty::Void, String::new());
@@ -157,6 +157,17 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    pub(crate) fn not_optional(&mut self, p: &ParamSig) {
+        if p.optional {
+            self.error(
+                "E0317",
+                p.span,
+                format!("parameter `{}` cannot be optional", p.name),
+                "only parameters of what is implemented elsewhere can",
+            );
+        }
+    }
+
     /// Declares type parameters in the innermost scope.
     fn type_params(&mut self, names: &'a [ast::Ident]) -> (Vec<u32>, Vec<Arc<str>>) {
         let mut ids = Vec::new();
@@ -181,16 +192,19 @@ impl<'a> Analyser<'a> {
     ) -> Rc<Sig> {
         let deprecated = ast::find_annotation(annotations, "deprecated")
             .map(|a| a.single_string().cloned().unwrap_or_else(|| "".into()));
-        let (type_params, type_param_names, params, ret) = self.scoped(|s| {
+        let (type_params, type_param_names, params, ret, open_types) = self.scoped(|s| {
             let (ids, names) = s.type_params(type_params);
             let ret = ret.map_or(Ty::Void, |r| s.ty(r));
+            let was = s.open_types.replace(Vec::new());
             let params = s.param_sigs(params);
-            (ids, names, params, ret)
+            let open = std::mem::replace(&mut s.open_types, was).unwrap_or_default();
+            (ids, names, params, ret, open)
         });
         Rc::new(Sig {
             name: name.name.clone(),
             type_params,
             type_param_names,
+            open_types,
             params,
             ret,
             is_abstract: false,
@@ -222,6 +236,14 @@ impl<'a> Analyser<'a> {
                     "E0317",
                     p.span,
                     format!("a parameter of type `{shown}` has no direction"),
+                    "remove it",
+                );
+            }
+            if ty == Ty::String && direction != Direction::None {
+                self.error(
+                    "E0317",
+                    p.span,
+                    "a parameter of type `string` has no direction",
                     "remove it",
                 );
             }
@@ -323,6 +345,9 @@ impl<'a> Analyser<'a> {
             Some(&f.sig.ret),
             &d.annotations,
         );
+        for p in &sig.params {
+            self.not_optional(p);
+        }
         let order = self.order;
         let id = if sig.type_params.is_empty() {
             Some(self.function_body(d, f, &sig, &[], order))
@@ -408,7 +433,7 @@ impl<'a> Analyser<'a> {
         hir::FunctionId((self.out.functions.len() - 1) as u32)
     }
 
-    fn extern_decl(&mut self, d: &'a ast::Decl, e: &'a ast::ExternObjectDecl) {
+    fn extern_decl(&mut self, e: &'a ast::ExternObjectDecl) {
         let mut constructors = Vec::new();
         let mut methods: Vec<Rc<Sig>> = Vec::new();
         let type_params = self.scoped(|s| {
@@ -436,6 +461,9 @@ impl<'a> Analyser<'a> {
                 if m.is_constructor {
                     for p in &sig.params {
                         s.undirected(p, "an extern object");
+                        if matches!(p.ty, Ty::Block(..) | Ty::Package(..)) {
+                            s.unsupported(p.span, "a parser or control as argument of an extern object is");
+                        }
                     }
                     if m.sig.name.name != e.name.name {
                         let at = m.sig.name.span;
@@ -472,7 +500,6 @@ impl<'a> Analyser<'a> {
             constructors,
             methods,
             span: e.name.span,
-            annotations: &d.annotations,
         });
         let id = self.defs.externs.len() - 1;
         self.declare(&e.name, Entity::Extern(id));
@@ -481,7 +508,6 @@ impl<'a> Analyser<'a> {
     fn struct_decl(&mut self, d: &'a ast::Decl, s: &'a ast::StructDecl) -> usize {
         let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
         let mut fields = Vec::new();
-        let mut varbits = Vec::new();
         let type_params = self.scoped(|a| {
             let (ids, _) = a.type_params(&s.type_params);
             for f in &s.fields {
@@ -509,9 +535,6 @@ impl<'a> Analyser<'a> {
                     }
                     ty = Ty::Err;
                 }
-                if matches!(ty, Ty::Varbit(_)) {
-                    varbits.push(f.name.span);
-                }
                 fields.push(FieldDef {
                     name: f.name.name.clone(),
                     ty,
@@ -521,15 +544,6 @@ impl<'a> Analyser<'a> {
             }
             ids
         });
-        if s.kind == ast::StructKind::Header
-            && let [first, second, ..] = varbits.as_slice()
-        {
-            self.report(
-                Diagnostic::error("E0308", "a header has at most one `varbit` field")
-                    .at(*second, "second one")
-                    .related(*first, "first one"),
-            );
-        }
         let generic = !type_params.is_empty();
         self.defs.structs.push(StructDef {
             kind: s.kind,
@@ -601,6 +615,7 @@ impl<'a> Analyser<'a> {
         });
         let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
         let mut members = Vec::new();
+        self.scopes.push(Scope::default());
         for (i, m) in e.members.iter().enumerate() {
             if let Some(first) = seen.get(&m.name.name) {
                 let first = *first;
@@ -640,8 +655,14 @@ impl<'a> Analyser<'a> {
                     }
                 }
             };
+            // Members that follow may use this one.
+            if let Some(ty) = &underlying {
+                let known = Entity::Const(Value::Int(value.clone()), ty.clone());
+                self.declare(&m.name, known);
+            }
             members.push((m.name.name.clone(), value));
         }
+        self.scopes.pop();
         self.defs.enums.push(EnumDef {
             name: e.name.name.clone(),
             underlying: underlying.clone(),
@@ -721,23 +742,34 @@ impl<'a> Analyser<'a> {
         decl: Option<BlockDecl<'a>>,
         is_parser: bool,
     ) {
-        if decl.is_some() && !sig.type_params.is_empty() {
-            self.unsupported(
-                sig.name.span,
-                "a parser or control with a body and type parameters is",
-            );
-            self.declare(&sig.name, Entity::Broken);
-            return;
-        }
-        let apply = self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
-        let constructor = self.signature(&sig.name, &[], constructor_params, None, &[]);
+        let (type_params, apply, constructor) = self.scoped(|s| {
+            let (ids, names) = s.type_params(&sig.type_params);
+            let apply = s.signature(&sig.name, &[], &sig.params, None, &[]);
+            let constructor = s.signature(&sig.name, &[], constructor_params, None, &[]);
+            let named = |sig: Rc<Sig>| match Rc::try_unwrap(sig) {
+                Ok(sig) => Rc::new(Sig {
+                    type_params: ids.clone(),
+                    type_param_names: names.clone(),
+                    ..sig
+                }),
+                Err(sig) => sig,
+            };
+            let (apply, constructor) = (named(apply), named(constructor));
+            (ids, apply, constructor)
+        });
         for p in &constructor.params {
             self.undirected(p, "a parser or control");
+            self.not_optional(p);
+        }
+        if decl.is_some() {
+            for p in &apply.params {
+                self.not_optional(p);
+            }
         }
         self.defs.blocks.push(BlockDef {
             name: sig.name.name.clone(),
             is_parser,
-            type_params: apply.type_params.clone(),
+            type_params,
             apply,
             constructor,
             decl,
@@ -749,7 +781,8 @@ impl<'a> Analyser<'a> {
         if decl.is_some() {
             let path = sig.name.to_string();
             self.dry_run(|s| {
-                s.elaborate(id, path, None, sig.name.span);
+                let open: Rc<[Ty]> = s.defs.blocks[id].type_params.iter().map(|p| Ty::Param(*p)).collect();
+                s.elaborate(id, &open, path, None, sig.name.span);
             });
         }
         let symbol_free = !self.globals.symbols.contains_key(&sig.name.name);

@@ -72,8 +72,13 @@ ids! {
 pub struct Package {
     /// `V1Switch`.
     pub type_name: String,
-    /// Constructor parameter names with the instances bound to them, in order.
+    /// Constructor parameter names with the instances bound to them, in order. Those of a package that is an
+    /// argument itself have its parameter's name before them: `ingress.parser`.
     pub blocks: Vec<(String, InstanceId)>,
+    /// Constructor parameters that are constants.
+    pub values: Vec<(String, Expr)>,
+    /// Constructor parameters that are extern objects.
+    pub objects: Vec<(String, ObjectId)>,
     /// The declaration of `main`.
     pub span: Span,
 }

@@ -130,14 +130,6 @@ impl Unifier {
         let ty = natural(&arg.ty);
         self.unify(defs, &param, &ty)
     }
-
-    /// Type variables left open, by parameter.
-    pub fn values(&self, subst: &Subst, params: &[u32]) -> Vec<Ty> {
-        params
-            .iter()
-            .map(|p| subst.get(p).map_or(Ty::Err, |t| self.resolve(t)))
-            .collect()
-    }
 }
 
 /// The type a literal has when nothing says otherwise: a list is a tuple.

@@ -12,7 +12,7 @@ use crate::hir::{self, Direction};
 use crate::infer::Unifier;
 use crate::scope::{ActionEntity, Entity, InstanceEntity};
 use crate::types::{BlockDecl, ParamSig, Sig, Ty};
-use crate::value::{Place, Typed, Value};
+use crate::value::{PackageArgs, Place, Typed, Value};
 
 /// Most parsers and controls a program may instantiate.
 const MAX_INSTANCES: usize = 4096;
@@ -120,6 +120,7 @@ impl<'a> Analyser<'a> {
                 let value = i.id.map_or(Value::Opaque, Value::Instance);
                 self.constant(value, &Ty::Block(i.block, i.args), span)
             }
+            Entity::Const(value, ty) => self.constant(value, &ty, span),
             _ => return None,
         })
     }
@@ -158,7 +159,7 @@ impl<'a> Analyser<'a> {
                 let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
                 let subst = crate::types::bind(&params, targs);
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
-                let types = self.inferred(&name, &params, &checked, span)?;
+                let types = self.inferred(&name, &sig, &params, &checked, span)?;
                 let annotations = self.annotations(named.annotations);
                 let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
                 let object = hir::Object {
@@ -178,6 +179,15 @@ impl<'a> Analyser<'a> {
                 let id = hir::ObjectId((self.out.objects.len() - 1) as u32);
                 Some(Entity::Object(*e, types.into(), Some(id)))
             }
+            Ty::Block(_, _) if self.context.body == Body::None && !self.context.constructing => {
+                self.error(
+                    "E0406",
+                    span,
+                    "parsers and controls are not instantiated at the top level",
+                    "instantiate it where it is applied, or as an argument of the package",
+                );
+                None
+            }
             Ty::Block(b, targs) => {
                 let def = &self.defs.blocks[*b];
                 let (sig, declared, has_body, name) = (
@@ -194,17 +204,19 @@ impl<'a> Analyser<'a> {
                     );
                     return None;
                 }
-                let checked =
-                    self.constructor_args(&sig, args, Default::default(), &mut unifier, span)?;
+                let subst = crate::types::bind(&sig.type_params, targs);
+                let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
+                let types = self.inferred(&name, &sig, &sig.type_params, &checked, span)?;
+                let targs: Rc<[Ty]> = types.into();
                 let id = if self.dry || self.errors > 0 {
                     None
                 } else {
                     let path = self.qualified(named.name, named.annotations);
-                    Some(self.elaborate(*b, path, Some(checked.args), span)?)
+                    Some(self.elaborate(*b, &targs, path, Some(checked.args), span)?)
                 };
                 Some(Entity::Instance(InstanceEntity {
                     block: *b,
-                    args: targs.clone(),
+                    args: targs,
                     id,
                 }))
             }
@@ -215,31 +227,54 @@ impl<'a> Analyser<'a> {
                     def.name.clone(),
                     def.type_params.clone(),
                 );
-                if named.name != "main" || self.context.body != Body::None {
-                    self.unsupported(span, "a package instance other than `main` is");
+                if self.context.body != Body::None {
+                    self.error(
+                        "E0406",
+                        span,
+                        "packages are instantiated at the top level",
+                        "not possible here",
+                    );
                     return None;
                 }
+                let is_main = named.name == "main" && !self.context.constructing;
                 let subst = crate::types::bind(&params, targs);
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
-                let mut blocks = Vec::new();
+                let mut bound = PackageArgs::default();
                 for (param, arg) in sig.params.iter().zip(&checked.args) {
-                    match arg {
-                        None => {}
-                        Some(t) => match &t.value {
-                            Some(Value::Instance(id)) => {
-                                blocks.push((param.name.to_string(), *id));
+                    let Some(t) = arg else { continue };
+                    let name = param.name.to_string();
+                    match &t.value {
+                        Some(Value::Instance(id)) => bound.blocks.push((name, *id)),
+                        Some(Value::Object(id)) => bound.objects.push((name, *id)),
+                        Some(Value::Package(inner)) => {
+                            let under = |n: &String| format!("{name}.{n}");
+                            for (n, id) in &inner.blocks {
+                                bound.blocks.push((under(n), *id));
                             }
-                            Some(Value::Opaque) => {}
-                            _ => {
-                                let at = t.span();
-                                self.unsupported(at, "a package argument of this kind is");
+                            for (n, id) in &inner.objects {
+                                bound.objects.push((under(n), *id));
                             }
-                        },
+                            for (n, v, t) in &inner.values {
+                                bound.values.push((under(n), v.clone(), t.clone()));
+                            }
+                        }
+                        Some(Value::Opaque) | None => {}
+                        Some(v) => bound.values.push((name, v.clone(), t.ty.clone())),
                     }
                 }
+                if !is_main {
+                    return Some(Entity::Const(Value::Package(Rc::new(bound)), ty.clone()));
+                }
+                let values = bound
+                    .values
+                    .into_iter()
+                    .map(|(n, v, t)| (n, self.constant(v, &t, span).hir))
+                    .collect();
                 self.out.main = hir::Package {
                     type_name: name.to_string(),
-                    blocks,
+                    blocks: bound.blocks,
+                    values,
+                    objects: bound.objects,
                     span,
                 };
                 self.has_main = true;
@@ -276,10 +311,11 @@ impl<'a> Analyser<'a> {
     pub(crate) fn instantiate_plain(
         &mut self,
         block: usize,
+        types: Rc<[Ty]>,
         name: &str,
         span: Span,
     ) -> Option<InstanceEntity> {
-        let ty = Ty::Block(block, Rc::new([]));
+        let ty = Ty::Block(block, types);
         let named = Named {
             name,
             annotations: &[],
@@ -296,6 +332,7 @@ impl<'a> Analyser<'a> {
     pub(crate) fn elaborate(
         &mut self,
         block: usize,
+        types: &Rc<[Ty]>,
         path: String,
         args: Option<Vec<Option<Typed>>>,
         span: Span,
@@ -324,10 +361,22 @@ impl<'a> Analyser<'a> {
             BlockDecl::Control(_) => Body::Control,
         };
         let context = Context::new(body, Ty::Void, path.clone());
+        let subst = crate::types::bind(&apply.type_params, types);
+        let params: Vec<ParamSig> = apply
+            .params
+            .iter()
+            .map(|p| ParamSig {
+                ty: p.ty.subst(&subst),
+                ..p.clone()
+            })
+            .collect();
         let instance = self.deeper(span, |s| {
             s.in_declaration(order, context, |s| {
+                for (n, t) in apply.type_param_names.iter().zip(types.iter()) {
+                    s.declare_at(n, declared, Entity::Type(t.clone()));
+                }
                 s.constructor_params(&constructor, args);
-                let params = s.params(&apply.params);
+                let params = s.params(&params);
                 let annotations = s.annotations(annotations);
                 let (locals, body) = s.scoped(|s| match decl {
                     BlockDecl::Parser(p) => {
@@ -398,6 +447,11 @@ impl<'a> Analyser<'a> {
         params
             .iter()
             .map(|p| {
+                if matches!(p.ty, Ty::InfInt | Ty::String | Ty::List(_) | Ty::MatchKind) {
+                    let shown = self.show(&p.ty);
+                    let what = format!("a parameter of type `{shown}` with a body behind it is");
+                    self.unsupported(p.span, &what);
+                }
                 let var = self.new_var(&p.name, &p.ty, p.span);
                 let place = match p.direction {
                     _ if matches!(p.ty, Ty::Extern(..)) => Place::None,
@@ -487,6 +541,19 @@ impl<'a> Analyser<'a> {
         let sig = self.signature(&a.name, &[], &a.params, None, &d.annotations);
         let mut data = None;
         for p in &sig.params {
+            self.not_optional(p);
+            if p.direction == Direction::None {
+                let inner = self.defs.underlying(&self.defs.strip_newtype(&p.ty));
+                if inner.width().is_none() && !matches!(inner, Ty::Bool | Ty::Err | Ty::Param(_)) {
+                    let shown = self.show(&p.ty);
+                    self.error(
+                        "E0308",
+                        p.span,
+                        format!("action data cannot have type `{shown}`"),
+                        "only numbers, booleans and enums with an underlying type",
+                    );
+                }
+            }
             match (p.direction, data) {
                 (Direction::None, None) => data = Some(p.span),
                 (Direction::None, _) | (_, None) => {}

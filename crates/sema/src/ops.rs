@@ -216,7 +216,8 @@ impl<'a> Analyser<'a> {
             (true, false) => r.ty.clone(),
             (false, false) => return None,
         };
-        let fits = |ty: &Ty| match (ty, &target) {
+        let stripped = self.defs.strip_newtype(&target);
+        let fits = |ty: &Ty| match (ty, &stripped) {
             (Ty::InfInt, t) => t.width().is_some() || *t == Ty::InfInt,
             _ => true,
         };
@@ -328,7 +329,8 @@ impl<'a> Analyser<'a> {
     ) -> Typed {
         let (l, r) = (self.number(l), self.number(r));
         let left_ok = matches!(l.ty, Ty::Bits(_) | Ty::Int(_) | Ty::InfInt);
-        let right_ok = matches!(r.ty, Ty::Bits(_) | Ty::InfInt);
+        let right_ok = matches!(r.ty, Ty::Bits(_) | Ty::InfInt)
+            || (matches!(r.ty, Ty::Int(_)) && r.value.is_some());
         if !left_ok || !right_ok {
             return self.operands(op, &l, &r, span);
         }
@@ -353,7 +355,7 @@ impl<'a> Analyser<'a> {
             return self.fold(hop, &l, &r, ty, span);
         }
         let r = match (&r.ty, &r.value) {
-            (Ty::InfInt, Some(Value::Int(n))) => {
+            (Ty::InfInt | Ty::Int(_), Some(Value::Int(n))) => {
                 // The amount gets the width it needs; whatever exceeds the left side shifts everything out.
                 let width = (n.bits() as u32).clamp(1, crate::types::MAX_WIDTH);
                 let all = consteval::mask(width);
@@ -361,7 +363,7 @@ impl<'a> Analyser<'a> {
                 let at = r.span();
                 self.constant(Value::Int(n), &Ty::Bits(width), at)
             }
-            (Ty::InfInt, _) => {
+            (Ty::InfInt | Ty::Int(_), _) => {
                 let at = r.span();
                 self.constant(Value::Opaque, &Ty::Bits(32), at)
             }
@@ -400,11 +402,8 @@ impl<'a> Analyser<'a> {
         }
         let infinite = l.ty == Ty::InfInt && r.ty == Ty::InfInt;
         let signed = matches!(l.ty, Ty::Int(_)) || matches!(r.ty, Ty::Int(_));
-        let bitwise = matches!(
-            hop,
-            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::SatAdd | BinaryOp::SatSub
-        );
-        if infinite && bitwise {
+        let saturating = matches!(hop, BinaryOp::SatAdd | BinaryOp::SatSub);
+        if infinite && saturating {
             self.error(
                 "E0301",
                 span,

@@ -107,7 +107,9 @@ impl<'a> Analyser<'a> {
                     | Ty::Error
                     | Ty::Param(_)
             );
-            if !ok {
+            if !ok && matches!(inner, Ty::ListLit(_) | Ty::StructLit(_) | Ty::Tuple(_) | Ty::Struct(..)) {
+                self.unsupported(e.span, "`select` on a list or struct is");
+            } else if !ok {
                 let shown = self.show(&t.ty);
                 self.error(
                     "E0315",
@@ -173,6 +175,11 @@ impl<'a> Analyser<'a> {
             if types.len() != 1 {
                 return self.tuple_keyset(item, types, constant, keyset.span);
             }
+            if let ast::ExprKind::List(items) = &item.kind
+                && let [inner] = items.as_slice()
+            {
+                return Some(vec![self.set(inner, &types[0], constant)?]);
+            }
         }
         if keyset.items.len() != types.len() {
             self.error(
@@ -235,16 +242,7 @@ impl<'a> Analyser<'a> {
         types: &[Ty],
         span: Span,
     ) -> Option<Vec<Set>> {
-        let elements = match ty {
-            Ty::Struct(d, args) => self
-                .defs
-                .fields(*d, args)
-                .into_iter()
-                .map(|(_, t)| t)
-                .collect(),
-            Ty::Tuple(items) => items.to_vec(),
-            other => vec![other.clone()],
-        };
+        let elements = self.flat(ty);
         if types.iter().any(Ty::is_err) {
             return None;
         }
@@ -259,6 +257,18 @@ impl<'a> Analyser<'a> {
             return None;
         }
         Some(vec![Set::ValueSet(id)])
+    }
+
+    /// The scalars a value set's element type has, in order.
+    fn flat(&self, ty: &Ty) -> Vec<Ty> {
+        match ty {
+            Ty::Struct(..) | Ty::Tuple(_) => self
+                .member_types(ty, 0)
+                .iter()
+                .flat_map(|t| self.flat(t))
+                .collect(),
+            other => vec![other.clone()],
+        }
     }
 
     fn number_type(&mut self, ty: &Ty, span: Span, what: &str) -> Option<()> {
@@ -294,13 +304,10 @@ impl<'a> Analyser<'a> {
                 if let (Some(Value::Int(a)), Some(Value::Int(b))) = (&l.value, &h.value)
                     && a > b
                 {
-                    self.error(
-                        "E0313",
-                        item.span,
-                        format!("the range {a} .. {b} is empty"),
-                        "the lower bound stands first",
+                    self.report(
+                        Diagnostic::warning("W0008", format!("the range {a} .. {b} is empty"))
+                            .at(item.span, "the lower bound stands first"),
                     );
-                    return None;
                 }
                 Some(Set::Range(l.hir, h.hir))
             }

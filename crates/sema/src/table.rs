@@ -10,7 +10,7 @@ use hopwright_syntax::span::Span;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use crate::analyser::Analyser;
+use crate::analyser::{Analyser, Body};
 use crate::args::ArgRule;
 use crate::consteval;
 use crate::hir::{self, Direction, Set};
@@ -47,7 +47,13 @@ const KNOWN: &[&str] = &[
 impl<'a> Analyser<'a> {
     /// Declares a table.
     pub(crate) fn table(&mut self, decl: &'a ast::Decl, table: &'a ast::TableDecl) {
-        // Key expressions are evaluated where the table is applied, but nothing may be applied in them.
+        // Nothing can be applied in the expressions of a table.
+        let was = std::mem::replace(&mut self.context.body, Body::Action);
+        self.table_inner(decl, table);
+        self.context.body = was;
+    }
+
+    fn table_inner(&mut self, decl: &'a ast::Decl, table: &'a ast::TableDecl) {
         let mut first: HashMap<Arc<str>, Span> = HashMap::new();
         for p in &table.properties {
             match first.get(&p.name.name) {
@@ -139,6 +145,15 @@ impl<'a> Analyser<'a> {
             self.property(p, &mut out);
         }
         if let Some(p) = find("entries") {
+            if let Some(k) = find("key")
+                && k.span.start > p.span.start
+            {
+                self.report(
+                    Diagnostic::error("E0311", "`entries` stands after `key`")
+                        .at(p.name.span, "entries need the keys")
+                        .related(k.name.span, "the keys"),
+                );
+            }
             out.const_entries = p.is_const;
             match &p.value {
                 TablePropertyValue::Entries(entries) => {
@@ -274,6 +289,7 @@ impl<'a> Analyser<'a> {
             name: full.name.clone(),
             type_params: Vec::new(),
             type_param_names: Vec::new(),
+            open_types: Vec::new(),
             params: directed,
             ret: Ty::Void,
             is_abstract: false,
@@ -289,6 +305,12 @@ impl<'a> Analyser<'a> {
             None,
             a.action.span,
         )?;
+        for t in checked.args.iter().flatten() {
+            if t.effects {
+                self.unsupported(t.span(), "a call in an argument of a table's action is");
+                return None;
+            }
+        }
         let mut bound = checked.args.into_iter();
         let values = full
             .params
@@ -556,11 +578,63 @@ impl<'a> Analyser<'a> {
                 span: e.span,
             });
         }
+        if out.entries.iter().any(|e| e.priority.is_some()) && !annotated {
+            self.priorities(out);
+        }
         if annotated {
             // `@priority` counts from the most important.
             out.largest_priority_wins = false;
             for (i, e) in out.entries.iter_mut().enumerate() {
                 e.priority.get_or_insert_with(|| BigInt::from(i + 1));
+            }
+        }
+    }
+
+    /// Explicit priorities: where they may be, and that those that follow from them exist.
+    fn priorities(&mut self, out: &hir::Table) {
+        let ordered = out
+            .keys
+            .iter()
+            .any(|k| !matches!(k.match_kind.as_str(), "exact" | "lpm" | "selector"));
+        let first = &out.entries[0];
+        if let Some(e) = out.entries.iter().find(|e| e.priority.is_some())
+            && !ordered
+        {
+            let at = e.span;
+            self.error(
+                "E0311",
+                at,
+                "the entries of this table have no priorities",
+                "only `ternary`, `range` and `optional` keys need them",
+            );
+            return;
+        }
+        if first.priority.is_none() {
+            let at = first.span;
+            self.error(
+                "E0311",
+                at,
+                "the first entry needs a priority if any other has one",
+                "no priority",
+            );
+            return;
+        }
+        let mut last = BigInt::ZERO;
+        for e in &out.entries {
+            last = match &e.priority {
+                Some(p) => p.clone(),
+                None if out.largest_priority_wins => last - out.priority_delta,
+                None => last + out.priority_delta,
+            };
+            if last.sign() == num_bigint::Sign::Minus {
+                let at = e.span;
+                self.error(
+                    "E0311",
+                    at,
+                    format!("the priority of this entry would be {last}"),
+                    "priorities are not negative",
+                );
+                return;
             }
         }
     }

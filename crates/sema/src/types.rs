@@ -83,12 +83,11 @@ pub(crate) struct NewtypeDef {
     pub target: Ty,
 }
 
-pub(crate) struct ExternDef<'a> {
+pub(crate) struct ExternDef {
     pub name: Arc<str>,
     pub type_params: Vec<u32>,
     pub constructors: Vec<Rc<Sig>>,
     pub methods: Vec<Rc<Sig>>,
-    pub annotations: &'a [ast::Annotation],
     pub span: Span,
 }
 
@@ -128,6 +127,8 @@ pub(crate) struct Sig {
     pub name: Arc<str>,
     pub type_params: Vec<u32>,
     pub type_param_names: Vec<Arc<str>>,
+    /// Type parameters that stand for `_`.
+    pub open_types: Vec<u32>,
     pub params: Vec<ParamSig>,
     pub ret: Ty,
     pub is_abstract: bool,
@@ -151,7 +152,7 @@ pub(crate) struct Defs<'a> {
     pub structs: Vec<StructDef<'a>>,
     pub enums: Vec<EnumDef>,
     pub newtypes: Vec<NewtypeDef>,
-    pub externs: Vec<ExternDef<'a>>,
+    pub externs: Vec<ExternDef>,
     pub blocks: Vec<BlockDef<'a>>,
     pub packages: Vec<PackageDef>,
     pub type_params: Vec<Arc<str>>,

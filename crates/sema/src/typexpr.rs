@@ -45,6 +45,11 @@ impl<'a> Analyser<'a> {
             ast::TypeKind::Varbit(w) => self.width(w, 1, MAX_VARBIT).map_or(Ty::Err, Ty::Varbit),
             ast::TypeKind::DontCare => match unifier {
                 Some(u) => u.var(),
+                None if self.open_types.is_some() => {
+                    let p = self.defs.new_param(&"_".into());
+                    self.open_types.get_or_insert_default().push(p);
+                    Ty::Param(p)
+                }
                 None => {
                     self.error(
                         "E0303",
@@ -81,6 +86,12 @@ impl<'a> Analyser<'a> {
                     Ty::Stack(Rc::new(e), n)
                 } else if matches!(e, Ty::Param(_) | Ty::Var(_)) {
                     self.unsupported(t.span, "an array of a type parameter is");
+                    Ty::Err
+                } else if e.width().is_some()
+                    || matches!(e, Ty::Bool | Ty::Enum(_) | Ty::Struct(..) | Ty::Stack(..) | Ty::Newtype(_))
+                {
+                    let shown = self.show(&e);
+                    self.unsupported(t.span, &format!("an array of `{shown}` is"));
                     Ty::Err
                 } else {
                     let shown = self.show(&e);
@@ -234,6 +245,11 @@ impl<'a> Analyser<'a> {
                 .at(span, "wrong number of type arguments")
                 .related(declared, "declared here"),
             );
+            return Ty::Err;
+        }
+        if matches!(entity, Entity::Struct(_))
+            && !args.iter().all(|a| self.value_type(a, span, "a struct"))
+        {
             return Ty::Err;
         }
         let args: Rc<[Ty]> = args.into();

@@ -28,8 +28,18 @@ pub(crate) enum Value {
     Instance(hir::InstanceId),
     /// An extern object.
     Object(hir::ObjectId),
+    /// A package that is an argument of another one.
+    Package(Rc<PackageArgs>),
     /// Known when the surrounding parser or control is instantiated, but not now.
     Opaque,
+}
+
+/// What is bound to the parameters of a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PackageArgs {
+    pub blocks: Vec<(String, hir::InstanceId)>,
+    pub objects: Vec<(String, hir::ObjectId)>,
+    pub values: Vec<(String, Value, Ty)>,
 }
 
 /// What may be done with an expression as a left-value.
