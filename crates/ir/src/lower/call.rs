@@ -10,8 +10,8 @@ use super::access::{Outside, same_path};
 use super::storage::{Loc, Place, Purpose};
 use super::value::{Target, Value, reads_slots};
 use super::{Binding, Frame, Lowering, Result};
-use crate::passes::walk;
-use crate::{Block, Expr, ExprKind, SlotId, Stmt, StmtKind};
+use crate::passes::{simplify, walk};
+use crate::{Block, Expr, ExprKind, SlotId, StmtKind};
 
 /// Where a parameter's value comes from.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         let result = match &function.result {
             hir::Type::Void => None,
             ty => {
-                let name = self.unique(&format!("{}.$result", self.scope));
+                let name = format!("{}.$result", self.scope);
                 Some(self.alloc(ty, &name, Purpose::Local, function.span)?)
             }
         };
@@ -118,7 +118,7 @@ impl Lowering<'_> {
 
     /// Emits a body that may leave to `label`; without a scope where none is needed.
     pub(super) fn scoped(&mut self, label: u32, mut body: Block, span: Span) {
-        strip_tail(&mut body, label);
+        simplify::strip_tail(&mut body, label);
         let mut left = false;
         walk::stmts(&body, &mut |s| left |= matches!(s.kind, StmtKind::Leave(l) if l == label));
         if left {
@@ -329,28 +329,4 @@ fn same_arguments(a: &hir::Call, b: &hir::Call) -> bool {
         (None, None) => true,
         _ => false,
     })
-}
-
-/// Removes what cannot run after leaving, and leaves at the very end of the scope.
-fn strip_tail(block: &mut Vec<Stmt>, label: u32) {
-    if let Some(end) = block.iter().position(|s| matches!(s.kind, StmtKind::Leave(_) | StmtKind::Exit)) {
-        block.truncate(end + 1);
-    }
-    let Some(last) = block.last_mut() else {
-        return;
-    };
-    match &mut last.kind {
-        StmtKind::Leave(l) if *l == label => {
-            block.pop();
-        }
-        StmtKind::If { then, otherwise, .. } => {
-            strip_tail(then, label);
-            strip_tail(otherwise, label);
-        }
-        StmtKind::Switch { cases, default, .. } => {
-            cases.iter_mut().for_each(|c| strip_tail(&mut c.1, label));
-            strip_tail(default, label);
-        }
-        _ => {}
-    }
 }

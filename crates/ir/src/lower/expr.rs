@@ -117,7 +117,6 @@ impl Lowering<'_> {
     ) -> Result<Value> {
         let cond = self.scalar(cond)?;
         let name = format!("{}.$tmp", self.scope);
-        let name = self.unique(&name);
         let place = self.alloc(&e.ty, &name, super::storage::Purpose::Local, e.span)?;
         let loc = Loc::Place(place);
         let then = self.nested(|this| {

@@ -409,7 +409,7 @@ impl Lowering<'_> {
                 let Some(ty) = call.type_args.first().or(ty) else {
                     return Err(self.unsupported(span, "`lookahead` of this type"));
                 };
-                let name = self.unique(&format!("{}.$ahead", self.scope));
+                let name = format!("{}.$ahead", self.scope);
                 let place = self.alloc(ty, &name, Purpose::Local, span)?;
                 self.lookahead(&place, span)?;
                 Ok(Some(Value::Loc(Loc::Place(place))))
@@ -440,7 +440,7 @@ impl Lowering<'_> {
                 let Some(ty) = call.type_args.first() else {
                     return Err(self.unsupported(span, "extracting this type"));
                 };
-                let name = self.unique(&format!("{}.$skipped", self.scope));
+                let name = format!("{}.$skipped", self.scope);
                 Some(Loc::Place(self.alloc(ty, &name, Purpose::Local, span)?))
             }
         };
@@ -548,7 +548,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             Value::Tree(_) => {
-                let name = self.unique(&format!("{}.$emitted", self.scope));
+                let name = format!("{}.$emitted", self.scope);
                 let place = self.alloc(ty, &name, Purpose::Local, span)?;
                 self.store_loc(&Loc::Place(place.clone()), value.clone(), span)?;
                 self.emit_value(&Value::Loc(Loc::Place(place)), ty, span)

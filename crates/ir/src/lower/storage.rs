@@ -135,6 +135,7 @@ impl Lowering<'_> {
             return Err(self.unsupported(span, "a stack of header unions"));
         };
         let id = StackId(self.stacks.len() as u32);
+        let name = &self.unique(name);
         let next_index = self.new_slot(&format!("{name}.$nextIndex"), Type::Bits(32), SlotKind::NextIndex(id), span);
         self.stacks.push(Stack { name: name.to_string(), elements: Vec::new(), next_index, span });
         let elements: Result<Vec<HeaderId>> =
@@ -153,6 +154,7 @@ impl Lowering<'_> {
     ) -> Result<HeaderId> {
         let id = HeaderId(self.headers.len() as u32);
         let program = self.program;
+        let name = &self.unique(name);
         let valid = self.new_slot(&format!("{name}.$valid"), Type::Bool, SlotKind::Valid(id), span);
         self.headers.push(Header {
             name: name.to_string(),

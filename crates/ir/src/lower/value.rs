@@ -150,7 +150,7 @@ impl Lowering<'_> {
             }
             Some(Place::Header(h)) => {
                 let ty = hopwright_sema::hir::Type::Header(self.header_types[h.index()]);
-                let name = self.unique(&format!("{}.$tmp", self.scope));
+                let name = format!("{}.$tmp", self.scope);
                 self.alloc(&ty, &name, super::storage::Purpose::Local, span)?
             }
             Some(Place::Union(_) | Place::Stack(_)) | None => {

@@ -67,7 +67,11 @@ fn shallow(expr: Expr) -> Expr {
         ExprKind::Cast(a) => match a.as_const() {
             Some(v) => constant(bits::cast(v, a.ty, ty)),
             None if a.ty == ty => *a,
-            None => rebuilt(ExprKind::Cast(a)),
+            None => match a.kind {
+                // There and back.
+                ExprKind::Cast(inner) if inner.ty == ty && a.ty.width() == ty.width() => *inner,
+                kind => rebuilt(ExprKind::Cast(Box::new(Expr { kind, ..*a }))),
+            },
         },
         ExprKind::Slice { arg, hi, lo } => match &arg.kind {
             ExprKind::Const(v) => constant(bits::slice(v, hi, lo)),
@@ -142,6 +146,19 @@ fn fold_binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: crate::Span) -> E
                 shallow(Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(other)), ty, span })
             }
         }
+        BinaryOp::Eq | BinaryOp::Ne if is_truth(&a) && b.as_const().is_some() => {
+            let wanted = b.as_const().is_some_and(|v| !v.is_zero()) == (op == BinaryOp::Eq);
+            match a.kind {
+                ExprKind::Cast(inner) if wanted => *inner,
+                ExprKind::Cast(inner) => shallow(Expr { kind: ExprKind::Unary(UnaryOp::Not, inner), ty, span }),
+                kind => Expr { kind, ..a },
+            }
+        }
         _ => Expr { kind: ExprKind::Binary(op, Box::new(a), Box::new(b)), ty, span },
     }
+}
+
+/// A `bool` as `bit<1>`.
+fn is_truth(e: &Expr) -> bool {
+    matches!(&e.kind, ExprKind::Cast(inner) if inner.ty == Type::Bool && e.ty == Type::Bits(1))
 }

@@ -82,8 +82,11 @@ fn stmt_into(stmt: Stmt, out: &mut Block) {
     }
 }
 
-/// Removes leaves at the very end of the scope they leave.
+/// Removes leaves at the very end of the scope they leave, and what cannot run behind a leave.
 pub fn strip_tail(block: &mut Block, label: u32) {
+    if let Some(end) = block.iter().position(ends) {
+        block.truncate(end + 1);
+    }
     let Some(last) = block.last_mut() else {
         return;
     };

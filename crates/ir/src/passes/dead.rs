@@ -1,0 +1,283 @@
+//! Dead assignments: locals and metadata that nobody reads any more.
+//!
+//! Header fields and intrinsic metadata always count as read: packets and the switch see them.
+
+use std::collections::HashMap;
+
+use crate::{Block, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition};
+
+use super::effects::{Effects, SlotSet};
+use super::walk;
+
+/// Removes assignments whose value nobody reads.
+pub fn eliminate(pipeline: &mut Pipeline) {
+    never_read(pipeline);
+    overwritten(pipeline);
+}
+
+/// Slots that only the program itself can see.
+fn is_private(kind: SlotKind) -> bool {
+    matches!(kind, SlotKind::Local | SlotKind::Metadata)
+}
+
+/// Removes writes of slots that nothing in the whole program reads.
+fn never_read(pipeline: &mut Pipeline) {
+    loop {
+        let effects = Effects::of(pipeline);
+        let mut reads = SlotSet::empty(pipeline);
+        for block in walk::all_blocks(pipeline) {
+            walk::stmts(block, &mut |stmt| {
+                // Reading a slot only to write it again does not count.
+                if let StmtKind::Assign(slot, value) = &stmt.kind {
+                    let slot = *slot;
+                    walk::expr_slots(value, &mut |s| {
+                        if s != slot {
+                            reads.insert(s);
+                        }
+                    });
+                } else if let StmtKind::AssignSlice { value, .. } = &stmt.kind {
+                    walk::expr_slots(value, &mut |s| reads.insert(s));
+                } else if !matches!(stmt.kind, StmtKind::Apply { .. }) {
+                    effects.reads(pipeline, stmt, &mut |s| reads.insert(s));
+                }
+            });
+        }
+        for expr in walk::outer_exprs(pipeline) {
+            walk::expr_slots(expr, &mut |s| reads.insert(s));
+        }
+        for list in &pipeline.field_lists {
+            list.slots.iter().for_each(|&s| reads.insert(s));
+        }
+        let dead: Vec<bool> = (pipeline.slots.iter().enumerate())
+            .map(|(i, slot)| is_private(slot.kind) && !reads.contains(SlotId(i as u32)))
+            .collect();
+        let mut changed = false;
+        for block in walk::all_blocks_mut(pipeline) {
+            changed |= remove_writes(block, &dead);
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+fn remove_writes(block: &mut Block, dead: &[bool]) -> bool {
+    let before = block.len();
+    let is_dead = |s: &SlotId| dead[s.index()];
+    block.retain(|stmt| match &stmt.kind {
+        StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => !is_dead(slot),
+        _ => true,
+    });
+    let mut changed = block.len() != before;
+    for stmt in block.iter_mut() {
+        match &mut stmt.kind {
+            StmtKind::Apply { hit, action_run, .. } => {
+                for slot in [hit, action_run] {
+                    if slot.as_ref().is_some_and(is_dead) {
+                        *slot = None;
+                        changed = true;
+                    }
+                }
+            }
+            StmtKind::Lookahead { parts, .. } => parts.retain(|p| !is_dead(&p.0)),
+            _ => {}
+        }
+        for inner in walk::blocks_mut(stmt) {
+            changed |= remove_writes(inner, dead);
+        }
+    }
+    changed
+}
+
+/// Removes assignments that are overwritten before anybody reads them.
+fn overwritten(pipeline: &mut Pipeline) {
+    let effects = Effects::of(pipeline);
+    // By body: what is read outside of it may be read behind it. Locals of a control are read in it and in its
+    // tables' actions only, which are other bodies.
+    let mut seen: Vec<SlotSet> = Vec::new();
+    let count = walk::all_blocks(pipeline).count();
+    for block in walk::all_blocks(pipeline) {
+        let mut reads = SlotSet::empty(pipeline);
+        walk::stmts(block, &mut |stmt| {
+            if !matches!(stmt.kind, StmtKind::Apply { .. }) {
+                effects.reads(pipeline, stmt, &mut |s| reads.insert(s));
+            }
+        });
+        seen.push(reads);
+    }
+    let mut always = SlotSet::empty(pipeline);
+    for (i, slot) in pipeline.slots.iter().enumerate() {
+        if !is_private(slot.kind) {
+            always.insert(SlotId(i as u32));
+        }
+    }
+    for list in &pipeline.field_lists {
+        list.slots.iter().for_each(|&s| always.insert(s));
+    }
+    for state in &pipeline.parser.states {
+        if let Transition::Select { keys, .. } = &state.transition {
+            keys.iter().for_each(|k| walk::expr_slots(k, &mut |s| always.insert(s)));
+        }
+    }
+    // Bodies in the order of `all_blocks`: states, five controls, actions.
+    let states = pipeline.parser.states.len();
+    for i in 0..count {
+        let mut end = always.clone();
+        seen.iter().enumerate().filter(|(j, _)| *j != i).for_each(|(_, reads)| end.extend(reads));
+        // Keys are read where tables are applied: in controls, seen there; behind actions and states for certain.
+        let is_control = (states..states + 5).contains(&i);
+        if !is_control {
+            for table in &pipeline.tables {
+                for key in &table.keys {
+                    walk::expr_slots(&key.expr, &mut |s| end.insert(s));
+                }
+            }
+        }
+        // A state or an action may run again.
+        if !is_control {
+            end.extend(&seen[i]);
+        } else {
+            keys_of_others(pipeline, i - states, &mut end);
+        }
+        let Some(block) = walk::all_blocks_mut(pipeline).nth(i).map(std::mem::take) else {
+            return;
+        };
+        let mut liveness = Liveness { pipeline, effects: &effects, end: end.clone(), leaves: HashMap::new() };
+        let (block, _) = liveness.block(block, end);
+        if let Some(place) = walk::all_blocks_mut(pipeline).nth(i) {
+            *place = block;
+        }
+    }
+}
+
+/// Keys of tables that other controls apply.
+fn keys_of_others(pipeline: &Pipeline, control: usize, out: &mut SlotSet) {
+    let controls = [
+        &pipeline.verify_checksum,
+        &pipeline.ingress,
+        &pipeline.egress,
+        &pipeline.compute_checksum,
+        &pipeline.deparser,
+    ];
+    for (_, other) in controls.iter().enumerate().filter(|(i, _)| *i != control) {
+        walk::stmts(&other.body, &mut |stmt| {
+            if let StmtKind::Apply { table, .. } = stmt.kind {
+                for key in &pipeline[table].keys {
+                    walk::expr_slots(&key.expr, &mut |s| out.insert(s));
+                }
+            }
+        });
+    }
+}
+
+struct Liveness<'p> {
+    pipeline: &'p Pipeline,
+    effects: &'p Effects,
+    /// Read behind the body.
+    end: SlotSet,
+    /// Read behind each scope around.
+    leaves: HashMap<u32, SlotSet>,
+}
+
+impl Liveness<'_> {
+    /// The block without dead assignments, and what is live before it; `live` is what is live behind it.
+    fn block(&mut self, block: Block, mut live: SlotSet) -> (Block, SlotSet) {
+        let mut kept = Vec::with_capacity(block.len());
+        for stmt in block.into_iter().rev() {
+            if let Some(stmt) = self.stmt(stmt, &mut live) {
+                kept.push(stmt);
+            }
+        }
+        kept.reverse();
+        (kept, live)
+    }
+
+    fn stmt(&mut self, mut stmt: Stmt, live: &mut SlotSet) -> Option<Stmt> {
+        match &mut stmt.kind {
+            StmtKind::Assign(slot, _) => {
+                if !live.contains(*slot) {
+                    return None;
+                }
+                live.remove(*slot);
+            }
+            StmtKind::AssignSlice { slot, .. } if !live.contains(*slot) => return None,
+            StmtKind::If { then, otherwise, .. } => {
+                let (block, mut before) = self.block(std::mem::take(then), live.clone());
+                *then = block;
+                let (block, other) = self.block(std::mem::take(otherwise), live.clone());
+                *otherwise = block;
+                before.extend(&other);
+                *live = before;
+            }
+            StmtKind::Switch { cases, default, .. } => {
+                let (block, mut before) = self.block(std::mem::take(default), live.clone());
+                *default = block;
+                for (_, body) in cases {
+                    let (block, other) = self.block(std::mem::take(body), live.clone());
+                    *body = block;
+                    before.extend(&other);
+                }
+                *live = before;
+            }
+            StmtKind::Scope { label, body } => {
+                self.leaves.insert(*label, live.clone());
+                let (block, before) = self.block(std::mem::take(body), live.clone());
+                *body = block;
+                *live = before;
+            }
+            StmtKind::Leave(label) => {
+                if let Some(behind) = self.leaves.get(label) {
+                    *live = behind.clone();
+                }
+            }
+            StmtKind::Exit => *live = self.end.clone(),
+            StmtKind::Loop(body) => {
+                // Whatever the body reads may be read in the next turn.
+                let mut writes = SlotSet::empty(self.pipeline);
+                let mut around = live.clone();
+                self.effects.block(self.pipeline, body, &mut around, &mut writes);
+                for behind in self.leaves.values() {
+                    around.extend(behind);
+                }
+                let (block, before) = self.block(std::mem::take(body), around.clone());
+                *body = block;
+                around.extend(&before);
+                *live = around;
+            }
+            StmtKind::Apply { hit, action_run, .. } => {
+                for slot in [hit, action_run] {
+                    if slot.is_some_and(|s| !live.contains(s)) {
+                        *slot = None;
+                    }
+                }
+            }
+            _ => {}
+        }
+        if self.may_end(&stmt) {
+            live.extend(&self.end);
+        }
+        self.effects.reads(self.pipeline, &stmt, &mut |s| live.insert(s));
+        Some(stmt)
+    }
+
+    /// Whether the statement itself can end the body: a parser's failure, an action that exits.
+    fn may_end(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Extract { .. }
+            | StmtKind::ExtractNext { .. }
+            | StmtKind::Advance(_)
+            | StmtKind::Lookahead { .. }
+            | StmtKind::Verify(..) => true,
+            StmtKind::Apply { table, .. } => {
+                let table = &self.pipeline[*table];
+                let default = std::iter::once(table.default_action.action);
+                table.actions.iter().map(|a| a.action).chain(default).any(|action| {
+                    let mut exits = false;
+                    walk::stmts(&self.pipeline[action].body, &mut |s| exits |= matches!(s.kind, StmtKind::Exit));
+                    exits
+                })
+            }
+            _ => false,
+        }
+    }
+}
