@@ -1,0 +1,141 @@
+//! What the runner needs of something that runs programs, and the interpreter as one.
+
+use hopwright_ir::interp::{CloneSession, Count, Interp, Replica};
+use hopwright_ir::{ActionCall, ExternId, Pipeline, TableEntry, TableId};
+use num_bigint::BigUint;
+
+/// What came of a packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Processed {
+    /// Port and whole packet, in order.
+    pub sent: Vec<(u16, Vec<u8>)>,
+    /// Why the packet or a copy of it was dropped, if that was a fault of the program.
+    pub fault: Option<String>,
+}
+
+/// Runs a program: the control plane's wishes and packets. Errors are messages for people. What has a default
+/// implementation is refused as not supported.
+pub trait Engine {
+    /// The program.
+    fn pipeline(&self) -> &Pipeline;
+
+    /// Processes a packet received on a port at a time in microseconds.
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String>;
+
+    /// Adds an entry.
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String>;
+
+    /// Changes a default action.
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String>;
+
+    /// Removes all entries of a table.
+    fn clear(&mut self, table: TableId) -> Result<(), String>;
+
+    /// Reads an indirect counter.
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
+        let _ = (counter, index);
+        Err(unsupported("reading counters"))
+    }
+
+    /// Writes an indirect counter.
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
+        let _ = (counter, index, value);
+        Err(unsupported("writing counters"))
+    }
+
+    /// Reads the direct counter of the entry with these matches and this priority.
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
+        let _ = (table, entry);
+        Err(unsupported("reading direct counters"))
+    }
+
+    /// Reads a register.
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
+        let _ = (register, index);
+        Err(unsupported("reading registers"))
+    }
+
+    /// Writes a register.
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
+        let _ = (register, index, value);
+        Err(unsupported("writing registers"))
+    }
+
+    /// Sets or removes a clone session.
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+        let _ = (session, to);
+        Err(unsupported("clone sessions"))
+    }
+
+    /// Sets a multicast group's copies.
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
+        let _ = (group, replicas);
+        Err(unsupported("multicast groups"))
+    }
+}
+
+pub(crate) fn unsupported(what: &str) -> String {
+    format!("{what}: not supported yet by this engine")
+}
+
+impl Engine for Interp {
+    fn pipeline(&self) -> &Pipeline {
+        self.pipeline()
+    }
+
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+        let output = self.process(packet, port, now_us);
+        let fault = output.fault.map(|fault| {
+            let location = self.pipeline().sources.location(fault.span);
+            format!("{location}: {}", fault.message)
+        });
+        Ok(Processed { sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(), fault })
+    }
+
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+        self.insert(table, entry).map_err(|e| e.to_string())
+    }
+
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
+        self.set_default(table, Some(action)).map_err(|e| e.to_string())
+    }
+
+    fn clear(&mut self, table: TableId) -> Result<(), String> {
+        self.clear(table).map_err(|e| e.to_string())
+    }
+
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
+        self.counter(counter, index).map_err(|e| e.to_string())
+    }
+
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
+        self.set_counter(counter, index, value).map_err(|e| e.to_string())
+    }
+
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
+        let found =
+            self.entries(table).iter().find(|(e, _)| e.matches == entry.matches && e.priority == entry.priority);
+        found.map(|(_, count)| *count).ok_or_else(|| "the entry is gone".into())
+    }
+
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
+        self.register(register, index).map_err(|e| e.to_string())
+    }
+
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
+        self.set_register(register, index, value).map_err(|e| e.to_string())
+    }
+
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+        match to {
+            Some(to) => self.traffic.sessions.insert(session, to),
+            None => self.traffic.sessions.remove(&session),
+        };
+        Ok(())
+    }
+
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
+        self.traffic.groups.insert(group, replicas);
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Simple Test Framework files: table entries, packets in, packets expected.
+//!
+//! Lives here: the syntax ([`parse`]), names resolved against a pipeline ([`resolve`]), and the runner ([`run`]), which
+//! works with anything that can process packets ([`Engine`]); the reference interpreter is one. Does not live here:
+//! compiling programs, other engines.
+//!
+//! ```text
+//! add ipv4_lpm hdr.ipv4.dst_addr:0x0a000000/8 forward(port:2)
+//! packet 1 ffffffffffff 000000000001 0800 45...
+//! expect 2 ffffffffffff **           0800 45... $
+//! ```
+
+mod compare;
+mod engine;
+pub mod resolve;
+mod runner;
+pub mod script;
+
+pub use engine::{Engine, Processed};
+pub use runner::{Report, configure, run};
+pub use script::{Script, parse};
+
+/// Something wrong at a line of a test file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct StfError {
+    /// The file's name as it was given.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// What is wrong.
+    pub message: String,
+}

@@ -1,0 +1,192 @@
+//! Names and values of a test file against a pipeline: entries, actions, objects.
+
+use hopwright_ir::bits;
+use hopwright_ir::{
+    ActionCall, ActionId, ExternId, ExternKind, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId,
+};
+use num_bigint::BigUint;
+
+use crate::script::{ActionSpec, Add, MatchSpec, Number};
+
+/// The table with this name, or the only one whose name ends in it.
+///
+/// # Errors
+/// A message if there is none or several.
+pub fn table(pipeline: &Pipeline, name: &str) -> Result<TableId, String> {
+    pipeline.table_by_name(name).ok_or_else(|| format!("no table `{name}`, or several"))
+}
+
+/// The extern object with this name, or the only one whose name ends in it, if it is of the right kind.
+///
+/// # Errors
+/// A message if there is none, several, or it is of another kind.
+pub fn object(
+    pipeline: &Pipeline,
+    name: &str,
+    what: &str,
+    right: impl Fn(&ExternKind) -> bool,
+) -> Result<ExternId, String> {
+    let id = pipeline.extern_by_name(name).ok_or_else(|| format!("no {what} `{name}`, or several"))?;
+    if right(&pipeline[id].kind) { Ok(id) } else { Err(format!("`{name}` is no {what}")) }
+}
+
+/// The entry that an `add` line means. Keys that it does not name match everything (exact ones zero).
+///
+/// # Errors
+/// A message about the first name or value that is wrong.
+pub fn entry(pipeline: &Pipeline, add: &Add) -> Result<(TableId, TableEntry), String> {
+    let id = table(pipeline, &add.table)?;
+    let keys = &pipeline[id].keys;
+    let mut matches: Vec<MatchValue> = keys.iter().map(MatchValue::any).collect();
+    let mut named = vec![false; keys.len()];
+    for (name, spec) in &add.matches {
+        let index = key_index(keys, name)?;
+        if std::mem::replace(&mut named[index], true) {
+            return Err(format!("key `{name}` is named twice"));
+        }
+        matches[index] = match_value(&keys[index], spec).map_err(|e| format!("key `{name}`: {e}"))?;
+    }
+    // Without a priority all are equal and the first added wins.
+    let priority = if pipeline[id].has_priority() { add.priority.unwrap_or(1) } else { 0 };
+    let action = action(pipeline, id, &add.action)?;
+    Ok((id, TableEntry { matches, priority, action }))
+}
+
+/// The action call that a table's entry or default means.
+///
+/// # Errors
+/// A message about the first name or value that is wrong.
+pub fn action(pipeline: &Pipeline, table: TableId, spec: &ActionSpec) -> Result<ActionCall, String> {
+    let id = action_id(pipeline, table, &spec.name)?;
+    let params = &pipeline[id].params;
+    let mut args: Vec<Option<BigUint>> = vec![None; params.len()];
+    for (name, value) in &spec.args {
+        let index = params.iter().position(|p| p.name == *name);
+        let index = index.ok_or_else(|| format!("action `{}` has no parameter `{name}`", spec.name))?;
+        let width = params[index].ty.width();
+        if !bits::fits(value, width) {
+            return Err(format!("argument `{name}` does not fit {width} bits"));
+        }
+        args[index] = Some(value.clone());
+    }
+    let args = args
+        .into_iter()
+        .zip(params)
+        .map(|(arg, param)| arg.ok_or_else(|| format!("action `{}` needs an argument `{}`", spec.name, param.name)));
+    Ok(ActionCall { action: id, args: args.collect::<Result<_, _>>()? })
+}
+
+/// The position of the only name that is `name`, or ends in `.name`.
+fn by_name<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Option<usize> {
+    if let Some(index) = names.clone().position(|n| n == name) {
+        return Some(index);
+    }
+    let is_suffix = |n: &str| n.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+    let mut found = names.enumerate().filter(|(_, n)| is_suffix(n)).map(|(i, _)| i);
+    match (found.next(), found.next()) {
+        (Some(index), None) => Some(index),
+        _ => None,
+    }
+}
+
+fn action_id(pipeline: &Pipeline, table: TableId, name: &str) -> Result<ActionId, String> {
+    let actions = &pipeline[table].actions;
+    let names = actions.iter().map(|a| pipeline[a.action].name.as_str());
+    by_name(names, name)
+        .map(|index| actions[index].action)
+        .ok_or_else(|| format!("table `{}` has no action `{name}`, or several", pipeline[table].name))
+}
+
+/// One spelling for indices (`x$0` is `x[0]`) and validity bits.
+fn canonical(name: &str) -> String {
+    let mut out = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('$') {
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        out.push_str(before);
+        if digits > 0 {
+            out.push_str(&format!("[{}]", &after[..digits]));
+        } else {
+            out.push('$');
+        }
+        rest = &after[digits..];
+    }
+    out.push_str(rest);
+    for spelling in [".isValid()", ".$valid$", ".$valid", ".valid"] {
+        if let Some(header) = out.strip_suffix(spelling) {
+            return format!("{header}.$valid$");
+        }
+    }
+    out
+}
+
+fn key_index(keys: &[Key], name: &str) -> Result<usize, String> {
+    let written = keys.iter().map(|k| k.name.as_str());
+    let spelt: Vec<String> = keys.iter().map(|k| canonical(&k.name)).collect();
+    by_name(written, name)
+        .or_else(|| by_name(spelt.iter().map(String::as_str), &canonical(name)))
+        .ok_or_else(|| format!("no key `{name}`, or several"))
+}
+
+fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
+    let width = key.expr.ty.width();
+    let fit = |value: &BigUint| {
+        if bits::fits(value, width) { Ok(value.clone()) } else { Err(format!("{value:#x} does not fit {width} bits")) }
+    };
+    let whole = |number: &Number| {
+        let stars = number.mask.as_ref().is_some_and(|mask| !is_ones(mask));
+        if stars { Err("`*` digits are only for ternary and lpm keys".to_string()) } else { fit(&number.value) }
+    };
+    match (key.kind, spec) {
+        (MatchKind::Exact, MatchSpec::Number(number)) => Ok(MatchValue::Exact(whole(number)?)),
+        (MatchKind::Optional, MatchSpec::Number(number)) => Ok(MatchValue::Optional(Some(whole(number)?))),
+        (MatchKind::Ternary, MatchSpec::Number(number)) => {
+            let value = fit(&number.value)?;
+            // Digits that are not written are not compared, as in other runners; a decimal number is compared whole.
+            let all = bits::mask(width);
+            let mask = number.mask.as_ref().map_or(all.clone(), |mask| mask & all);
+            Ok(MatchValue::Ternary { value, mask })
+        }
+        (MatchKind::Lpm, MatchSpec::Number(number)) => {
+            let written = number.mask.clone().unwrap_or_default() >> number.trailing_stars;
+            if !is_ones(&written) {
+                return Err("`*` digits of an lpm key must be the last".into());
+            }
+            Ok(MatchValue::Lpm { value: fit(&number.value)?, prefix_len: width - number.trailing_stars.min(width) })
+        }
+        (MatchKind::Lpm, MatchSpec::Prefix(number, length)) => {
+            let value = whole(number)?;
+            if *length > width {
+                return Err(format!("prefix length {length} is beyond {width} bits"));
+            }
+            let rest = width - length;
+            Ok(MatchValue::Lpm { value: (value >> rest) << rest, prefix_len: *length })
+        }
+        (MatchKind::Range, MatchSpec::Range(lo, hi)) => Ok(MatchValue::Range { lo: whole(lo)?, hi: whole(hi)? }),
+        (MatchKind::Range, MatchSpec::Number(number)) => {
+            let value = whole(number)?;
+            Ok(MatchValue::Range { lo: value.clone(), hi: value })
+        }
+        (kind, _) => Err(format!("this is no way to match a key of kind {kind:?}")),
+    }
+}
+
+/// True for 0, 1, 11, 111, … in binary.
+fn is_ones(mask: &BigUint) -> bool {
+    (mask + 1u32).count_ones() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+
+    #[test]
+    fn names_have_one_spelling() {
+        assert_eq!(canonical("extra$0.h"), "extra[0].h");
+        assert_eq!(canonical("hdr.stack$12.x$3"), "hdr.stack[12].x[3]");
+        for valid in ["h.isValid()", "h.$valid$", "h.valid", "h.$valid"] {
+            assert_eq!(canonical(valid), "h.$valid$");
+        }
+        assert_eq!(canonical("tmp$"), "tmp$");
+    }
+}

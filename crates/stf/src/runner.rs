@@ -1,0 +1,322 @@
+//! Runs a test: commands and packets in file order, comparison of what left at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopwright_ir::interp::{CloneSession, Count, Replica};
+use hopwright_ir::{ExternId, ExternKind, TableEntry, TableId};
+use num_bigint::BigUint;
+
+use crate::engine::{Engine, unsupported};
+use crate::resolve;
+use crate::script::{Command, CounterIndex, Pattern, Script};
+use crate::{Processed, StfError};
+
+/// Microseconds between packets.
+const PACKET_INTERVAL_US: u64 = 1000;
+
+/// The outcome of a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Packets put in.
+    pub packets: usize,
+    /// Packets that left and were expected.
+    pub matched: usize,
+    /// What was not as expected; empty if the test passed.
+    pub failures: Vec<StfError>,
+    /// What lines that only read have read, and faults of packets, for people.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// True if everything was as expected.
+    pub fn passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// Runs a test.
+///
+/// # Errors
+/// The first line that could not be carried out: unknown names, values that do not fit, what the engine refuses. Packets
+/// and counters that are not as expected are no error but in the report.
+pub fn run(script: &Script, engine: &mut dyn Engine) -> Result<Report, StfError> {
+    let mut runner = Runner::new(script, engine);
+    for (line, command) in &script.commands {
+        runner.line = *line;
+        runner.command(command)?;
+    }
+    runner.compare();
+    Ok(runner.report)
+}
+
+/// Carries out the lines that set things up, and skips packets and what is expected.
+///
+/// # Errors
+/// As [`run`].
+pub fn configure(script: &Script, engine: &mut dyn Engine) -> Result<(), StfError> {
+    let mut runner = Runner::new(script, engine);
+    for (line, command) in &script.commands {
+        runner.line = *line;
+        match command {
+            Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket | Command::CheckCounter { .. } => {}
+            _ => runner.command(command)?,
+        }
+    }
+    Ok(())
+}
+
+struct Expected<'a> {
+    line: u32,
+    pattern: Option<&'a Pattern>,
+}
+
+struct Runner<'a> {
+    script: &'a Script,
+    engine: &'a mut dyn Engine,
+    line: u32,
+    report: Report,
+    /// Packets that left, by port.
+    sent: BTreeMap<u16, Vec<Vec<u8>>>,
+    expected: BTreeMap<u16, Vec<Expected<'a>>>,
+    inputs: BTreeSet<u16>,
+    last: Option<Processed>,
+    entries: BTreeMap<&'a str, (TableId, TableEntry)>,
+    sessions: BTreeMap<u32, CloneSession>,
+    nodes: Vec<(u16, Vec<u16>)>,
+    groups: BTreeMap<u16, Vec<usize>>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(script: &'a Script, engine: &'a mut dyn Engine) -> Runner<'a> {
+        Runner {
+            script,
+            engine,
+            line: 0,
+            report: Report::default(),
+            sent: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            inputs: BTreeSet::new(),
+            last: None,
+            entries: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            nodes: Vec::new(),
+            groups: BTreeMap::new(),
+        }
+    }
+
+    fn at(&self, line: u32, message: impl Into<String>) -> StfError {
+        StfError { file: self.script.file.clone(), line, message: message.into() }
+    }
+
+    fn fail(&mut self, line: u32, message: impl Into<String>) {
+        let failure = self.at(line, message);
+        self.report.failures.push(failure);
+    }
+
+    fn note(&mut self, text: impl std::fmt::Display) {
+        self.report.notes.push(format!("{}:{}: {text}", self.script.file, self.line));
+    }
+
+    fn command(&mut self, command: &'a Command) -> Result<(), StfError> {
+        self.carry_out(command).map_err(|message| self.at(self.line, message))
+    }
+
+    fn carry_out(&mut self, command: &'a Command) -> Result<(), String> {
+        match command {
+            Command::Add(add) => {
+                let (table, entry) = resolve::entry(self.engine.pipeline(), add)?;
+                if let Some(name) = &add.name {
+                    self.entries.insert(name, (table, entry.clone()));
+                }
+                self.engine.insert(table, entry)?;
+            }
+            Command::SetDefault { table, action } => {
+                let pipeline = self.engine.pipeline();
+                let table = resolve::table(pipeline, table)?;
+                let action = resolve::action(pipeline, table, action)?;
+                self.engine.set_default(table, action)?;
+            }
+            Command::Packet { port, bytes } => self.packet(*port, bytes)?,
+            Command::Expect { port, pattern } => {
+                let expected = Expected { line: self.line, pattern: pattern.as_ref() };
+                self.expected.entry(*port).or_default().push(expected);
+            }
+            Command::NoPacket => {
+                let sent = self.last.as_ref().map_or(0, |last| last.sent.len());
+                if sent > 0 {
+                    self.fail(self.line, format!("the packet before this brought forth {sent}"));
+                }
+            }
+            Command::Wait => {}
+            Command::RemoveAll => {
+                let pipeline = self.engine.pipeline();
+                let tables = pipeline.tables.iter().enumerate().filter(|(_, t)| !t.const_entries);
+                let tables: Vec<TableId> = tables.map(|(i, _)| TableId(i as u32)).collect();
+                for table in tables {
+                    self.engine.clear(table)?;
+                }
+                self.entries.clear();
+            }
+            Command::CheckCounter { counter, index, bytes, check } => {
+                let count = self.count(counter, index)?;
+                let (found, unit) = if *bytes { (count.bytes, "bytes") } else { (count.packets, "packets") };
+                if let Some((comparison, wanted)) = check
+                    && !comparison.holds(found, *wanted)
+                {
+                    self.fail(self.line, format!("the counter says {found} {unit}"));
+                }
+            }
+            Command::MirrorPort(session, port) => {
+                let to = self.sessions.entry(*session).or_default();
+                to.port = Some(*port);
+                self.engine.set_clone_session(*session, Some(*to))?;
+            }
+            Command::MirrorGroup(session, group) => {
+                let to = self.sessions.entry(*session).or_default();
+                to.group = Some(*group);
+                self.engine.set_clone_session(*session, Some(*to))?;
+            }
+            Command::MirrorDelete(session) => {
+                if self.sessions.remove(session).is_none() {
+                    return Err(format!("no session {session}"));
+                }
+                self.engine.set_clone_session(*session, None)?;
+            }
+            Command::MirrorGet(session) => {
+                let to = self.sessions.get(session).ok_or_else(|| format!("no session {session}"))?;
+                let text = format!("session {session}: {to:?}");
+                self.note(text);
+            }
+            Command::GroupCreate(group) => {
+                if self.groups.insert(*group, Vec::new()).is_some() {
+                    return Err(format!("group {group} exists already"));
+                }
+                self.update_group(*group)?;
+            }
+            Command::NodeCreate(rid, ports) => self.nodes.push((*rid, ports.clone())),
+            Command::NodeUpdate(node, ports) => {
+                self.nodes.get_mut(*node).ok_or_else(|| format!("no node {node}"))?.1 = ports.clone();
+                let groups: Vec<u16> =
+                    self.groups.iter().filter(|(_, nodes)| nodes.contains(node)).map(|(&g, _)| g).collect();
+                for group in groups {
+                    self.update_group(group)?;
+                }
+            }
+            Command::NodeAssociate(group, node) => {
+                if *node >= self.nodes.len() {
+                    return Err(format!("no node {node}"));
+                }
+                self.groups.get_mut(group).ok_or_else(|| format!("no group {group}"))?.push(*node);
+                self.update_group(*group)?;
+            }
+            Command::CounterRead(name, index) => {
+                let count = self.count(name, &CounterIndex::Index(*index))?;
+                self.note(format_args!("{name}[{index}]: {} packets, {} bytes", count.packets, count.bytes));
+            }
+            Command::CounterWrite(name, index, packets, bytes) => {
+                let counter = self.object(name, "counter", |k| matches!(k, ExternKind::Counter { .. }))?;
+                self.engine.set_counter(counter, *index, Count { packets: *packets, bytes: *bytes })?;
+            }
+            Command::RegisterRead(name, index) => {
+                let register = self.register(name)?;
+                let value = self.engine.register(register, *index)?;
+                self.note(format_args!("{name}[{index}]: {value:#x}"));
+            }
+            Command::RegisterWrite(name, index, value) => {
+                let register = self.register(name)?;
+                self.engine.set_register(register, *index, value.clone())?;
+            }
+            Command::RegisterReset(name) => {
+                let register = self.register(name)?;
+                if let ExternKind::Register { size, .. } = self.engine.pipeline()[register].kind {
+                    for index in 0..size {
+                        self.engine.set_register(register, index, BigUint::ZERO)?;
+                    }
+                }
+            }
+            Command::Meter(name) => {
+                self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
+                return Err(unsupported("meter rates"));
+            }
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, port: u16, bytes: &[u8]) -> Result<(), String> {
+        self.inputs.insert(port);
+        let now_us = self.report.packets as u64 * PACKET_INTERVAL_US;
+        self.report.packets += 1;
+        let processed = self.engine.process(port, bytes, now_us)?;
+        for (port, bytes) in &processed.sent {
+            self.sent.entry(*port).or_default().push(bytes.clone());
+        }
+        if let Some(fault) = &processed.fault {
+            self.note(format_args!("packet dropped: {fault}"));
+        }
+        self.last = Some(processed);
+        Ok(())
+    }
+
+    fn object(&self, name: &str, what: &str, right: impl Fn(&ExternKind) -> bool) -> Result<ExternId, String> {
+        resolve::object(self.engine.pipeline(), name, what, right)
+    }
+
+    fn register(&self, name: &str) -> Result<ExternId, String> {
+        self.object(name, "register", |k| matches!(k, ExternKind::Register { .. }))
+    }
+
+    fn count(&mut self, name: &str, index: &CounterIndex) -> Result<Count, String> {
+        match index {
+            CounterIndex::Index(index) => {
+                let counter = self.object(name, "counter", |k| matches!(k, ExternKind::Counter { .. }))?;
+                self.engine.counter(counter, *index)
+            }
+            CounterIndex::Entry(entry) => {
+                let counter = self.object(name, "direct counter", |k| matches!(k, ExternKind::DirectCounter { .. }))?;
+                let (table, entry) =
+                    self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
+                if self.engine.pipeline()[*table].direct_counter != Some(counter) {
+                    return Err(format!("`{name}` does not count the entry's table"));
+                }
+                self.engine.direct_counter(*table, entry)
+            }
+        }
+    }
+
+    fn update_group(&mut self, group: u16) -> Result<(), String> {
+        let nodes = self.groups.get(&group).into_iter().flatten();
+        let replicas = nodes.flat_map(|&node| {
+            let (rid, ports) = &self.nodes[node];
+            ports.iter().map(|&port| Replica { rid: *rid, port })
+        });
+        self.engine.set_multicast_group(group, replicas.collect())
+    }
+
+    /// Per port the number of packets and their order must be as expected; a port that only takes packets must send
+    /// none; what goes to a port that the file does not name is lost.
+    fn compare(&mut self) {
+        let ports: BTreeSet<u16> = self.inputs.iter().chain(self.expected.keys()).copied().collect();
+        for port in ports {
+            let expected = self.expected.remove(&port).unwrap_or_default();
+            let sent = self.sent.remove(&port).unwrap_or_default();
+            for (index, wanted) in expected.iter().enumerate() {
+                match (sent.get(index), wanted.pattern) {
+                    (None, _) => self.fail(wanted.line, format!("no such packet left port {port}")),
+                    (Some(found), Some(pattern)) if !pattern.matches(found) => {
+                        let found = hex(found);
+                        let message = format!("port {port}: expected {pattern}\n    found    {found}");
+                        self.fail(wanted.line, message);
+                    }
+                    (Some(_), _) => self.report.matched += 1,
+                }
+            }
+            for surplus in sent.iter().skip(expected.len()) {
+                self.fail(self.line, format!("port {port}: not expected: {}", hex(surplus)));
+            }
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
