@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Label, Severity};
@@ -37,8 +37,16 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> 
         })
         .collect();
     for (file, labels) in by_file(&diagnostic.labels) {
-        if let Some(source) = sources.get(file) {
-            group = group.element(excerpt(source, &labels));
+        let Some(source) = sources.get(file) else {
+            continue;
+        };
+        let lines = lines_of(source, &labels);
+        if lines.bytes.len() <= MAX_EXCERPT {
+            group = group.element(excerpt(source, &labels, lines));
+        } else if let Some(label) = labels.first() {
+            let at = sources.location(label.span);
+            group =
+                group.element(Origin::path(at.file.to_string()).line(at.line as usize).char_column(at.column as usize));
         }
     }
     for note in include_stack.iter().chain(&diagnostic.notes) {
@@ -64,16 +72,33 @@ fn by_file(labels: &[Label]) -> Vec<(FileId, Vec<&Label>)> {
     files
 }
 
+/// Longest excerpt that is shown, in bytes; programs that generate programs write very long lines.
+const MAX_EXCERPT: usize = 16_384;
+
+/// Lines of a file.
+struct Lines {
+    /// Index of the first line, from 0.
+    first: usize,
+    bytes: Range<usize>,
+}
+
 /// The lines that the labels are on, no more than needed, so that a large file costs nothing.
-fn excerpt<'a>(source: &'a SourceFile, labels: &[&'a Label]) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-    let first = labels.iter().map(|l| l.span.start).min().unwrap_or(0);
-    let last = labels.iter().map(|l| l.span.end).max().unwrap_or(0);
-    let len = source.text().len();
-    let first_line = source.line_index(first.min(len as u32));
-    let last_line = source.line_index(last.min(len as u32));
-    let start = source.line_range(first_line).start;
-    let end = source.line_range(last_line).end;
-    let (name, line) = source.presumed(first_line as u32 + 1);
+fn lines_of(source: &SourceFile, labels: &[&Label]) -> Lines {
+    let len = source.text().len() as u32;
+    let start = labels.iter().map(|l| l.span.start).min().unwrap_or(0);
+    let end = labels.iter().map(|l| l.span.end).max().unwrap_or(0);
+    let first = source.line_index(start.min(len));
+    let last = source.line_index(end.min(len));
+    Lines { first, bytes: source.line_range(first).start..source.line_range(last).end }
+}
+
+fn excerpt<'a>(
+    source: &'a SourceFile,
+    labels: &[&'a Label],
+    lines: Lines,
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let Range { start, end } = lines.bytes;
+    let (name, line) = source.presumed(lines.first as u32 + 1);
     let mut snippet =
         Snippet::source(&source.text()[start..end]).line_start(line as usize).path(name.as_ref()).fold(true);
     for label in labels {

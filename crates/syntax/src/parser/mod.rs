@@ -300,7 +300,7 @@ impl Parser<'_> {
     fn deeper(&mut self, by: u32) -> PResult<()> {
         if self.depth + by > MAX_DEPTH {
             let at = self.peek().span;
-            return Err(self.report(
+            return Err(self.give_up(
                 Diagnostic::error("E0112", "the program is nested too deeply")
                     .at(at, "deeper than the compiler follows")
                     .note(format!("the limit is {} levels of parentheses, braces and the like", MAX_DEPTH / LEVEL)),
@@ -310,6 +310,14 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Reports an error behind which nothing sensible can be expected, and goes to the end.
+    fn give_up(&mut self, diagnostic: Diagnostic) -> Abort {
+        self.complain(diagnostic);
+        self.errors = MAX_ERRORS;
+        self.pos = self.tokens.len() - 1;
+        Abort
+    }
+
     fn height(&self, id: NodeId) -> u16 {
         self.heights.get(id.0 as usize).copied().unwrap_or(0)
     }
@@ -317,7 +325,7 @@ impl Parser<'_> {
     fn new_id(&mut self, children: u16, span: Span) -> PResult<NodeId> {
         let height = children + 1;
         if height > MAX_HEIGHT {
-            return Err(self.report(
+            return Err(self.give_up(
                 Diagnostic::error("E0112", "the expression is too complex")
                     .at(span, format!("more than {MAX_HEIGHT} operators deep"))
                     .help("compute parts of it in variables"),

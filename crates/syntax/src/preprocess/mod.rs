@@ -22,9 +22,11 @@ use macros::Macro;
 /// Deepest nesting of include files.
 const MAX_INCLUDE_DEPTH: usize = 100;
 /// Most files one program may include, counting repetitions.
-const MAX_FILES: usize = 10_000;
+const MAX_FILES: usize = 2_000;
+/// Most conditionals without `#endif` that are reported in one file.
+const MAX_UNTERMINATED: usize = 10;
 /// Most tokens macros may produce.
-const MAX_MACRO_TOKENS: usize = 2_000_000;
+const MAX_MACRO_TOKENS: usize = 1_000_000;
 /// Most tokens a program may have.
 const MAX_TOKENS: usize = 20_000_000;
 
@@ -267,7 +269,7 @@ impl<'a> Preprocessor<'a> {
                     if !leave_file {
                         return token;
                     }
-                    for condition in frame.conditions.drain(..) {
+                    for condition in frame.conditions.drain(..).take(MAX_UNTERMINATED) {
                         self.diags.push(
                             Diagnostic::error("E0004", "unterminated conditional")
                                 .at(condition.opened, "this has no `#endif`"),

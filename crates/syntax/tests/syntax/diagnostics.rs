@@ -232,3 +232,9 @@ fn json_has_the_same_places() {
         }])
     );
 }
+
+#[test]
+fn very_long_lines_are_named_but_not_shown() {
+    let text = format!("const int X = 1{} + ;\n", " + 1".repeat(300) + &" ".repeat(20_000));
+    assert_eq!(diagnose(&text), "error[E0110]: expected an expression, found `;`\n--> test.p4:1:21219\n\n");
+}

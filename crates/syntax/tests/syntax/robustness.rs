@@ -232,7 +232,6 @@ fn deep_nesting_is_refused_not_overflowed() {
         "#if 0\n".repeat(20_000),
     ];
     for text in &cases {
-
         let (program, errors) = survive(text);
         let shown = &text[..text.len().min(60)];
         // What was kept can be walked and dropped recursively.
