@@ -40,14 +40,7 @@ pub(crate) struct Context {
 
 impl Context {
     pub fn new(body: Body, ret: Ty, path: String) -> Context {
-        Context {
-            body,
-            ret,
-            loops: 0,
-            path,
-            constructing: false,
-            nameless: None,
-        }
+        Context { body, ret, loops: 0, path, constructing: false, nameless: None }
     }
 }
 
@@ -145,34 +138,18 @@ impl<'a> Analyser<'a> {
     }
 
     /// An error with one label.
-    pub fn error(
-        &mut self,
-        code: &'static str,
-        span: Span,
-        message: impl Into<String>,
-        label: impl Into<String>,
-    ) {
+    pub fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>, label: impl Into<String>) {
         self.report(Diagnostic::error(code, message).at(span, label));
     }
 
     pub fn unsupported(&mut self, span: Span, what: &str) {
-        self.error(
-            "E0500",
-            span,
-            format!("{what} not supported yet"),
-            "used here",
-        );
+        self.error("E0500", span, format!("{what} not supported yet"), "used here");
     }
 
     /// Runs `f` one level deeper, or complains and returns `None` when that is too deep.
     pub fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         if self.depth >= MAX_DEPTH {
-            self.error(
-                "E0407",
-                span,
-                "the program is nested too deeply",
-                format!("more than {MAX_DEPTH} levels"),
-            );
+            self.error("E0407", span, "the program is nested too deeply", format!("more than {MAX_DEPTH} levels"));
             return None;
         }
         self.depth += 1;
@@ -209,11 +186,7 @@ impl<'a> Analyser<'a> {
     /// A new variable.
     pub fn new_var(&mut self, name: &str, ty: &Ty, span: Span) -> hir::VarId {
         let ty = self.hir_ty(ty);
-        self.out.vars.push(hir::Var {
-            name: name.to_string(),
-            ty,
-            span,
-        });
+        self.out.vars.push(hir::Var { name: name.to_string(), ty, span });
         hir::VarId((self.out.vars.len() - 1) as u32)
     }
 
@@ -229,13 +202,9 @@ impl<'a> Analyser<'a> {
             Ty::String => hir::Type::String,
             Ty::Error => hir::Type::Error,
             Ty::MatchKind => hir::Type::MatchKind,
-            Ty::Void
-            | Ty::Err
-            | Ty::Param(_)
-            | Ty::Var(_)
-            | Ty::InvalidLit
-            | Ty::DotsLit
-            | Ty::ApplyResult(_) => hir::Type::Void,
+            Ty::Void | Ty::Err | Ty::Param(_) | Ty::Var(_) | Ty::InvalidLit | Ty::DotsLit | Ty::ApplyResult(_) => {
+                hir::Type::Void
+            }
             Ty::Enum(e) => hir::Type::Enum(self.enum_id(*e)),
             Ty::Struct(d, args) => {
                 let kind = self.defs.structs[*d].kind;
@@ -247,9 +216,7 @@ impl<'a> Analyser<'a> {
                 }
             }
             Ty::Stack(t, n) => hir::Type::Stack(Rc::new(self.hir_ty(t)), *n),
-            Ty::Tuple(items) | Ty::ListLit(items) => {
-                hir::Type::Tuple(items.iter().map(|t| self.hir_ty(t)).collect())
-            }
+            Ty::Tuple(items) | Ty::ListLit(items) => hir::Type::Tuple(items.iter().map(|t| self.hir_ty(t)).collect()),
             Ty::StructLit(items) => {
                 if let Some(id) = self.anonymous.get(ty) {
                     return hir::Type::Struct(*id);
@@ -294,11 +261,7 @@ impl<'a> Analyser<'a> {
         self.out.enums.push(hir::Enum {
             name: def.name.to_string(),
             underlying,
-            members: def
-                .members
-                .iter()
-                .map(|(n, v)| (n.to_string(), v.clone()))
-                .collect(),
+            members: def.members.iter().map(|(n, v)| (n.to_string(), v.clone())).collect(),
             span: def.span,
         });
         let id = hir::EnumId((self.out.enums.len() - 1) as u32);
@@ -312,12 +275,8 @@ impl<'a> Analyser<'a> {
             return *id;
         }
         let def = &self.defs.structs[d];
-        let (name, annotations, span, field_defs) = (
-            def.name.to_string(),
-            def.annotations,
-            def.span,
-            def.fields.clone(),
-        );
+        let (name, annotations, span, field_defs) =
+            (def.name.to_string(), def.annotations, def.span, def.fields.clone());
         let subst = bind(&def.type_params, args);
         let annotations = self.annotations(annotations);
         let fields = field_defs
@@ -329,24 +288,14 @@ impl<'a> Analyser<'a> {
                 span: f.span,
             })
             .collect();
-        self.out.structs.push(hir::Struct {
-            name,
-            fields,
-            annotations,
-            span,
-        });
+        self.out.structs.push(hir::Struct { name, fields, annotations, span });
         let id = hir::StructId((self.out.structs.len() - 1) as u32);
         self.struct_ids.insert(key, id);
         id
     }
 
     /// Runs `f` with fresh scopes above the top level as it was at declaration `order`.
-    pub fn in_declaration<R>(
-        &mut self,
-        order: usize,
-        context: Context,
-        f: impl FnOnce(&mut Self) -> R,
-    ) -> R {
+    pub fn in_declaration<R>(&mut self, order: usize, context: Context, f: impl FnOnce(&mut Self) -> R) -> R {
         let scopes = std::mem::take(&mut self.scopes);
         let context = std::mem::replace(&mut self.context, context);
         let order = std::mem::replace(&mut self.order, order);
@@ -375,16 +324,14 @@ impl<'a> Analyser<'a> {
         self.out.objects.truncate(lengths.3);
         self.out.value_sets.truncate(lengths.4);
         self.out.vars.truncate(lengths.5);
-        self.table_actions
-            .retain(|id, _| (*id as usize) < lengths.2);
+        self.table_actions.retain(|id, _| (*id as usize) < lengths.2);
         self.dry = was;
     }
 
     /// A control-plane name: the local name under the current path, unless `@name` says otherwise.
     pub fn qualified(&self, local: &str, annotations: &[ast::Annotation]) -> String {
-        let local = ast::find_annotation(annotations, "name")
-            .and_then(ast::Annotation::single_string)
-            .map_or(local, |s| s);
+        let local =
+            ast::find_annotation(annotations, "name").and_then(ast::Annotation::single_string).map_or(local, |s| s);
         if let Some(absolute) = local.strip_prefix('.') {
             absolute.to_string()
         } else if self.context.path.is_empty() {
@@ -398,11 +345,7 @@ impl<'a> Analyser<'a> {
     pub fn annotations(&mut self, annotations: &'a [ast::Annotation]) -> Vec<hir::Annotation> {
         annotations
             .iter()
-            .map(|a| hir::Annotation {
-                name: a.name.to_string(),
-                args: self.annotation_args(a),
-                span: a.span,
-            })
+            .map(|a| hir::Annotation { name: a.name.to_string(), args: self.annotation_args(a), span: a.span })
             .collect()
     }
 
@@ -410,36 +353,25 @@ impl<'a> Analyser<'a> {
         match &a.body {
             ast::AnnotationBody::None => Vec::new(),
             ast::AnnotationBody::Unstructured { tokens, exprs } => {
-                let values = exprs.as_ref().and_then(|exprs| {
-                    exprs
-                        .iter()
-                        .map(|e| self.annotation_value(e))
-                        .collect::<Option<Vec<_>>>()
-                });
+                let values = exprs
+                    .as_ref()
+                    .and_then(|exprs| exprs.iter().map(|e| self.annotation_value(e)).collect::<Option<Vec<_>>>());
                 values.unwrap_or_else(|| {
                     tokens
                         .iter()
                         .map(|t| match &t.kind {
-                            ast::AnnotationTokenKind::Int(lit) => {
-                                hir::AnnotationArg::Int(lit.value.clone())
-                            }
+                            ast::AnnotationTokenKind::Int(lit) => hir::AnnotationArg::Int(lit.value.clone()),
                             _ => hir::AnnotationArg::String(t.text.to_string()),
                         })
                         .collect()
                 })
             }
-            ast::AnnotationBody::Exprs(exprs) => exprs
-                .iter()
-                .filter_map(|e| self.annotation_value(e))
-                .collect(),
+            ast::AnnotationBody::Exprs(exprs) => exprs.iter().filter_map(|e| self.annotation_value(e)).collect(),
             ast::AnnotationBody::KeyValues(pairs) => pairs
                 .iter()
                 .filter_map(|p| {
                     let value = self.annotation_value(&p.value)?;
-                    Some(hir::AnnotationArg::KeyValue(
-                        p.name.to_string(),
-                        Box::new(value),
-                    ))
+                    Some(hir::AnnotationArg::KeyValue(p.name.to_string(), Box::new(value)))
                 })
                 .collect(),
         }
@@ -458,16 +390,11 @@ impl<'a> Analyser<'a> {
             ast::ExprKind::Int(lit) => Some(hir::AnnotationArg::Int(lit.value.clone())),
             ast::ExprKind::Bool(b) => Some(hir::AnnotationArg::Int(u8::from(*b).into())),
             ast::ExprKind::String(s) => Some(hir::AnnotationArg::String(s.to_string())),
-            ast::ExprKind::Path(path) => {
-                match &self.lookup(path.name.as_str(), path.leading_dot)?.entity {
-                    Entity::Const(value, _) => constant(value),
-                    _ => None,
-                }
-            }
-            ast::ExprKind::Unary {
-                op: ast::UnaryOp::Negate,
-                operand,
-            } => match self.annotation_value(operand)? {
+            ast::ExprKind::Path(path) => match &self.lookup(path.name.as_str(), path.leading_dot)?.entity {
+                Entity::Const(value, _) => constant(value),
+                _ => None,
+            },
+            ast::ExprKind::Unary { op: ast::UnaryOp::Negate, operand } => match self.annotation_value(operand)? {
                 hir::AnnotationArg::Int(i) => Some(hir::AnnotationArg::Int(-i)),
                 _ => None,
             },
@@ -488,8 +415,7 @@ impl<'a> Analyser<'a> {
     }
 
     fn enum_value(&self, path: &ast::Path, name: &ast::Ident) -> Option<hir::AnnotationArg> {
-        let Entity::Type(Ty::Enum(e)) = self.lookup(path.name.as_str(), path.leading_dot)?.entity
-        else {
+        let Entity::Type(Ty::Enum(e)) = self.lookup(path.name.as_str(), path.leading_dot)?.entity else {
             return None;
         };
         let members = &self.defs.enums[e].members;

@@ -10,7 +10,7 @@ use crate::analyser::Analyser;
 use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
 use crate::scope::nearest;
-use crate::types::{Sig, Subst, Ty};
+use crate::types::{ParamSig, Sig, Subst, Ty};
 use crate::value::{Place, Typed};
 
 /// What arguments must be besides having the right type.
@@ -39,10 +39,7 @@ impl Checked {
         sig.params
             .iter()
             .zip(self.args)
-            .map(|(p, a)| hir::Arg {
-                direction: p.direction,
-                value: a.map(|a| a.hir),
-            })
+            .map(|(p, a)| hir::Arg { direction: p.direction, value: a.map(|a| a.hir) })
             .collect()
     }
 }
@@ -64,29 +61,16 @@ impl<'a> Analyser<'a> {
                 _ => return false,
             }
         }
-        sig.params
-            .iter()
-            .zip(given)
-            .all(|(p, g)| g || p.optional || p.default.is_some())
+        sig.params.iter().zip(given).all(|(p, g)| g || p.optional || p.default.is_some())
     }
 
     /// Finds the argument of each parameter; reports what does not fit.
-    fn place_args(
-        &mut self,
-        sig: &Sig,
-        args: &'a [ast::Arg],
-        span: Span,
-    ) -> Option<Vec<Option<&'a ast::Arg>>> {
+    fn place_args(&mut self, sig: &Sig, args: &'a [ast::Arg], span: Span) -> Option<Vec<Option<&'a ast::Arg>>> {
         let mut placed: Vec<Option<&'a ast::Arg>> = vec![None; sig.params.len()];
         let mut bad = false;
         let named = args.iter().filter(|a| a.name.is_some()).count();
         if named != 0 && named != args.len() {
-            self.error(
-                "E0304",
-                span,
-                "either all arguments are named or none",
-                "mixed here",
-            );
+            self.error("E0304", span, "either all arguments are named or none", "mixed here");
             return None;
         }
         for (i, a) in args.iter().enumerate() {
@@ -96,12 +80,9 @@ impl<'a> Analyser<'a> {
                     let at = sig.params.iter().position(|p| p.name == n.name);
                     if at.is_none() {
                         let names = sig.params.iter().map(|p| &*p.name);
-                        let mut d = Diagnostic::error(
-                            "E0304",
-                            format!("`{}` has no parameter `{n}`", sig.name),
-                        )
-                        .at(n.span, "no such parameter")
-                        .related(sig.span, "declared here");
+                        let mut d = Diagnostic::error("E0304", format!("`{}` has no parameter `{n}`", sig.name))
+                            .at(n.span, "no such parameter")
+                            .related(sig.span, "declared here");
                         if let Some(near) = nearest(n.as_str(), names) {
                             d = d.help(format!("did you mean `{near}`?"));
                         }
@@ -115,12 +96,7 @@ impl<'a> Analyser<'a> {
             match at {
                 Some(i) if placed[i].is_none() => placed[i] = Some(a),
                 Some(_) => {
-                    self.error(
-                        "E0304",
-                        a.span,
-                        "this parameter has an argument already",
-                        "second argument",
-                    );
+                    self.error("E0304", a.span, "this parameter has an argument already", "second argument");
                     bad = true;
                 }
                 None => {
@@ -151,12 +127,9 @@ impl<'a> Analyser<'a> {
             .collect();
         if !missing.is_empty() && !bad {
             self.report(
-                Diagnostic::error(
-                    "E0304",
-                    format!("no argument for {} of `{}`", missing.join(", "), sig.name),
-                )
-                .at(span, "arguments are missing")
-                .related(sig.span, "declared here"),
+                Diagnostic::error("E0304", format!("no argument for {} of `{}`", missing.join(", "), sig.name))
+                    .at(span, "arguments are missing")
+                    .related(sig.span, "declared here"),
             );
             return None;
         }
@@ -181,13 +154,11 @@ impl<'a> Analyser<'a> {
         subst.extend(unifier.fresh(&sig.open_types));
         let mut typed: Vec<Option<Typed>> = Vec::new();
         let mut bad = false;
+        // What has a type of its own teaches first, literals after it.
         for (p, a) in sig.params.iter().zip(&placed) {
             let want = unifier.resolve(&p.ty.subst(&subst));
             let t = match a {
-                None => match &p.default {
-                    Some(d) => Some((**d).clone()),
-                    None => None,
-                },
+                None => p.default.as_ref().map(|d| (**d).clone()),
                 Some(a) if matches!(a.value.kind, ast::ExprKind::DontCare) => {
                     if p.direction != Direction::Out && !p.optional {
                         self.error(
@@ -206,32 +177,29 @@ impl<'a> Analyser<'a> {
                 }
             };
             bad |= t.as_ref().is_some_and(Typed::is_err);
+            if let Some(t) = &t
+                && !bad
+                && !t.ty.is_literal()
+            {
+                self.learn(unifier, sig, p, &subst, t)?;
+            }
             typed.push(t);
         }
         if bad {
             return None;
         }
-        // What has a type of its own teaches first, literals after it.
-        for literal in [false, true] {
-            for (p, t) in sig.params.iter().zip(&typed) {
-                let Some(t) = t else { continue };
-                if t.ty.is_literal() != literal {
-                    continue;
-                }
-                let want = p.ty.subst(&subst);
-                if !unifier.learn(&self.defs, &want, t) {
-                    let want = unifier.resolve(&want);
-                    let note = format!("parameter `{}` of `{}`", p.name, sig.name);
-                    self.mismatch(&natural(&t.ty), &want, t.span(), Some(note));
-                    return None;
-                }
+        if let Some(hint) = hint {
+            let ret = unifier.resolve(&sig.ret.subst(&subst));
+            if ret.has_vars() && !hint.is_literal() && !hint.has_vars() {
+                // Only a help: the conversion after the call decides.
+                unifier.unify(&self.defs, &ret, hint);
             }
-            if !literal && let Some(hint) = hint {
-                let ret = unifier.resolve(&sig.ret.subst(&subst));
-                if ret.has_vars() && !hint.is_literal() && !hint.has_vars() {
-                    // Only a help: the conversion after the call decides.
-                    unifier.unify(&self.defs, &ret, hint);
-                }
+        }
+        for (p, t) in sig.params.iter().zip(&typed) {
+            if let Some(t) = t
+                && t.ty.is_literal()
+            {
+                self.learn(unifier, sig, p, &subst, t)?;
             }
         }
         let subst = solved(unifier, &subst);
@@ -253,6 +221,12 @@ impl<'a> Analyser<'a> {
                         .at(at, format!("for parameter `{}`", p.name))
                         .help("give it a width, such as `32w0`"),
                 );
+                return None;
+            }
+            if want == Ty::String && p.direction != Direction::None {
+                let at = t.span();
+                let what = format!("parameter `{}` of `{}` takes no string", p.name, sig.name);
+                self.error("E0317", at, what, "strings exist only at compile time");
                 return None;
             }
             match p.direction {
@@ -286,10 +260,7 @@ impl<'a> Analyser<'a> {
                         self.report(
                             Diagnostic::error("E0400", "this must be known at compile time")
                                 .at(at, "not a compile-time constant")
-                                .note(format!(
-                                    "parameter `{}` of `{}` takes only constants",
-                                    p.name, sig.name
-                                )),
+                                .note(format!("parameter `{}` of `{}` takes only constants", p.name, sig.name)),
                         );
                         return None;
                     }
@@ -298,17 +269,24 @@ impl<'a> Analyser<'a> {
             }
         }
         let ret = sig.ret.subst(&subst);
-        Some(Checked {
-            args: out,
-            ret,
-            subst,
-        })
+        Some(Checked { args: out, ret, subst })
+    }
+
+    /// Infers from one argument; complains if that is impossible.
+    fn learn(&mut self, unifier: &mut Unifier, sig: &Sig, p: &ParamSig, subst: &Subst, t: &Typed) -> Option<()> {
+        let want = p.ty.subst(subst);
+        if unifier.learn(&self.defs, &want, t) {
+            return Some(());
+        }
+        let want = unifier.resolve(&want);
+        let note = format!("parameter `{}` of `{}`", p.name, sig.name);
+        self.mismatch(&natural(&t.ty), &want, t.span(), Some(note));
+        None
     }
 
     /// Whether a parser or control may stand where `want` is asked for.
     fn blocks_fit(&mut self, want: &Ty, found: &Ty) -> bool {
-        matches!((want, found), (Ty::Block(..), Ty::Block(..)))
-            && Unifier::default().unify(&self.defs, want, found)
+        matches!((want, found), (Ty::Block(..), Ty::Block(..))) && Unifier::default().unify(&self.defs, want, found)
     }
 
     /// Complains unless the expression is a left-value that may change.
@@ -316,8 +294,7 @@ impl<'a> Analyser<'a> {
         match &t.place {
             Place::Writable => true,
             Place::ReadOnly(why, declared) => {
-                let mut d = Diagnostic::error("E0305", "this cannot be changed")
-                    .at(t.span(), (*why).to_string());
+                let mut d = Diagnostic::error("E0305", "this cannot be changed").at(t.span(), (*why).to_string());
                 if let Some(at) = declared {
                     d = d.related(*at, "declared here");
                 }

@@ -34,15 +34,23 @@ impl<'a> Analyser<'a> {
                 };
                 match entity {
                     Entity::Functions(all) => self.function(&all, type_args, args, hint, span),
+                    Entity::Action(_) if !type_args.is_empty() => {
+                        self.error(
+                            "E0204",
+                            span,
+                            format!("`{}` has no type parameters", path.name),
+                            "actions have none",
+                        );
+                        None
+                    }
                     Entity::Action(a) => self.action(&a, args, span),
                     Entity::Extern(_) | Entity::Block(_) | Entity::Package(_) => {
-                        self.construct_path(path, type_args, args, span)
+                        self.construct_path(path, type_args, args, hint, span)
                     }
                     other => {
                         let what = other.what();
-                        let mut d =
-                            Diagnostic::error("E0306", format!("`{}` cannot be called", path.name))
-                                .at(callee.span, format!("this is {what}"));
+                        let mut d = Diagnostic::error("E0306", format!("`{}` cannot be called", path.name))
+                            .at(callee.span, format!("this is {what}"));
                         if matches!(other, Entity::Table(_) | Entity::Instance(_)) {
                             d = d.help(format!("did you mean `{}.apply(...)`?", path.name));
                         }
@@ -51,9 +59,7 @@ impl<'a> Analyser<'a> {
                     }
                 }
             }
-            ast::ExprKind::Member { base, name } => {
-                self.member_call(base, name, type_args, args, hint, span)
-            }
+            ast::ExprKind::Member { base, name } => self.member_call(base, name, type_args, args, hint, span),
             ast::ExprKind::TypeMember { ty, name } => {
                 if name.as_str() == "apply" {
                     return self.direct_apply(ty, args, span);
@@ -62,12 +68,7 @@ impl<'a> Analyser<'a> {
                 self.type_method(&ty, name, args, span)
             }
             _ => {
-                self.error(
-                    "E0306",
-                    callee.span,
-                    "this cannot be called",
-                    "not a function, action or method",
-                );
+                self.error("E0306", callee.span, "this cannot be called", "not a function, action or method");
                 None
             }
         };
@@ -77,10 +78,7 @@ impl<'a> Analyser<'a> {
     /// Looks at arguments of a call that is wrong anyway, for errors in them.
     fn check_loosely(&mut self, args: &'a [ast::Arg]) {
         for a in args {
-            if !matches!(
-                a.value.kind,
-                ast::ExprKind::DontCare | ast::ExprKind::Default
-            ) {
+            if !matches!(a.value.kind, ast::ExprKind::DontCare | ast::ExprKind::Default) {
                 self.expr(&a.value, None);
             }
         }
@@ -98,10 +96,7 @@ impl<'a> Analyser<'a> {
         if let [one] = candidates {
             return Some(one.clone());
         }
-        let fit: Vec<&T> = candidates
-            .iter()
-            .filter(|c| self.arity_fits(&sig_of(c), args))
-            .collect();
+        let fit: Vec<&T> = candidates.iter().filter(|c| self.arity_fits(&sig_of(c), args)).collect();
         if let [one] = fit.as_slice() {
             return Some((*one).clone());
         }
@@ -177,12 +172,9 @@ impl<'a> Analyser<'a> {
             }
             if ty.has_vars() {
                 self.report(
-                    Diagnostic::error(
-                        "E0303",
-                        format!("type argument `{param}` of `{name}` cannot be inferred"),
-                    )
-                    .at(span, "not enough is known here")
-                    .help(format!("say it: `{name}<...>(...)`")),
+                    Diagnostic::error("E0303", format!("type argument `{param}` of `{name}` cannot be inferred"))
+                        .at(span, "not enough is known here")
+                        .help(format!("say it: `{name}<...>(...)`")),
                 );
                 return None;
             }
@@ -190,7 +182,8 @@ impl<'a> Analyser<'a> {
                 return None;
             }
             let unfit = ty.any(&mut |t| matches!(t, Ty::InvalidLit | Ty::DotsLit));
-            if ty == Ty::Void || unfit {
+            let immaterial = matches!(ty, Ty::Block(..) | Ty::Package(..));
+            if ty == Ty::Void || unfit || immaterial {
                 let shown = self.show(&ty);
                 self.error(
                     "E0303",
@@ -205,28 +198,15 @@ impl<'a> Analyser<'a> {
         Some(types)
     }
 
-    fn call_expr(
-        &mut self,
-        callee: Callee,
-        type_args: &[Ty],
-        args: Vec<hir::Arg>,
-        ret: Ty,
-        span: Span,
-    ) -> Typed {
+    fn call_expr(&mut self, callee: Callee, type_args: &[Ty], args: Vec<hir::Arg>, ret: Ty, span: Span) -> Typed {
         let type_args = type_args.iter().map(|t| self.hir_ty(t)).collect();
-        let call = hir::Call {
-            callee,
-            type_args,
-            args,
-            span,
-        };
+        let call = hir::Call { callee, type_args, args, span };
         self.computed(hir::ExprKind::Call(Box::new(call)), ret, span, true)
     }
 
     fn deprecated(&mut self, sig: &Sig, span: Span) {
         if let Some(why) = &sig.deprecated {
-            let mut d = Diagnostic::warning("W0003", format!("`{}` is deprecated", sig.name))
-                .at(span, "used here");
+            let mut d = Diagnostic::warning("W0003", format!("`{}` is deprecated", sig.name)).at(span, "used here");
             if !why.is_empty() {
                 d = d.note(why.to_string());
             }
@@ -247,15 +227,7 @@ impl<'a> Analyser<'a> {
         let sig = f.sig.clone();
         let mut unifier = Unifier::default();
         let subst = self.type_arguments(&sig, type_args, &mut unifier, span)?;
-        let checked = self.check_args(
-            &sig,
-            args,
-            subst,
-            &mut unifier,
-            ArgRule::Any,
-            hint,
-            span,
-        )?;
+        let checked = self.check_args(&sig, args, subst, &mut unifier, ArgRule::Any, hint, span)?;
         let types = self.inferred(&name, &sig, &sig.type_params, &checked, span)?;
         self.deprecated(&sig, span);
         if f.decl.is_none() {
@@ -263,12 +235,7 @@ impl<'a> Analyser<'a> {
                 return self.static_assert(&checked, span);
             }
             if &*name == "verify" && !matches!(self.context.body, Body::Parser | Body::Function) {
-                self.error(
-                    "E0310",
-                    span,
-                    "`verify` is available only in parsers",
-                    "not in a parser",
-                );
+                self.error("E0310", span, "`verify` is available only in parsers", "not in a parser");
                 return None;
             }
             if self.context.body == Body::None {
@@ -302,43 +269,23 @@ impl<'a> Analyser<'a> {
             _ => None,
         };
         match checked.args.first().and_then(|a| a.as_ref()?.value.clone()) {
-            Some(Value::Bool(true) | Value::Opaque) => {
-                Some(self.constant(Value::Bool(true), &Ty::Bool, span))
-            }
+            Some(Value::Bool(true) | Value::Opaque) => Some(self.constant(Value::Bool(true), &Ty::Bool, span)),
             _ => {
-                let text = message.map_or("static assertion failed".to_string(), |m| {
-                    format!("static assertion failed: {m}")
-                });
+                let text =
+                    message.map_or("static assertion failed".to_string(), |m| format!("static assertion failed: {m}"));
                 self.error("E0403", span, text, "this is false");
                 None
             }
         }
     }
 
-    fn action(
-        &mut self,
-        a: &Rc<ActionEntity>,
-        args: &'a [ast::Arg],
-        span: Span,
-    ) -> Option<Typed> {
+    fn action(&mut self, a: &Rc<ActionEntity>, args: &'a [ast::Arg], span: Span) -> Option<Typed> {
         if !matches!(self.context.body, Body::Action | Body::Control) {
-            self.error(
-                "E0310",
-                span,
-                "an action cannot be called here",
-                "only controls and actions call actions",
-            );
+            self.error("E0310", span, "an action cannot be called here", "only controls and actions call actions");
             return None;
         }
-        let checked = self.check_args(
-            &a.sig,
-            args,
-            HashMap::new(),
-            &mut Unifier::default(),
-            ArgRule::Any,
-            None,
-            span,
-        )?;
+        let checked =
+            self.check_args(&a.sig, args, HashMap::new(), &mut Unifier::default(), ArgRule::Any, None, span)?;
         let args = checked.hir(&a.sig);
         Some(self.call_expr(Callee::Function(a.id), &[], args, Ty::Void, span))
     }
@@ -385,12 +332,7 @@ impl<'a> Analyser<'a> {
         if args.is_empty() {
             return Some(());
         }
-        self.error(
-            "E0304",
-            span,
-            format!("`{name}` takes no arguments"),
-            "arguments given",
-        );
+        self.error("E0304", span, format!("`{name}` takes no arguments"), "arguments given");
         None
     }
 
@@ -400,23 +342,16 @@ impl<'a> Analyser<'a> {
         None
     }
 
-    fn table_call(
-        &mut self,
-        id: hir::TableId,
-        name: &ast::Ident,
-        args: &'a [ast::Arg],
-        span: Span,
-    ) -> Option<Typed> {
+    fn table_call(&mut self, id: hir::TableId, name: &ast::Ident, args: &'a [ast::Arg], span: Span) -> Option<Typed> {
         if name.as_str() != "apply" {
-            self.error(
-                "E0203",
-                name.span,
-                format!("a table has no method `{name}`"),
-                "only `apply`",
-            );
+            self.error("E0203", name.span, format!("a table has no method `{name}`"), "only `apply`");
             return None;
         }
         self.no_arguments(name, args, span)?;
+        if self.context.in_table {
+            self.unsupported(span, "applying a table in the declaration of another is");
+            return None;
+        }
         if self.context.body != Body::Control {
             self.error(
                 "E0310",
@@ -442,12 +377,7 @@ impl<'a> Analyser<'a> {
             return self.unknown_method(&ty, name, &["apply"]);
         }
         let def = &self.defs.blocks[i.block];
-        let (sig, params, is_parser, declared) = (
-            def.apply.clone(),
-            def.type_params.clone(),
-            def.is_parser,
-            def.span,
-        );
+        let (sig, params, is_parser, declared) = (def.apply.clone(), def.type_params.clone(), def.is_parser, def.span);
         let wanted = if is_parser { Body::Parser } else { Body::Control };
         if self.context.body != wanted {
             let (what, place) = if is_parser {
@@ -463,27 +393,15 @@ impl<'a> Analyser<'a> {
             return None;
         }
         let subst = bind(&params, &i.args);
-        let checked = self.check_args(
-            &sig,
-            args,
-            subst,
-            &mut Unifier::default(),
-            ArgRule::ConstantUndirected,
-            None,
-            span,
-        )?;
+        let checked =
+            self.check_args(&sig, args, subst, &mut Unifier::default(), ArgRule::ConstantUndirected, None, span)?;
         let id = i.id.unwrap_or(hir::InstanceId(u32::MAX));
         let args = checked.hir(&sig);
         Some(self.call_expr(Callee::Instance(id), &[], args, Ty::Void, span))
     }
 
     /// `Type.apply(args)`.
-    pub(crate) fn direct_apply(
-        &mut self,
-        ty: &'a ast::TypeExpr,
-        args: &'a [ast::Arg],
-        span: Span,
-    ) -> Typed {
+    pub(crate) fn direct_apply(&mut self, ty: &'a ast::TypeExpr, args: &'a [ast::Arg], span: Span) -> Typed {
         let t = self.ty(ty);
         let typed = match t {
             Ty::Err => None,
@@ -493,12 +411,7 @@ impl<'a> Analyser<'a> {
             }
             other => {
                 let shown = self.show(&other);
-                self.error(
-                    "E0306",
-                    span,
-                    format!("`{shown}` cannot be applied"),
-                    "not a parser or control",
-                );
+                self.error("E0306", span, format!("`{shown}` cannot be applied"), "not a parser or control");
                 None
             }
         };
@@ -514,33 +427,15 @@ impl<'a> Analyser<'a> {
         span: Span,
     ) -> Option<Typed> {
         let i = self.instantiate_plain(block, types, name, span)?;
-        let apply = ast::Ident {
-            name: "apply".into(),
-            span,
-        };
+        let apply = ast::Ident { name: "apply".into(), span };
         self.instance_call(&i, &apply, args, span)
     }
 
-    fn find_method(
-        &mut self,
-        e: usize,
-        ty: &Ty,
-        name: &ast::Ident,
-        args: &[ast::Arg],
-        span: Span,
-    ) -> Option<Rc<Sig>> {
-        let methods: Vec<Rc<Sig>> = self.defs.externs[e]
-            .methods
-            .iter()
-            .filter(|m| m.name == name.name)
-            .cloned()
-            .collect();
+    fn find_method(&mut self, e: usize, ty: &Ty, name: &ast::Ident, args: &[ast::Arg], span: Span) -> Option<Rc<Sig>> {
+        let methods: Vec<Rc<Sig>> =
+            self.defs.externs[e].methods.iter().filter(|m| m.name == name.name).cloned().collect();
         if methods.is_empty() {
-            let names: Vec<Arc<str>> = self.defs.externs[e]
-                .methods
-                .iter()
-                .map(|m| m.name.clone())
-                .collect();
+            let names: Vec<Arc<str>> = self.defs.externs[e].methods.iter().map(|m| m.name.clone()).collect();
             let names: Vec<&str> = names.iter().map(|n| &**n).collect();
             self.unknown_method(ty, name, &names);
             return None;
@@ -661,12 +556,7 @@ impl<'a> Analyser<'a> {
         }
         let shown = self.show(ty);
         if !self.defs.is_header(ty) {
-            self.error(
-                "E0308",
-                span,
-                format!("`{shown}` cannot be extracted"),
-                "only headers can",
-            );
+            self.error("E0308", span, format!("`{shown}` cannot be extracted"), "only headers can");
             return None;
         }
         let varbits = self.defs.count_varbits(ty);
@@ -725,35 +615,18 @@ impl<'a> Analyser<'a> {
     }
 
     /// `T.minSizeInBits()` and its like.
-    fn type_method(
-        &mut self,
-        ty: &Ty,
-        name: &ast::Ident,
-        args: &[ast::Arg],
-        span: Span,
-    ) -> Option<Typed> {
+    fn type_method(&mut self, ty: &Ty, name: &ast::Ident, args: &[ast::Arg], span: Span) -> Option<Typed> {
         if ty.is_err() {
             return None;
         }
         if let Some(t) = self.size_method(ty, name, args, span) {
             return Some(t);
         }
-        let known = [
-            "minSizeInBits",
-            "minSizeInBytes",
-            "maxSizeInBits",
-            "maxSizeInBytes",
-        ];
+        let known = ["minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"];
         self.unknown_method(ty, name, &known)
     }
 
-    fn size_method(
-        &mut self,
-        ty: &Ty,
-        name: &ast::Ident,
-        args: &[ast::Arg],
-        span: Span,
-    ) -> Option<Typed> {
+    fn size_method(&mut self, ty: &Ty, name: &ast::Ident, args: &[ast::Arg], span: Span) -> Option<Typed> {
         let (largest, bytes) = match name.as_str() {
             "minSizeInBits" => (false, false),
             "minSizeInBytes" => (false, true),
@@ -774,13 +647,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Methods of headers, unions and stacks.
-    fn builtin(
-        &mut self,
-        receiver: Typed,
-        name: &'a ast::Ident,
-        args: &'a [ast::Arg],
-        span: Span,
-    ) -> Option<Typed> {
+    fn builtin(&mut self, receiver: Typed, name: &'a ast::Ident, args: &'a [ast::Arg], span: Span) -> Option<Typed> {
         let ty = receiver.ty.clone();
         if let Some(t) = self.size_method(&ty, name, args, span) {
             return Some(t);
@@ -808,12 +675,7 @@ impl<'a> Analyser<'a> {
                     return None;
                 }
                 let [arg] = args else {
-                    self.error(
-                        "E0304",
-                        span,
-                        format!("`{name}` takes one argument"),
-                        format!("{} given", args.len()),
-                    );
+                    self.error("E0304", span, format!("`{name}` takes one argument"), format!("{} given", args.len()));
                     return None;
                 };
                 let n = self.expr(&arg.value, None);
@@ -824,12 +686,7 @@ impl<'a> Analyser<'a> {
                     Some(Value::Int(i)) => match i.to_u32() {
                         Some(_) => self.cast(n, &Ty::Bits(32), arg.span),
                         None => {
-                            self.error(
-                                "E0402",
-                                arg.span,
-                                format!("{i} is out of range"),
-                                "must not be negative",
-                            );
+                            self.error("E0402", arg.span, format!("{i} is out of range"), "must not be negative");
                             return None;
                         }
                     },
@@ -839,10 +696,7 @@ impl<'a> Analyser<'a> {
                         return None;
                     }
                 };
-                let arg = hir::Arg {
-                    direction: hir::Direction::None,
-                    value: Some(n.hir),
-                };
+                let arg = hir::Arg { direction: hir::Direction::None, value: Some(n.hir) };
                 let callee = Callee::Builtin(Box::new(receiver.hir), name.to_string());
                 Some(self.call_expr(callee, &[], vec![arg], Ty::Void, span))
             }

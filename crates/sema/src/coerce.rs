@@ -20,14 +20,7 @@ impl<'a> Analyser<'a> {
     /// A value as an expression.
     pub(crate) fn constant(&mut self, value: Value, ty: &Ty, span: Span) -> Typed {
         let hir = self.constant_hir(&value, ty, span);
-        Typed {
-            hir,
-            ty: ty.clone(),
-            value: Some(value),
-            place: Place::None,
-            effects: false,
-            items: None,
-        }
+        Typed { hir, ty: ty.clone(), value: Some(value), place: Place::None, effects: false, items: None }
     }
 
     fn constant_hir(&mut self, value: &Value, ty: &Ty, span: Span) -> hir::Expr {
@@ -43,18 +36,12 @@ impl<'a> Analyser<'a> {
             Value::Aggregate(values) => {
                 let types: Vec<Ty> = self.member_types(ty, values.len());
                 hir::ExprKind::Aggregate(
-                    values
-                        .iter()
-                        .zip(types)
-                        .map(|(v, t)| self.constant_hir(v, &t, span))
-                        .collect(),
+                    values.iter().zip(types).map(|(v, t)| self.constant_hir(v, &t, span)).collect(),
                 )
             }
             Value::Invalid => hir::ExprKind::Invalid,
             // Never reaches a program that is kept.
-            Value::Instance(_) | Value::Object(_) | Value::Package(_) | Value::Opaque => {
-                hir::ExprKind::Bool(false)
-            },
+            Value::Instance(_) | Value::Object(_) | Value::Package(_) | Value::Opaque => hir::ExprKind::Bool(false),
         };
         let ty = match (ty, value) {
             (Ty::List(t), Value::Aggregate(values)) => {
@@ -69,12 +56,7 @@ impl<'a> Analyser<'a> {
     /// Types of the members of a compound type in order.
     pub(crate) fn member_types(&self, ty: &Ty, count: usize) -> Vec<Ty> {
         match ty {
-            Ty::Struct(d, args) => self
-                .defs
-                .fields(*d, args)
-                .into_iter()
-                .map(|(_, t)| t)
-                .collect(),
+            Ty::Struct(d, args) => self.defs.fields(*d, args).into_iter().map(|(_, t)| t).collect(),
             Ty::Tuple(items) | Ty::ListLit(items) => items.to_vec(),
             Ty::StructLit(items) => items.iter().map(|(_, t)| t.clone()).collect(),
             Ty::Stack(t, n) => vec![(**t).clone(); *n as usize],
@@ -86,13 +68,8 @@ impl<'a> Analyser<'a> {
     /// An expression of type `target` made of `parts`, constant if all of them are.
     pub(crate) fn aggregate(&mut self, parts: Vec<Typed>, target: &Ty, span: Span) -> Typed {
         let values: Option<Rc<[Value]>> = parts.iter().map(|p| p.value.clone()).collect();
-        let value = values.map(|values| {
-            if values.contains(&Value::Opaque) {
-                Value::Opaque
-            } else {
-                Value::Aggregate(values)
-            }
-        });
+        let value =
+            values.map(|values| if values.contains(&Value::Opaque) { Value::Opaque } else { Value::Aggregate(values) });
         let effects = parts.iter().any(|p| p.effects);
         let ty = match target {
             Ty::List(t) => {
@@ -102,11 +79,7 @@ impl<'a> Analyser<'a> {
             _ => self.hir_ty(target),
         };
         Typed {
-            hir: hir::Expr {
-                kind: hir::ExprKind::Aggregate(parts.into_iter().map(|p| p.hir).collect()),
-                ty,
-                span,
-            },
+            hir: hir::Expr { kind: hir::ExprKind::Aggregate(parts.into_iter().map(|p| p.hir).collect()), ty, span },
             ty: target.clone(),
             value,
             place: Place::None,
@@ -130,11 +103,7 @@ impl<'a> Analyser<'a> {
                 let inner = self.defs.strip_newtype(target);
                 if inner.width().is_some() {
                     let number = self.int_to_width(e, &inner, false);
-                    return if number.is_err() {
-                        number
-                    } else {
-                        self.convert(number, target)
-                    };
+                    return if number.is_err() { number } else { self.convert(number, target) };
                 }
             }
             (Ty::Bits(_) | Ty::Int(_), Ty::InfInt) if e.value.is_some() => {
@@ -171,8 +140,8 @@ impl<'a> Analyser<'a> {
     /// Complains about a type.
     pub(crate) fn mismatch(&mut self, found: &Ty, wanted: &Ty, span: Span, note: Option<String>) {
         let (f, w) = (self.show(found), self.show(wanted));
-        let mut d = Diagnostic::error("E0300", format!("expected `{w}`, found `{f}`"))
-            .at(span, format!("this is `{f}`"));
+        let mut d =
+            Diagnostic::error("E0300", format!("expected `{w}`, found `{f}`")).at(span, format!("this is `{f}`"));
         if let Some(n) = note {
             d = d.note(n);
         }
@@ -211,12 +180,7 @@ impl<'a> Analyser<'a> {
             }
             Some(Value::Opaque) => self.constant(Value::Opaque, target, span),
             _ => {
-                self.error(
-                    "E0307",
-                    span,
-                    "an `int` at run time has no width",
-                    "only constants can have type `int`",
-                );
+                self.error("E0307", span, "an `int` at run time has no width", "only constants can have type `int`");
                 Typed::error(span)
             }
         }
@@ -230,13 +194,9 @@ impl<'a> Analyser<'a> {
         let ty = self.hir_ty(target);
         if let Some(v) = &e.value {
             let converted = match (v, &to) {
-                (Value::Int(i), Ty::Bits(_) | Ty::Int(_) | Ty::InfInt) => {
-                    Some(Value::Int(wrap(i, &to)))
-                }
+                (Value::Int(i), Ty::Bits(_) | Ty::Int(_) | Ty::InfInt) => Some(Value::Int(wrap(i, &to))),
                 (Value::Int(i), Ty::Bool) => Some(Value::Bool(!i.is_zero())),
-                (Value::Bool(b), Ty::Bits(_) | Ty::Int(_) | Ty::InfInt) => {
-                    Some(Value::Int(u8::from(*b).into()))
-                }
+                (Value::Bool(b), Ty::Bits(_) | Ty::Int(_) | Ty::InfInt) => Some(Value::Int(u8::from(*b).into())),
                 (v, t) if *t == from => Some(v.clone()),
                 (Value::Opaque, _) => Some(Value::Opaque),
                 _ => None,
@@ -247,19 +207,11 @@ impl<'a> Analyser<'a> {
         }
         if e.hir.ty == ty {
             // Only the name of the type changes.
-            return Typed {
-                ty: target.clone(),
-                place: Place::None,
-                ..e
-            };
+            return Typed { ty: target.clone(), place: Place::None, ..e };
         }
         Typed {
             effects: e.effects,
-            hir: hir::Expr {
-                kind: hir::ExprKind::Cast(Box::new(e.hir)),
-                ty,
-                span,
-            },
+            hir: hir::Expr { kind: hir::ExprKind::Cast(Box::new(e.hir)), ty, span },
             ty: target.clone(),
             value: None,
             place: Place::None,
@@ -277,9 +229,7 @@ impl<'a> Analyser<'a> {
                 let types = fields.into_iter().map(|(_, t)| t).collect();
                 self.list_to(list, *dots, types, target, span)
             }
-            (Items::List(list, dots), Ty::Tuple(types)) => {
-                self.list_to(list, *dots, types.to_vec(), target, span)
-            }
+            (Items::List(list, dots), Ty::Tuple(types)) => self.list_to(list, *dots, types.to_vec(), target, span),
             (Items::List(list, dots), Ty::Stack(t, n)) => {
                 let types = vec![(**t).clone(); *n as usize];
                 self.list_to(list, *dots, types, target, span)
@@ -316,25 +266,12 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn list_to(
-        &mut self,
-        list: &[Typed],
-        dots: bool,
-        types: Vec<Ty>,
-        target: &Ty,
-        span: Span,
-    ) -> Typed {
+    fn list_to(&mut self, list: &[Typed], dots: bool, types: Vec<Ty>, target: &Ty, span: Span) -> Typed {
         if list.len() > types.len() || (list.len() < types.len() && !dots) {
             let shown = self.show(target);
-            let mut d = Diagnostic::error(
-                "E0300",
-                format!(
-                    "`{shown}` needs {} values, {} given",
-                    types.len(),
-                    list.len()
-                ),
-            )
-            .at(span, "wrong number of values");
+            let mut d =
+                Diagnostic::error("E0300", format!("`{shown}` needs {} values, {} given", types.len(), list.len()))
+                    .at(span, "wrong number of values");
             if let Ty::Struct(s, _) = target {
                 d = d.related(self.defs.structs[*s].span, "declared here");
             }
@@ -374,12 +311,7 @@ impl<'a> Analyser<'a> {
                     parts[i] = Some(part);
                 }
                 Some(_) => {
-                    self.error(
-                        "E0201",
-                        *at,
-                        format!("field `{name}` is given twice"),
-                        "second value",
-                    );
+                    self.error("E0201", *at, format!("field `{name}` is given twice"), "second value");
                     bad = true;
                 }
                 None => {
@@ -389,23 +321,16 @@ impl<'a> Analyser<'a> {
                 }
             }
         }
-        let missing: Vec<String> = fields
-            .iter()
-            .zip(&parts)
-            .filter(|(_, p)| p.is_none())
-            .map(|((n, _), _)| format!("`{n}`"))
-            .collect();
+        let missing: Vec<String> =
+            fields.iter().zip(&parts).filter(|(_, p)| p.is_none()).map(|((n, _), _)| format!("`{n}`")).collect();
         if !missing.is_empty() && !dots && !bad {
             let shown = self.show(target);
             let declared = self.defs.structs[d].span;
             self.report(
-                Diagnostic::error(
-                    "E0300",
-                    format!("no value for {} of `{shown}`", missing.join(", ")),
-                )
-                .at(span, "fields are missing")
-                .related(declared, "declared here")
-                .help("give them values, or end the list with `...` for defaults"),
+                Diagnostic::error("E0300", format!("no value for {} of `{shown}`", missing.join(", ")))
+                    .at(span, "fields are missing")
+                    .related(declared, "declared here")
+                    .help("give them values, or end the list with `...` for defaults"),
             );
             bad = true;
         }
@@ -425,8 +350,7 @@ impl<'a> Analyser<'a> {
 
     pub(crate) fn no_member(&mut self, ty: &Ty, name: &str, span: Span, near: Option<&str>) {
         let shown = self.show(ty);
-        let mut d = Diagnostic::error("E0203", format!("`{shown}` has no member `{name}`"))
-            .at(span, "no such member");
+        let mut d = Diagnostic::error("E0203", format!("`{shown}` has no member `{name}`")).at(span, "no such member");
         let declared = match ty {
             Ty::Struct(s, _) => Some(self.defs.structs[*s].span),
             Ty::Enum(e) => Some(self.defs.enums[*e].span),
@@ -459,10 +383,7 @@ impl<'a> Analyser<'a> {
             Ty::Newtype(_) => {
                 let t = self.defs.strip_newtype(ty);
                 let inner = self.default_value(&t, span);
-                return Typed {
-                    ty: ty.clone(),
-                    ..inner
-                };
+                return Typed { ty: ty.clone(), ..inner };
             }
             Ty::Struct(d, args) if self.defs.structs[*d].kind == ast::StructKind::Struct => {
                 let fields = self.defs.fields(*d, args);
@@ -491,12 +412,7 @@ impl<'a> Analyser<'a> {
             }
             _ => {
                 let shown = self.show(ty);
-                self.error(
-                    "E0300",
-                    span,
-                    format!("`{shown}` has no default value"),
-                    "needed here",
-                );
+                self.error("E0300", span, format!("`{shown}` has no default value"), "needed here");
                 return Typed::error(span);
             }
         };
@@ -527,24 +443,16 @@ impl<'a> Analyser<'a> {
             (Ty::Bits(a), Ty::Int(b)) | (Ty::Int(a), Ty::Bits(b)) => a == b,
             (Ty::Bits(1), Ty::Bool) | (Ty::Bool, Ty::Bits(1)) => true,
             (Ty::Bits(_) | Ty::Int(_), Ty::InfInt) => e.value.is_some(),
-            (Ty::Newtype(n), t) => {
-                let inner = self.defs.newtypes[*n].target.clone();
-                if inner == *t {
-                    true
-                } else {
-                    let inner = self.convert(e, &inner);
-                    return self.cast(inner, target, span);
-                }
-            }
-            (_, Ty::Newtype(n)) => {
-                let inner = self.defs.newtypes[*n].target.clone();
-                if inner != from {
+            (Ty::Newtype(_), t) => self.defs.strip_newtype(&from) == self.defs.strip_newtype(t),
+            (_, Ty::Newtype(_)) => {
+                let inner = self.defs.strip_newtype(&to);
+                if from == Ty::InfInt {
                     e = self.cast(e, &inner, span);
                     if e.is_err() {
                         return e;
                     }
                 }
-                true
+                inner == e.ty
             }
             (Ty::Enum(d), t) if self.defs.enums[*d].underlying.is_some() => {
                 let u = self.defs.underlying(&from);
@@ -569,12 +477,9 @@ impl<'a> Analyser<'a> {
         };
         if !allowed {
             let (f, t) = (self.show(&from), self.show(target));
-            let mut d = Diagnostic::error("E0302", format!("`{f}` cannot be cast to `{t}`"))
-                .at(span, "no such conversion");
-            if matches!(
-                (&from, &to),
-                (Ty::Bits(_), Ty::Int(_)) | (Ty::Int(_), Ty::Bits(_))
-            ) {
+            let mut d =
+                Diagnostic::error("E0302", format!("`{f}` cannot be cast to `{t}`")).at(span, "no such conversion");
+            if matches!((&from, &to), (Ty::Bits(_), Ty::Int(_)) | (Ty::Int(_), Ty::Bits(_))) {
                 d = d.help("change the sign and the width in two casts");
             }
             self.report(d);

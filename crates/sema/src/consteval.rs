@@ -13,11 +13,7 @@ pub(crate) fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
         Ty::Bits(w) => value & mask(*w),
         Ty::Int(w) => {
             let low = value & mask(*w);
-            if *w > 0 && low.bit(u64::from(*w) - 1) {
-                low - (BigInt::one() << *w)
-            } else {
-                low
-            }
+            if *w > 0 && low.bit(u64::from(*w) - 1) { low - (BigInt::one() << *w) } else { low }
         }
         _ => value.clone(),
     }
@@ -32,23 +28,14 @@ pub(crate) fn mask(w: u32) -> BigInt {
 fn saturate(value: BigInt, ty: &Ty) -> BigInt {
     let (low, high) = match ty {
         Ty::Bits(w) => (BigInt::zero(), mask(*w)),
-        Ty::Int(w) => (
-            -(BigInt::one() << (*w - 1)),
-            (BigInt::one() << (*w - 1)) - 1,
-        ),
+        Ty::Int(w) => (-(BigInt::one() << (*w - 1)), (BigInt::one() << (*w - 1)) - 1),
         _ => return value,
     };
     value.clamp(low, high)
 }
 
 /// `l op r` for integers; `ty` is the type of the left operand. Says what is wrong if there is no result.
-pub(crate) fn integers(
-    op: BinaryOp,
-    l: &BigInt,
-    r: &BigInt,
-    ty: &Ty,
-    result: &Ty,
-) -> Result<Value, &'static str> {
+pub(crate) fn integers(op: BinaryOp, l: &BigInt, r: &BigInt, ty: &Ty, result: &Ty) -> Result<Value, &'static str> {
     let int = |v: BigInt| {
         if v.bits() > 8 * u64::from(MAX_WIDTH) {
             Err("the result is too large")

@@ -15,8 +15,7 @@ use crate::hir::{self, Direction};
 use crate::scope::{Entity, FunctionEntity, Scope, Symbol};
 use crate::stmt::always_leaves;
 use crate::types::{
-    BlockDecl, BlockDef, EnumDef, ExternDef, FieldDef, NewtypeDef, PackageDef, ParamSig, Sig,
-    StructDef, Ty, bind,
+    BlockDecl, BlockDef, EnumDef, ExternDef, FieldDef, NewtypeDef, PackageDef, ParamSig, Sig, StructDef, Ty, bind,
 };
 use crate::value::Value;
 
@@ -76,13 +75,7 @@ impl<'a> Analyser<'a> {
             }
             ast::DeclKind::Function(f) => self.function_decl(d, f),
             ast::DeclKind::ExternFunction(sig) => {
-                let s = self.signature(
-                    &sig.name,
-                    &sig.type_params,
-                    &sig.params,
-                    Some(&sig.ret),
-                    &d.annotations,
-                );
+                let s = self.signature(&sig.name, &sig.type_params, &sig.params, Some(&sig.ret), &d.annotations);
                 self.declare_function(&sig.name, s, None, None);
             }
             ast::DeclKind::ExternObject(e) => self.extern_decl(e),
@@ -113,8 +106,7 @@ impl<'a> Analyser<'a> {
                 self.block_decl(d, &c.sig, &c.constructor_params, decl, false);
             }
             ast::DeclKind::Package(sig) => {
-                let constructor =
-                    self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
+                let constructor = self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
                 for p in &constructor.params {
                     self.undirected(p, "a package");
                 }
@@ -232,20 +224,10 @@ impl<'a> Analyser<'a> {
             let object = matches!(ty, Ty::Extern(..) | Ty::Block(..) | Ty::Package(..));
             if object && direction != Direction::None {
                 let shown = self.show(&ty);
-                self.error(
-                    "E0317",
-                    p.span,
-                    format!("a parameter of type `{shown}` has no direction"),
-                    "remove it",
-                );
+                self.error("E0317", p.span, format!("a parameter of type `{shown}` has no direction"), "remove it");
             }
             if ty == Ty::String && direction != Direction::None {
-                self.error(
-                    "E0317",
-                    p.span,
-                    "a parameter of type `string` has no direction",
-                    "remove it",
-                );
+                self.error("E0317", p.span, "a parameter of type `string` has no direction", "remove it");
             }
             let immaterial = matches!(ty, Ty::InfInt | Ty::String | Ty::MatchKind | Ty::List(_));
             if immaterial && matches!(direction, Direction::Out | Direction::InOut) {
@@ -258,35 +240,26 @@ impl<'a> Analyser<'a> {
                 );
             }
             if ty == Ty::Void {
-                self.error(
-                    "E0308",
-                    p.ty.span,
-                    "a parameter cannot be `void`",
-                    "not a type of values",
-                );
+                self.error("E0308", p.ty.span, "a parameter cannot be `void`", "not a type of values");
             }
             let default = p.default.as_ref().and_then(|e| {
                 if matches!(direction, Direction::Out | Direction::InOut) {
-                    self.error(
-                        "E0317",
-                        e.span,
-                        "only parameters that go in have default values",
-                        "remove it",
-                    );
+                    self.error("E0317", e.span, "only parameters that go in have default values", "remove it");
                     return None;
                 }
                 let was = std::mem::replace(&mut self.context.constructing, true);
-                let t = if ty.any(&mut |t| matches!(t, Ty::Param(_))) {
-                    self.expr(e, None)
-                } else {
-                    self.expr_to(e, &ty)
-                };
+                let t =
+                    if ty.any(&mut |t| matches!(t, Ty::Param(_))) { self.expr(e, None) } else { self.expr_to(e, &ty) };
                 self.context.constructing = was;
                 if t.is_err() {
                     return None;
                 }
                 if t.value.is_none() {
                     self.not_constant(e.span);
+                    return None;
+                }
+                if t.ty.any(&mut |t| matches!(t, Ty::Param(_))) {
+                    self.unsupported(e.span, "a default value that depends on a type parameter is");
                     return None;
                 }
                 Some(Rc::new(t))
@@ -310,21 +283,12 @@ impl<'a> Analyser<'a> {
         decl: Option<&'a ast::Decl>,
         id: Option<hir::FunctionId>,
     ) {
-        let entity = FunctionEntity {
-            sig: sig.clone(),
-            decl,
-            id,
-            order: self.order,
-        };
+        let entity = FunctionEntity { sig: sig.clone(), decl, id, order: self.order };
         if let Some(symbol) = self.globals.symbols.get_mut(&name.name)
             && let Entity::Functions(all) = &mut symbol.entity
         {
             let same = |o: &Sig| {
-                o.params.len() == sig.params.len()
-                    && o.params
-                        .iter()
-                        .zip(&sig.params)
-                        .all(|(a, b)| a.name == b.name)
+                o.params.len() == sig.params.len() && o.params.iter().zip(&sig.params).all(|(a, b)| a.name == b.name)
             };
             if let Some(first) = all.iter().find(|f| same(&f.sig)) {
                 let first = first.sig.span;
@@ -338,13 +302,7 @@ impl<'a> Analyser<'a> {
     }
 
     fn function_decl(&mut self, d: &'a ast::Decl, f: &'a ast::FunctionDecl) {
-        let sig = self.signature(
-            &f.sig.name,
-            &f.sig.type_params,
-            &f.sig.params,
-            Some(&f.sig.ret),
-            &d.annotations,
-        );
+        let sig = self.signature(&f.sig.name, &f.sig.type_params, &f.sig.params, Some(&f.sig.ret), &d.annotations);
         for p in &sig.params {
             self.not_optional(p);
         }
@@ -362,11 +320,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// A generic function with these type arguments.
-    pub(crate) fn specialise(
-        &mut self,
-        f: &FunctionEntity<'a>,
-        types: &[Ty],
-    ) -> Option<hir::FunctionId> {
+    pub(crate) fn specialise(&mut self, f: &FunctionEntity<'a>, types: &[Ty]) -> Option<hir::FunctionId> {
         let d = f.decl?;
         let ast::DeclKind::Function(decl) = &d.kind else {
             return None;
@@ -393,14 +347,8 @@ impl<'a> Analyser<'a> {
     ) -> hir::FunctionId {
         let subst = bind(&sig.type_params, types);
         let ret = sig.ret.subst(&subst);
-        let params: Vec<ParamSig> = sig
-            .params
-            .iter()
-            .map(|p| ParamSig {
-                ty: p.ty.subst(&subst),
-                ..p.clone()
-            })
-            .collect();
+        let params: Vec<ParamSig> =
+            sig.params.iter().map(|p| ParamSig { ty: p.ty.subst(&subst), ..p.clone() }).collect();
         let context = Context::new(Body::Function, ret.clone(), String::new());
         let (hir_params, body) = self.in_declaration(order, context, |s| {
             for (n, t) in f.sig.type_params.iter().zip(types) {
@@ -440,19 +388,10 @@ impl<'a> Analyser<'a> {
             let (ids, _) = s.type_params(&e.type_params);
             for m in &e.methods {
                 let ret = (!m.is_constructor).then_some(&m.sig.ret);
-                let sig = s.signature(
-                    &m.sig.name,
-                    &m.sig.type_params,
-                    &m.sig.params,
-                    ret,
-                    &m.annotations,
-                );
+                let sig = s.signature(&m.sig.name, &m.sig.type_params, &m.sig.params, ret, &m.annotations);
                 let sig = if m.is_abstract {
                     match Rc::try_unwrap(sig) {
-                        Ok(sig) => Rc::new(Sig {
-                            is_abstract: true,
-                            ..sig
-                        }),
+                        Ok(sig) => Rc::new(Sig { is_abstract: true, ..sig }),
                         Err(sig) => sig,
                     }
                 } else {
@@ -467,22 +406,14 @@ impl<'a> Analyser<'a> {
                     }
                     if m.sig.name.name != e.name.name {
                         let at = m.sig.name.span;
-                        s.error(
-                            "E0201",
-                            at,
-                            format!("a constructor of `{}` has its name", e.name),
-                            "different name",
-                        );
+                        s.error("E0201", at, format!("a constructor of `{}` has its name", e.name), "different name");
                     }
                     constructors.push(sig);
                 } else {
                     let same = methods.iter().find(|o| {
                         o.name == sig.name
                             && o.params.len() == sig.params.len()
-                            && o.params
-                                .iter()
-                                .zip(&sig.params)
-                                .all(|(a, b)| a.name == b.name)
+                            && o.params.iter().zip(&sig.params).all(|(a, b)| a.name == b.name)
                     });
                     if let Some(o) = same {
                         let first = o.span;
@@ -535,12 +466,7 @@ impl<'a> Analyser<'a> {
                     }
                     ty = Ty::Err;
                 }
-                fields.push(FieldDef {
-                    name: f.name.name.clone(),
-                    ty,
-                    annotations: &f.annotations,
-                    span: f.span,
-                });
+                fields.push(FieldDef { name: f.name.name.clone(), ty, annotations: &f.annotations, span: f.span });
             }
             ids
         });
@@ -563,6 +489,27 @@ impl<'a> Analyser<'a> {
         id
     }
 
+    /// Whether the fields of a specialised generic type can have their types; complains if not.
+    pub(crate) fn fields_fit(&mut self, ty: &Ty, span: Span) -> bool {
+        let Ty::Struct(d, args) = ty else {
+            return true;
+        };
+        let kind = self.defs.structs[*d].kind;
+        for (name, t) in self.defs.fields(*d, args) {
+            if !t.is_err() && !self.field_fits(&t, kind) {
+                let (shown, field) = (self.show(ty), self.show(&t));
+                let declared = self.defs.structs[*d].span;
+                self.report(
+                    Diagnostic::error("E0308", format!("field `{name}` of `{shown}` cannot have type `{field}`"))
+                        .at(span, "specialised here")
+                        .related(declared, "declared here"),
+                );
+                return false;
+            }
+        }
+        true
+    }
+
     /// Whether a type can be that of a field.
     fn field_fits(&self, ty: &Ty, kind: ast::StructKind) -> bool {
         let inner = self.defs.strip_newtype(ty);
@@ -570,10 +517,7 @@ impl<'a> Analyser<'a> {
             (_, Ty::Param(_)) => true,
             (_, Ty::Err) => false,
             (ast::StructKind::HeaderUnion, t) => self.defs.is_header(t),
-            (
-                ast::StructKind::Header,
-                Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_),
-            ) => true,
+            (ast::StructKind::Header, Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_)) => true,
             (ast::StructKind::Header, Ty::Enum(e)) => self.defs.enums[*e].underlying.is_some(),
             (ast::StructKind::Header, Ty::Struct(d, args)) => {
                 self.defs.structs[*d].kind == ast::StructKind::Struct
@@ -626,12 +570,7 @@ impl<'a> Analyser<'a> {
             let value = match (&underlying, &m.value) {
                 (None, None) => BigInt::from(i),
                 (None, Some(v)) => {
-                    self.error(
-                        "E0308",
-                        v.span,
-                        "only an enum with an underlying type has values",
-                        "remove it",
-                    );
+                    self.error("E0308", v.span, "only an enum with an underlying type has values", "remove it");
                     BigInt::from(i)
                 }
                 (Some(_), None) => {
@@ -670,11 +609,7 @@ impl<'a> Analyser<'a> {
             span: e.name.span,
         });
         let id = self.defs.enums.len() - 1;
-        let entity = if underlying.is_some_and(|t| t.is_err()) {
-            Entity::Broken
-        } else {
-            Entity::Type(Ty::Enum(id))
-        };
+        let entity = if underlying.is_some_and(|t| t.is_err()) { Entity::Broken } else { Entity::Type(Ty::Enum(id)) };
         self.declare(&e.name, entity);
     }
 
@@ -712,10 +647,7 @@ impl<'a> Analyser<'a> {
             return;
         }
         let inner = self.defs.strip_newtype(&target);
-        if !matches!(
-            inner,
-            Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_) | Ty::Error | Ty::Enum(_)
-        ) {
+        if !matches!(inner, Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_) | Ty::Error | Ty::Enum(_)) {
             let shown = self.show(&target);
             self.error(
                 "E0308",
@@ -726,10 +658,7 @@ impl<'a> Analyser<'a> {
             self.declare(&t.name, Entity::Broken);
             return;
         }
-        self.defs.newtypes.push(NewtypeDef {
-            name: t.name.name.clone(),
-            target,
-        });
+        self.defs.newtypes.push(NewtypeDef { name: t.name.name.clone(), target });
         let id = self.defs.newtypes.len() - 1;
         self.declare(&t.name, Entity::Type(Ty::Newtype(id)));
     }
@@ -747,11 +676,7 @@ impl<'a> Analyser<'a> {
             let apply = s.signature(&sig.name, &[], &sig.params, None, &[]);
             let constructor = s.signature(&sig.name, &[], constructor_params, None, &[]);
             let named = |sig: Rc<Sig>| match Rc::try_unwrap(sig) {
-                Ok(sig) => Rc::new(Sig {
-                    type_params: ids.clone(),
-                    type_param_names: names.clone(),
-                    ..sig
-                }),
+                Ok(sig) => Rc::new(Sig { type_params: ids.clone(), type_param_names: names.clone(), ..sig }),
                 Err(sig) => sig,
             };
             let (apply, constructor) = (named(apply), named(constructor));
@@ -789,11 +714,7 @@ impl<'a> Analyser<'a> {
         if symbol_free {
             self.globals.symbols.insert(
                 sig.name.name.clone(),
-                Symbol {
-                    entity: Entity::Block(id),
-                    span: sig.name.span,
-                    order: self.order,
-                },
+                Symbol { entity: Entity::Block(id), span: sig.name.span, order: self.order },
             );
         } else {
             self.declare(&sig.name, Entity::Block(id));

@@ -20,8 +20,7 @@ impl<'a> Analyser<'a> {
     /// Checks an expression. `hint` is the type its surroundings want, if known; it helps inference and obliges to
     /// nothing.
     pub(crate) fn expr(&mut self, e: &'a ast::Expr, hint: Option<&Ty>) -> Typed {
-        self.deeper(e.span, |s| s.expr_inner(e, hint))
-            .unwrap_or_else(|| Typed::error(e.span))
+        self.deeper(e.span, |s| s.expr_inner(e, hint)).unwrap_or_else(|| Typed::error(e.span))
     }
 
     /// Checks an expression and converts it to `target`.
@@ -43,35 +42,13 @@ impl<'a> Analyser<'a> {
     }
 
     pub(crate) fn not_constant(&mut self, span: Span) {
-        self.error(
-            "E0400",
-            span,
-            "this must be known at compile time",
-            "not a compile-time constant",
-        );
+        self.error("E0400", span, "this must be known at compile time", "not a compile-time constant");
     }
 
     /// A checked expression that is not a literal nor constant.
-    pub(crate) fn computed(
-        &mut self,
-        kind: hir::ExprKind,
-        ty: Ty,
-        span: Span,
-        effects: bool,
-    ) -> Typed {
+    pub(crate) fn computed(&mut self, kind: hir::ExprKind, ty: Ty, span: Span, effects: bool) -> Typed {
         let hir_ty = self.hir_ty(&ty);
-        Typed {
-            hir: hir::Expr {
-                kind,
-                ty: hir_ty,
-                span,
-            },
-            ty,
-            value: None,
-            place: Place::None,
-            effects,
-            items: None,
-        }
+        Typed { hir: hir::Expr { kind, ty: hir_ty, span }, ty, value: None, place: Place::None, effects, items: None }
     }
 
     fn expr_inner(&mut self, e: &'a ast::Expr, hint: Option<&Ty>) -> Typed {
@@ -89,36 +66,20 @@ impl<'a> Analyser<'a> {
                 Typed::error(span)
             }
             ast::ExprKind::Dots => self.computed(hir::ExprKind::Invalid, Ty::DotsLit, span, false),
-            ast::ExprKind::Invalid => {
-                self.computed(hir::ExprKind::Invalid, Ty::InvalidLit, span, false)
-            }
+            ast::ExprKind::Invalid => self.computed(hir::ExprKind::Invalid, Ty::InvalidLit, span, false),
             ast::ExprKind::DontCare | ast::ExprKind::Default => {
-                self.error(
-                    "E0310",
-                    span,
-                    "this is not a value",
-                    "possible only in key sets, labels and arguments",
-                );
+                self.error("E0310", span, "this is not a value", "possible only in key sets, labels and arguments");
                 Typed::error(span)
             }
             ast::ExprKind::Mask { .. } | ast::ExprKind::Range { .. } => {
-                self.error(
-                    "E0310",
-                    span,
-                    "a set is not a value",
-                    "possible only in key sets",
-                );
+                self.error("E0310", span, "a set is not a value", "possible only in key sets");
                 Typed::error(span)
             }
             ast::ExprKind::List(items) => self.list_literal(items, hint, span),
-            ast::ExprKind::Struct { fields, dots } => {
-                self.struct_literal(fields, dots.is_some(), hint, span)
-            }
+            ast::ExprKind::Struct { fields, dots } => self.struct_literal(fields, dots.is_some(), hint, span),
             ast::ExprKind::Index { base, index } => self.index(base, index, span),
             ast::ExprKind::Slice { base, hi, lo } => self.slice(base, hi, lo, span),
-            ast::ExprKind::PlusSlice { base, lo, width } => {
-                self.plus_slice(base, lo, width, span)
-            }
+            ast::ExprKind::PlusSlice { base, lo, width } => self.plus_slice(base, lo, width, span),
             ast::ExprKind::Member { base, name } => {
                 if let ast::ExprKind::Path(path) = &base.kind {
                     let Some(entity) = self.resolve(path) else {
@@ -141,14 +102,8 @@ impl<'a> Analyser<'a> {
                 self.type_member(&ty, name, span)
             }
             ast::ExprKind::Unary { op, operand } => self.unary(*op, operand, hint, span),
-            ast::ExprKind::Binary { op, left, right } => {
-                self.binary(*op, left, right, hint, span)
-            }
-            ast::ExprKind::Ternary {
-                condition,
-                then,
-                otherwise,
-            } => self.mux(condition, then, otherwise, hint, span),
+            ast::ExprKind::Binary { op, left, right } => self.binary(*op, left, right, hint, span),
+            ast::ExprKind::Ternary { condition, then, otherwise } => self.mux(condition, then, otherwise, hint, span),
             ast::ExprKind::Cast { ty, operand } => {
                 let target = self.ty(ty);
                 let typed = self.expr(operand, Some(&target));
@@ -158,12 +113,8 @@ impl<'a> Analyser<'a> {
                 }
                 self.cast(typed, &target, span)
             }
-            ast::ExprKind::Call {
-                callee,
-                type_args,
-                args,
-            } => self.call(callee, type_args, args, hint, span),
-            ast::ExprKind::Construct { ty, args } => self.construct_nameless(ty, args, span),
+            ast::ExprKind::Call { callee, type_args, args } => self.call(callee, type_args, args, hint, span),
+            ast::ExprKind::Construct { ty, args } => self.construct_nameless(ty, args, hint, span),
         }
     }
 
@@ -184,11 +135,7 @@ impl<'a> Analyser<'a> {
             );
             return Typed::error(span);
         }
-        let ty = if width.signed {
-            Ty::Int(width.bits)
-        } else {
-            Ty::Bits(width.bits)
-        };
+        let ty = if width.signed { Ty::Int(width.bits) } else { Ty::Bits(width.bits) };
         let wrapped = consteval::wrap(&lit.value, &ty);
         if wrapped != lit.value && lit.value.bits() > u64::from(width.bits) {
             let shown = self.show(&ty);
@@ -221,12 +168,7 @@ impl<'a> Analyser<'a> {
             }
             other => {
                 let what = other.what();
-                self.error(
-                    "E0202",
-                    span,
-                    format!("`{name}` is not a value"),
-                    format!("this is {what}"),
-                );
+                self.error("E0202", span, format!("`{name}` is not a value"), format!("this is {what}"));
                 Typed::error(span)
             }
         }
@@ -261,13 +203,7 @@ impl<'a> Analyser<'a> {
         t
     }
 
-    fn struct_literal(
-        &mut self,
-        fields: &'a [ast::NamedExpr],
-        dots: bool,
-        hint: Option<&Ty>,
-        span: Span,
-    ) -> Typed {
+    fn struct_literal(&mut self, fields: &'a [ast::NamedExpr], dots: bool, hint: Option<&Ty>, span: Span) -> Typed {
         let hints: Vec<(Arc<str>, Ty)> = match hint {
             Some(Ty::Struct(d, args)) => self.defs.fields(*d, args),
             _ => Vec::new(),
@@ -296,12 +232,7 @@ impl<'a> Analyser<'a> {
         if bad {
             return Typed::error(span);
         }
-        let ty = Ty::StructLit(
-            parts
-                .iter()
-                .map(|(n, _, p)| (n.clone(), p.ty.clone()))
-                .collect(),
-        );
+        let ty = Ty::StructLit(parts.iter().map(|(n, _, p)| (n.clone(), p.ty.clone())).collect());
         let values = parts.iter().map(|(_, _, p)| p.clone()).collect();
         let mut t = self.aggregate(values, &ty, span);
         t.items = Some(Rc::new(Items::Struct(parts, dots)));
@@ -317,12 +248,7 @@ impl<'a> Analyser<'a> {
         let i_ty = self.defs.underlying(&i.ty);
         if !matches!(i_ty, Ty::Bits(_) | Ty::Int(_) | Ty::InfInt) {
             let shown = self.show(&i.ty);
-            self.error(
-                "E0300",
-                index.span,
-                format!("an index must be an integer, not `{shown}`"),
-                "not an integer",
-            );
+            self.error("E0300", index.span, format!("an index must be an integer, not `{shown}`"), "not an integer");
             return Typed::error(span);
         }
         let known = match &i.value {
@@ -342,12 +268,7 @@ impl<'a> Analyser<'a> {
             },
             other => {
                 let shown = self.show(other);
-                self.error(
-                    "E0301",
-                    span,
-                    format!("`{shown}` cannot be indexed"),
-                    "only stacks, tuples and lists can",
-                );
+                self.error("E0301", span, format!("`{shown}` cannot be indexed"), "only stacks, tuples and lists can");
                 return Typed::error(span);
             }
         };
@@ -449,13 +370,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn slice(
-        &mut self,
-        base: &'a ast::Expr,
-        hi: &'a ast::Expr,
-        lo: &'a ast::Expr,
-        span: Span,
-    ) -> Typed {
+    fn slice(&mut self, base: &'a ast::Expr, hi: &'a ast::Expr, lo: &'a ast::Expr, span: Span) -> Typed {
         let Some((b, width)) = self.sliceable(base, span) else {
             return Typed::error(span);
         };
@@ -464,12 +379,7 @@ impl<'a> Analyser<'a> {
             return Typed::error(span);
         };
         if h < l {
-            self.error(
-                "E0405",
-                span,
-                "the high bit of a slice stands first",
-                format!("{h} is less than {l}"),
-            );
+            self.error("E0405", span, "the high bit of a slice stands first", format!("{h} is less than {l}"));
             return Typed::error(span);
         }
         self.slice_of(b, h, l, span)
@@ -512,13 +422,7 @@ impl<'a> Analyser<'a> {
         t
     }
 
-    fn plus_slice(
-        &mut self,
-        base: &'a ast::Expr,
-        lo: &'a ast::Expr,
-        width: &'a ast::Expr,
-        span: Span,
-    ) -> Typed {
+    fn plus_slice(&mut self, base: &'a ast::Expr, lo: &'a ast::Expr, width: &'a ast::Expr, span: Span) -> Typed {
         let Some((b, have)) = self.sliceable(base, span) else {
             return Typed::error(span);
         };
@@ -564,22 +468,13 @@ impl<'a> Analyser<'a> {
         }
         if !matches!(l.ty, Ty::Bits(_)) {
             let shown = self.show(&l.ty);
-            self.error(
-                "E0301",
-                lo.span,
-                format!("a bit position must be unsigned, not `{shown}`"),
-                "not a `bit<W>`",
-            );
+            self.error("E0301", lo.span, format!("a bit position must be unsigned, not `{shown}`"), "not a `bit<W>`");
             return Typed::error(span);
         }
         // As a value: shift down and keep the low bits. It is not a left-value.
         let effects = b.effects || l.effects;
         let unsigned = self.cast(b, &Ty::Bits(have), span);
-        let kind = hir::ExprKind::Binary(
-            hir::BinaryOp::Shr,
-            Box::new(unsigned.hir),
-            Box::new(l.hir),
-        );
+        let kind = hir::ExprKind::Binary(hir::BinaryOp::Shr, Box::new(unsigned.hir), Box::new(l.hir));
         let shifted = self.computed(kind, Ty::Bits(have), span, effects);
         let mut t = self.cast(shifted, &Ty::Bits(w), span);
         t.place = Place::ReadOnly("bits at a position known only at run time", None);
@@ -614,8 +509,7 @@ impl<'a> Analyser<'a> {
                         self.constant(value, ty, span)
                     }
                     None => {
-                        let names: Vec<Arc<str>> =
-                            def.members.iter().map(|(n, _)| n.clone()).collect();
+                        let names: Vec<Arc<str>> = def.members.iter().map(|(n, _)| n.clone()).collect();
                         let near = nearest(name.as_str(), names.iter().map(|n| &**n));
                         self.no_member(ty, name.as_str(), name.span, near);
                         Typed::error(span)
@@ -638,18 +532,10 @@ impl<'a> Analyser<'a> {
                 None => {
                     let fields = self.defs.fields(d, &args);
                     let near = nearest(name.as_str(), fields.iter().map(|(n, _)| &**n));
-                    let builtin = matches!(
-                        name.as_str(),
-                        "isValid" | "setValid" | "setInvalid"
-                    ) && self.defs.struct_kind(&base.ty)
-                        != Some(ast::StructKind::Struct);
+                    let builtin = matches!(name.as_str(), "isValid" | "setValid" | "setInvalid")
+                        && self.defs.struct_kind(&base.ty) != Some(ast::StructKind::Struct);
                     if builtin {
-                        self.error(
-                            "E0306",
-                            span,
-                            format!("`{name}` is a method"),
-                            "call it: add `()`",
-                        );
+                        self.error("E0306", span, format!("`{name}` is a method"), "call it: add `()`");
                     } else {
                         self.no_member(&base.ty, name.as_str(), name.span, near);
                     }
@@ -675,11 +561,7 @@ impl<'a> Analyser<'a> {
                     }
                     "next" => (hir::ExprKind::StackNext(boxed), (*element).clone(), place),
                     "last" => (hir::ExprKind::StackLast(boxed), (*element).clone(), place),
-                    "lastIndex" => (
-                        hir::ExprKind::StackLastIndex(boxed),
-                        Ty::Bits(32),
-                        Place::None,
-                    ),
+                    "lastIndex" => (hir::ExprKind::StackLastIndex(boxed), Ty::Bits(32), Place::None),
                     _ => {
                         let known = ["size", "next", "last", "lastIndex"];
                         let near = nearest(name.as_str(), known.into_iter());
@@ -708,12 +590,7 @@ impl<'a> Analyser<'a> {
                         self.computed(kind, Ty::Bool, span, true)
                     }
                     "action_run" => {
-                        self.error(
-                            "E0310",
-                            span,
-                            "`action_run` is only for `switch`",
-                            "not the subject of a switch",
-                        );
+                        self.error("E0310", span, "`action_run` is only for `switch`", "not the subject of a switch");
                         Typed::error(span)
                     }
                     _ => {

@@ -27,11 +27,7 @@ impl Unifier {
     /// The type with everything known filled in.
     pub fn resolve(&self, ty: &Ty) -> Ty {
         ty.map(&|t| match t {
-            Ty::Var(v) => self
-                .bound
-                .get(*v as usize)
-                .and_then(|b| b.as_ref())
-                .map(|b| self.resolve(b)),
+            Ty::Var(v) => self.bound.get(*v as usize).and_then(|b| b.as_ref()).map(|b| self.resolve(b)),
             _ => None,
         })
     }
@@ -83,9 +79,7 @@ impl Unifier {
             .params
             .iter()
             .zip(db.apply.params.iter())
-            .all(|(p, q)| {
-                p.direction == q.direction && self.unify(defs, &p.ty.subst(&sa), &q.ty.subst(&sb))
-            })
+            .all(|(p, q)| p.direction == q.direction && self.unify(defs, &p.ty.subst(&sa), &q.ty.subst(&sb)))
     }
 
     /// Learns from an argument what it can: literals determine only what nothing else does.
@@ -98,25 +92,16 @@ impl Unifier {
             match (&param, &*items) {
                 (Ty::Struct(d, args), Items::List(list, _)) => {
                     let fields = defs.fields(*d, args);
-                    return fields
-                        .iter()
-                        .zip(list)
-                        .all(|((_, t), item)| self.learn(defs, t, item));
+                    return fields.iter().zip(list).all(|((_, t), item)| self.learn(defs, t, item));
                 }
                 (Ty::Struct(d, args), Items::Struct(list, _)) => {
                     let fields = defs.fields(*d, args);
                     return list.iter().all(|(name, _, item)| {
-                        fields
-                            .iter()
-                            .find(|(n, _)| n == name)
-                            .is_none_or(|(_, t)| self.learn(defs, t, item))
+                        fields.iter().find(|(n, _)| n == name).is_none_or(|(_, t)| self.learn(defs, t, item))
                     });
                 }
                 (Ty::Tuple(types), Items::List(list, _)) if types.len() == list.len() => {
-                    return types
-                        .iter()
-                        .zip(list)
-                        .all(|(t, item)| self.learn(defs, t, item));
+                    return types.iter().zip(list).all(|(t, item)| self.learn(defs, t, item));
                 }
                 (Ty::List(t), Items::List(list, _)) => {
                     return list.iter().all(|item| self.learn(defs, t, item));
@@ -136,17 +121,12 @@ impl Unifier {
 pub(crate) fn natural(ty: &Ty) -> Ty {
     match ty {
         Ty::ListLit(items) => Ty::Tuple(items.iter().map(natural).collect::<Rc<[Ty]>>()),
-        Ty::StructLit(items) => {
-            Ty::StructLit(items.iter().map(|(n, t)| (n.clone(), natural(t))).collect())
-        }
+        Ty::StructLit(items) => Ty::StructLit(items.iter().map(|(n, t)| (n.clone(), natural(t))).collect()),
         other => other.clone(),
     }
 }
 
 /// Substitution from parameters to the solved types.
 pub(crate) fn solved(unifier: &Unifier, subst: &Subst) -> Subst {
-    subst
-        .iter()
-        .map(|(p, t)| (*p, unifier.resolve(t)))
-        .collect::<HashMap<_, _>>()
+    subst.iter().map(|(p, t)| (*p, unifier.resolve(t))).collect::<HashMap<_, _>>()
 }

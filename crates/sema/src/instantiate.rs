@@ -35,12 +35,11 @@ impl<'a> Analyser<'a> {
         }
         let mut unifier = Unifier::default();
         let ty = self.ty_with(&i.ty, &mut Some(&mut unifier));
-        let named = Named {
-            name: i.name.as_str(),
-            annotations: &decl.annotations,
-            span: decl.span,
-        };
+        let named = Named { name: i.name.as_str(), annotations: &decl.annotations, span: decl.span };
         let entity = self.construct(&ty, unifier, &i.args, named);
+        if i.name.as_str() == "main" && self.scopes.is_empty() && !matches!(ty, Ty::Package(..) | Ty::Err) {
+            self.error("E0404", i.name.span, "`main` must be an instance of a package", "something else");
+        }
         self.declare(&i.name, entity.unwrap_or(Entity::Broken));
     }
 
@@ -49,12 +48,12 @@ impl<'a> Analyser<'a> {
         &mut self,
         ty: &'a ast::TypeExpr,
         args: &'a [ast::Arg],
+        hint: Option<&Ty>,
         span: Span,
     ) -> Typed {
         let mut unifier = Unifier::default();
         let ty = self.ty_with(ty, &mut Some(&mut unifier));
-        self.construct_value(&ty, unifier, args, span)
-            .unwrap_or_else(|| Typed::error(span))
+        self.construct_value(&ty, unifier, args, hint, span).unwrap_or_else(|| Typed::error(span))
     }
 
     /// The same where the type is the callee of a call.
@@ -63,6 +62,7 @@ impl<'a> Analyser<'a> {
         path: &'a ast::Path,
         type_args: &'a [ast::TypeExpr],
         args: &'a [ast::Arg],
+        hint: Option<&Ty>,
         span: Span,
     ) -> Option<Typed> {
         let mut unifier = Unifier::default();
@@ -76,18 +76,25 @@ impl<'a> Analyser<'a> {
         }
         let given = (!types.is_empty()).then_some(types);
         let ty = self.entity_type(&entity, path, given, span, &mut Some(&mut unifier));
-        self.construct_value(&ty, unifier, args, span)
+        self.construct_value(&ty, unifier, args, hint, span)
     }
 
     fn construct_value(
         &mut self,
         ty: &Ty,
-        unifier: Unifier,
+        mut unifier: Unifier,
         args: &'a [ast::Arg],
+        hint: Option<&Ty>,
         span: Span,
     ) -> Option<Typed> {
         if ty.is_err() {
             return None;
+        }
+        if let Some(hint) = hint
+            && ty.has_vars()
+        {
+            // Only a help: the conversion after the call decides.
+            unifier.unify(&self.defs, ty, hint);
         }
         if !self.context.constructing {
             let shown = self.show(ty);
@@ -105,11 +112,7 @@ impl<'a> Analyser<'a> {
             (None, Ty::Extern(e, _)) => self.defs.externs[*e].name.to_string(),
             _ => self.show(ty),
         };
-        let named = Named {
-            name: &name,
-            annotations: &[],
-            span,
-        };
+        let named = Named { name: &name, annotations: &[], span };
         let entity = self.construct(ty, unifier, args, named)?;
         Some(match entity {
             Entity::Object(e, args, id) => {
@@ -138,12 +141,8 @@ impl<'a> Analyser<'a> {
             Ty::Err => None,
             Ty::Extern(e, targs) => {
                 let def = &self.defs.externs[*e];
-                let (name, constructors, declared, params) = (
-                    def.name.clone(),
-                    def.constructors.clone(),
-                    def.span,
-                    def.type_params.clone(),
-                );
+                let (name, constructors, declared, params) =
+                    (def.name.clone(), def.constructors.clone(), def.span, def.type_params.clone());
                 if def.methods.iter().any(|m| m.is_abstract) {
                     self.unsupported(span, "an extern object with abstract methods is");
                     return None;
@@ -166,12 +165,7 @@ impl<'a> Analyser<'a> {
                     name: self.qualified(named.name, named.annotations),
                     type_name: name.to_string(),
                     type_args,
-                    args: checked
-                        .args
-                        .into_iter()
-                        .flatten()
-                        .map(|t| t.hir)
-                        .collect(),
+                    args: checked.args.into_iter().flatten().map(|t| t.hir).collect(),
                     annotations,
                     span,
                 };
@@ -190,12 +184,8 @@ impl<'a> Analyser<'a> {
             }
             Ty::Block(b, targs) => {
                 let def = &self.defs.blocks[*b];
-                let (sig, declared, has_body, name) = (
-                    def.constructor.clone(),
-                    def.span,
-                    def.decl.is_some(),
-                    def.name.clone(),
-                );
+                let (sig, declared, has_body, name) =
+                    (def.constructor.clone(), def.span, def.decl.is_some(), def.name.clone());
                 if !has_body {
                     self.report(
                         Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
@@ -214,31 +204,20 @@ impl<'a> Analyser<'a> {
                     let path = self.qualified(named.name, named.annotations);
                     Some(self.elaborate(*b, &targs, path, Some(checked.args), span)?)
                 };
-                Some(Entity::Instance(InstanceEntity {
-                    block: *b,
-                    args: targs,
-                    id,
-                }))
+                Some(Entity::Instance(InstanceEntity { block: *b, args: targs, id }))
             }
             Ty::Package(p, targs) => {
                 let def = &self.defs.packages[*p];
-                let (sig, name, params) = (
-                    def.constructor.clone(),
-                    def.name.clone(),
-                    def.type_params.clone(),
-                );
+                let (sig, name, params) = (def.constructor.clone(), def.name.clone(), def.type_params.clone());
                 if self.context.body != Body::None {
-                    self.error(
-                        "E0406",
-                        span,
-                        "packages are instantiated at the top level",
-                        "not possible here",
-                    );
+                    self.error("E0406", span, "packages are instantiated at the top level", "not possible here");
                     return None;
                 }
                 let is_main = named.name == "main" && !self.context.constructing;
                 let subst = crate::types::bind(&params, targs);
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
+                let types = params.iter().map(|p| checked.subst.get(p).cloned());
+                let ty = &Ty::Package(*p, types.map(|t| t.unwrap_or(Ty::Err)).collect());
                 let mut bound = PackageArgs::default();
                 for (param, arg) in sig.params.iter().zip(&checked.args) {
                     let Some(t) = arg else { continue };
@@ -265,11 +244,7 @@ impl<'a> Analyser<'a> {
                 if !is_main {
                     return Some(Entity::Const(Value::Package(Rc::new(bound)), ty.clone()));
                 }
-                let values = bound
-                    .values
-                    .into_iter()
-                    .map(|(n, v, t)| (n, self.constant(v, &t, span).hir))
-                    .collect();
+                let values = bound.values.into_iter().map(|(n, v, t)| (n, self.constant(v, &t, span).hir)).collect();
                 self.out.main = hir::Package {
                     type_name: name.to_string(),
                     blocks: bound.blocks,
@@ -316,11 +291,7 @@ impl<'a> Analyser<'a> {
         span: Span,
     ) -> Option<InstanceEntity> {
         let ty = Ty::Block(block, types);
-        let named = Named {
-            name,
-            annotations: &[],
-            span,
-        };
+        let named = Named { name, annotations: &[], span };
         match self.construct(&ty, Unifier::default(), &[], named)? {
             Entity::Instance(i) => Some(i),
             _ => None,
@@ -362,14 +333,8 @@ impl<'a> Analyser<'a> {
         };
         let context = Context::new(body, Ty::Void, path.clone());
         let subst = crate::types::bind(&apply.type_params, types);
-        let params: Vec<ParamSig> = apply
-            .params
-            .iter()
-            .map(|p| ParamSig {
-                ty: p.ty.subst(&subst),
-                ..p.clone()
-            })
-            .collect();
+        let params: Vec<ParamSig> =
+            apply.params.iter().map(|p| ParamSig { ty: p.ty.subst(&subst), ..p.clone() }).collect();
         let instance = self.deeper(span, |s| {
             s.in_declaration(order, context, |s| {
                 for (n, t) in apply.type_param_names.iter().zip(types.iter()) {
@@ -414,26 +379,15 @@ impl<'a> Analyser<'a> {
             };
             let ty = match &args {
                 // The argument's type says more than the parameter's.
-                Some(args) => args
-                    .get(i)
-                    .and_then(|a| Some(a.as_ref()?.ty.clone()))
-                    .unwrap_or(p.ty.clone()),
+                Some(args) => args.get(i).and_then(|a| Some(a.as_ref()?.ty.clone())).unwrap_or(p.ty.clone()),
                 None => p.ty.clone(),
             };
             let entity = match (&ty, value) {
-                (Ty::Block(b, args), Value::Instance(id)) => Entity::Instance(InstanceEntity {
-                    block: *b,
-                    args: args.clone(),
-                    id: Some(id),
-                }),
-                (Ty::Block(b, args), _) => Entity::Instance(InstanceEntity {
-                    block: *b,
-                    args: args.clone(),
-                    id: None,
-                }),
-                (Ty::Extern(e, args), Value::Object(id)) => {
-                    Entity::Object(*e, args.clone(), Some(id))
+                (Ty::Block(b, args), Value::Instance(id)) => {
+                    Entity::Instance(InstanceEntity { block: *b, args: args.clone(), id: Some(id) })
                 }
+                (Ty::Block(b, args), _) => Entity::Instance(InstanceEntity { block: *b, args: args.clone(), id: None }),
+                (Ty::Extern(e, args), Value::Object(id)) => Entity::Object(*e, args.clone(), Some(id)),
                 (Ty::Extern(e, args), _) => Entity::Object(*e, args.clone(), None),
                 (Ty::Err, _) => Entity::Broken,
                 (_, v) => Entity::Const(v, ty.clone()),
@@ -456,24 +410,12 @@ impl<'a> Analyser<'a> {
                 let place = match p.direction {
                     _ if matches!(p.ty, Ty::Extern(..)) => Place::None,
                     Direction::Out | Direction::InOut => Place::Writable,
-                    Direction::In => {
-                        Place::ReadOnly("it belongs to an `in` parameter", Some(p.span))
-                    }
-                    Direction::None => Place::ReadOnly(
-                        "it belongs to a parameter without direction",
-                        Some(p.span),
-                    ),
+                    Direction::In => Place::ReadOnly("it belongs to an `in` parameter", Some(p.span)),
+                    Direction::None => Place::ReadOnly("it belongs to a parameter without direction", Some(p.span)),
                 };
-                let entity = if p.ty.is_err() {
-                    Entity::Broken
-                } else {
-                    Entity::Var(var, p.ty.clone(), place)
-                };
+                let entity = if p.ty.is_err() { Entity::Broken } else { Entity::Var(var, p.ty.clone(), place) };
                 self.declare_at(&p.name, p.span, entity);
-                hir::Param {
-                    var,
-                    direction: p.direction,
-                }
+                hir::Param { var, direction: p.direction }
             })
             .collect()
     }
@@ -503,12 +445,7 @@ impl<'a> Analyser<'a> {
             Some(Value::Int(i)) => match i.to_u64() {
                 Some(n) => Some(n),
                 None => {
-                    self.error(
-                        "E0402",
-                        v.size.span,
-                        format!("size {i} is out of range"),
-                        "must not be negative",
-                    );
+                    self.error("E0402", v.size.span, format!("size {i} is out of range"), "must not be negative");
                     None
                 }
             },
@@ -558,12 +495,9 @@ impl<'a> Analyser<'a> {
                 (Direction::None, None) => data = Some(p.span),
                 (Direction::None, _) | (_, None) => {}
                 (_, Some(first)) => self.report(
-                    Diagnostic::error(
-                        "E0317",
-                        format!("parameter `{}` stands after action data", p.name),
-                    )
-                    .at(p.span, "parameters with direction come first")
-                    .related(first, "this one has no direction"),
+                    Diagnostic::error("E0317", format!("parameter `{}` stands after action data", p.name))
+                        .at(p.span, "parameters with direction come first")
+                        .related(first, "this one has no direction"),
                 ),
             }
         }

@@ -46,8 +46,5 @@ pub fn analyse(program: &ast::Program, name: &str) -> Analysis {
     for d in analyser.diagnostics {
         diagnostics.push(d);
     }
-    Analysis {
-        program: (!diagnostics.has_errors()).then_some(analyser.out),
-        diagnostics,
-    }
+    Analysis { program: (!diagnostics.has_errors()).then_some(analyser.out), diagnostics }
 }

@@ -44,39 +44,20 @@ impl<'a> Analyser<'a> {
         if u == e.ty { e } else { self.convert(e, &u) }
     }
 
-    pub(crate) fn unary(
-        &mut self,
-        op: ast::UnaryOp,
-        operand: &'a ast::Expr,
-        hint: Option<&Ty>,
-        span: Span,
-    ) -> Typed {
+    pub(crate) fn unary(&mut self, op: ast::UnaryOp, operand: &'a ast::Expr, hint: Option<&Ty>, span: Span) -> Typed {
         let e = self.expr(operand, hint);
         if e.is_err() {
             return Typed::error(span);
         }
-        let e = if op == ast::UnaryOp::Not {
-            e
-        } else {
-            self.number(e)
-        };
-        let ok = match (op, &e.ty) {
-            (ast::UnaryOp::Not, Ty::Bool) => true,
-            (ast::UnaryOp::Complement, Ty::Bits(_) | Ty::Int(_)) => true,
-            (
-                ast::UnaryOp::Negate | ast::UnaryOp::Plus,
-                Ty::Bits(_) | Ty::Int(_) | Ty::InfInt,
-            ) => true,
-            _ => false,
+        let e = if op == ast::UnaryOp::Not { e } else { self.number(e) };
+        let ok = match op {
+            ast::UnaryOp::Not => e.ty == Ty::Bool,
+            ast::UnaryOp::Complement => e.ty.width().is_some(),
+            ast::UnaryOp::Negate | ast::UnaryOp::Plus => e.ty.width().is_some() || e.ty == Ty::InfInt,
         };
         if !ok {
             let shown = self.show(&e.ty);
-            self.error(
-                "E0301",
-                span,
-                format!("`{}` cannot be applied to `{shown}`", op.symbol()),
-                "invalid operand",
-            );
+            self.error("E0301", span, format!("`{}` cannot be applied to `{shown}`", op.symbol()), "invalid operand");
             return Typed::error(span);
         }
         let ty = e.ty.clone();
@@ -130,13 +111,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// The same for checked operands.
-    pub(crate) fn binary_typed(
-        &mut self,
-        op: ast::BinaryOp,
-        l: Typed,
-        r: Typed,
-        span: Span,
-    ) -> Typed {
+    pub(crate) fn binary_typed(&mut self, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         if l.is_err() || r.is_err() {
             return Typed::error(span);
         }
@@ -161,14 +136,7 @@ impl<'a> Analyser<'a> {
         Typed::error(span)
     }
 
-    fn logic(
-        &mut self,
-        hop: BinaryOp,
-        op: ast::BinaryOp,
-        l: Typed,
-        r: Typed,
-        span: Span,
-    ) -> Typed {
+    fn logic(&mut self, hop: BinaryOp, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         if l.ty != Ty::Bool || r.ty != Ty::Bool {
             return self.operands(op, &l, &r, span);
         }
@@ -229,14 +197,7 @@ impl<'a> Analyser<'a> {
         Some((l, r))
     }
 
-    fn equality(
-        &mut self,
-        hop: BinaryOp,
-        op: ast::BinaryOp,
-        l: Typed,
-        r: Typed,
-        span: Span,
-    ) -> Typed {
+    fn equality(&mut self, hop: BinaryOp, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         let (l, r) = if l.ty == r.ty {
             (l, r)
         } else {
@@ -267,6 +228,7 @@ impl<'a> Analyser<'a> {
                     | Ty::DotsLit
                     | Ty::MatchKind
                     | Ty::List(_)
+                    | Ty::Param(_)
             )
         });
         if !comparable {
@@ -319,18 +281,10 @@ impl<'a> Analyser<'a> {
         self.build(BinaryOp::Concat, l, r, ty, span)
     }
 
-    fn shift(
-        &mut self,
-        hop: BinaryOp,
-        op: ast::BinaryOp,
-        l: Typed,
-        r: Typed,
-        span: Span,
-    ) -> Typed {
+    fn shift(&mut self, hop: BinaryOp, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         let (l, r) = (self.number(l), self.number(r));
         let left_ok = matches!(l.ty, Ty::Bits(_) | Ty::Int(_) | Ty::InfInt);
-        let right_ok = matches!(r.ty, Ty::Bits(_) | Ty::InfInt)
-            || (matches!(r.ty, Ty::Int(_)) && r.value.is_some());
+        let right_ok = matches!(r.ty, Ty::Bits(_) | Ty::InfInt) || (matches!(r.ty, Ty::Int(_)) && r.value.is_some());
         if !left_ok || !right_ok {
             return self.operands(op, &l, &r, span);
         }
@@ -374,27 +328,18 @@ impl<'a> Analyser<'a> {
 
     fn fold(&mut self, hop: BinaryOp, l: &Typed, r: &Typed, ty: Ty, span: Span) -> Typed {
         match (&l.value, &r.value) {
-            (Some(Value::Int(a)), Some(Value::Int(b))) => {
-                match consteval::integers(hop, a, b, &l.ty, &ty) {
-                    Ok(v) => self.constant(v, &ty, span),
-                    Err(why) => {
-                        self.error("E0401", span, why, "in this constant expression");
-                        Typed::error(span)
-                    }
+            (Some(Value::Int(a)), Some(Value::Int(b))) => match consteval::integers(hop, a, b, &l.ty, &ty) {
+                Ok(v) => self.constant(v, &ty, span),
+                Err(why) => {
+                    self.error("E0401", span, why, "in this constant expression");
+                    Typed::error(span)
                 }
-            }
+            },
             _ => self.constant(Value::Opaque, &ty, span),
         }
     }
 
-    fn arithmetic(
-        &mut self,
-        hop: BinaryOp,
-        op: ast::BinaryOp,
-        l: Typed,
-        r: Typed,
-        span: Span,
-    ) -> Typed {
+    fn arithmetic(&mut self, hop: BinaryOp, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         let (l, r) = (self.number(l), self.number(r));
         let numeric = |t: &Ty| matches!(t, Ty::Bits(_) | Ty::Int(_) | Ty::InfInt);
         if !numeric(&l.ty) || !numeric(&r.ty) {
@@ -404,16 +349,23 @@ impl<'a> Analyser<'a> {
         let signed = matches!(l.ty, Ty::Int(_)) || matches!(r.ty, Ty::Int(_));
         let saturating = matches!(hop, BinaryOp::SatAdd | BinaryOp::SatSub);
         if infinite && saturating {
-            self.error(
-                "E0301",
-                span,
-                format!("`{}` needs operands with a width", op.symbol()),
-                "both are `int`",
-            );
+            self.error("E0301", span, format!("`{}` needs operands with a width", op.symbol()), "both are `int`");
             return Typed::error(span);
         }
         if signed && matches!(hop, BinaryOp::Div | BinaryOp::Mod) {
             return self.operands(op, &l, &r, span);
+        }
+        if matches!(hop, BinaryOp::Div | BinaryOp::Mod) {
+            for side in [&l, &r] {
+                if let Some(Value::Int(n)) = &side.value
+                    && n.sign() == num_bigint::Sign::Minus
+                {
+                    let why = "division is not defined for negative numbers";
+                    let at = side.span();
+                    self.error("E0401", at, why, "negative");
+                    return Typed::error(span);
+                }
+            }
         }
         let (lt, rt) = (l.clone(), r.clone());
         let Some((l, r)) = self.common(l, r) else {
@@ -454,12 +406,7 @@ impl<'a> Analyser<'a> {
             return Typed::error(span);
         }
         if a.ty == Ty::InfInt && b.ty == Ty::InfInt && c.value.is_none() {
-            self.error(
-                "E0307",
-                span,
-                "the width of this choice is unknown",
-                "both alternatives are `int`",
-            );
+            self.error("E0307", span, "the width of this choice is unknown", "both alternatives are `int`");
             return Typed::error(span);
         }
         // Literals take their type from the surroundings when neither side has one.
@@ -492,10 +439,7 @@ impl<'a> Analyser<'a> {
             }
             _ => {}
         }
-        if matches!(
-            a.ty,
-            Ty::Void | Ty::Extern(..) | Ty::Block(..) | Ty::Package(..) | Ty::String
-        ) {
+        if matches!(a.ty, Ty::Void | Ty::Extern(..) | Ty::Block(..) | Ty::Package(..) | Ty::String) {
             let shown = self.show(&a.ty);
             self.error(
                 "E0301",

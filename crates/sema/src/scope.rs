@@ -141,11 +141,7 @@ impl<'a> Analyser<'a> {
             self.duplicate(name, span, first);
             return;
         }
-        let symbol = Symbol {
-            entity,
-            span,
-            order,
-        };
+        let symbol = Symbol { entity, span, order };
         let scope = match self.scopes.last_mut() {
             Some(s) => s,
             None => &mut self.globals,
@@ -170,10 +166,7 @@ impl<'a> Analyser<'a> {
                 }
             }
         }
-        self.globals
-            .symbols
-            .get(name)
-            .filter(|s| s.order < self.order || matches!(s.entity, Entity::Functions(_)))
+        self.globals.symbols.get(name).filter(|s| s.order < self.order || matches!(s.entity, Entity::Functions(_)))
     }
 
     /// What a path stands for; reports and returns `None` if nothing does.
@@ -184,8 +177,7 @@ impl<'a> Analyser<'a> {
                 Entity::Broken => return None,
                 Entity::Functions(all) => {
                     let order = self.order;
-                    let visible: Vec<_> =
-                        all.iter().filter(|f| f.order < order).cloned().collect();
+                    let visible: Vec<_> = all.iter().filter(|f| f.order < order).cloned().collect();
                     if !visible.is_empty() {
                         return Some(Entity::Functions(Rc::new(visible)));
                     }
@@ -200,8 +192,8 @@ impl<'a> Analyser<'a> {
 
     fn unresolved(&self, path: &ast::Path) -> Diagnostic {
         let name = path.name.as_str();
-        let mut d = Diagnostic::error("E0200", format!("`{name}` is not declared"))
-            .at(path.span, "not found in this scope");
+        let mut d =
+            Diagnostic::error("E0200", format!("`{name}` is not declared")).at(path.span, "not found in this scope");
         if let Some(s) = self.globals.symbols.get(name) {
             d = d
                 .related(s.span, "declared here, too late")
@@ -216,13 +208,7 @@ impl<'a> Analyser<'a> {
                 .iter()
                 .rev()
                 .flat_map(|s| s.symbols.keys())
-                .chain(
-                    self.globals
-                        .symbols
-                        .iter()
-                        .filter(|(_, s)| s.order < self.order)
-                        .map(|(n, _)| n),
-                );
+                .chain(self.globals.symbols.iter().filter(|(_, s)| s.order < self.order).map(|(n, _)| n));
             if let Some(near) = nearest(name, names.map(|n| &**n)) {
                 d = d.help(format!("did you mean `{near}`?"));
             }
@@ -232,19 +218,12 @@ impl<'a> Analyser<'a> {
 }
 
 /// The candidate most like `name`, if any is near enough to be meant.
-pub(crate) fn nearest<'n>(
-    name: &str,
-    candidates: impl Iterator<Item = &'n str>,
-) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     candidates
         .filter(|c| *c != name)
         .filter_map(|c| {
-            let d = if c.eq_ignore_ascii_case(name) {
-                0
-            } else {
-                distance(name, c)
-            };
+            let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(name, c) };
             (d <= limit).then_some((d, c))
         })
         .min()

@@ -23,12 +23,7 @@ impl<'a> Analyser<'a> {
         for (i, s) in decl.states.iter().enumerate() {
             let name = s.name.as_str();
             if name == "accept" || name == "reject" {
-                self.error(
-                    "E0201",
-                    s.name.span,
-                    format!("`{name}` is a state of every parser"),
-                    "choose another name",
-                );
+                self.error("E0201", s.name.span, format!("`{name}` is a state of every parser"), "choose another name");
                 continue;
             }
             if let Some((_, first)) = names.get(&s.name.name) {
@@ -53,12 +48,7 @@ impl<'a> Analyser<'a> {
                 self.scoped(|a| {
                     let body = a.stmts(&s.stmts);
                     let transition = a.transition(s.transition.as_ref(), &names);
-                    hir::State {
-                        name: s.name.to_string(),
-                        body,
-                        transition,
-                        span: s.span,
-                    }
+                    hir::State { name: s.name.to_string(), body, transition, span: s.span }
                 })
             })
             .collect()
@@ -97,16 +87,8 @@ impl<'a> Analyser<'a> {
         for e in &select.exprs {
             let t = self.expr(e, None);
             let inner = self.defs.strip_newtype(&t.ty);
-            let ok = matches!(
-                inner,
-                Ty::Err
-                    | Ty::Bits(_)
-                    | Ty::Int(_)
-                    | Ty::Bool
-                    | Ty::Enum(_)
-                    | Ty::Error
-                    | Ty::Param(_)
-            );
+            let ok =
+                matches!(inner, Ty::Err | Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Enum(_) | Ty::Error | Ty::Param(_));
             if !ok && matches!(inner, Ty::ListLit(_) | Ty::StructLit(_) | Ty::Tuple(_) | Ty::Struct(..)) {
                 self.unsupported(e.span, "`select` on a list or struct is");
             } else if !ok {
@@ -137,33 +119,17 @@ impl<'a> Analyser<'a> {
             } else if sets.iter().all(|s| matches!(s, Set::Any)) {
                 default = Some(c.span);
             }
-            cases.push(hir::SelectCase {
-                sets,
-                target,
-                span: c.span,
-            });
+            cases.push(hir::SelectCase { sets, target, span: c.span });
         }
-        Transition::Select {
-            keys,
-            cases,
-            span: select.span,
-        }
+        Transition::Select { keys, cases, span: select.span }
     }
 
     /// A key set for keys of the given types. `None` after an error.
-    pub(crate) fn keyset(
-        &mut self,
-        keyset: &'a ast::Keyset,
-        types: &[Ty],
-        constant: bool,
-    ) -> Option<Vec<Set>> {
+    pub(crate) fn keyset(&mut self, keyset: &'a ast::Keyset, types: &[Ty], constant: bool) -> Option<Vec<Set>> {
         if let [item] = keyset.items.as_slice()
             && (!keyset.is_tuple || types.len() == 1)
         {
-            if matches!(
-                item.kind,
-                ast::ExprKind::DontCare | ast::ExprKind::Default
-            ) {
+            if matches!(item.kind, ast::ExprKind::DontCare | ast::ExprKind::Default) {
                 return Some(types.iter().map(|_| Set::Any).collect());
             }
             if let ast::ExprKind::Path(path) = &item.kind
@@ -185,11 +151,7 @@ impl<'a> Analyser<'a> {
             self.error(
                 "E0313",
                 keyset.span,
-                format!(
-                    "{} keys need as many sets, {} given",
-                    types.len(),
-                    keyset.items.len()
-                ),
+                format!("{} keys need as many sets, {} given", types.len(), keyset.items.len()),
                 "wrong number of sets",
             );
             return None;
@@ -206,13 +168,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// One expression for several keys: a tuple or struct.
-    fn tuple_keyset(
-        &mut self,
-        item: &'a ast::Expr,
-        types: &[Ty],
-        constant: bool,
-        span: Span,
-    ) -> Option<Vec<Set>> {
+    fn tuple_keyset(&mut self, item: &'a ast::Expr, types: &[Ty], constant: bool, span: Span) -> Option<Vec<Set>> {
         if let ast::ExprKind::List(items) = &item.kind
             && items.len() == types.len()
         {
@@ -226,22 +182,11 @@ impl<'a> Analyser<'a> {
         if t.is_err() {
             return None;
         }
-        self.error(
-            "E0313",
-            span,
-            format!("{} keys need as many sets, one given", types.len()),
-            "wrong number of sets",
-        );
+        self.error("E0313", span, format!("{} keys need as many sets, one given", types.len()), "wrong number of sets");
         None
     }
 
-    fn value_set_case(
-        &mut self,
-        id: hir::ValueSetId,
-        ty: &Ty,
-        types: &[Ty],
-        span: Span,
-    ) -> Option<Vec<Set>> {
+    fn value_set_case(&mut self, id: hir::ValueSetId, ty: &Ty, types: &[Ty], span: Span) -> Option<Vec<Set>> {
         let elements = self.flat(ty);
         if types.iter().any(Ty::is_err) {
             return None;
@@ -262,11 +207,7 @@ impl<'a> Analyser<'a> {
     /// The scalars a value set's element type has, in order.
     fn flat(&self, ty: &Ty) -> Vec<Ty> {
         match ty {
-            Ty::Struct(..) | Ty::Tuple(_) => self
-                .member_types(ty, 0)
-                .iter()
-                .flat_map(|t| self.flat(t))
-                .collect(),
+            Ty::Struct(..) | Ty::Tuple(_) => self.member_types(ty, 0).iter().flat_map(|t| self.flat(t)).collect(),
             other => vec![other.clone()],
         }
     }
@@ -355,12 +296,7 @@ impl<'a> Analyser<'a> {
             return None;
         }
         if t.effects {
-            self.error(
-                "E0313",
-                e.span,
-                "a set must not have effects",
-                "a call is made here",
-            );
+            self.error("E0313", e.span, "a set must not have effects", "a call is made here");
             return None;
         }
         Some(t)

@@ -62,11 +62,7 @@ impl<'a> Analyser<'a> {
                 let t = self.direct_apply(ty, args, span);
                 self.call_stmt(t, span, out);
             }
-            ast::StmtKind::If {
-                condition,
-                then,
-                otherwise,
-            } => {
+            ast::StmtKind::If { condition, then, otherwise } => {
                 let c = self.expr_to(condition, &Ty::Bool);
                 let then = self.branch(then);
                 let otherwise = otherwise.as_ref().map_or(Vec::new(), |o| self.branch(o));
@@ -103,13 +99,7 @@ impl<'a> Analyser<'a> {
                     push(kind);
                 }
             }
-            ast::StmtKind::For {
-                init,
-                condition,
-                update,
-                body,
-                ..
-            } => {
+            ast::StmtKind::For { init, condition, update, body, .. } => {
                 let kind = self.scoped(|a| {
                     let init = a.stmts(init);
                     let cond = a.expr_to(condition, &Ty::Bool).hir;
@@ -117,21 +107,11 @@ impl<'a> Analyser<'a> {
                     a.context.loops += 1;
                     let body = a.branch(body);
                     a.context.loops -= 1;
-                    StmtKind::For {
-                        init,
-                        cond,
-                        update,
-                        body,
-                    }
+                    StmtKind::For { init, cond, update, body }
                 });
                 push(kind);
             }
-            ast::StmtKind::ForIn {
-                var,
-                collection,
-                body,
-                ..
-            } => {
+            ast::StmtKind::ForIn { var, collection, body, .. } => {
                 let kind = self.scoped(|a| a.for_in(var, collection, body));
                 if let Some(kind) = kind {
                     push(kind);
@@ -141,12 +121,7 @@ impl<'a> Analyser<'a> {
     }
 
     fn not_here(&mut self, span: Span, what: &str, label: &str) {
-        self.error(
-            "E0310",
-            span,
-            format!("{what} is not possible here"),
-            label,
-        );
+        self.error("E0310", span, format!("{what} is not possible here"), label);
     }
 
     fn call_stmt(&mut self, t: Typed, span: Span, out: &mut Vec<hir::Stmt>) {
@@ -154,10 +129,7 @@ impl<'a> Analyser<'a> {
             return;
         }
         match t.hir.kind {
-            hir::ExprKind::Call(call) => out.push(hir::Stmt {
-                kind: StmtKind::Call(*call),
-                span,
-            }),
+            hir::ExprKind::Call(call) => out.push(hir::Stmt { kind: StmtKind::Call(*call), span }),
             hir::ExprKind::TableHit(table, _) => out.push(hir::Stmt {
                 kind: StmtKind::Call(hir::Call {
                     callee: hir::Callee::Table(table),
@@ -194,10 +166,7 @@ impl<'a> Analyser<'a> {
             None => v,
             Some(op) => {
                 if t.effects {
-                    self.unsupported(
-                        target.span,
-                        "a compound assignment to a place that a call determines is",
-                    );
+                    self.unsupported(target.span, "a compound assignment to a place that a call determines is");
                     return None;
                 }
                 let mut current = t.clone();
@@ -234,12 +203,7 @@ impl<'a> Analyser<'a> {
                     }
                     (Some(e), Ty::Void) => {
                         self.expr(e, None);
-                        self.error(
-                            "E0309",
-                            e.span,
-                            "a `void` function returns no value",
-                            "remove it",
-                        );
+                        self.error("E0309", e.span, "a `void` function returns no value", "remove it");
                         None
                     }
                     (Some(e), ty) => {
@@ -251,12 +215,7 @@ impl<'a> Analyser<'a> {
             Body::Action | Body::Control => match value {
                 None => Some(StmtKind::Return(None)),
                 Some(e) => {
-                    self.error(
-                        "E0309",
-                        e.span,
-                        "actions and controls return no value",
-                        "remove it",
-                    );
+                    self.error("E0309", e.span, "actions and controls return no value", "remove it");
                     None
                 }
             },
@@ -284,10 +243,7 @@ impl<'a> Analyser<'a> {
                 }
                 let id = self.new_var(v.name.as_str(), &ty, v.name.span);
                 self.declare(&v.name, Entity::Var(id, ty, Place::Writable));
-                Some(hir::Stmt {
-                    kind: StmtKind::Declare(id, init.map(|i| i.hir)),
-                    span: d.span,
-                })
+                Some(hir::Stmt { kind: StmtKind::Declare(id, init.map(|i| i.hir)), span: d.span })
             }
             _ => {
                 self.unsupported(d.span, "this kind of local declaration is");
@@ -327,23 +283,13 @@ impl<'a> Analyser<'a> {
         };
         if !why.is_empty() {
             let shown = self.show(ty);
-            self.error(
-                "E0308",
-                span,
-                format!("a variable cannot have type `{shown}`"),
-                why,
-            );
+            self.error("E0308", span, format!("a variable cannot have type `{shown}`"), why);
             return false;
         }
         self.check_size(ty, span)
     }
 
-    fn switch(
-        &mut self,
-        subject: &'a ast::Expr,
-        cases: &'a [ast::SwitchCase],
-        span: Span,
-    ) -> Option<StmtKind> {
+    fn switch(&mut self, subject: &'a ast::Expr, cases: &'a [ast::SwitchCase], span: Span) -> Option<StmtKind> {
         if self.context.body == Body::Parser {
             self.not_here(span, "`switch`", "parser states use `select`");
             return None;
@@ -368,10 +314,7 @@ impl<'a> Analyser<'a> {
         }
         let ty = s.ty.clone();
         let inner = self.defs.strip_newtype(&ty);
-        if !matches!(
-            inner,
-            Ty::Bits(_) | Ty::Int(_) | Ty::Enum(_) | Ty::Error | Ty::Bool | Ty::Param(_)
-        ) {
+        if !matches!(inner, Ty::Bits(_) | Ty::Int(_) | Ty::Enum(_) | Ty::Error | Ty::Bool | Ty::Param(_)) {
             let shown = self.show(&ty);
             self.error(
                 "E0314",
@@ -391,14 +334,13 @@ impl<'a> Analyser<'a> {
             if matches!(case.label.kind, ast::ExprKind::Default) {
                 self.one_default(&mut default, case.label.span);
             } else {
+                self.after_default(&default, case.label.span);
                 let label = self.expr_to(&case.label, &ty);
                 if !label.is_err() {
                     match &label.value {
                         None => self.not_constant(case.label.span),
                         Some(v) => {
-                            if let Some((_, first)) =
-                                seen.iter().find(|(o, _)| o == v && *v != Value::Opaque)
-                            {
+                            if let Some((_, first)) = seen.iter().find(|(o, _)| o == v && *v != Value::Opaque) {
                                 let first = *first;
                                 self.same_label(case.label.span, first);
                             }
@@ -450,6 +392,18 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// `default` is the last label.
+    fn after_default(&mut self, default: &Option<(Span, bool)>, span: Span) {
+        if let Some((first, _)) = default {
+            let first = *first;
+            self.report(
+                Diagnostic::error("E0314", "no label follows `default`")
+                    .at(span, "never taken")
+                    .related(first, "everything is taken here"),
+            );
+        }
+    }
+
     fn same_label(&mut self, span: Span, first: Span) {
         self.report(
             Diagnostic::error("E0314", "this label is there already")
@@ -477,11 +431,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn switch_table(
-        &mut self,
-        table: hir::TableId,
-        cases: &'a [ast::SwitchCase],
-    ) -> Option<StmtKind> {
+    fn switch_table(&mut self, table: hir::TableId, cases: &'a [ast::SwitchCase]) -> Option<StmtKind> {
         let actions = self.table_actions.get(&table.0).cloned().unwrap_or_default();
         let mut seen: Vec<(hir::FunctionId, Span)> = Vec::new();
         let mut groups = Vec::new();
@@ -490,6 +440,9 @@ impl<'a> Analyser<'a> {
         let mut default_body = None;
         for case in cases {
             let at = case.label.span;
+            if !matches!(case.label.kind, ast::ExprKind::Default) {
+                self.after_default(&default, at);
+            }
             match &case.label.kind {
                 ast::ExprKind::Default => self.one_default(&mut default, at),
                 ast::ExprKind::Path(path) => match self.resolve(path) {
@@ -500,10 +453,7 @@ impl<'a> Analyser<'a> {
                             self.report(
                                 Diagnostic::error(
                                     "E0312",
-                                    format!(
-                                        "`{}` is not among the actions of `{name}`",
-                                        path.name
-                                    ),
+                                    format!("`{}` is not among the actions of `{name}`", path.name),
                                 )
                                 .at(at, "the table never runs it")
                                 .related(declared, "the table"),
@@ -518,21 +468,11 @@ impl<'a> Analyser<'a> {
                     }
                     Some(other) => {
                         let what = other.what();
-                        self.error(
-                            "E0314",
-                            at,
-                            format!("`{}` is not an action", path.name),
-                            format!("this is {what}"),
-                        );
+                        self.error("E0314", at, format!("`{}` is not an action", path.name), format!("this is {what}"));
                     }
                     None => {}
                 },
-                _ => self.error(
-                    "E0314",
-                    at,
-                    "labels of this `switch` are names of actions",
-                    "not a name",
-                ),
+                _ => self.error("E0314", at, "labels of this `switch` are names of actions", "not a name"),
             }
             if let Some(body) = &case.body {
                 let body = self.block(body);
@@ -546,12 +486,7 @@ impl<'a> Analyser<'a> {
         Some(StmtKind::SwitchTable(table, groups))
     }
 
-    fn for_in(
-        &mut self,
-        var: &'a ast::Decl,
-        collection: &'a ast::Expr,
-        body: &'a ast::Stmt,
-    ) -> Option<StmtKind> {
+    fn for_in(&mut self, var: &'a ast::Decl, collection: &'a ast::Expr, body: &'a ast::Stmt) -> Option<StmtKind> {
         let ast::DeclKind::Var(v) = &var.kind else {
             self.unsupported(var.span, "this loop variable is");
             return None;
@@ -601,20 +536,12 @@ impl<'a> Analyser<'a> {
             }
         };
         let id = self.new_var(v.name.as_str(), &ty, v.name.span);
-        let entity = if ok {
-            Entity::Var(id, ty, Place::Writable)
-        } else {
-            Entity::Broken
-        };
+        let entity = if ok { Entity::Var(id, ty, Place::Writable) } else { Entity::Broken };
         self.declare(&v.name, entity);
         self.context.loops += 1;
         let body = self.branch(body);
         self.context.loops -= 1;
-        Some(StmtKind::ForIn {
-            var: id,
-            over,
-            body,
-        })
+        Some(StmtKind::ForIn { var: id, over, body })
     }
 }
 
@@ -625,8 +552,7 @@ pub(crate) fn always_leaves(stmts: &[hir::Stmt]) -> bool {
         StmtKind::Block(b) => always_leaves(b),
         StmtKind::If(_, a, b) => always_leaves(a) && always_leaves(b),
         StmtKind::SwitchValue(_, cases) => {
-            cases.iter().any(|(labels, _)| labels.is_empty())
-                && cases.iter().all(|(_, body)| always_leaves(body))
+            cases.iter().any(|(labels, _)| labels.is_empty()) && cases.iter().all(|(_, body)| always_leaves(body))
         }
         _ => false,
     })

@@ -49,7 +49,9 @@ impl<'a> Analyser<'a> {
     pub(crate) fn table(&mut self, decl: &'a ast::Decl, table: &'a ast::TableDecl) {
         // Nothing can be applied in the expressions of a table.
         let was = std::mem::replace(&mut self.context.body, Body::Action);
+        self.context.in_table = true;
         self.table_inner(decl, table);
+        self.context.in_table = false;
         self.context.body = was;
     }
 
@@ -86,16 +88,9 @@ impl<'a> Analyser<'a> {
                 TablePropertyValue::Actions(actions) => {
                     for a in actions {
                         if let Some(l) = self.listed(a) {
-                            if let Some(o) = listed
-                                .iter()
-                                .find(|o: &&Listed<'_>| o.action.id == l.action.id)
-                            {
+                            if let Some(o) = listed.iter().find(|o: &&Listed<'_>| o.action.id == l.action.id) {
                                 let at = o.span;
-                                self.duplicate(
-                                    a.action.path.name.as_str(),
-                                    a.action.span,
-                                    at,
-                                );
+                                self.duplicate(a.action.path.name.as_str(), a.action.span, at);
                                 continue;
                             }
                             listed.push(l);
@@ -117,11 +112,7 @@ impl<'a> Analyser<'a> {
             control_plane_name: self.qualified(table.name.as_str(), &decl.annotations),
             keys,
             actions: Vec::new(),
-            default_action: hir::ActionRef {
-                function: hir::FunctionId(0),
-                args: Vec::new(),
-                span: table.name.span,
-            },
+            default_action: hir::ActionRef { function: hir::FunctionId(0), args: Vec::new(), span: table.name.span },
             const_default_action: false,
             entries: Vec::new(),
             const_entries: false,
@@ -139,7 +130,7 @@ impl<'a> Analyser<'a> {
                     out.default_action = a;
                 }
             }
-            None => out.default_action.function = self.no_action(),
+            None => out.default_action.function = self.no_action(table.name.span),
         }
         for p in &table.properties {
             self.property(p, &mut out);
@@ -167,12 +158,8 @@ impl<'a> Analyser<'a> {
         {
             for l in &listed {
                 let source = actions.iter().find(|a| a.action.span == l.span);
-                let annotations =
-                    source.map_or(Vec::new(), |a| self.annotations(&a.annotations));
-                out.actions.push(hir::TableAction {
-                    action: l.hir.clone(),
-                    annotations,
-                });
+                let annotations = source.map_or(Vec::new(), |a| self.annotations(&a.annotations));
+                out.actions.push(hir::TableAction { action: l.hir.clone(), annotations });
             }
         }
         let mut runs: Vec<hir::FunctionId> = listed.iter().map(|l| l.action.id).collect();
@@ -184,20 +171,23 @@ impl<'a> Analyser<'a> {
     }
 
     fn property_form(&mut self, p: &ast::TableProperty, form: &str) {
-        self.error(
-            "E0311",
-            p.span,
-            format!("`{}` must be {form}", p.name),
-            "not in that form",
-        );
+        self.error("E0311", p.span, format!("`{}` must be {form}", p.name), "not in that form");
     }
 
     /// The action that does nothing.
-    fn no_action(&mut self) -> hir::FunctionId {
+    fn no_action(&mut self, span: Span) -> hir::FunctionId {
         if let Some(s) = self.lookup("NoAction", true)
             && let Entity::Action(a) = &s.entity
         {
-            return a.id;
+            let (id, declared) = (a.id, a.sig.span);
+            if !a.sig.params.is_empty() {
+                self.report(
+                    Diagnostic::error("E0311", "the default action `NoAction` has parameters")
+                        .at(span, "this table has no `default_action`")
+                        .related(declared, "declared here"),
+                );
+            }
+            return id;
         }
         self.out.functions.push(hir::Function {
             name: "NoAction".into(),
@@ -236,11 +226,8 @@ impl<'a> Analyser<'a> {
         };
         if !ok {
             let shown = self.show(&t.ty);
-            let mut d = Diagnostic::error(
-                "E0311",
-                format!("a `{shown}` cannot be an `{kind}` key"),
-            )
-            .at(k.expr.span, "not possible as key");
+            let mut d = Diagnostic::error("E0311", format!("a `{shown}` cannot be an `{kind}` key"))
+                .at(k.expr.span, "not possible as key");
             if inner == Ty::InfInt {
                 d = d.help("give the number a width");
             }
@@ -264,12 +251,7 @@ impl<'a> Analyser<'a> {
             Entity::Action(a) => Some(a),
             other => {
                 let what = other.what();
-                self.error(
-                    "E0311",
-                    path.span,
-                    format!("`{}` is not an action", path.name),
-                    format!("this is {what}"),
-                );
+                self.error("E0311", path.span, format!("`{}` is not an action", path.name), format!("this is {what}"));
                 None
             }
         }
@@ -279,12 +261,7 @@ impl<'a> Analyser<'a> {
         let action = self.find_action(&a.action.path)?;
         let args: &'a [ast::Arg] = a.action.args.as_deref().unwrap_or(&[]);
         let full = &action.sig;
-        let directed: Vec<_> = full
-            .params
-            .iter()
-            .filter(|p| p.direction != Direction::None)
-            .cloned()
-            .collect();
+        let directed: Vec<_> = full.params.iter().filter(|p| p.direction != Direction::None).cloned().collect();
         let sig = Rc::new(Sig {
             name: full.name.clone(),
             type_params: Vec::new(),
@@ -296,15 +273,8 @@ impl<'a> Analyser<'a> {
             deprecated: None,
             span: full.span,
         });
-        let checked = self.check_args(
-            &sig,
-            args,
-            HashMap::new(),
-            &mut Unifier::default(),
-            ArgRule::Any,
-            None,
-            a.action.span,
-        )?;
+        let checked =
+            self.check_args(&sig, args, HashMap::new(), &mut Unifier::default(), ArgRule::Any, None, a.action.span)?;
         for t in checked.args.iter().flatten() {
             if t.effects {
                 self.unsupported(t.span(), "a call in an argument of a table's action is");
@@ -321,11 +291,7 @@ impl<'a> Analyser<'a> {
             })
             .collect();
         Some(Listed {
-            hir: hir::ActionRef {
-                function: action.id,
-                args: values,
-                span: a.action.span,
-            },
+            hir: hir::ActionRef { function: action.id, args: values, span: a.action.span },
             action,
             args,
             default_only: ast::find_annotation(&a.annotations, "defaultonly").is_some(),
@@ -353,11 +319,8 @@ impl<'a> Analyser<'a> {
             );
             return None;
         };
-        let unfit = if is_default {
-            l.table_only.then_some("@tableonly")
-        } else {
-            l.default_only.then_some("@defaultonly")
-        };
+        let unfit =
+            if is_default { l.table_only.then_some("@tableonly") } else { l.default_only.then_some("@defaultonly") };
         if let Some(annotation) = unfit {
             let at = l.span;
             self.report(
@@ -376,12 +339,7 @@ impl<'a> Analyser<'a> {
             None,
             span,
         )?;
-        let directed = action
-            .sig
-            .params
-            .iter()
-            .filter(|p| p.direction != Direction::None)
-            .count();
+        let directed = action.sig.params.iter().filter(|p| p.direction != Direction::None).count();
         for (given, list) in args.iter().zip(l.args).take(directed) {
             if source_text(&given.value) != source_text(&list.value) {
                 self.report(
@@ -398,18 +356,10 @@ impl<'a> Analyser<'a> {
                 *v = t.map(|t| t.hir);
             }
         }
-        Some(hir::ActionRef {
-            function: action.id,
-            args: values,
-            span,
-        })
+        Some(hir::ActionRef { function: action.id, args: values, span })
     }
 
-    fn default_action(
-        &mut self,
-        p: &'a ast::TableProperty,
-        listed: &[Listed<'a>],
-    ) -> Option<hir::ActionRef> {
+    fn default_action(&mut self, p: &'a ast::TableProperty, listed: &[Listed<'a>]) -> Option<hir::ActionRef> {
         let TablePropertyValue::Expr(e) = &p.value else {
             self.property_form(p, "an action");
             return None;
@@ -442,10 +392,7 @@ impl<'a> Analyser<'a> {
         };
         match name {
             "size" => {
-                out.size = self
-                    .integer_property(e, p)
-                    .and_then(|i| i.to_u64())
-                    .or(out.size);
+                out.size = self.integer_property(e, p).and_then(|i| i.to_u64()).or(out.size);
             }
             "priority_delta" => {
                 if let Some(i) = self.integer_property(e, p) {
@@ -513,20 +460,9 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn entries(
-        &mut self,
-        entries: &'a [ast::Entry],
-        types: &[Ty],
-        listed: &[Listed<'a>],
-        out: &mut hir::Table,
-    ) {
+    fn entries(&mut self, entries: &'a [ast::Entry], types: &[Ty], listed: &[Listed<'a>], out: &mut hir::Table) {
         if types.is_empty() && !entries.is_empty() {
-            self.error(
-                "E0313",
-                entries[0].span,
-                "a table without keys has no entries",
-                "nothing to match",
-            );
+            self.error("E0313", entries[0].span, "a table without keys has no entries", "nothing to match");
             return;
         }
         let mut annotated = false;
@@ -550,12 +486,7 @@ impl<'a> Analyser<'a> {
                         annotated = true;
                         priority = Some(n.clone());
                     }
-                    None => self.error(
-                        "E0311",
-                        a.span,
-                        "`@priority` takes an integer",
-                        "not an integer",
-                    ),
+                    None => self.error("E0311", a.span, "`@priority` takes an integer", "not an integer"),
                 }
             }
             let (Some(sets), Some(action)) = (sets, action) else {
@@ -563,8 +494,7 @@ impl<'a> Analyser<'a> {
             };
             if out.keys.len() == sets.len() {
                 let kinds: Vec<String> = out.keys.iter().map(|k| k.match_kind.clone()).collect();
-                for ((set, kind), item) in sets.iter().zip(&kinds).zip(e.keyset.items.iter().cycle())
-                {
+                for ((set, kind), item) in sets.iter().zip(&kinds).zip(e.keyset.items.iter().cycle()) {
                     self.check_set(set, kind, item.span);
                 }
             }
@@ -592,10 +522,7 @@ impl<'a> Analyser<'a> {
 
     /// Explicit priorities: where they may be, and that those that follow from them exist.
     fn priorities(&mut self, out: &hir::Table) {
-        let ordered = out
-            .keys
-            .iter()
-            .any(|k| !matches!(k.match_kind.as_str(), "exact" | "lpm" | "selector"));
+        let ordered = out.keys.iter().any(|k| !matches!(k.match_kind.as_str(), "exact" | "lpm" | "selector"));
         let first = &out.entries[0];
         if let Some(e) = out.entries.iter().find(|e| e.priority.is_some())
             && !ordered
@@ -611,12 +538,7 @@ impl<'a> Analyser<'a> {
         }
         if first.priority.is_none() {
             let at = first.span;
-            self.error(
-                "E0311",
-                at,
-                "the first entry needs a priority if any other has one",
-                "no priority",
-            );
+            self.error("E0311", at, "the first entry needs a priority if any other has one", "no priority");
             return;
         }
         let mut last = BigInt::ZERO;
@@ -679,13 +601,7 @@ impl<'a> Analyser<'a> {
 /// The text of an expression as control planes name keys: `hdr.ipv4.isValid()`, `h.f[3:0]`.
 pub(crate) fn source_text(e: &ast::Expr) -> String {
     use ast::ExprKind as K;
-    let list = |items: &[ast::Arg]| {
-        items
-            .iter()
-            .map(|a| source_text(&a.value))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let list = |items: &[ast::Arg]| items.iter().map(|a| source_text(&a.value)).collect::<Vec<_>>().join(", ");
     match &e.kind {
         K::Path(p) => p.name.to_string(),
         K::Member { base, name } => format!("{}.{name}", source_text(base)),
@@ -696,38 +612,18 @@ pub(crate) fn source_text(e: &ast::Expr) -> String {
         },
         K::Call { callee, args, .. } => format!("{}({})", source_text(callee), list(args)),
         K::Index { base, index } => format!("{}[{}]", source_text(base), source_text(index)),
-        K::Slice { base, hi, lo } => format!(
-            "{}[{}:{}]",
-            source_text(base),
-            source_text(hi),
-            source_text(lo)
-        ),
-        K::PlusSlice { base, lo, width } => format!(
-            "{}[{}+:{}]",
-            source_text(base),
-            source_text(lo),
-            source_text(width)
-        ),
+        K::Slice { base, hi, lo } => format!("{}[{}:{}]", source_text(base), source_text(hi), source_text(lo)),
+        K::PlusSlice { base, lo, width } => {
+            format!("{}[{}+:{}]", source_text(base), source_text(lo), source_text(width))
+        }
         K::Int(lit) => lit.value.to_string(),
         K::Bool(b) => b.to_string(),
         K::String(s) => format!("{s:?}"),
         K::Unary { op, operand } => format!("{}{}", op.symbol(), source_text(operand)),
-        K::Binary { op, left, right } => format!(
-            "{} {} {}",
-            source_text(left),
-            op.symbol(),
-            source_text(right)
-        ),
-        K::Ternary {
-            condition,
-            then,
-            otherwise,
-        } => format!(
-            "{} ? {} : {}",
-            source_text(condition),
-            source_text(then),
-            source_text(otherwise)
-        ),
+        K::Binary { op, left, right } => format!("{} {} {}", source_text(left), op.symbol(), source_text(right)),
+        K::Ternary { condition, then, otherwise } => {
+            format!("{} ? {} : {}", source_text(condition), source_text(then), source_text(otherwise))
+        }
         K::Cast { operand, .. } => source_text(operand),
         K::List(items) => {
             let items: Vec<String> = items.iter().map(source_text).collect();

@@ -232,9 +232,7 @@ impl Ty {
             Ty::Block(d, items) => Ty::Block(*d, all(items)),
             Ty::Package(d, items) => Ty::Package(*d, all(items)),
             Ty::ListLit(items) => Ty::ListLit(all(items)),
-            Ty::StructLit(items) => {
-                Ty::StructLit(items.iter().map(|(n, t)| (n.clone(), t.map(f))).collect())
-            }
+            Ty::StructLit(items) => Ty::StructLit(items.iter().map(|(n, t)| (n.clone(), t.map(f))).collect()),
             Ty::Stack(t, n) => Ty::Stack(Rc::new(t.map(f)), *n),
             Ty::List(t) => Ty::List(Rc::new(t.map(f))),
             other => other.clone(),
@@ -264,10 +262,7 @@ impl<'a> Defs<'a> {
     pub fn fields(&self, def: usize, args: &[Ty]) -> Vec<(Arc<str>, Ty)> {
         let d = &self.structs[def];
         let subst = bind(&d.type_params, args);
-        d.fields
-            .iter()
-            .map(|f| (f.name.clone(), f.ty.subst(&subst)))
-            .collect()
+        d.fields.iter().map(|f| (f.name.clone(), f.ty.subst(&subst))).collect()
     }
 
     /// The field called `name`, by position and type.
@@ -311,19 +306,9 @@ impl<'a> Defs<'a> {
 
     /// The type as people write it.
     pub fn show(&self, ty: &Ty) -> String {
-        let list = |items: &[Ty]| {
-            items
-                .iter()
-                .map(|t| self.show(t))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
+        let list = |items: &[Ty]| items.iter().map(|t| self.show(t)).collect::<Vec<_>>().join(", ");
         let generic = |name: &str, items: &[Ty]| {
-            if items.is_empty() {
-                name.to_string()
-            } else {
-                format!("{name}<{}>", list(items))
-            }
+            if items.is_empty() { name.to_string() } else { format!("{name}<{}>", list(items)) }
         };
         match ty {
             Ty::Err => "<error>".into(),
@@ -350,11 +335,7 @@ impl<'a> Defs<'a> {
             Ty::ListLit(items) => format!("{{ {} }}", list(items)),
             Ty::StructLit(items) => format!(
                 "{{ {} }}",
-                items
-                    .iter()
-                    .map(|(n, t)| format!("{n} = {}", self.show(t)))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                items.iter().map(|(n, t)| format!("{n} = {}", self.show(t))).collect::<Vec<_>>().join(", ")
             ),
             Ty::InvalidLit => "{#}".into(),
             Ty::DotsLit => "...".into(),
@@ -391,11 +372,7 @@ impl<'a> Defs<'a> {
                     .map(|(_, t)| self.bit_size(t, largest))
                     .collect::<Option<Vec<_>>>()?;
                 if self.is_union(ty) {
-                    let bound = if largest {
-                        sizes.iter().max()
-                    } else {
-                        sizes.iter().min()
-                    };
+                    let bound = if largest { sizes.iter().max() } else { sizes.iter().min() };
                     bound.copied().unwrap_or(0)
                 } else {
                     sizes.iter().fold(0u64, |a, b| a.saturating_add(*b))
@@ -409,11 +386,7 @@ impl<'a> Defs<'a> {
     pub fn count_varbits(&self, ty: &Ty) -> usize {
         match ty {
             Ty::Varbit(_) => 1,
-            Ty::Struct(d, items) => self
-                .fields(*d, items)
-                .iter()
-                .map(|(_, t)| self.count_varbits(t))
-                .sum(),
+            Ty::Struct(d, items) => self.fields(*d, items).iter().map(|(_, t)| self.count_varbits(t)).sum(),
             Ty::Tuple(items) => items.iter().map(|t| self.count_varbits(t)).sum(),
             Ty::Stack(t, _) => self.count_varbits(t),
             _ => 0,
@@ -427,16 +400,11 @@ impl<'a> Defs<'a> {
                 if let Some(n) = memo.get(ty) {
                     return *n;
                 }
-                let n = self
-                    .fields(*d, items)
-                    .iter()
-                    .fold(1u64, |a, (_, t)| a.saturating_add(self.leaves(t, memo)));
+                let n = self.fields(*d, items).iter().fold(1u64, |a, (_, t)| a.saturating_add(self.leaves(t, memo)));
                 memo.insert(ty.clone(), n);
                 n
             }
-            Ty::Tuple(items) => items
-                .iter()
-                .fold(1u64, |a, t| a.saturating_add(self.leaves(t, memo))),
+            Ty::Tuple(items) => items.iter().fold(1u64, |a, t| a.saturating_add(self.leaves(t, memo))),
             Ty::Stack(t, n) => self.leaves(t, memo).saturating_mul(u64::from(*n)),
             Ty::Newtype(_) => self.leaves(&self.strip_newtype(ty), memo),
             _ => 1,

@@ -21,11 +21,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// The same where `_` and missing type arguments may be inferred by `unifier`.
-    pub(crate) fn ty_with(
-        &mut self,
-        t: &'a ast::TypeExpr,
-        unifier: &mut Option<&mut Unifier>,
-    ) -> Ty {
+    pub(crate) fn ty_with(&mut self, t: &'a ast::TypeExpr, unifier: &mut Option<&mut Unifier>) -> Ty {
         let span = t.span;
         let depth_ok = self.deeper(span, |s| s.ty_inner(t, unifier));
         depth_ok.unwrap_or(Ty::Err)
@@ -51,12 +47,7 @@ impl<'a> Analyser<'a> {
                     Ty::Param(p)
                 }
                 None => {
-                    self.error(
-                        "E0303",
-                        t.span,
-                        "this type cannot be left open",
-                        "a type is needed here",
-                    );
+                    self.error("E0303", t.span, "this type cannot be left open", "a type is needed here");
                     Ty::Err
                 }
             },
@@ -117,11 +108,7 @@ impl<'a> Analyser<'a> {
             }
             ast::TypeKind::List(item) => {
                 let ty = self.ty_with(item, unifier);
-                if ty.is_err() {
-                    Ty::Err
-                } else {
-                    Ty::List(Rc::new(ty))
-                }
+                if ty.is_err() { Ty::Err } else { Ty::List(Rc::new(ty)) }
             }
         }
     }
@@ -135,12 +122,7 @@ impl<'a> Analyser<'a> {
         };
         if bad {
             let shown = self.show(ty);
-            self.error(
-                "E0308",
-                span,
-                format!("`{shown}` cannot be part of {of}"),
-                "not a type of values",
-            );
+            self.error("E0308", span, format!("`{shown}` cannot be part of {of}"), "not a type of values");
         }
         !bad
     }
@@ -185,12 +167,7 @@ impl<'a> Analyser<'a> {
             Entity::Type(ty) => {
                 if args.is_some() {
                     let shown = self.show(ty);
-                    self.error(
-                        "E0204",
-                        span,
-                        format!("`{shown}` has no type parameters"),
-                        "type arguments given",
-                    );
+                    self.error("E0204", span, format!("`{shown}` has no type parameters"), "type arguments given");
                     return Ty::Err;
                 }
                 return ty.clone();
@@ -213,12 +190,7 @@ impl<'a> Analyser<'a> {
             }
             other => {
                 let what = other.what();
-                self.error(
-                    "E0202",
-                    span,
-                    format!("`{}` is not a type", path.name),
-                    format!("this is {what}"),
-                );
+                self.error("E0202", span, format!("`{}` is not a type", path.name), format!("this is {what}"));
                 return Ty::Err;
             }
         };
@@ -247,16 +219,20 @@ impl<'a> Analyser<'a> {
             );
             return Ty::Err;
         }
-        if matches!(entity, Entity::Struct(_))
-            && !args.iter().all(|a| self.value_type(a, span, "a struct"))
-        {
+        if matches!(entity, Entity::Struct(_)) && !args.iter().all(|a| self.value_type(a, span, "a struct")) {
             return Ty::Err;
         }
         let args: Rc<[Ty]> = args.into();
         match entity {
             Entity::Struct(d) => {
                 let ty = Ty::Struct(*d, args);
-                if !ty.has_vars() && !self.check_size(&ty, span) {
+                if ty.has_vars() {
+                    return ty;
+                }
+                if params > 0 && !self.fields_fit(&ty, span) {
+                    return Ty::Err;
+                }
+                if !self.check_size(&ty, span) {
                     return Ty::Err;
                 }
                 ty

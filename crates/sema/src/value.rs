@@ -75,11 +75,7 @@ impl Typed {
     /// What stands for an expression that has been complained about.
     pub fn error(span: Span) -> Typed {
         Typed {
-            hir: hir::Expr {
-                kind: hir::ExprKind::Bool(false),
-                ty: hir::Type::Void,
-                span,
-            },
+            hir: hir::Expr { kind: hir::ExprKind::Bool(false), ty: hir::Type::Void, span },
             ty: Ty::Err,
             value: None,
             place: Place::None,
