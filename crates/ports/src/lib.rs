@@ -1,1 +1,23 @@
-//! placeholder
+//! Packet I/O back ends behind the data plane's `Port` trait.
+//!
+//! - [`af_packet`]: a Linux network device, by a packet socket. With a [`filter::Filter`] it takes only what is meant
+//!   for it; a [`claim::UdpClaim`] keeps the kernel from answering the same packets.
+//! - [`pcap`]: capture files in and out.
+//! - [`memory`]: queues and repeated packets, for tests and benchmarks.
+//!
+//! Does not live here: what packets mean, the loop that moves them.
+
+pub mod af_packet;
+pub mod checksum;
+pub mod claim;
+pub mod filter;
+pub mod memory;
+pub mod pcap;
+
+mod sys;
+
+pub use af_packet::{AfPacket, RingSize};
+pub use claim::UdpClaim;
+pub use filter::Filter;
+pub use memory::{MemoryPort, RepeatPort, Wire};
+pub use pcap::PcapPort;

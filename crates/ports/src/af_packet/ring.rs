@@ -1,0 +1,180 @@
+//! The receive ring of a packet socket (`TPACKET_V3`), shared with the kernel.
+//!
+//! The kernel fills blocks with packets and hands over whole blocks; we hand each back when its last packet was read.
+//! All access to the shared memory is here.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys;
+
+/// Size of a receive ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingSize {
+    /// Bytes of a block, a power of two of at least a page; no packet is longer.
+    pub block: u32,
+    /// Blocks.
+    pub blocks: u32,
+    /// Milliseconds after which the kernel hands over a block that is not full.
+    pub patience: u32,
+}
+
+impl Default for RingSize {
+    /// 4 MiB: large enough for some milliseconds of a fast link, small enough for a cache.
+    fn default() -> Self {
+        RingSize { block: 1 << 16, blocks: 64, patience: 1 }
+    }
+}
+
+const STATUS_CSUM_NOT_READY: u32 = 1 << 3;
+const STATUS_VLAN_VALID: u32 = 1 << 4;
+const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+
+/// A packet in the ring.
+pub(super) struct Received<'a> {
+    /// The frame without a VLAN tag that the device took off; as much as fitted the block.
+    pub bytes: &'a [u8],
+    /// Bytes of the frame.
+    pub length: u32,
+    /// The tag that was taken off: protocol and control information.
+    pub tag: Option<(u16, u16)>,
+    /// The sender left the layer-4 checksum to the device.
+    pub partial_checksum: bool,
+}
+
+/// The ring and where we are in it.
+pub(super) struct Ring {
+    memory: NonNull<u8>,
+    size: RingSize,
+    block: u32,
+    /// Packets of the current block not read yet; the block is ours while this is not 0.
+    left: u32,
+    /// Offset of the next of them in the memory.
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to the ring alone on our side.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Makes the ring of a packet socket that is not bound yet.
+    pub fn new(socket: &OwnedFd, size: RingSize) -> io::Result<Ring> {
+        sys::set_option(
+            socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V3 as libc::c_int),
+        )?;
+        // The kernel wants a frame size though frames of version 3 have any.
+        let frame = 2048;
+        let request = libc::tpacket_req3 {
+            tp_block_size: size.block,
+            tp_block_nr: size.blocks,
+            tp_frame_size: frame,
+            tp_frame_nr: size.block / frame * size.blocks,
+            tp_retire_blk_tov: size.patience,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        // SAFETY: a fresh mapping of the socket's ring; the result is checked.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size.bytes(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Ring { memory, size, block: 0, left: 0, next: 0 })
+    }
+
+    fn block_start(&self) -> usize {
+        self.block as usize * self.size.block as usize
+    }
+
+    /// The current block's status word, through which it changes hands.
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: a block begins with its descriptor, whose header's status follows the two leading words; block
+        // starts are aligned to pages; the word is only accessed atomically, here and by the kernel.
+        unsafe {
+            let descriptor = self.memory.as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
+            AtomicU32::from_ptr(&raw mut (*descriptor).hdr.bh1.block_status)
+        }
+    }
+
+    /// The next packet, handed to `use_it`. False if there is none now.
+    #[inline]
+    pub fn next(&mut self, use_it: impl FnOnce(Received<'_>)) -> bool {
+        while self.left == 0 {
+            if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                return false;
+            }
+            // SAFETY: the block is ours: its descriptor is constant until we hand it back.
+            let (count, first) = unsafe {
+                let descriptor = self.memory.as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
+                ((*descriptor).hdr.bh1.num_pkts, (*descriptor).hdr.bh1.offset_to_first_pkt)
+            };
+            self.left = count;
+            self.next = self.block_start() + first as usize;
+            if count == 0 {
+                self.hand_back();
+            }
+        }
+        let end = self.block_start() + self.size.block as usize;
+        // The kernel keeps these within the block; checked because everything after relies on it.
+        let header_fits = self.next.checked_add(size_of::<libc::tpacket3_hdr>()).is_some_and(|e| e <= end);
+        if !header_fits {
+            self.left = 0;
+            self.hand_back();
+            return false;
+        }
+        // SAFETY: the header lies within the block, which is ours; the kernel aligns headers to 16.
+        let header = unsafe { self.memory.as_ptr().add(self.next).cast::<libc::tpacket3_hdr>().read() };
+        let start = self.next + usize::from(header.tp_mac);
+        let length = header.tp_snaplen as usize;
+        if start + length <= end {
+            // SAFETY: the bytes lie within the block, which is ours until it is handed back below.
+            let bytes = unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length) };
+            let tag = (header.tp_status & STATUS_VLAN_VALID != 0).then(|| {
+                let tpid =
+                    if header.tp_status & STATUS_VLAN_TPID_VALID != 0 { header.hv1.tp_vlan_tpid } else { 0x8100 };
+                (tpid, header.hv1.tp_vlan_tci as u16)
+            });
+            let partial_checksum = header.tp_status & STATUS_CSUM_NOT_READY != 0;
+            use_it(Received { bytes, length: header.tp_len, tag, partial_checksum });
+        }
+        self.left -= 1;
+        self.next += header.tp_next_offset as usize;
+        if self.left == 0 {
+            self.hand_back();
+        }
+        true
+    }
+
+    fn hand_back(&mut self) {
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.block = if self.block + 1 == self.size.blocks { 0 } else { self.block + 1 };
+    }
+}
+
+impl RingSize {
+    fn bytes(self) -> usize {
+        self.block as usize * self.blocks as usize
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this size.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.size.bytes()) };
+    }
+}

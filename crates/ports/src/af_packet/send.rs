@@ -1,0 +1,92 @@
+//! Sending a burst of frames with one system call (`sendmmsg`).
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use hopwright_dataplane::{MAX_BATCH, Packet};
+
+/// Descriptors of the frames of a burst, reused.
+pub(super) struct Burst {
+    vectors: Box<[libc::iovec]>,
+    messages: Box<[libc::mmsghdr]>,
+}
+
+// SAFETY: the pointers are only followed within `send`, where they are fresh.
+unsafe impl Send for Burst {}
+
+/// What became of a burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub sent: usize,
+    /// The device had no room.
+    pub busy: usize,
+    /// The system refused: longer than the MTU, device down.
+    pub refused: usize,
+}
+
+impl Burst {
+    pub fn new() -> Burst {
+        // SAFETY: all-zero is a valid iovec and mmsghdr.
+        let (vector, message) = unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
+        Burst { vectors: vec![vector; MAX_BATCH].into(), messages: vec![message; MAX_BATCH].into() }
+    }
+
+    /// Sends the packets in order out of the device the socket is bound to.
+    pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet]) -> Sent {
+        let mut result = Sent::default();
+        for packets in packets.chunks(MAX_BATCH) {
+            self.send_chunk(socket, packets, &mut result);
+        }
+        result
+    }
+
+    fn send_chunk(&mut self, socket: &OwnedFd, packets: &[Packet], result: &mut Sent) {
+        for ((packet, vector), message) in packets.iter().zip(&mut self.vectors).zip(&mut self.messages) {
+            let bytes = packet.bytes();
+            *vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let mut at = 0;
+        while at < packets.len() {
+            let rest = packets.len() - at;
+            // SAFETY: `rest` messages from `at` on were filled above and point to bytes of packets that are borrowed
+            // until the end of this function; the kernel reads them before the call returns.
+            let count = unsafe {
+                libc::sendmmsg(
+                    socket.as_raw_fd(),
+                    self.messages.as_mut_ptr().add(at),
+                    rest as u32,
+                    libc::MSG_DONTWAIT as _,
+                )
+            };
+            if count > 0 {
+                result.sent += count as usize;
+                at += count as usize;
+                continue;
+            }
+            match io::Error::last_os_error().raw_os_error() {
+                Some(libc::EINTR) => {}
+                // No room in the socket: the rest will find none either.
+                Some(libc::EAGAIN) => {
+                    result.busy += rest;
+                    return;
+                }
+                // The device's queue dropped this one.
+                Some(libc::ENOBUFS) => {
+                    result.busy += 1;
+                    at += 1;
+                }
+                Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                    result.refused += rest;
+                    return;
+                }
+                _ => {
+                    result.refused += 1;
+                    at += 1;
+                }
+            }
+        }
+    }
+}

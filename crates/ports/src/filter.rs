@@ -1,0 +1,270 @@
+//! Classic BPF programs that say which frames a packet socket gets.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// One instruction of classic BPF, laid out as the kernel's `struct sock_filter`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    code: u16,
+    if_true: u8,
+    if_false: u8,
+    operand: u32,
+}
+
+/// A filter program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter(Vec<Instruction>);
+
+/// A filter the kernel would not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a filter for so many addresses has {0} instructions; the kernel takes {MAX}")]
+pub struct TooLong(usize);
+
+/// The kernel's `BPF_MAXINSNS`.
+const MAX: usize = 4096;
+
+// Opcodes of linux/bpf_common.h and linux/filter.h.
+const LOAD_WORD: u16 = 0x20;
+const LOAD_HALF: u16 = 0x28;
+const LOAD_BYTE: u16 = 0x30;
+const LOAD_HALF_INDEXED: u16 = 0x48;
+const LOAD_INDEX_HEADER_LENGTH: u16 = 0xb1;
+const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
+const JUMP_EQUAL: u16 = 0x15;
+const JUMP_ANY_BITS: u16 = 0x45;
+const RETURN: u16 = 0x06;
+/// Offsets that mean properties of the packet rather than its bytes (`SKF_AD_OFF` and up).
+const PACKET_TYPE: u32 = -0x1000i32 as u32 + 4;
+const VLAN_TAG_PRESENT: u32 = -0x1000i32 as u32 + 48;
+
+const ETHERTYPE: u32 = 12;
+const NETWORK: u32 = 14;
+/// Bytes of a frame the socket gets: all.
+const WHOLE: u32 = u32::MAX;
+
+fn op(code: u16, operand: u32) -> Instruction {
+    Instruction { code, if_true: 0, if_false: 0, operand }
+}
+
+fn jump(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instruction {
+    Instruction { code, if_true, if_false, operand }
+}
+
+/// `if accumulator != value { block }`-less form: runs the block only if equal, jumps over it otherwise.
+fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
+    let mut code = vec![jump(JUMP_EQUAL, value, 1, 0), op(JUMP, block.len() as u32)];
+    code.extend(block);
+    code
+}
+
+impl Filter {
+    /// Drops everything.
+    pub fn nothing() -> Filter {
+        Filter(vec![op(RETURN, 0)])
+    }
+
+    /// Passes untagged frames addressed to this host that carry a UDP datagram over IPv4 (not a fragment) or over
+    /// IPv6 (without extension headers) to one of these addresses and ports; drops all others.
+    pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
+        let mut v4: BTreeMap<Ipv4Addr, Vec<u16>> = BTreeMap::new();
+        let mut v6: BTreeMap<Ipv6Addr, Vec<u16>> = BTreeMap::new();
+        for (address, port) in destinations {
+            let ports = match address {
+                IpAddr::V4(a) => v4.entry(*a).or_default(),
+                IpAddr::V6(a) => v6.entry(*a).or_default(),
+            };
+            if !ports.contains(port) {
+                ports.push(*port);
+            }
+        }
+        let reject = op(RETURN, 0);
+        let accept_ports = |ports: &[u16]| {
+            let accept = |p: &u16| [jump(JUMP_EQUAL, u32::from(*p), 0, 1), op(RETURN, WHOLE)];
+            let mut code: Vec<_> = ports.iter().flat_map(accept).collect();
+            code.push(reject);
+            code
+        };
+
+        // Version 4, not a fragment, UDP; then the destination.
+        let mut ipv4 = vec![
+            op(LOAD_BYTE, NETWORK),
+            op(AND, 0xf0),
+            jump(JUMP_EQUAL, 0x40, 1, 0),
+            reject,
+            op(LOAD_HALF, NETWORK + 6),
+            jump(JUMP_ANY_BITS, 0x3fff, 0, 1),
+            reject,
+            op(LOAD_BYTE, NETWORK + 9),
+            jump(JUMP_EQUAL, 17, 1, 0),
+            reject,
+        ];
+        for (address, ports) in &v4 {
+            ipv4.push(op(LOAD_WORD, NETWORK + 16));
+            let mut block = vec![op(LOAD_INDEX_HEADER_LENGTH, NETWORK), op(LOAD_HALF_INDEXED, NETWORK + 2)];
+            block.extend(accept_ports(ports));
+            ipv4.extend(when_equal(u32::from(*address), block));
+        }
+        ipv4.push(reject);
+
+        let mut ipv6 = vec![op(LOAD_BYTE, NETWORK + 6), jump(JUMP_EQUAL, 17, 1, 0), reject];
+        for (address, ports) in &v6 {
+            let mut block = vec![op(LOAD_HALF, NETWORK + 40 + 2)];
+            block.extend(accept_ports(ports));
+            for word in (0..4).rev() {
+                let bits = (u128::from(*address) >> (96 - 32 * word)) as u32;
+                let mut outer = vec![op(LOAD_WORD, NETWORK + 24 + 4 * word)];
+                outer.extend(when_equal(bits, block));
+                block = outer;
+            }
+            ipv6.extend(block);
+        }
+        ipv6.push(reject);
+
+        let mut code = vec![
+            op(LOAD_BYTE, PACKET_TYPE),
+            jump(JUMP_EQUAL, 0, 1, 0),
+            reject,
+            op(LOAD_BYTE, VLAN_TAG_PRESENT),
+            jump(JUMP_EQUAL, 0, 1, 0),
+            reject,
+            op(LOAD_HALF, ETHERTYPE),
+        ];
+        code.extend(when_equal(0x0800, ipv4));
+        code.extend(when_equal(0x86dd, ipv6));
+        code.push(reject);
+        if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Filter(code)) }
+    }
+
+    /// The program.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel does with the program: an interpreter of the instructions used here. A load beyond the packet
+    /// drops it.
+    fn run(filter: &Filter, packet: &[u8], packet_type: u32, tagged: bool) -> bool {
+        let (mut a, mut x, mut pc) = (0u32, 0u32, 0usize);
+        let byte = |at: u32| packet.get(at as usize).map(|b| u32::from(*b));
+        let load = |at: u32, bytes: u32| (0..bytes).try_fold(0, |v, i| Some(v << 8 | byte(at + i)?));
+        loop {
+            let i = filter.0[pc];
+            pc += 1;
+            let value = match i.code {
+                LOAD_BYTE if i.operand == PACKET_TYPE => Some(packet_type),
+                LOAD_BYTE if i.operand == VLAN_TAG_PRESENT => Some(u32::from(tagged)),
+                LOAD_BYTE => load(i.operand, 1),
+                LOAD_HALF => load(i.operand, 2),
+                LOAD_WORD => load(i.operand, 4),
+                LOAD_HALF_INDEXED => load(i.operand + x, 2),
+                LOAD_INDEX_HEADER_LENGTH => {
+                    let Some(b) = byte(i.operand) else { return false };
+                    x = (b & 15) * 4;
+                    continue;
+                }
+                AND => Some(a & i.operand),
+                JUMP => {
+                    pc += i.operand as usize;
+                    continue;
+                }
+                JUMP_EQUAL | JUMP_ANY_BITS => {
+                    let yes = if i.code == JUMP_EQUAL { a == i.operand } else { a & i.operand != 0 };
+                    pc += usize::from(if yes { i.if_true } else { i.if_false });
+                    continue;
+                }
+                RETURN => return i.operand != 0,
+                other => panic!("opcode {other:#x}"),
+            };
+            match value {
+                Some(v) => a = v,
+                None => return false,
+            }
+        }
+    }
+
+    fn v4(dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
+        let mut f = vec![0; 12];
+        f.extend([8, 0, 0x45 + options as u8, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0, 9, 9, 9, 9]);
+        f.extend(dst);
+        f.extend(vec![1; options * 4]);
+        f.extend([0x30, 0x39]);
+        f.extend(port.to_be_bytes());
+        f.extend([0; 8]);
+        f
+    }
+
+    fn v6(dst: &str, port: u16) -> Vec<u8> {
+        let mut f = vec![0; 12];
+        f.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
+        f.extend([9; 16]);
+        f.extend(dst.parse::<Ipv6Addr>().unwrap().octets());
+        f.extend([0x30, 0x39]);
+        f.extend(port.to_be_bytes());
+        f.extend([0; 4]);
+        f
+    }
+
+    #[test]
+    fn passes_what_is_ours_and_nothing_else() {
+        let ours: Vec<(IpAddr, u16)> = vec![
+            ("192.0.2.1".parse().unwrap(), 30042),
+            ("192.0.2.1".parse().unwrap(), 50000),
+            ("198.51.100.7".parse().unwrap(), 30042),
+            ("fd00::1".parse().unwrap(), 50000),
+            ("fd00::2".parse().unwrap(), 50001),
+            ("fd00::2".parse().unwrap(), 50001),
+        ];
+        let f = Filter::udp_destinations(&ours).unwrap();
+        let pass = |p: &[u8]| run(&f, p, 0, false);
+        assert!(pass(&v4([192, 0, 2, 1], 30042, 0)));
+        assert!(pass(&v4([192, 0, 2, 1], 50000, 3)));
+        assert!(pass(&v4([198, 51, 100, 7], 30042, 0)));
+        assert!(!pass(&v4([198, 51, 100, 7], 50000, 0)), "the other address's port");
+        assert!(!pass(&v4([192, 0, 2, 2], 30042, 0)), "another address");
+        assert!(pass(&v6("fd00::1", 50000)));
+        assert!(pass(&v6("fd00::2", 50001)));
+        assert!(!pass(&v6("fd00::2", 50000)));
+        assert!(!pass(&v6("fd00:0:0:1::2", 50001)));
+
+        let good = v4([192, 0, 2, 1], 30042, 0);
+        assert!(!run(&f, &good, 3, false), "another host's frame");
+        assert!(!run(&f, &good, 0, true), "a VLAN's frame");
+        let change = |at: usize, to: u8| {
+            let mut p = good.clone();
+            p[at] = to;
+            pass(&p)
+        };
+        assert!(!change(13, 6), "ARP");
+        assert!(!change(14, 0x65), "version 6 in IPv4");
+        assert!(!change(20, 0x20), "first fragment");
+        assert!(!change(21, 1), "later fragment");
+        assert!(change(20, 0), "without DF");
+        assert!(!change(23, 6), "TCP");
+        for cut in 0..38 {
+            assert!(!pass(&good[..cut]), "cut to {cut}");
+        }
+    }
+
+    #[test]
+    fn many_destinations_work_and_too_many_are_refused() {
+        let all = |n: u16| (0..n).map(|i| ([10, 0, (i >> 8) as u8, i as u8].into(), 1000 + i)).collect::<Vec<_>>();
+        let f = Filter::udp_destinations(&all(400)).unwrap();
+        assert!(run(&f, &v4([10, 0, 1, 143], 1399, 0), 0, false));
+        assert!(!run(&f, &v4([10, 0, 1, 143], 1398, 0), 0, false));
+        assert!(Filter::udp_destinations(&all(1000)).is_err());
+        let one_address: Vec<_> = (0..1500).map(|p| ("fd00::1".parse().unwrap(), p)).collect();
+        let f = Filter::udp_destinations(&one_address).unwrap();
+        assert!(run(&f, &v6("fd00::1", 1499), 0, false));
+        assert!(!run(&f, &v6("fd00::1", 1500), 0, false));
+        assert!(!run(&Filter::nothing(), &v6("fd00::1", 1499), 0, false));
+        let none = Filter::udp_destinations(&[]).unwrap();
+        assert!(!run(&none, &v6("fd00::1", 1499), 0, false));
+    }
+}

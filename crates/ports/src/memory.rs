@@ -1,0 +1,196 @@
+//! Ports without a device: a queue that somebody else fills and empties, and a source that repeats packets.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hopwright_dataplane::{Packet, Pool, Port};
+
+/// The outer end of a [`MemoryPort`].
+#[derive(Clone, Debug, Default)]
+pub struct Wire(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    queues: Mutex<Queues>,
+    closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    to_port: VecDeque<Vec<u8>>,
+    from_port: VecDeque<Vec<u8>>,
+    lost: u64,
+}
+
+impl Wire {
+    /// A wire with nothing on it.
+    pub fn new() -> Wire {
+        Wire::default()
+    }
+
+    /// Gives the port a packet to receive.
+    pub fn send(&self, packet: impl Into<Vec<u8>>) {
+        self.lock().to_port.push_back(packet.into());
+    }
+
+    /// The next packet the port sent.
+    pub fn receive(&self) -> Option<Vec<u8>> {
+        self.lock().from_port.pop_front()
+    }
+
+    /// All packets the port sent and nobody has taken yet.
+    pub fn receive_all(&self) -> Vec<Vec<u8>> {
+        self.lock().from_port.drain(..).collect()
+    }
+
+    /// Packets that were longer than the pool's frames.
+    pub fn lost(&self) -> u64 {
+        self.lock().lost
+    }
+
+    /// Nothing more will be sent: the port is finished when it has received what is there.
+    pub fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.0.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Receives what is sent on its [`Wire`], and sends to it. For tests: it allocates and locks.
+#[derive(Debug)]
+pub struct MemoryPort {
+    name: String,
+    wire: Wire,
+}
+
+impl MemoryPort {
+    /// A port and its wire.
+    pub fn new(name: impl Into<String>) -> (MemoryPort, Wire) {
+        let wire = Wire::new();
+        (MemoryPort { name: name.into(), wire: wire.clone() }, wire)
+    }
+}
+
+impl Port for MemoryPort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let mut queues = self.wire.lock();
+        let mut count = 0;
+        while count < limit && pool.available() > 0 {
+            let Some(bytes) = queues.to_port.pop_front() else { break };
+            match pool.take_filled(&bytes) {
+                Some(packet) => {
+                    batch.push(packet);
+                    count += 1;
+                }
+                None => queues.lost += 1,
+            }
+        }
+        count
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        let mut queues = self.wire.lock();
+        let count = packets.len();
+        for packet in packets.drain(..) {
+            queues.from_port.push_back(packet.bytes().to_vec());
+            pool.give(packet);
+        }
+        count
+    }
+
+    fn finished(&self) -> bool {
+        self.wire.0.closed.load(Ordering::Acquire) && self.wire.lock().to_port.is_empty()
+    }
+}
+
+/// Receives the same packets over and over, a given number in all, and swallows what it is to send. Neither allocates
+/// nor locks: for benchmarks.
+#[derive(Debug)]
+pub struct RepeatPort {
+    packets: Vec<Vec<u8>>,
+    next: usize,
+    left: u64,
+}
+
+impl RepeatPort {
+    /// Receives `total` packets, taken from `packets` in turn.
+    pub fn new(packets: Vec<Vec<u8>>, total: u64) -> RepeatPort {
+        let left = if packets.is_empty() { 0 } else { total };
+        RepeatPort { packets, next: 0, left }
+    }
+}
+
+impl Port for RepeatPort {
+    fn name(&self) -> &str {
+        "repeat"
+    }
+
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let mut count = 0;
+        while count < limit && self.left > 0 {
+            let Some(packet) = pool.take_filled(&self.packets[self.next]) else { break };
+            batch.push(packet);
+            count += 1;
+            self.left -= 1;
+            self.next = if self.next + 1 == self.packets.len() { 0 } else { self.next + 1 };
+        }
+        count
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        let count = packets.len();
+        for packet in packets.drain(..) {
+            pool.give(packet);
+        }
+        count
+    }
+
+    fn finished(&self) -> bool {
+        self.left == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_dataplane::FrameSize;
+
+    use super::*;
+
+    #[test]
+    fn a_wire_carries_packets_in_order_and_loses_only_what_is_too_long() {
+        let mut pool = Pool::new(4, FrameSize { headroom: 16, data: 48 }).unwrap();
+        let (mut port, wire) = MemoryPort::new("m");
+        let mut batch = Vec::with_capacity(8);
+        wire.send([1; 10]);
+        wire.send([0; 100]);
+        wire.send([2; 20]);
+        wire.close();
+        assert!(!port.finished());
+        assert_eq!(port.receive(&mut pool, &mut batch, 8), 2);
+        assert!(port.finished());
+        assert_eq!(wire.lost(), 1);
+        assert_eq!(port.transmit(&mut pool, &mut batch), 2);
+        assert_eq!(wire.receive_all(), [vec![1; 10], vec![2; 20]]);
+        assert_eq!(pool.available(), 4);
+    }
+
+    #[test]
+    fn a_repeater_gives_just_so_many() {
+        let mut pool = Pool::new(8, FrameSize { headroom: 16, data: 48 }).unwrap();
+        let mut port = RepeatPort::new(vec![vec![1], vec![2], vec![3]], 4);
+        let mut batch = Vec::with_capacity(8);
+        assert_eq!(port.receive(&mut pool, &mut batch, 3), 3);
+        assert_eq!(port.receive(&mut pool, &mut batch, 3), 1);
+        let bytes: Vec<_> = batch.iter().map(|p| p.bytes()[0]).collect();
+        assert_eq!(bytes, [1, 2, 3, 1]);
+        assert!(port.finished());
+        assert!(RepeatPort::new(vec![], 9).finished());
+    }
+}

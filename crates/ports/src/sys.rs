@@ -1,0 +1,129 @@
+//! System calls the packet socket needs, each with its error.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::filter::Filter;
+
+/// Kernel option numbers the libc crate does not have everywhere.
+pub const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A packet socket that is not bound and receives nothing yet.
+pub fn packet_socket() -> io::Result<OwnedFd> {
+    // SAFETY: plain system call; the result is checked.
+    let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The number of a network device.
+pub fn interface_index(name: &str) -> io::Result<i32> {
+    let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: a terminated string.
+    let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
+    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index as i32) }
+}
+
+/// Sets a socket option to a plain value.
+pub fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the pointer and size are those of a live value, which the kernel only reads.
+    let result = unsafe {
+        libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const *value).cast(), size_of::<T>() as libc::socklen_t)
+    };
+    check(result).map(drop)
+}
+
+/// Attaches a filter.
+pub fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
+    let instructions = filter.instructions();
+    let program = libc::sock_fprog {
+        len: instructions.len() as u16,
+        // The kernel copies the program; the layouts are the same.
+        filter: instructions.as_ptr().cast_mut().cast(),
+    };
+    set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// Binds a packet socket to a device. `protocol` is `libc::ETH_P_ALL` to receive, 0 to only send.
+pub fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Result<()> {
+    // SAFETY: all-zero is a valid sockaddr_ll.
+    let mut address: libc::sockaddr_ll = unsafe { MaybeUninit::zeroed().assume_init() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (protocol as u16).to_be();
+    address.sll_ifindex = interface;
+    // SAFETY: pointer and size are those of a live sockaddr_ll.
+    let result = unsafe {
+        libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t)
+    };
+    check(result).map(drop)
+}
+
+/// Packets received and dropped since the last call (`PACKET_STATISTICS`, version 3).
+pub fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct Statistics {
+        packets: u32,
+        drops: u32,
+        freezes: u32,
+    }
+    let mut statistics = Statistics::default();
+    let mut length = size_of::<Statistics>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live value.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut statistics).cast(),
+            &raw mut length,
+        )
+    };
+    check(result)?;
+    Ok((statistics.packets, statistics.drops))
+}
+
+fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Result<libc::ifreq> {
+    // SAFETY: all-zero is a valid ifreq.
+    let mut ifreq: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    if name.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the requests used here read the name and write within the ifreq.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), request, &raw mut ifreq) })?;
+    Ok(ifreq)
+}
+
+/// A device's MTU.
+pub fn mtu(fd: &OwnedFd, name: &str) -> io::Result<u32> {
+    let ifreq = interface_request(fd, name, libc::SIOCGIFMTU)?;
+    // SAFETY: SIOCGIFMTU filled this member.
+    Ok(unsafe { ifreq.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// A device's Ethernet address; none if it is not an Ethernet device.
+pub fn mac(fd: &OwnedFd, name: &str) -> io::Result<Option<[u8; 6]>> {
+    let ifreq = interface_request(fd, name, libc::SIOCGIFHWADDR)?;
+    // SAFETY: SIOCGIFHWADDR filled this member.
+    let address = unsafe { ifreq.ifr_ifru.ifru_hwaddr };
+    let bytes = std::array::from_fn(|i| address.sa_data[i] as u8);
+    Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(bytes))
+}
+
+/// Whether a device is up and has a link.
+pub fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
+    let ifreq = interface_request(fd, name, libc::SIOCGIFFLAGS)?;
+    // SAFETY: SIOCGIFFLAGS filled this member.
+    let flags = i32::from(unsafe { ifreq.ifr_ifru.ifru_flags });
+    let wanted = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(flags & wanted == wanted)
+}

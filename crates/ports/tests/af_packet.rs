@@ -1,0 +1,173 @@
+//! Packet sockets on a real pair of virtual devices, each test in a network namespace of its own. Needs root and the
+//! `ip` command; says so where it has to skip.
+
+use std::net::UdpSocket;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::wait::PollSet;
+use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
+use hopwright_ports::{AfPacket, Filter, checksum};
+
+const MAC_A: &str = "02:00:00:00:00:0a";
+const MAC_B: &str = "02:00:00:00:00:0b";
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a test on a thread in a fresh network namespace with devices `va` and `vb` that are each other's peer.
+fn with_devices(test: impl FnOnce() + Send) {
+    // SAFETY: plain system call without arguments.
+    if unsafe { libc::geteuid() } != 0 || Command::new("ip").arg("-V").output().is_err() {
+        eprintln!("\n*** SKIPPED, NOT TESTED: packet sockets need root and the `ip` command ***\n");
+        return;
+    }
+    std::thread::scope(|scope| {
+        let run = || {
+            // SAFETY: only this thread's network namespace changes.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", std::io::Error::last_os_error());
+            ip("link add name va type veth peer name vb");
+            // No neighbour discovery, so that only the tests' packets pass.
+            for device in ["all", "default", "va", "vb"] {
+                std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1").ok();
+            }
+            ip(&format!("link set va mtu 9000 address {MAC_A} up"));
+            ip(&format!("link set vb mtu 9000 address {MAC_B} up"));
+            test();
+        };
+        scope.spawn(run).join().unwrap();
+    });
+}
+
+fn pool() -> Pool {
+    Pool::new(600, FrameSize::JUMBO).unwrap()
+}
+
+/// Receives until there are so many packets, or nothing has come for a while.
+fn receive(port: &mut AfPacket, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
+    let mut poll = PollSet::new();
+    poll.add(port.poll_fd().unwrap());
+    let mut batch: Vec<Packet> = Vec::with_capacity(256);
+    let mut got = Vec::new();
+    let mut last = Instant::now();
+    while got.len() < count && last.elapsed() < Duration::from_millis(300) {
+        poll.wait(Duration::from_millis(100));
+        if port.receive(pool, &mut batch, 256) > 0 {
+            last = Instant::now();
+        }
+        for packet in batch.drain(..) {
+            got.push(packet.bytes().to_vec());
+            pool.give(packet);
+        }
+    }
+    got
+}
+
+fn transmit(port: &mut AfPacket, pool: &mut Pool, frames: &[Vec<u8>]) -> usize {
+    let mut batch: Vec<Packet> = frames.iter().map(|f| pool.take_filled(f).unwrap()).collect();
+    port.transmit(pool, &mut batch)
+}
+
+/// A frame of some length from `va` to `vb` with a number in it, of a protocol that the kernel does not know.
+fn frame(length: usize, number: u32) -> Vec<u8> {
+    let mut f = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a, 0x88, 0xb5];
+    f.extend(number.to_be_bytes());
+    f.extend((f.len()..length).map(|i| i as u8));
+    f
+}
+
+#[test]
+fn bursts_of_all_sizes_arrive_whole_and_in_order() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let info = a.info();
+        assert_eq!((info.mac, info.mtu, info.up), (Some([2, 0, 0, 0, 0, 10]), Some(9000), Some(true)));
+        let mut pool = pool();
+        // More than one ring of large frames.
+        for burst in 0..5 {
+            let sent: Vec<_> = (0..250).map(|i| frame([60, 150, 1514, 9014][i % 4], burst * 1000 + i as u32)).collect();
+            assert_eq!(transmit(&mut a, &mut pool, &sent), 250);
+            let got = receive(&mut b, &mut pool, 250);
+            assert_eq!(got.len(), 250);
+            assert!(got == sent);
+        }
+        assert_eq!(pool.available(), 600);
+        assert!(receive(&mut a, &mut pool, 1).is_empty(), "what a port sends it does not receive");
+        assert_eq!(b.stats(), Default::default());
+    });
+}
+
+#[test]
+fn tags_that_the_kernel_takes_off_come_back() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let mut pool = pool();
+        let mut tagged = frame(100, 1);
+        tagged.splice(12..12, [0x81, 0, 0x60, 5]);
+        let mut service = frame(9010, 2);
+        service.splice(12..12, [0x88, 0xa8, 0, 7]);
+        let sent = [tagged, service, frame(60, 3)];
+        assert_eq!(transmit(&mut a, &mut pool, &sent), 3);
+        assert_eq!(receive(&mut b, &mut pool, 3), sent);
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let mut big = pool();
+        let mut small = Pool::new(8, FrameSize { headroom: 64, data: 512 }).unwrap();
+        assert_eq!(transmit(&mut a, &mut big, &[frame(512, 1), frame(600, 2), frame(100, 3)]), 3);
+        assert_eq!(receive(&mut b, &mut small, 2), [frame(512, 1), frame(100, 3)]);
+        assert_eq!(b.stats().rx_too_long, 1);
+        assert_eq!(small.available(), 8);
+
+        assert_eq!(transmit(&mut a, &mut big, &[frame(9100, 1), frame(100, 2)]), 1);
+        assert_eq!(a.stats().tx_error, 1, "longer than the MTU");
+        ip("link set va down");
+        assert_eq!(a.info().up, Some(false));
+        assert_eq!(transmit(&mut a, &mut big, &[frame(100, 1), frame(100, 2)]), 0);
+        assert_eq!(a.stats().tx_error, 3);
+        assert_eq!(big.available(), 600);
+        let missing = AfPacket::open("nowhere", None).unwrap_err();
+        assert!(missing.to_string().starts_with("nowhere: cannot find the device"), "{missing}");
+    });
+}
+
+#[test]
+fn datagrams_of_the_kernel_come_filtered_and_with_their_checksum() {
+    with_devices(|| {
+        ip("addr add 192.0.2.1/24 dev va");
+        ip(&format!("neigh add 192.0.2.2 lladdr {MAC_B} dev va"));
+        let ours = [("192.0.2.2".parse().unwrap(), 30042)];
+        let mut b = AfPacket::open("vb", Some(&Filter::udp_destinations(&ours).unwrap())).unwrap();
+        let mut pool = pool();
+        let socket = UdpSocket::bind("192.0.2.1:4000").unwrap();
+        for length in [0, 1, 100, 1001] {
+            let payload: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
+            socket.send_to(&payload, "192.0.2.2:30041").unwrap();
+            socket.send_to(&payload, "192.0.2.2:30042").unwrap();
+            let got = receive(&mut b, &mut pool, 1);
+            assert_eq!(got.len(), 1);
+            let f = &got[0];
+            assert_eq!(f[36..38], 30042u16.to_be_bytes());
+            assert_eq!(f[42..], payload);
+            assert_ne!(f[40..42], [0, 0]);
+            // Sum over pseudo-header and datagram.
+            let mut summed = f[26..].to_vec();
+            summed.extend([0, 17]);
+            summed.splice(0..0, f[38..40].iter().copied());
+            if length % 2 == 1 {
+                summed.insert(summed.len() - 2, 0);
+            }
+            assert_eq!(checksum::ones_sum(&summed), 0xffff);
+        }
+        assert!(receive(&mut b, &mut pool, 1).is_empty());
+    });
+}
