@@ -7,6 +7,7 @@
 pub mod bits;
 pub mod compile;
 pub mod entry;
+pub mod graph;
 pub mod hash;
 pub mod interp;
 pub mod lower;

@@ -37,6 +37,12 @@ pub fn expression(pipeline: &Pipeline, e: &Expr, params: &[Param]) -> String {
     printer.expr(e)
 }
 
+/// A select case's sets, separated by commas.
+pub fn key_sets(pipeline: &Pipeline, sets: &[KeySet]) -> String {
+    let printer = Printer::new(pipeline);
+    list(sets.iter().map(|set| printer.key_set(set)))
+}
+
 /// A statement's text, with those inside it; `params` are those of the action it stands in.
 pub fn statement(pipeline: &Pipeline, stmt: &Stmt, params: &[Param]) -> String {
     let mut printer = Printer::new(pipeline);

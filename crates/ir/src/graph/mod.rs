@@ -1,0 +1,110 @@
+//! Graphs of a pipeline for people: the parser's states, and the control flow of every block.
+//!
+//! Lives here: building a [`Graph`] and writing it as Graphviz dot text. SVG is drawn by [`svg`], which needs no other
+//! program.
+
+mod build;
+mod svg;
+
+use std::fmt::Write;
+
+pub use build::graphs;
+
+/// A directed graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// `parser`, `ingress`, ...; good for a file name.
+    pub name: String,
+    /// For people: the block's name in the program.
+    pub title: String,
+    /// Nodes; edges refer to their indices.
+    pub nodes: Vec<Node>,
+    /// Edges.
+    pub edges: Vec<Edge>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Lines of text.
+    pub lines: Vec<String>,
+    /// What it stands for.
+    pub kind: NodeKind,
+}
+
+/// What a node stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Beginning or end.
+    Terminal,
+    /// A parser state.
+    State,
+    /// A table.
+    Table,
+    /// A branch.
+    Condition,
+    /// Statements without a branch.
+    Statements,
+}
+
+/// An edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Index of the node it leaves.
+    pub from: usize,
+    /// Index of the node it enters.
+    pub to: usize,
+    /// When it is taken; may be empty.
+    pub label: String,
+}
+
+impl Graph {
+    /// The graph in Graphviz's language.
+    pub fn to_dot(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "digraph {} {{", quoted(&self.name));
+        let _ = writeln!(out, "    label={}; labelloc=t; fontname=\"sans-serif\";", quoted(&self.title));
+        let _ = writeln!(out, "    node [fontname=\"sans-serif\", fontsize=10, style=filled];");
+        let _ = writeln!(out, "    edge [fontname=\"sans-serif\", fontsize=9];");
+        for (i, node) in self.nodes.iter().enumerate() {
+            let shape = match node.kind {
+                NodeKind::Terminal => "ellipse",
+                NodeKind::Condition => "diamond",
+                NodeKind::State | NodeKind::Table | NodeKind::Statements => "box",
+            };
+            let label = quoted(&node.lines.join("\n"));
+            let _ = writeln!(out, "    n{i} [label={label}, shape={shape}, fillcolor=\"{}\"];", node.kind.colour());
+        }
+        for edge in &self.edges {
+            let _ = write!(out, "    n{} -> n{}", edge.from, edge.to);
+            if !edge.label.is_empty() {
+                let _ = write!(out, " [label={}]", quoted(&edge.label));
+            }
+            out.push_str(";\n");
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    /// The graph as a picture.
+    pub fn to_svg(&self) -> String {
+        svg::draw(self)
+    }
+}
+
+impl NodeKind {
+    fn colour(self) -> &'static str {
+        match self {
+            NodeKind::Terminal => "#eeeeee",
+            NodeKind::State => "#dbe9f6",
+            NodeKind::Table => "#d9f0d9",
+            NodeKind::Condition => "#fdf3d0",
+            NodeKind::Statements => "#ffffff",
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
