@@ -32,7 +32,7 @@ impl Gen<'_> {
                 self.b.ins().uextend(types::I64, low)
             }
             0 => self.c64(0),
-            _ => self.b.ins().band_imm_u(v, (1i64 << bits) - 1),
+            _ => self.b.ins().band_imm_u(v, ((1u64 << bits) - 1) as i64),
         }
     }
 

@@ -1,0 +1,293 @@
+//! Runs compiled pipelines without the data plane: the binary interface with tables as linear scans, and packets in
+//! small buffers. What it gives is compared with the interpreter's [`Output`].
+
+#![allow(dead_code)]
+
+use std::ffi::c_void;
+
+use hopwright_ir::interp::{Interp, Output, Verdict};
+use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
+use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile};
+use num_bigint::BigUint;
+
+pub mod build;
+
+pub const HEADROOM: usize = 512;
+
+/// An entry as generated code wants it: the header, then the data.
+struct Entry {
+    words: Box<[u64]>,
+    counter: Box<CounterCell>,
+}
+
+impl Entry {
+    fn new(pipeline: &Pipeline, call: &ActionCall, hit: bool) -> Entry {
+        let mut counter = Box::new(CounterCell::default());
+        let pointer = if hit { &raw mut *counter as u64 } else { 0 };
+        let mut words = vec![u64::from(call.action.0) | u64::from(hit) << 32, pointer];
+        for (param, arg) in pipeline[call.action].params.iter().zip(&call.args) {
+            words.extend(limbs(arg, param.ty.width()));
+        }
+        Entry { words: words.into_boxed_slice(), counter }
+    }
+}
+
+/// A value's limbs.
+pub fn limbs(value: &BigUint, width: u32) -> Vec<u64> {
+    let mut digits = value.to_u64_digits();
+    digits.resize(width.div_ceil(64) as usize, 0);
+    digits
+}
+
+/// The value that limbs stand for.
+pub fn number(limbs: &[u64]) -> BigUint {
+    BigUint::new(limbs.iter().flat_map(|&l| [l as u32, (l >> 32) as u32]).collect())
+}
+
+pub struct Table {
+    widths: Vec<u32>,
+    has_priority: bool,
+    entries: Vec<(TableEntry, Entry)>,
+    default: Entry,
+}
+
+unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const ActionEntry {
+    // SAFETY: the state of a handle made by `Machine::new`, alive for as long as the machine.
+    let table = unsafe { &*state.cast::<Table>() };
+    let mut at = 0;
+    let mut keys = Vec::new();
+    for &w in &table.widths {
+        let count = w.div_ceil(64) as usize;
+        // SAFETY: generated code passes all limbs of all keys.
+        let limbs = unsafe { std::slice::from_raw_parts(key.add(at), count) };
+        keys.push(number(limbs));
+        assert!(keys.last().unwrap().bits() <= u64::from(w), "a key has bits beyond its width");
+        at += count;
+    }
+    let mut best: Option<(i64, &Entry)> = None;
+    if !table.widths.is_empty() {
+        for (entry, memory) in &table.entries {
+            let hit = entry.matches.iter().zip(&keys).zip(&table.widths).all(|((m, k), &w)| m.matches(k, w));
+            let prefix: i64 = entry
+                .matches
+                .iter()
+                .map(|m| match m {
+                    MatchValue::Lpm { prefix_len, .. } => i64::from(*prefix_len),
+                    _ => 0,
+                })
+                .sum();
+            let rank = if table.has_priority { i64::from(entry.priority) } else { prefix };
+            if hit && best.is_none_or(|(b, _)| rank > b) {
+                best = Some((rank, memory));
+            }
+        }
+    }
+    best.map_or(&table.default, |b| b.1).words.as_ptr().cast()
+}
+
+/// A method or function that a test gives: told the method's index and the arguments' limbs.
+pub type Native = unsafe extern "C" fn(*mut c_void, u32, *mut u64);
+
+/// What a packet became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub verdict: u32,
+    pub port: u32,
+    pub parser_error: u32,
+    pub bytes: Vec<u8>,
+}
+
+pub struct Machine {
+    pub compiled: CompiledPipeline,
+    pipeline: Pipeline,
+    tables: Vec<Box<Table>>,
+    cells: Vec<Box<[u64]>>,
+    handles: Vec<TableHandle>,
+    externs: Vec<ExternHandle>,
+    functions: Vec<ExternHandle>,
+    context: Vec<u128>,
+    scratch: Vec<u8>,
+}
+
+impl Machine {
+    pub fn new(pipeline: &Pipeline) -> Result<Machine, Unsupported> {
+        Machine::with_natives(pipeline, &[], &[])
+    }
+
+    /// With natives for the named objects' methods (all objects share it) and functions, by index.
+    pub fn with_natives(
+        pipeline: &Pipeline,
+        methods: &[Native],
+        functions: &[Native],
+    ) -> Result<Machine, Unsupported> {
+        let compiled = compile(pipeline, &Options { keep_text: true })?;
+        let tables: Vec<Box<Table>> = pipeline
+            .tables
+            .iter()
+            .map(|t| {
+                Box::new(Table {
+                    widths: t.keys.iter().map(|k| k.expr.ty.width()).collect(),
+                    has_priority: t.has_priority(),
+                    entries: t
+                        .entries
+                        .iter()
+                        .map(|e| (e.clone(), Entry::new(pipeline, &e.action, true)))
+                        .collect(),
+                    default: Entry::new(pipeline, &t.default_action, false),
+                })
+            })
+            .collect();
+        let handles =
+            tables.iter().map(|t| TableHandle { lookup, state: (&raw const **t).cast() }).collect();
+        let mut cells: Vec<Box<[u64]>> = Vec::new();
+        let mut externs = Vec::new();
+        for e in &pipeline.externs {
+            let (words, size) = match &e.kind {
+                ExternKind::Counter { size, .. } => (2 * size, *size),
+                ExternKind::Register { size, ty } => (size * u64::from(ty.width().div_ceil(64)), *size),
+                _ => (0, 0),
+            };
+            let mut memory = vec![0u64; words as usize].into_boxed_slice();
+            externs.push(ExternHandle {
+                state: memory.as_mut_ptr().cast(),
+                size,
+                call: methods.first().copied(),
+            });
+            cells.push(memory);
+        }
+        let functions = functions
+            .iter()
+            .map(|&f| ExternHandle { state: std::ptr::null_mut(), size: 0, call: Some(f) })
+            .collect();
+        Ok(Machine {
+            compiled,
+            pipeline: pipeline.clone(),
+            tables,
+            cells,
+            handles,
+            externs,
+            functions,
+            context: vec![0; 4096],
+            scratch: vec![0xee; 9216],
+        })
+    }
+
+    pub fn insert(&mut self, table: TableId, entry: TableEntry) {
+        let memory = Entry::new(&self.pipeline, &entry.action, true);
+        self.tables[table.index()].entries.push((entry, memory));
+    }
+
+    pub fn set_default(&mut self, table: TableId, call: &ActionCall) {
+        self.tables[table.index()].default = Entry::new(&self.pipeline, call, false);
+    }
+
+    /// A direct counter's packets and bytes.
+    pub fn direct_counter(&self, table: TableId, entry: usize) -> CounterCell {
+        *self.tables[table.index()].entries[entry].1.counter
+    }
+
+    /// The words behind a counter or register array.
+    pub fn cells(&self, id: usize) -> &[u64] {
+        &self.cells[id]
+    }
+
+    /// Runs packets as one batch.
+    pub fn run(&mut self, packets: &[&[u8]], ingress_port: u32, now_us: u64, headroom: usize) -> Vec<Outcome> {
+        // Exactly as long as needed, so that tools that watch memory see every byte too many.
+        let mut buffers: Vec<Vec<u8>> = packets
+            .iter()
+            .map(|p| {
+                let mut b = vec![0xaa; headroom];
+                b.extend_from_slice(p);
+                b
+            })
+            .collect();
+        let mut descriptors: Vec<Packet> = buffers
+            .iter_mut()
+            .map(|b| Packet {
+                buffer: b.as_mut_ptr(),
+                capacity: b.len() as u32,
+                start: headroom as u32,
+                end: b.len() as u32,
+                ingress_port,
+                egress_port: 0xdead,
+                verdict: 0xdead,
+                parser_error: 0xdead,
+                reserved: 0,
+            })
+            .collect();
+        let runtime = Runtime {
+            tables: self.handles.as_ptr(),
+            externs: self.externs.as_ptr(),
+            functions: self.functions.as_ptr(),
+            context: self.context.as_mut_ptr().cast(),
+            scratch: self.scratch.as_mut_ptr(),
+            now_us,
+        };
+        let run = self.compiled.run();
+        // SAFETY: all pointers are valid and the handles fit the pipeline.
+        unsafe { run(&runtime, descriptors.as_mut_ptr(), descriptors.len()) };
+        descriptors
+            .iter()
+            .zip(&buffers)
+            .map(|(d, b)| Outcome {
+                verdict: d.verdict,
+                port: d.egress_port,
+                parser_error: d.parser_error,
+                bytes: b[d.start as usize..d.end as usize].to_vec(),
+            })
+            .collect()
+    }
+}
+
+/// Checks that a packet's outcome is what the interpreter says.
+pub fn same(outcome: &Outcome, expected: &Output, packet: &[u8]) -> Result<(), String> {
+    let complain = |what: &str| {
+        Err(format!(
+            "{what} differ for packet {}:\n  code        {outcome:x?}\n  interpreter {expected:x?}",
+            hex(packet)
+        ))
+    };
+    let verdict = match expected.verdict {
+        Verdict::Forward => abi::Verdict::Forward,
+        Verdict::Drop => abi::Verdict::Drop,
+        Verdict::Fault => abi::Verdict::Fault,
+    };
+    if outcome.verdict != verdict as u32 {
+        return complain("verdicts");
+    }
+    if verdict == abi::Verdict::Fault {
+        return Ok(());
+    }
+    if outcome.parser_error != expected.parser_error {
+        return complain("parser errors");
+    }
+    if verdict == abi::Verdict::Forward {
+        let sent = &expected.sent[0];
+        if outcome.port != u32::from(sent.port) {
+            return complain("ports");
+        }
+        if outcome.bytes != sent.bytes {
+            return complain("bytes");
+        }
+    }
+    Ok(())
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Runs packets through both executors and compares.
+pub fn compare(pipeline: &Pipeline, packets: &[Vec<u8>]) -> Result<(), String> {
+    let mut machine = Machine::new(pipeline).map_err(|e| format!("not compiled: {e}"))?;
+    let mut interp = Interp::new(std::sync::Arc::new(pipeline.clone())).map_err(|e| format!("{e:?}"))?;
+    let views: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+    let outcomes = machine.run(&views, 3, 1_234_567, HEADROOM);
+    for (packet, outcome) in packets.iter().zip(&outcomes) {
+        let expected = interp.process(packet, 3, 1_234_567);
+        same(outcome, &expected, packet)?;
+    }
+    Ok(())
+}
