@@ -6,4 +6,8 @@
 pub mod config;
 pub mod ia;
 pub mod keys;
+pub mod links;
+pub mod packet;
+pub mod program;
+pub mod tables;
 pub mod topology;

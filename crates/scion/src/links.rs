@@ -1,0 +1,197 @@
+//! The links of one border router: what the topology says, numbered as the program wants it.
+//!
+//! Does not live here: how to reach the other ends ([`crate::kernel`]), table entries ([`crate::tables`]).
+
+use std::net::SocketAddr;
+
+use crate::ia::IsdAs;
+use crate::topology::{Relation, Topology, Underlay};
+
+/// Counter index of the internal link: packets from and to hosts of this AS.
+pub const INTERNAL_INDEX: u16 = 0;
+
+/// Number of the control service and of the discovery service in SCION addresses.
+pub const SERVICE_CONTROL: u16 = 2;
+/// See [`SERVICE_CONTROL`].
+pub const SERVICE_DISCOVERY: u16 = 1;
+
+/// A router's links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Links {
+    /// The AS.
+    pub ia: IsdAs,
+    /// Where hosts and siblings send packets for this router.
+    pub internal: SocketAddr,
+    /// Links to other ASes, by interface id.
+    pub external: Vec<External>,
+    /// The AS's other border routers that have links.
+    pub siblings: Vec<Sibling>,
+    /// Services and their instances.
+    pub services: Vec<(u16, Vec<SocketAddr>)>,
+}
+
+/// A link to another AS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct External {
+    /// SCION interface id.
+    pub id: u16,
+    /// Of its counters.
+    pub index: u16,
+    /// The AS at the other end.
+    pub neighbour: IsdAs,
+    /// What that AS is to us.
+    pub relation: Relation,
+    /// Both ends.
+    pub underlay: Underlay,
+    /// Bytes of SCION packet, 0 if not said.
+    pub mtu: u32,
+}
+
+/// Another border router of the AS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sibling {
+    /// Its name in the topology.
+    pub name: String,
+    /// The program's number for it, from 1.
+    pub number: u16,
+    /// Of its counters.
+    pub index: u16,
+    /// Its internal address.
+    pub address: SocketAddr,
+    /// Its links to other ASes.
+    pub interfaces: Vec<(u16, Relation)>,
+}
+
+/// Why a topology does not describe this router.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LinksError {
+    #[error("general.id: the topology has no border router `{id}`; it has {known}")]
+    UnknownRouter { id: String, known: String },
+    #[error("border_routers.{router}.interfaces.{id}.underlay: missing")]
+    NoUnderlay { router: String, id: u16 },
+    #[error("border_routers.{sibling}.internal_addr: {address} is the address of {router}, too")]
+    SameAddress { sibling: String, router: String, address: SocketAddr },
+    #[error("border_routers.{sibling}.internal_addr: {address} is not of the IP version of {router}'s {internal}")]
+    OtherVersion { sibling: String, router: String, address: SocketAddr, internal: SocketAddr },
+    #[error("{0} links are more than the 4096 that the program has counters for")]
+    TooMany(usize),
+}
+
+impl Links {
+    /// The links of border router `id`.
+    pub fn of(topology: &Topology, id: &str) -> Result<Links, LinksError> {
+        let own = topology.border_routers.get(id).ok_or_else(|| LinksError::UnknownRouter {
+            id: id.into(),
+            known: topology.border_routers.keys().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "),
+        })?;
+        let others = topology.border_routers.iter().filter(|(name, router)| *name != id && !router.interfaces.is_empty());
+        let count = 1 + own.interfaces.len() + others.clone().count();
+        if count > 4096 {
+            return Err(LinksError::TooMany(count));
+        }
+        let mut index = INTERNAL_INDEX;
+        let mut next_index = || {
+            index += 1;
+            index
+        };
+        let mut external = Vec::new();
+        for (interface_id, interface) in &own.interfaces {
+            let missing = LinksError::NoUnderlay { router: id.into(), id: *interface_id };
+            external.push(External {
+                id: *interface_id,
+                index: next_index(),
+                neighbour: interface.neighbour,
+                relation: interface.relation,
+                underlay: interface.underlay.ok_or(missing)?,
+                mtu: interface.mtu,
+            });
+        }
+        let mut siblings: Vec<Sibling> = Vec::new();
+        for (name, router) in others {
+            let clash = siblings.iter().find(|s| s.address == router.internal).map(|s| s.name.as_str());
+            if let Some(other) = clash.or((router.internal == own.internal).then_some(id)) {
+                let (sibling, router, address) = (name.clone(), other.to_string(), router.internal);
+                return Err(LinksError::SameAddress { sibling, router, address });
+            }
+            if router.internal.is_ipv4() != own.internal.is_ipv4() {
+                let (sibling, address, internal) = (name.clone(), router.internal, own.internal);
+                return Err(LinksError::OtherVersion { sibling, router: id.into(), address, internal });
+            }
+            siblings.push(Sibling {
+                name: name.clone(),
+                number: siblings.len() as u16 + 1,
+                index: next_index(),
+                address: router.internal,
+                interfaces: router.interfaces.iter().map(|(id, i)| (*id, i.relation)).collect(),
+            });
+        }
+        let services = [
+            (SERVICE_CONTROL, topology.control_service.clone()),
+            (SERVICE_DISCOVERY, topology.discovery_service.clone()),
+        ];
+        Ok(Links { ia: topology.ia, internal: own.internal, external, siblings, services: services.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn topology(more: &str) -> Topology {
+        let text = format!(
+            r#"{{"isd_as": "1-ff00:0:1", "border_routers": {{
+                "a": {{"internal_addr": "10.0.0.1:30042", "interfaces": {{
+                    "5": {{"isd_as": "1-ff00:0:5", "link_to": "child",
+                           "underlay": {{"local": "10.5.0.1:50000", "remote": "10.5.0.2:50000"}}}},
+                    "3": {{"isd_as": "1-ff00:0:3", "link_to": "parent",
+                           "underlay": {{"local": "[fd00::1]:50000", "remote": "[fd00::2]:50000"}}}}}}}},
+                "idle": {{"internal_addr": "10.0.0.9:30042"}}{more}}},
+                "control_service": {{"cs": {{"addr": "10.0.0.7:30252"}}}}}}"#
+        );
+        Topology::parse(Path::new("t"), text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn numbering() {
+        let links = Links::of(
+            &topology(
+                r#", "b": {"internal_addr": "10.0.0.2:30042",
+                           "interfaces": {"9": {"isd_as": "1-ff00:0:9", "link_to": "peer"}}}"#,
+            ),
+            "a",
+        )
+        .unwrap();
+        let external: Vec<_> = links.external.iter().map(|e| (e.id, e.index, e.relation)).collect();
+        assert_eq!(external, [(3, 1, Relation::Parent), (5, 2, Relation::Child)]);
+        assert_eq!(links.siblings.len(), 1);
+        let b = &links.siblings[0];
+        assert_eq!((b.number, b.index, b.interfaces.as_slice()), (1, 3, [(9, Relation::Peer)].as_slice()));
+        assert_eq!(links.services[0], (2, vec!["10.0.0.7:30252".parse().unwrap()]));
+        assert_eq!(links.services[1], (1, vec![]));
+    }
+
+    #[test]
+    fn what_does_not_fit() {
+        let unknown = Links::of(&topology(""), "x").unwrap_err().to_string();
+        assert_eq!(unknown, "general.id: the topology has no border router `x`; it has `a`, `idle`");
+        for (sibling, wanted) in [
+            ("10.0.0.1:30042", "10.0.0.1:30042 is the address of a, too"),
+            ("[fd00::1]:30042", "not of the IP version"),
+        ] {
+            let more = format!(
+                r#", "b": {{"internal_addr": "{sibling}",
+                           "interfaces": {{"9": {{"isd_as": "1-ff00:0:9", "link_to": "peer"}}}}}}"#
+            );
+            let message = Links::of(&topology(&more), "a").unwrap_err().to_string();
+            assert!(message.contains("border_routers.b.internal_addr") && message.contains(wanted), "{message}");
+            let seen_from_b = Links::of(&topology(&more), "b").unwrap_err().to_string();
+            assert!(
+                seen_from_b.contains("border_routers.b.interfaces.9.underlay: missing"),
+                "{seen_from_b}"
+            );
+        }
+    }
+}

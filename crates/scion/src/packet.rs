@@ -1,0 +1,494 @@
+//! SCION packets built from parts, down to the Ethernet frame: for tests, generated traffic and benchmarks.
+//!
+//! Every length and checksum comes out right unless a part says otherwise; hop fields are signed on request. The
+//! forwarding path does not use this.
+
+use std::net::{IpAddr, SocketAddr};
+
+use aes::Aes128;
+use cmac::{Cmac, Mac};
+
+use crate::ia::IsdAs;
+
+/// Next-header numbers.
+pub const UDP: u8 = 17;
+/// See [`UDP`].
+pub const TCP: u8 = 6;
+/// See [`UDP`].
+pub const HOP_BY_HOP: u8 = 200;
+/// See [`UDP`].
+pub const END_TO_END: u8 = 201;
+/// See [`UDP`].
+pub const SCMP: u8 = 202;
+/// See [`UDP`].
+pub const BFD: u8 = 203;
+
+/// A frame on a link: Ethernet, IP, UDP, SCION.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Ethernet destination.
+    pub dst_mac: [u8; 6],
+    /// Ethernet source.
+    pub src_mac: [u8; 6],
+    /// Underlay source; of the same IP version as the destination.
+    pub src: SocketAddr,
+    /// Underlay destination.
+    pub dst: SocketAddr,
+    /// IPv4 TTL or IPv6 hop limit.
+    pub ttl: u8,
+    /// IPv4 type of service or IPv6 traffic class.
+    pub tos: u8,
+    /// Without: 0, which means none.
+    pub udp_checksum: bool,
+    /// What is in it.
+    pub scion: Scion,
+}
+
+/// A SCION packet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scion {
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Flow id, 20 bits.
+    pub flow_id: u32,
+    /// Destination AS.
+    pub dst_ia: IsdAs,
+    /// Source AS.
+    pub src_ia: IsdAs,
+    /// Destination in it.
+    pub dst: Host,
+    /// Source in it.
+    pub src: Host,
+    /// How to get there.
+    pub path: Path,
+    /// Extension headers: number of the first and its bytes, whose own next-header fields are set when packed.
+    pub extensions: Vec<(u8, Vec<u8>)>,
+    /// Number of what follows the extension headers.
+    pub next_hdr: u8,
+    /// Everything behind the SCION header and extensions, L4 header included.
+    pub payload: Vec<u8>,
+    /// Words that HdrLen counts beyond the path.
+    pub extra_words: u8,
+}
+
+/// A host address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// IPv4 or IPv6.
+    Ip(IpAddr),
+    /// Any instance of a service.
+    Service(u16),
+    /// Any type (2 bits) and 4 to 16 bytes, a multiple of 4.
+    Raw(u8, Vec<u8>),
+}
+
+/// A path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Type 0.
+    Empty,
+    /// Type 1.
+    Scion(ScionPath),
+    /// Type 2.
+    OneHop(Info, Hop, Hop),
+    /// Any type and any bytes, a multiple of 4.
+    Raw(u8, Vec<u8>),
+}
+
+/// A path of up to three segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScionPath {
+    /// Current segment.
+    pub curr_inf: u8,
+    /// Current hop, counted over all segments.
+    pub curr_hf: u8,
+    /// The segments.
+    pub segments: Vec<Segment>,
+}
+
+/// A segment: an info field and its hops in the order they are travelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Info field.
+    pub info: Info,
+    /// Hop fields, at most 63.
+    pub hops: Vec<Hop>,
+}
+
+/// An info field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// The segment ends or begins at a peering link.
+    pub peering: bool,
+    /// Travelled in construction direction.
+    pub cons_dir: bool,
+    /// Chains the MACs.
+    pub seg_id: u16,
+    /// Seconds since 1970.
+    pub timestamp: u32,
+}
+
+/// A hop field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hop {
+    /// The ingress router, in construction direction, must look.
+    pub ingress_alert: bool,
+    /// The egress router must look.
+    pub egress_alert: bool,
+    /// Lifetime in units of 337.5 s, minus one.
+    pub exp_time: u8,
+    /// In construction direction.
+    pub ingress: u16,
+    /// In construction direction.
+    pub egress: u16,
+    /// Proof.
+    pub mac: [u8; 6],
+}
+
+impl Hop {
+    /// A hop between two interfaces, in construction direction, that lives for six hours; not signed.
+    pub fn new(ingress: u16, egress: u16) -> Hop {
+        Hop { exp_time: 63, ingress, egress, ..Hop::default() }
+    }
+
+    /// The hop with the MAC that a segment id and timestamp give it.
+    pub fn signed(mut self, key: &[u8; 16], seg_id: u16, timestamp: u32) -> Hop {
+        let mac = full_mac(key, seg_id, timestamp, &self);
+        self.mac.copy_from_slice(&mac[..6]);
+        self
+    }
+
+    /// The MAC's part in the chain.
+    pub fn chain(&self) -> u16 {
+        u16::from_be_bytes([self.mac[0], self.mac[1]])
+    }
+
+    fn pack(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.ingress_alert) << 1 | u8::from(self.egress_alert));
+        out.push(self.exp_time);
+        out.extend(self.ingress.to_be_bytes());
+        out.extend(self.egress.to_be_bytes());
+        out.extend(self.mac);
+    }
+}
+
+/// AES-CMAC over the hop field's MAC input; the hop field has its first 6 bytes.
+pub fn full_mac(key: &[u8; 16], seg_id: u16, timestamp: u32, hop: &Hop) -> [u8; 16] {
+    let mut input = [0; 16];
+    input[2..4].copy_from_slice(&seg_id.to_be_bytes());
+    input[4..8].copy_from_slice(&timestamp.to_be_bytes());
+    input[9] = hop.exp_time;
+    input[10..12].copy_from_slice(&hop.ingress.to_be_bytes());
+    input[12..14].copy_from_slice(&hop.egress.to_be_bytes());
+    let mut mac = <Cmac<Aes128> as Mac>::new(key.into());
+    mac.update(&input);
+    mac.finalize().into_bytes().into()
+}
+
+impl Info {
+    fn pack(&self, out: &mut Vec<u8>) {
+        out.extend([u8::from(self.peering) << 1 | u8::from(self.cons_dir), 0]);
+        out.extend(self.seg_id.to_be_bytes());
+        out.extend(self.timestamp.to_be_bytes());
+    }
+}
+
+impl ScionPath {
+    /// A path that stands at a hop.
+    pub fn at(curr_hf: u8, segments: Vec<Segment>) -> ScionPath {
+        let mut end = 0;
+        let inside = segments.iter().position(|s| {
+            end += s.hops.len();
+            usize::from(curr_hf) < end
+        });
+        ScionPath { curr_inf: inside.unwrap_or(segments.len().saturating_sub(1)) as u8, curr_hf, segments }
+    }
+
+    /// Signs the current hop, and the next one if the segment changes behind it, as the AS with this key would find
+    /// them. `from_outside`: the packet comes from another AS, so that a hop travelled against construction direction
+    /// (and not at a peering link) is still in the chain.
+    pub fn sign(&mut self, key: &[u8; 16], from_outside: bool) {
+        let Some((segment, hop)) = self.position() else { return };
+        let last = hop + 1 == self.segments[segment].hops.len();
+        let peering = self.segments[segment].info.peering && self.segments.len() == 2
+            && (last && segment == 0 || hop == 0 && segment == 1);
+        let s = &mut self.segments[segment];
+        let timestamp = s.info.timestamp;
+        s.hops[hop] = s.hops[hop].signed(key, s.info.seg_id, timestamp);
+        if from_outside && !s.info.cons_dir && !peering {
+            s.info.seg_id ^= s.hops[hop].chain();
+        }
+        if last && !peering && let Some(next) = self.segments.get_mut(segment + 1) {
+            next.hops[0] = next.hops[0].signed(key, next.info.seg_id, next.info.timestamp);
+        }
+    }
+
+    /// The current hop's segment and its place in that.
+    fn position(&self) -> Option<(usize, usize)> {
+        let mut hop = usize::from(self.curr_hf);
+        for (i, segment) in self.segments.iter().enumerate() {
+            match hop.checked_sub(segment.hops.len()) {
+                Some(rest) => hop = rest,
+                None => return Some((i, hop)),
+            }
+        }
+        None
+    }
+
+    fn pack(&self, out: &mut Vec<u8>) {
+        let length = |i: usize| self.segments.get(i).map_or(0, |s| s.hops.len() as u32 & 0x3f);
+        let meta = u32::from(self.curr_inf) << 30
+            | u32::from(self.curr_hf & 0x3f) << 24
+            | length(0) << 12
+            | length(1) << 6
+            | length(2);
+        out.extend(meta.to_be_bytes());
+        self.segments.iter().for_each(|s| s.info.pack(out));
+        self.segments.iter().flat_map(|s| &s.hops).for_each(|h| h.pack(out));
+    }
+}
+
+impl Path {
+    fn pack(&self) -> (u8, Vec<u8>) {
+        let mut out = Vec::new();
+        let path_type = match self {
+            Path::Empty => 0,
+            Path::Scion(path) => {
+                path.pack(&mut out);
+                1
+            }
+            Path::OneHop(info, first, second) => {
+                info.pack(&mut out);
+                first.pack(&mut out);
+                second.pack(&mut out);
+                2
+            }
+            Path::Raw(path_type, bytes) => {
+                out.extend(bytes);
+                *path_type
+            }
+        };
+        (path_type, out)
+    }
+}
+
+impl Host {
+    fn pack(&self) -> (u8, Vec<u8>) {
+        match self {
+            Host::Ip(IpAddr::V4(ip)) => (0, ip.octets().into()),
+            Host::Ip(IpAddr::V6(ip)) => (0, ip.octets().into()),
+            Host::Service(service) => (1, [service.to_be_bytes(), [0; 2]].concat()),
+            Host::Raw(host_type, bytes) => (host_type & 3, bytes.clone()),
+        }
+    }
+}
+
+impl Scion {
+    /// The packet's bytes.
+    pub fn pack(&self) -> Vec<u8> {
+        let (path_type, path) = self.path.pack();
+        let ((dst_type, dst), (src_type, src)) = (self.dst.pack(), self.src.pack());
+        let words = (28 + dst.len() + src.len() + path.len()) / 4 + usize::from(self.extra_words);
+        let mut behind = Vec::new();
+        for (i, (_, extension)) in self.extensions.iter().enumerate() {
+            let next = self.extensions.get(i + 1).map_or(self.next_hdr, |(number, _)| *number);
+            let start = behind.len();
+            behind.extend(extension);
+            if let Some(byte) = behind.get_mut(start) {
+                *byte = next;
+            }
+        }
+        behind.extend(&self.payload);
+
+        let mut out = Vec::with_capacity(words * 4 + behind.len());
+        out.extend((u32::from(self.traffic_class) << 20 | self.flow_id & 0xf_ffff).to_be_bytes());
+        out.push(self.extensions.first().map_or(self.next_hdr, |(number, _)| *number));
+        out.push(words as u8);
+        out.extend((behind.len() as u16).to_be_bytes());
+        out.push(path_type);
+        let length = |host: &[u8]| (host.len() / 4).wrapping_sub(1) as u8 & 3;
+        out.push(dst_type << 6 | length(&dst) << 4 | src_type << 2 | length(&src));
+        out.extend([0; 2]);
+        out.extend(self.dst_ia.0.to_be_bytes());
+        out.extend(self.src_ia.0.to_be_bytes());
+        out.extend(dst);
+        out.extend(src);
+        out.extend(path);
+        out.resize(out.len() + usize::from(self.extra_words) * 4, 0);
+        out.extend(behind);
+        out
+    }
+}
+
+impl Frame {
+    /// The frame's bytes.
+    pub fn pack(&self) -> Vec<u8> {
+        let scion = self.scion.pack();
+        let udp_length = (scion.len() + 8) as u16;
+        let mut udp = Vec::with_capacity(scion.len() + 8);
+        udp.extend(self.src.port().to_be_bytes());
+        udp.extend(self.dst.port().to_be_bytes());
+        udp.extend(udp_length.to_be_bytes());
+        udp.extend([0; 2]);
+        udp.extend(scion);
+
+        let mut out = Vec::with_capacity(54 + udp.len());
+        out.extend(self.dst_mac);
+        out.extend(self.src_mac);
+        let addresses = match (self.src.ip(), self.dst.ip()) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                out.extend([0x08, 0x00]);
+                let start = out.len();
+                out.extend([0x45, self.tos]);
+                out.extend((udp_length + 20).to_be_bytes());
+                out.extend([0, 0, 0x40, 0, self.ttl, UDP, 0, 0]);
+                out.extend(src.octets());
+                out.extend(dst.octets());
+                let checksum = !fold(sum(&out[start..]));
+                out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
+                sum(&out[start + 12..])
+            }
+            (src, dst) => {
+                let v6 = |ip: IpAddr| match ip {
+                    IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                    IpAddr::V6(ip) => ip,
+                };
+                out.extend([0x86, 0xdd]);
+                let start = out.len();
+                out.extend((6 << 28 | u32::from(self.tos) << 20).to_be_bytes());
+                out.extend(udp_length.to_be_bytes());
+                out.extend([UDP, self.ttl]);
+                out.extend(v6(src).octets());
+                out.extend(v6(dst).octets());
+                sum(&out[start + 8..])
+            }
+        };
+        if self.udp_checksum {
+            let checksum = !fold(addresses + u64::from(UDP) + u64::from(udp_length) + sum(&udp));
+            let checksum = if checksum == 0 { 0xffff } else { checksum };
+            udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+        }
+        out.extend(udp);
+        out
+    }
+}
+
+/// The sum of 16-bit words that Internet checksums are made from (RFC 1071), not folded.
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u64::from(*b))).sum()
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+/// What is wrong with the checksums of a frame with UDP over IPv4 or IPv6: for tests. `None` if they are right; a
+/// missing UDP checksum is right over IPv4.
+pub fn checksum_fault(frame: &[u8]) -> Option<&'static str> {
+    let (addresses, udp) = match frame.get(12..14)? {
+        [0x08, 0x00] => {
+            let header = frame.get(14..34)?;
+            if fold(sum(header)) != 0xffff {
+                return Some("IPv4 header checksum");
+            }
+            let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            (sum(&header[12..]), frame.get(34..14 + total)?)
+        }
+        [0x86, 0xdd] => {
+            let length = usize::from(u16::from_be_bytes([*frame.get(18)?, *frame.get(19)?]));
+            (sum(frame.get(22..54)?), frame.get(54..54 + length)?)
+        }
+        _ => return None,
+    };
+    match udp.get(6..8)? {
+        [0, 0] if frame[12] == 0x08 => None,
+        [0, 0] => Some("no UDP checksum over IPv6"),
+        _ if fold(addresses + u64::from(UDP) + udp.len() as u64 + sum(udp)) == 0xffff => None,
+        _ => Some("UDP checksum"),
+    }
+}
+
+/// A SCION/UDP payload: header with ports and length, no checksum, and some bytes.
+pub fn udp_payload(src_port: u16, dst_port: u16, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(8 + data.len());
+    out.extend(src_port.to_be_bytes());
+    out.extend(dst_port.to_be_bytes());
+    out.extend((8 + data.len() as u16).to_be_bytes());
+    out.extend([0; 2]);
+    out.extend(data);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// doc/protocols/scion-header.rst, "Hop Field MAC - Computation".
+    #[test]
+    fn mac_input_layout() {
+        let hop = Hop { exp_time: 5, ingress: 0x0102, egress: 0x0304, ..Hop::default() };
+        let key = *b"0123456789abcdef";
+        let mut mac = <Cmac<Aes128> as Mac>::new(&key.into());
+        mac.update(&[0, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0, 5, 1, 2, 3, 4, 0, 0]);
+        assert_eq!(full_mac(&key, 0x1122, 0x3344_5566, &hop), <[u8; 16]>::from(mac.finalize().into_bytes()));
+    }
+
+    fn frame(src: &str, dst: &str) -> Frame {
+        let info = Info { peering: false, cons_dir: true, seg_id: 0x111, timestamp: 100 };
+        let hops = vec![Hop::new(0, 1), Hop::new(2, 0)];
+        Frame {
+            dst_mac: [1; 6],
+            src_mac: [2; 6],
+            src: src.parse().unwrap(),
+            dst: dst.parse().unwrap(),
+            ttl: 64,
+            tos: 0,
+            udp_checksum: true,
+            scion: Scion {
+                traffic_class: 0xb8,
+                flow_id: 0xdead,
+                dst_ia: IsdAs(2),
+                src_ia: IsdAs(1),
+                dst: Host::Ip("10.0.0.1".parse().unwrap()),
+                src: Host::Service(2),
+                path: Path::Scion(ScionPath::at(1, vec![Segment { info, hops }])),
+                extensions: vec![],
+                next_hdr: UDP,
+                payload: udp_payload(1, 2, b"hello"),
+                extra_words: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn layout_and_checksums() {
+        let v4 = frame("10.0.0.1:1", "10.0.0.2:2").pack();
+        assert_eq!(v4.len(), 14 + 20 + 8 + 36 + 36 + 13);
+        assert_eq!(checksum_fault(&v4), None);
+        let scion = &v4[42..];
+        assert_eq!(scion[..12], [0x0b, 0x80, 0xde, 0xad, 17, 18, 0, 13, 1, 0b0000_0100, 0, 0]);
+        assert_eq!(scion[36..40], [0x01, 0, 0x20, 0]);
+        assert_eq!(scion[40..48], [1, 0, 0x01, 0x11, 0, 0, 0, 100]);
+        let v6 = frame("[fd00::1]:1", "[fd00::2]:2").pack();
+        assert_eq!(v6.len(), v4.len() + 20);
+        assert_eq!(checksum_fault(&v6), None);
+        let mut wrong = v4.clone();
+        *wrong.last_mut().unwrap() ^= 1;
+        assert_eq!(checksum_fault(&wrong), Some("UDP checksum"));
+        wrong[30] ^= 1;
+        assert_eq!(checksum_fault(&wrong), Some("IPv4 header checksum"));
+    }
+
+    #[test]
+    fn extension_headers_are_linked() {
+        let mut f = frame("10.0.0.1:1", "10.0.0.2:2");
+        f.scion.extensions = vec![(HOP_BY_HOP, vec![0, 0, 1, 0]), (END_TO_END, vec![0, 0, 1, 0])];
+        let bytes = f.scion.pack();
+        assert_eq!(bytes[4], HOP_BY_HOP);
+        assert_eq!((bytes[72], bytes[76]), (END_TO_END, UDP));
+        assert_eq!(bytes[6..8], [0, 21]);
+    }
+}

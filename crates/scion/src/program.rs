@@ -1,0 +1,235 @@
+//! The P4 program `border_router.p4`: its text, how to compile it, and the numbers it shares with the agent.
+//!
+//! Does not live here: entries of its tables ([`crate::tables`]).
+
+use hopwright_ir::compile::{Compiled, compile_text};
+use hopwright_syntax::Options;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../p4/scion/", $name)))),*]
+    };
+}
+
+/// The program and its parts, by the names they include each other by.
+pub const SOURCES: &[(&str, &str)] = files![
+    "border_router.p4",
+    "checksum.p4",
+    "delivery.p4",
+    "headers.p4",
+    "links.p4",
+    "mac.p4",
+    "one_hop.p4",
+    "parser.p4",
+    "path.p4",
+    "reasons.p4",
+    "underlay.p4",
+];
+
+/// Compiles the program that is built into this crate.
+pub fn compile(optimise: bool) -> Compiled {
+    let (name, text) = SOURCES[0];
+    let options = Options {
+        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        no_disk: true,
+        ..Options::default()
+    };
+    compile_text(name, text, &options, optimise)
+}
+
+/// Port number of the control plane (`CPU_PORT`).
+pub const CPU_PORT: u32 = 510;
+
+/// In a packet-out header instead of a port: process the packet as if it had been received (`PROCESS`).
+pub const PROCESS: u16 = 0xffff;
+
+macro_rules! reasons {
+    ($($variant:ident $name:literal = $value:literal),* $(,)?) => {
+        /// Why a packet was not forwarded: the program's `Reason`, where each is explained.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[allow(missing_docs)]
+        pub enum Reason {
+            $($variant = $value),*
+        }
+
+        impl Reason {
+            /// All of them, in order of their numbers.
+            pub const ALL: &[Reason] = &[$(Reason::$variant),*];
+
+            /// The name in the program: `PATH_EXPIRED`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Reason::$variant => $name),*
+                }
+            }
+
+            /// The reason with this number.
+            pub fn from_number(number: u8) -> Option<Reason> {
+                match number {
+                    $($value => Some(Reason::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    None "NONE" = 0,
+    NotConfigured "NOT_CONFIGURED" = 1,
+    NotForUs "NOT_FOR_US" = 2,
+    Malformed "MALFORMED" = 3,
+    BadIpChecksum "BAD_IP_CHECKSUM" = 4,
+    UnsupportedPathType "UNSUPPORTED_PATH_TYPE" = 5,
+    SingletonSegment "SINGLETON_SEGMENT" = 6,
+    MalformedPeering "MALFORMED_PEERING" = 7,
+    InvalidTransitSource "INVALID_TRANSIT_SOURCE" = 8,
+    PathEnds "PATH_ENDS" = 9,
+    UnknownL4 "UNKNOWN_L4" = 10,
+    OneHopDirection "ONE_HOP_DIRECTION" = 11,
+    OneHopSource "ONE_HOP_SOURCE" = 12,
+    OneHopDestination "ONE_HOP_DESTINATION" = 13,
+    OneHopInterface "ONE_HOP_INTERFACE" = 14,
+    OneHopMac "ONE_HOP_MAC" = 15,
+    OneHopUndeliverable "ONE_HOP_UNDELIVERABLE" = 16,
+    UnderlayMismatch "UNDERLAY_MISMATCH" = 17,
+    IpOptions "IP_OPTIONS" = 64,
+    Bfd "BFD" = 65,
+    Epic "EPIC" = 66,
+    PathExpired "PATH_EXPIRED" = 67,
+    UnknownIngress "UNKNOWN_INGRESS" = 68,
+    InvalidPacketSize "INVALID_PACKET_SIZE" = 69,
+    InvalidSourceIa "INVALID_SOURCE_IA" = 70,
+    InvalidDestinationIa "INVALID_DESTINATION_IA" = 71,
+    InvalidSourceHost "INVALID_SOURCE_HOST" = 72,
+    InvalidHopMac "INVALID_HOP_MAC" = 73,
+    IngressAlert "INGRESS_ALERT" = 74,
+    EgressAlert "EGRESS_ALERT" = 75,
+    NoService "NO_SERVICE" = 76,
+    InvalidDestinationHost "INVALID_DESTINATION_HOST" = 77,
+    UnknownEgress "UNKNOWN_EGRESS" = 78,
+    InvalidPath "INVALID_PATH" = 79,
+    InvalidSegmentChange "INVALID_SEGMENT_CHANGE" = 80,
+    InterfaceDown "INTERFACE_DOWN" = 81,
+    NextHopUnresolved "NEXT_HOP_UNRESOLVED" = 82,
+    ScmpError "SCMP_ERROR" = 83,
+    NoUdpChecksum "NO_UDP_CHECKSUM" = 84,
+}
+
+impl Reason {
+    /// The packet goes to the CPU port; otherwise (and but for `None`) it is dropped.
+    pub fn is_punt(self) -> bool {
+        self as u8 >= 64
+    }
+
+    /// The name for people and metrics: `path_expired`.
+    pub fn label(self) -> String {
+        self.name().to_ascii_lowercase()
+    }
+}
+
+/// What stands in front of a punted packet (`packet_in_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketIn {
+    /// Why it was punted, as the program numbers it.
+    pub reason: u8,
+    /// The check that failed was about the hop after the segment change.
+    pub at_next_hop: bool,
+    /// Port it came in by.
+    pub port: u16,
+    /// SCION interface it came in by, 0 from inside the AS.
+    pub ingress: u16,
+    /// SCION interface it would leave by, 0 if unknown or to a host of this AS.
+    pub egress: u16,
+    /// The host whose link-layer address is missing, if that is why.
+    pub next_hop: Option<std::net::IpAddr>,
+}
+
+impl PacketIn {
+    /// Bytes of the header.
+    pub const BYTES: usize = 24;
+
+    /// Splits a punted packet in its header and the packet as it was received. `None` if it is too short.
+    pub fn split(bytes: &[u8]) -> Option<(PacketIn, &[u8])> {
+        let (head, packet) = bytes.split_at_checked(PacketIn::BYTES)?;
+        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let next_hop = <[u8; 16]>::try_from(&head[8..24]).ok()?;
+        let header = PacketIn {
+            reason: head[0],
+            at_next_hop: head[1] != 0,
+            port: word(2),
+            ingress: word(4),
+            egress: word(6),
+            next_hop: (next_hop != [0; 16]).then(|| std::net::Ipv6Addr::from(next_hop).to_canonical()),
+        };
+        Some((header, packet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str) -> &'static str {
+        SOURCES.iter().find(|(n, _)| *n == name).unwrap().1
+    }
+
+    #[test]
+    fn reasons_are_those_of_the_program() {
+        let text = source("reasons.p4");
+        let start = text.find("enum bit<8> Reason {").unwrap();
+        let body = &text[start..start + text[start..].find("\n}").unwrap()];
+        let in_program: Vec<(&str, u8)> = body
+            .lines()
+            .map(|line| line.split("//").next().unwrap().trim().trim_end_matches(','))
+            .filter_map(|line| line.split_once('='))
+            .map(|(name, value)| (name.trim(), value.trim().parse().unwrap()))
+            .collect();
+        let here: Vec<(&str, u8)> = Reason::ALL.iter().map(|r| (r.name(), *r as u8)).collect();
+        assert_eq!(here, in_program);
+        assert!(text.contains("const bit<8> PUNT_FIRST = 64;"));
+        for (name, number) in in_program {
+            assert_eq!(Reason::from_number(number).unwrap().name(), name);
+        }
+        assert_eq!(Reason::from_number(200), None);
+    }
+
+    #[test]
+    fn constants_are_those_of_the_program() {
+        let text = source("headers.p4");
+        assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
+        assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
+    }
+
+    #[test]
+    fn every_part_is_built_in() {
+        let main = SOURCES[0].1;
+        let mut included: Vec<&str> =
+            main.lines().filter_map(|l| l.strip_prefix("#include \"")).map(|l| l.trim_end_matches('"')).collect();
+        included.sort_unstable();
+        let mut here: Vec<&str> = SOURCES[1..].iter().map(|(name, _)| *name).collect();
+        here.sort_unstable();
+        assert_eq!(here, included);
+    }
+
+    #[test]
+    fn packet_in_header() {
+        let mut bytes = vec![82, 1, 0, 7, 0, 141, 0, 5];
+        bytes.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1]);
+        bytes.extend([1, 2, 3]);
+        let (header, packet) = PacketIn::split(&bytes).unwrap();
+        assert_eq!(packet, [1, 2, 3]);
+        let next_hop = Some("192.0.2.1".parse().unwrap());
+        assert_eq!(header, PacketIn { reason: 82, at_next_hop: true, port: 7, ingress: 141, egress: 5, next_hop });
+        assert_eq!(PacketIn::split(&bytes[..23]), None);
+    }
+
+    #[test]
+    fn the_program_compiles() {
+        let compiled = compile(true);
+        let text = hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false);
+        assert!(compiled.pipeline.is_some(), "{text}");
+        assert_eq!(text, "");
+    }
+}

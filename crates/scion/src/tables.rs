@@ -1,0 +1,161 @@
+//! Entries of the program's tables: from links and next hops to keys and action data.
+//!
+//! Does not live here: which entries there should be when ([`crate::agent`]).
+
+use std::net::{IpAddr, SocketAddr};
+
+use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
+use num_bigint::BigUint;
+
+use crate::ia::IsdAs;
+use crate::keys::HopKey;
+use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
+use crate::topology::{Relation, Underlay};
+
+/// Buckets that the program hashes a service's users into.
+const SERVICE_BUCKETS: u16 = 64;
+
+/// `LinkScope` in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Scope {
+    Sibling = 1,
+    External = 2,
+}
+
+/// Whether a link can be used: `LinkState` in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By this next hop.
+    Up(NextHop),
+    /// The link is there, the other end is not.
+    Down,
+    /// Nobody knows the next hop's link-layer address.
+    Unresolved,
+}
+
+/// Where frames go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NextHop {
+    /// Port of the switch.
+    pub port: u16,
+    /// Ethernet address of the next hop.
+    pub dst_mac: [u8; 6],
+    /// Ethernet address of the port.
+    pub src_mac: [u8; 6],
+}
+
+/// Programs everything that stays: the router itself, its key, where packets come from, services. The links' ways
+/// are unresolved.
+pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
+    vdp.key_table("hop_key")?.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
+    for link in &links.external {
+        vdp.put(&source(link.underlay, "external").arg(link.id).arg(link.relation as u8).arg(link.index))?;
+        vdp.put(&EntrySpec::new("neighbours", "is_at").exact(link.id).arg(link.neighbour.0))?;
+        vdp.put(&external(link, Way::Unresolved))?;
+    }
+    for sibling in &links.siblings {
+        let underlay = Underlay { local: links.internal, remote: sibling.address };
+        vdp.put(&source(underlay, "sibling").arg(sibling.number).arg(sibling.index))?;
+        for (id, _) in &sibling.interfaces {
+            vdp.put(&EntrySpec::new("sibling_interfaces", "NoAction").exact(sibling.number).exact(*id))?;
+        }
+        for entry in sibling_ways(links.internal, sibling, Way::Unresolved) {
+            vdp.put(&entry)?;
+        }
+    }
+    for (service, instances) in &links.services {
+        for entry in service_entries(*service, instances) {
+            vdp.put(&entry)?;
+        }
+    }
+    set_clock(vdp, links.ia, links.internal, hopwright_dataplane::wall_clock_us())
+}
+
+/// Tells the program who it is and what time it is. Must be repeated at least each time the clock's upper bits change:
+/// the program's own clock has only 48 bits of microseconds since 1970, about nine years.
+pub fn set_clock(vdp: &VirtualDataPlane, ia: IsdAs, internal: SocketAddr, now_us: u64) -> Result<(), ControlError> {
+    let offset = now_us >> 48 << 48;
+    let action = if internal.is_ipv4() { "router_ipv4" } else { "router_ipv6" };
+    let args: [BigUint; 4] = [ia.0.into(), offset.into(), address(internal.ip()), internal.port().into()];
+    vdp.set_default("router", action, &args)
+}
+
+/// The way to another AS.
+pub fn external(link: &External, way: Way) -> EntrySpec {
+    interface(link.id, Scope::External, link.relation, link.index, link.underlay, way)
+}
+
+/// The ways to all interfaces of a sibling router.
+pub fn sibling_ways(internal: SocketAddr, sibling: &Sibling, way: Way) -> impl Iterator<Item = EntrySpec> {
+    let underlay = Underlay { local: internal, remote: sibling.address };
+    sibling
+        .interfaces
+        .iter()
+        .map(move |(id, relation)| interface(*id, Scope::Sibling, *relation, sibling.index, underlay, way))
+}
+
+/// The way to a host of this AS.
+pub fn host(host: IpAddr, next_hop: NextHop) -> EntrySpec {
+    let table = if host.is_ipv4() { "hosts_ipv4" } else { "hosts_ipv6" };
+    EntrySpec::new(table, "next_hop")
+        .exact(address(host))
+        .arg(next_hop.port)
+        .arg(mac(next_hop.dst_mac))
+        .arg(mac(next_hop.src_mac))
+        .arg(INTERNAL_INDEX)
+}
+
+/// Which packets come by a link. The action's arguments are still to be added.
+fn source(underlay: Underlay, action: &str) -> EntrySpec {
+    let table = if underlay.local.is_ipv4() { "links_ipv4" } else { "links_ipv6" };
+    EntrySpec::new(table, action)
+        .exact(address(underlay.remote.ip()))
+        .exact(address(underlay.local.ip()))
+        .exact(underlay.remote.port())
+        .exact(underlay.local.port())
+}
+
+fn interface(id: u16, scope: Scope, relation: Relation, index: u16, underlay: Underlay, way: Way) -> EntrySpec {
+    let nowhere = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6] };
+    let (status, next_hop) = match way {
+        Way::Up(next_hop) => (0u8, next_hop),
+        Way::Down => (1, nowhere),
+        Way::Unresolved => (2, nowhere),
+    };
+    EntrySpec::new("interfaces", if underlay.local.is_ipv4() { "over_ipv4" } else { "over_ipv6" })
+        .exact(id)
+        .arg(scope as u8)
+        .arg(relation as u8)
+        .arg(status)
+        .arg(index)
+        .arg(next_hop.port)
+        .arg(mac(next_hop.dst_mac))
+        .arg(mac(next_hop.src_mac))
+        .arg(address(underlay.remote.ip()))
+        .arg(address(underlay.local.ip()))
+        .arg(underlay.remote.port())
+        .arg(underlay.local.port())
+}
+
+/// Spreads a service's instances evenly over the buckets; no entries if there is no instance.
+fn service_entries(service: u16, instances: &[SocketAddr]) -> impl Iterator<Item = EntrySpec> {
+    (0..SERVICE_BUCKETS).zip(instances.iter().cycle()).map(move |(bucket, instance)| {
+        EntrySpec::new("services", if instance.is_ipv4() { "instance_ipv4" } else { "instance_ipv6" })
+            .exact(service)
+            .exact(bucket)
+            .arg(address(instance.ip()))
+            .arg(instance.port())
+    })
+}
+
+fn address(ip: IpAddr) -> BigUint {
+    match ip {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        IpAddr::V6(ip) => ip.to_bits().into(),
+    }
+}
+
+fn mac(mac: [u8; 6]) -> u64 {
+    mac.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
