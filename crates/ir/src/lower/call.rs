@@ -200,6 +200,8 @@ impl Lowering<'_> {
             .collect();
         let mut copy_outs = Vec::new();
         let mut bindings = Vec::new();
+        // Out parameters start at zero, but only when every argument has its value.
+        let mut zeroed = Vec::new();
         for (i, (param, argument)) in params.iter().zip(arguments).enumerate() {
             match argument {
                 Argument::Value(value) => {
@@ -223,7 +225,7 @@ impl Lowering<'_> {
                     };
                     bindings.push((param.var, Binding::Loc(Loc::Place(place.clone()))));
                     if param.direction == hir::Direction::Out {
-                        self.zero(&place, span)?;
+                        zeroed.push(place);
                     }
                 }
                 Argument::Nothing => {
@@ -234,6 +236,9 @@ impl Lowering<'_> {
                     }
                 }
             }
+        }
+        for place in zeroed {
+            self.zero(&place, span)?;
         }
         self.env.extend(bindings);
         Ok(copy_outs)

@@ -1,6 +1,7 @@
 //! Tables, their entries, and the actions they run.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use hopwright_sema::hir;
 use hopwright_syntax::span::Span;
@@ -16,6 +17,9 @@ use crate::{
 
 /// `size` of a table that names none.
 const DEFAULT_SIZE: u64 = 1024;
+
+/// A table's keys, and those that must be computed into a slot before each apply.
+type Keys = (Vec<Key>, Vec<(usize, SlotId)>);
 
 impl Lowering<'_> {
     /// Applies a table, lowering it first if this is the first time.
@@ -82,9 +86,9 @@ impl Lowering<'_> {
             listed.push(TableAction { action, table_only: has("tableonly"), default_only: has("defaultonly") });
         }
         let default = table.default_action.function;
-        if !actions.contains_key(&default) {
+        if let Entry::Vacant(place) = actions.entry(default) {
             let action = self.action(&table.default_action, &table.control_plane_name, exit_flag)?;
-            actions.insert(default, action);
+            place.insert(action);
             listed.push(TableAction { action, table_only: false, default_only: true });
         }
         self.tables[ir_id.index()].actions = listed;
@@ -99,8 +103,7 @@ impl Lowering<'_> {
         Ok(lowered)
     }
 
-    /// Keys, and those that must be computed before each apply.
-    fn keys(&mut self, table: &hir::Table) -> Result<(Vec<Key>, Vec<(usize, SlotId)>)> {
+    fn keys(&mut self, table: &hir::Table) -> Result<Keys> {
         let mut keys = Vec::new();
         let mut computed = Vec::new();
         for (index, key) in table.keys.iter().enumerate() {

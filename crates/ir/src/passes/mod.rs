@@ -15,23 +15,33 @@ pub mod substitute;
 pub mod usage;
 pub mod walk;
 
-use crate::Pipeline;
+use crate::{Pipeline, verify};
 
 /// One pass's effects make work for the others; beyond this many rounds little is left.
 const ROUNDS: usize = 3;
 
-/// Runs all passes.
+/// Runs all passes. In debug builds the pipeline is verified after each.
 pub fn optimise(pipeline: &mut Pipeline) {
-    fold::fold(pipeline);
-    states::clean(pipeline);
+    run(pipeline, "fold", fold::fold);
+    run(pipeline, "states", states::clean);
     for _ in 0..ROUNDS {
-        propagate::propagate(pipeline);
-        simplify::simplify(pipeline);
-        dead::eliminate(pipeline);
-        substitute::substitute(pipeline);
-        fold::fold(pipeline);
+        run(pipeline, "propagate", propagate::propagate);
+        run(pipeline, "simplify", simplify::simplify);
+        run(pipeline, "dead", dead::eliminate);
+        run(pipeline, "substitute", substitute::substitute);
+        run(pipeline, "fold", fold::fold);
     }
-    simplify::simplify(pipeline);
-    states::clean(pipeline);
-    slots::compact(pipeline);
+    run(pipeline, "simplify", simplify::simplify);
+    run(pipeline, "states", states::clean);
+    run(pipeline, "slots", slots::compact);
+}
+
+fn run(pipeline: &mut Pipeline, name: &str, pass: fn(&mut Pipeline)) {
+    pass(pipeline);
+    if cfg!(debug_assertions)
+        && let Err(errors) = verify::verify(pipeline)
+    {
+        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        debug_assert!(false, "after {name}: {}", shown.join("; "));
+    }
 }
