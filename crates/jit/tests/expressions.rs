@@ -68,14 +68,10 @@ fn boolean(depth: u32) -> BoxedStrategy<Expr> {
     if depth == 0 {
         return leaf(Type::Bool);
     }
-    let compare = (width(), prop::sample::select(vec![
-        BinaryOp::Eq,
-        BinaryOp::Ne,
-        BinaryOp::Lt,
-        BinaryOp::Le,
-        BinaryOp::Gt,
-        BinaryOp::Ge,
-    ]))
+    let compare = (
+        width(),
+        prop::sample::select(vec![BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge]),
+    )
         .prop_flat_map(|(w, op)| (number_type(w), Just(op)))
         .prop_flat_map(move |(ty, op)| (number(ty, depth - 1), number(ty, depth - 1), Just(op)))
         .prop_map(|(a, b, op)| with(op, a, b, Type::Bool));
@@ -158,13 +154,9 @@ fn number(ty: Type, depth: u32) -> BoxedStrategy<Expr> {
     ];
     if let Type::Bits(_) = ty {
         let slice = (0u32..40, 0u32..40)
-            .prop_flat_map(move |(below, above)| {
-                (number_type(below + w + above), Just(below))
-            })
+            .prop_flat_map(move |(below, above)| (number_type(below + w + above), Just(below)))
             .prop_flat_map(move |(from, lo)| {
-                number(from, d).prop_map(move |a| {
-                    expr(ExprKind::Slice { arg: Box::new(a), hi: lo + w - 1, lo }, ty)
-                })
+                number(from, d).prop_map(move |a| expr(ExprKind::Slice { arg: Box::new(a), hi: lo + w - 1, lo }, ty))
             });
         all.push(slice.boxed());
         if w == 1 {
@@ -224,7 +216,8 @@ fn program(expressions: &[Expr]) -> Pipeline {
 #[test]
 fn random_expressions() {
     let cases = std::env::var("CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(150);
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() });
     let any_expression = prop_oneof![
         4 => (width(), 1u32..5).prop_flat_map(|(w, d)| number_type(w).prop_flat_map(move |t| number(t, d))),
         1 => (1u32..5).prop_flat_map(boolean),

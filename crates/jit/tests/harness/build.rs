@@ -119,31 +119,15 @@ pub fn header(p: &mut Pipeline, name: &str, types: &[Type]) -> HeaderId {
     header_of(p, name, "h_t", types, None)
 }
 
-fn header_of(
-    p: &mut Pipeline,
-    name: &str,
-    type_name: &str,
-    types: &[Type],
-    stack: Option<(StackId, u32)>,
-) -> HeaderId {
+fn header_of(p: &mut Pipeline, name: &str, type_name: &str, types: &[Type], stack: Option<(StackId, u32)>) -> HeaderId {
     let id = HeaderId(p.headers.len() as u32);
-    p.slots.push(Slot {
-        name: format!("{name}.$valid"),
-        ty: Type::Bool,
-        kind: SlotKind::Valid(id),
-        span: span(),
-    });
+    p.slots.push(Slot { name: format!("{name}.$valid"), ty: Type::Bool, kind: SlotKind::Valid(id), span: span() });
     let valid = SlotId(p.slots.len() as u32 - 1);
     let mut fields = Vec::new();
     let mut offset = 0;
     let mut varbit = None;
     for (i, &ty) in types.iter().enumerate() {
-        p.slots.push(Slot {
-            name: format!("{name}.f{i}"),
-            ty,
-            kind: SlotKind::Field(id, i as u32),
-            span: span(),
-        });
+        p.slots.push(Slot { name: format!("{name}.f{i}"), ty, kind: SlotKind::Field(id, i as u32), span: span() });
         fields.push(HeaderField {
             slot: SlotId(p.slots.len() as u32 - 1),
             name: format!("f{i}"),
@@ -173,8 +157,7 @@ fn header_of(
 /// A stack of headers with fields of these types.
 pub fn stack(p: &mut Pipeline, name: &str, types: &[Type], size: u32) -> StackId {
     let id = StackId(p.stacks.len() as u32);
-    let elements =
-        (0..size).map(|i| header_of(p, &format!("{name}[{i}]"), "h_t", types, Some((id, i)))).collect();
+    let elements = (0..size).map(|i| header_of(p, &format!("{name}[{i}]"), "h_t", types, Some((id, i)))).collect();
     p.slots.push(Slot {
         name: format!("{name}.nextIndex"),
         ty: Type::Bits(32),

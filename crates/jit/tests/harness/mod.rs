@@ -116,11 +116,7 @@ impl Machine {
     }
 
     /// With natives for the named objects' methods (all objects share it) and functions, by index.
-    pub fn with_natives(
-        pipeline: &Pipeline,
-        methods: &[Native],
-        functions: &[Native],
-    ) -> Result<Machine, Unsupported> {
+    pub fn with_natives(pipeline: &Pipeline, methods: &[Native], functions: &[Native]) -> Result<Machine, Unsupported> {
         let compiled = compile(pipeline, &Options { keep_text: true })?;
         let tables: Vec<Box<Table>> = pipeline
             .tables
@@ -129,17 +125,12 @@ impl Machine {
                 Box::new(Table {
                     widths: t.keys.iter().map(|k| k.expr.ty.width()).collect(),
                     has_priority: t.has_priority(),
-                    entries: t
-                        .entries
-                        .iter()
-                        .map(|e| (e.clone(), Entry::new(pipeline, &e.action, true)))
-                        .collect(),
+                    entries: t.entries.iter().map(|e| (e.clone(), Entry::new(pipeline, &e.action, true))).collect(),
                     default: Entry::new(pipeline, &t.default_action, false),
                 })
             })
             .collect();
-        let handles =
-            tables.iter().map(|t| TableHandle { lookup, state: (&raw const **t).cast() }).collect();
+        let handles = tables.iter().map(|t| TableHandle { lookup, state: (&raw const **t).cast() }).collect();
         let mut cells: Vec<Box<[u64]>> = Vec::new();
         let mut externs = Vec::new();
         for e in &pipeline.externs {
@@ -149,17 +140,11 @@ impl Machine {
                 _ => (0, 0),
             };
             let mut memory = vec![0u64; words as usize].into_boxed_slice();
-            externs.push(ExternHandle {
-                state: memory.as_mut_ptr().cast(),
-                size,
-                call: methods.first().copied(),
-            });
+            externs.push(ExternHandle { state: memory.as_mut_ptr().cast(), size, call: methods.first().copied() });
             cells.push(memory);
         }
-        let functions = functions
-            .iter()
-            .map(|&f| ExternHandle { state: std::ptr::null_mut(), size: 0, call: Some(f) })
-            .collect();
+        let functions =
+            functions.iter().map(|&f| ExternHandle { state: std::ptr::null_mut(), size: 0, call: Some(f) }).collect();
         Ok(Machine {
             compiled,
             pipeline: pipeline.clone(),
