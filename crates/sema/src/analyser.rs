@@ -65,6 +65,8 @@ pub(crate) struct Analyser<'a> {
     pub match_kinds: Vec<(Arc<str>, Span)>,
     pub errors_declared: HashMap<Arc<str>, (usize, Span)>,
     pub depth: u32,
+    /// Whether nesting has been complained about.
+    too_deep: bool,
     pub out: hir::TypedProgram,
     struct_ids: HashMap<(usize, Rc<[Ty]>), hir::StructId>,
     anonymous: HashMap<Ty, hir::StructId>,
@@ -99,6 +101,7 @@ impl<'a> Analyser<'a> {
             match_kinds: Vec::new(),
             errors_declared: HashMap::new(),
             depth: 0,
+            too_deep: false,
             out: hir::TypedProgram {
                 name: name.to_string(),
                 structs: Vec::new(),
@@ -151,7 +154,11 @@ impl<'a> Analyser<'a> {
     /// Runs `f` one level deeper, or complains and returns `None` when that is too deep.
     pub fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         if self.depth >= MAX_DEPTH {
-            self.error("E0407", span, "the program is nested too deeply", format!("more than {MAX_DEPTH} levels"));
+            if !self.too_deep {
+                self.too_deep = true;
+                let label = format!("more than {MAX_DEPTH} levels");
+                self.error("E0407", span, "the program is nested too deeply", label);
+            }
             return None;
         }
         self.depth += 1;

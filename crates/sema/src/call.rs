@@ -719,5 +719,5 @@ impl<'a> Analyser<'a> {
 /// Whether a type parameter matters only to parameters that may be left out.
 fn only_optional(sig: &Sig, param: u32) -> bool {
     let uses = |t: &Ty| t.any(&mut |t| *t == Ty::Param(param));
-    !uses(&sig.ret) && sig.params.iter().all(|p| p.optional || !uses(&p.ty))
+    !uses(&sig.ret) && sig.params.iter().any(|p| uses(&p.ty)) && sig.params.iter().all(|p| p.optional || !uses(&p.ty))
 }

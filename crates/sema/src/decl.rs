@@ -270,7 +270,7 @@ impl<'a> Analyser<'a> {
                 ty: if ty == Ty::Void { Ty::Err } else { ty },
                 default,
                 optional: ast::find_annotation(&p.annotations, "optional").is_some(),
-                span: p.span,
+                span: p.name.span,
             });
         }
         out
@@ -350,6 +350,7 @@ impl<'a> Analyser<'a> {
         let params: Vec<ParamSig> =
             sig.params.iter().map(|p| ParamSig { ty: p.ty.subst(&subst), ..p.clone() }).collect();
         let context = Context::new(Body::Function, ret.clone(), String::new());
+        let errors = self.errors;
         let (hir_params, body) = self.in_declaration(order, context, |s| {
             for (n, t) in f.sig.type_params.iter().zip(types) {
                 s.declare(n, Entity::Type(t.clone()));
@@ -357,7 +358,7 @@ impl<'a> Analyser<'a> {
             let params = s.params(&params);
             (params, s.block(&f.body))
         });
-        if !matches!(ret, Ty::Void | Ty::Err) && self.errors == 0 && !always_leaves(&body) {
+        if !matches!(ret, Ty::Void | Ty::Err) && self.errors == errors && !always_leaves(&body) {
             let name = &f.sig.name;
             self.error(
                 "E0309",

@@ -1,0 +1,92 @@
+//! Every file in `tests/diagnostics` says in comments (`//~ CODE`) which diagnostics its lines get; they and no others
+//! must come. `//~^ CODE` speaks of the line above.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use hopwright_sema::analyse;
+use hopwright_syntax::{Options, SourceMap, parse};
+
+/// Codes by line.
+type Found = BTreeMap<u32, Vec<String>>;
+
+fn cases() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn expected(text: &str) -> Found {
+    let mut found = Found::new();
+    for (i, line) in text.lines().enumerate() {
+        let Some((_, marks)) = line.split_once("//~") else { continue };
+        let up = marks.chars().take_while(|c| *c == '^').count();
+        let codes = marks.trim_start_matches('^').split_whitespace().map(str::to_string);
+        found.entry((i + 1 - up) as u32).or_default().extend(codes);
+    }
+    for codes in found.values_mut() {
+        codes.sort();
+    }
+    found
+}
+
+fn reported(file: &Path) -> Found {
+    let mut sources = SourceMap::new();
+    let (program, syntax) = parse(&mut sources, file, &Options::default());
+    let syntax: Vec<_> = syntax.iter().map(|d| d.message.clone()).collect();
+    assert!(syntax.is_empty(), "{}: {syntax:?}", file.display());
+    let analysis = analyse(&program, "case");
+    assert_eq!(analysis.program.is_none(), analysis.diagnostics.has_errors());
+    let mut found = Found::new();
+    for d in &analysis.diagnostics {
+        let at = sources.location(d.span().expect("every diagnostic has a place"));
+        assert!(at.file.ends_with(".p4"), "{}: {}", at, d.message);
+        let text = sources.snippet(d.span().unwrap()).len();
+        assert!(text > 0 || d.code == "E0404", "{at}: {} marks nothing", d.message);
+        found.entry(at.line).or_default().push(d.code.to_string());
+    }
+    for codes in found.values_mut() {
+        codes.sort();
+    }
+    found
+}
+
+#[test]
+fn each_line_gets_the_diagnostics_it_says() {
+    let mut wrong = Vec::new();
+    for file in cases() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (want, got) = (expected(&text), reported(&file));
+        let lines: BTreeSet<u32> = want.keys().chain(got.keys()).copied().collect();
+        for line in lines {
+            let (w, g) = (want.get(&line), got.get(&line));
+            if w != g {
+                let source = text.lines().nth(line as usize - 1).unwrap_or("");
+                wrong.push(format!("{}:{line}: want {w:?}, got {g:?}: {source}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_case() {
+    let mut covered = BTreeSet::new();
+    for file in cases() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        covered.extend(expected(&text).into_values().flatten());
+    }
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut missing = BTreeSet::new();
+    for entry in std::fs::read_dir(src).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        for part in text.split('"') {
+            let code = part.len() == 5 && part.starts_with(['E', 'W']) && part[1..].bytes().all(|b| b.is_ascii_digit());
+            if code && !covered.contains(part) {
+                missing.insert(part.to_string());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no case for {missing:?}");
+}

@@ -1,0 +1,32 @@
+#include <core.p4>
+
+extern Virtual {
+    Virtual();
+    abstract bit<8> f(in bit<8> x);
+}
+extern Obj { Obj(); void go(); bit<8> next(); }
+typedef bit<8>[4] Array;        //~ E0500
+header H { bit<8> a; }
+
+control byref(Obj o) {
+    apply { o.go(); }           //~ E0500
+}
+control wide(int n) { apply { } } //~ E0500
+
+parser p(packet_in pk, out H h) {
+    state start {
+        transition select({ h.a, h.a }) { //~ E0500
+            default: accept;
+        }
+    }
+}
+
+control c(inout H[4] hs, in bit<64> i, inout bit<8> b) {
+    Virtual() v = { bit<8> f(in bit<8> x) { return x; } }; //~ E0500
+    Virtual() w;                //~ E0500
+    Obj() o;
+    apply {
+        b = hs[i].a;            //~ E0500
+        hs[o.next()].a += 1;    //~ E0500
+    }
+}
