@@ -122,3 +122,20 @@ fn states_without_a_way_to_them_are_removed() {
     assert_eq!(pipeline(&text, true).parser.states.len(), 1);
     assert_eq!(bytes(&text, &PACKET), PACKET);
 }
+
+#[test]
+fn a_stack_of_unions_fills_and_shifts() {
+    let text = parser(
+        &format!(
+            "{HEAD} state start {{ transition select(p.lookahead<bit<8>>()) {{ 1: one; 2: two; default: accept; }} }}
+                    state one {{ p.extract(hdr.us.next.one); transition start; }}
+                    state two {{ p.extract(hdr.us.next.two); transition start; }} }}"
+        ),
+        "if (hdr.us[0].two.isValid()) { hdr.us.pop_front(1); } else { hdr.us.push_front(1); }",
+    )
+    .replace("u_t u; }", "u_t u; u_t[2] us; }");
+    assert_eq!(bytes(&text, &[2, 5, 1, 0, 9]), [1, 0, 9], "the first is gone");
+    assert_eq!(bytes(&text, &[1, 2, 5, 0, 9]), [1, 0, 9], "the second is pushed out");
+    let full = run(&text, &[1, 1, 1, 0]);
+    assert_eq!(pipeline(&text, true).errors[full.parser_error as usize], "StackOutOfBounds");
+}

@@ -69,10 +69,10 @@ impl Lowering<'_> {
             }
             hir::ExprKind::StackNext(stack) => {
                 let (stack, next) = self.stack_of(stack, e.span)?;
-                let size = Expr::constant(self.stacks[stack.index()].elements.len(), Type::Bits(32), e.span);
+                let size = Expr::constant(self.elements(&stack).len(), Type::Bits(32), e.span);
                 let in_bounds = binary(BinaryOp::Lt, next.clone(), size, Type::Bool, e.span);
                 self.check_bounds(in_bounds, e.span);
-                Ok(self.select_element(stack, next))
+                Ok(self.select_element(&stack, next))
             }
             hir::ExprKind::StackLast(stack) => {
                 let (stack, next) = self.stack_of(stack, e.span)?;
@@ -80,7 +80,7 @@ impl Lowering<'_> {
                 let in_bounds = binary(BinaryOp::Ne, next.clone(), zero, Type::Bool, e.span);
                 self.check_bounds(in_bounds, e.span);
                 let last = minus_one(next, e.span);
-                Ok(self.select_element(stack, last))
+                Ok(self.select_element(&stack, last))
             }
             hir::ExprKind::Aggregate(members) => {
                 let mut values = Vec::with_capacity(members.len());
@@ -139,10 +139,7 @@ impl Lowering<'_> {
             return self.element(&stack, i, span);
         }
         let count = match &stack {
-            Value::Loc(loc) => match super::value::first_place(loc) {
-                Some(Place::Stack(s)) => self.stacks[s.index()].elements.len(),
-                _ => 0,
-            },
+            Value::Loc(loc) => super::value::first_place(loc).map_or(0, |p| self.elements(p).len()),
             _ => 0,
         };
         let mut options = Vec::with_capacity(count);
@@ -158,17 +155,17 @@ impl Lowering<'_> {
     }
 
     /// The stack an expression names, and its `nextIndex`.
-    pub(super) fn stack_of(&mut self, e: &hir::Expr, span: Span) -> Result<(crate::StackId, Expr)> {
-        match self.path(e)? {
-            Value::Loc(Loc::Place(Place::Stack(s))) => {
-                let next = self.slot_expr(self.stacks[s.index()].next_index, span);
-                Ok((s, next))
-            }
-            _ => Err(self.unsupported(span, "this stack")),
+    pub(super) fn stack_of(&mut self, e: &hir::Expr, span: Span) -> Result<(Place, Expr)> {
+        if let Value::Loc(Loc::Place(place)) = self.path(e)?
+            && let Some(next) = self.next_index(&place)
+        {
+            let next = self.slot_expr(next, span);
+            return Ok((place, next));
         }
+        Err(self.unsupported(span, "this stack"))
     }
 
-    fn select_element(&self, stack: crate::StackId, index: Expr) -> Value {
+    fn select_element(&self, stack: &Place, index: Expr) -> Value {
         let options: Rc<[Loc]> = self.elements(stack).into_iter().map(Loc::Place).collect();
         Value::Loc(Loc::Select { index, options })
     }

@@ -349,7 +349,11 @@ impl Lowering<'_> {
                     Some(e) => self.constant(e)?.to_u32().unwrap_or(u32::MAX),
                     None => 1,
                 };
-                let (stack, _) = self.stack_of(receiver, span)?;
+                let (place, _) = self.stack_of(receiver, span)?;
+                let Place::Stack(stack) = place else {
+                    self.shift_unions(&place, count, name == "push_front", span)?;
+                    return Ok(None);
+                };
                 self.emit(
                     if name == "push_front" {
                         StmtKind::PushFront(stack, count)
@@ -425,9 +429,19 @@ impl Lowering<'_> {
 
     fn extract(&mut self, target: Option<&hir::Expr>, call: &hir::Call) -> Result<()> {
         let span = call.span;
-        // `stack.next` is an operation of its own.
+        // `stack.next` is an operation of its own; of a stack of unions it takes several.
         let next: Option<StackId> = match target.map(|e| &e.kind) {
-            Some(hir::ExprKind::StackNext(stack)) => Some(self.stack_of(stack, span)?.0),
+            Some(hir::ExprKind::StackNext(stack)) => match self.stack_of(stack, span)?.0 {
+                Place::Stack(stack) => Some(stack),
+                _ => return Err(self.unsupported(span, "extracting a header union")),
+            },
+            _ => None,
+        };
+        let advanced = match target.map(|e| &e.kind) {
+            Some(hir::ExprKind::Field(inner, _)) => match &inner.kind {
+                hir::ExprKind::StackNext(stack) => Some(self.stack_of(stack, span)?),
+                _ => None,
+            },
             _ => None,
         };
         let loc = match (next, target) {
@@ -456,9 +470,54 @@ impl Lowering<'_> {
                 self.emit(StmtKind::ExtractNext { stack, varbit_bits }, span);
                 Ok(())
             }
-            (None, Some(loc)) => self.extract_at(&loc, varbit_bits, span),
+            (None, Some(loc)) => {
+                self.extract_at(&loc, varbit_bits, span)?;
+                if let Some((place, next)) = advanced
+                    && let Some(slot) = self.next_index(&place)
+                {
+                    let one = Expr::constant(1u32, next.ty, span);
+                    let ty = next.ty;
+                    let sum = super::value::binary(crate::BinaryOp::Add, next, one, ty, span);
+                    self.emit(StmtKind::Assign(slot, sum), span);
+                }
+                Ok(())
+            }
             (None, None) => Ok(()),
         }
+    }
+
+    /// `push_front` and `pop_front` of a stack of header unions.
+    fn shift_unions(&mut self, stack: &Place, count: u32, push: bool, span: Span) -> Result<()> {
+        let elements = self.elements(stack);
+        let (size, by) = (elements.len(), (count as usize).min(elements.len()));
+        if push {
+            for i in (by..size).rev() {
+                self.store_loc(&Loc::Place(elements[i].clone()), place_value(&elements[i - by]), span)?;
+            }
+            elements[..by].iter().try_for_each(|e| self.zero(e, span))?;
+        } else {
+            for i in by..size {
+                self.store_loc(&Loc::Place(elements[i - by].clone()), place_value(&elements[i]), span)?;
+            }
+            elements[size - by..].iter().try_for_each(|e| self.zero(e, span))?;
+        }
+        let Some(slot) = self.next_index(stack) else {
+            return Ok(());
+        };
+        let ty = Type::Bits(32);
+        let number = |n: usize| Expr::constant(n, ty, span);
+        let next = self.slot_expr(slot, span);
+        use super::value::{binary, mux};
+        use crate::BinaryOp::{Add, Gt, Sub};
+        let value = if push {
+            let full = binary(Gt, next.clone(), number(size - by), Type::Bool, span);
+            mux(full, number(size), binary(Add, next, number(by), ty, span), span)
+        } else {
+            let some = binary(Gt, next.clone(), number(by), Type::Bool, span);
+            mux(some, binary(Sub, next, number(by), ty, span), number(0), span)
+        };
+        self.emit(StmtKind::Assign(slot, value), span);
+        Ok(())
     }
 
     fn extract_at(&mut self, loc: &Loc, varbit_bits: Option<Expr>, span: Span) -> Result<()> {
@@ -557,6 +616,10 @@ impl Lowering<'_> {
             Value::Scalar(_) => Err(self.unsupported(span, "emitting a value that is no header")),
         }
     }
+}
+
+fn place_value(place: &Place) -> Value {
+    Value::Loc(Loc::Place(place.clone()))
 }
 
 /// An extern call's arguments while they are evaluated.

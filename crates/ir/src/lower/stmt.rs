@@ -249,8 +249,8 @@ impl Lowering<'_> {
                 let value = self.value(list)?;
                 let count = match &value {
                     Value::Tree(members) => members.len(),
-                    Value::Loc(Loc::Place(Place::Stack(s))) => self.stacks[s.index()].elements.len(),
                     Value::Loc(Loc::Place(Place::Struct(places))) => places.len(),
+                    Value::Loc(Loc::Place(place)) if !self.elements(place).is_empty() => self.elements(place).len(),
                     _ => return Err(self.unsupported(span, "iterating over this value")),
                 };
                 let value = self.freeze_list(value, span)?;

@@ -23,6 +23,17 @@ pub(super) enum Place {
     Union(UnionId),
     /// A header stack.
     Stack(StackId),
+    /// A stack of header unions: the IR knows its headers only.
+    Unions(Rc<UnionStack>),
+}
+
+/// A stack of header unions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UnionStack {
+    /// Elements.
+    pub unions: Vec<UnionId>,
+    /// `nextIndex`.
+    pub next: SlotId,
 }
 
 /// Where a left-value is: a place, or one of several by a run-time index.
@@ -110,7 +121,11 @@ impl Lowering<'_> {
             }
             hir::Type::Header(id) => Ok(Place::Header(self.alloc_header(*id, name, None, None, span)?)),
             hir::Type::Union(id) => self.alloc_union(*id, name, span),
-            hir::Type::Stack(element, size) => self.alloc_stack(element, *size, name, span),
+            hir::Type::Stack(element, size) => match **element {
+                hir::Type::Union(union) => self.alloc_union_stack(union, *size, name, purpose, span),
+                hir::Type::Header(header) => self.alloc_stack(header, *size, name, span),
+                _ => Err(self.unsupported(span, "a stack of this type")),
+            },
             other => Err(self.unsupported(span, format!("a variable of type {}", self.type_name(other)))),
         }
     }
@@ -130,16 +145,35 @@ impl Lowering<'_> {
         Ok(Place::Union(id))
     }
 
-    fn alloc_stack(&mut self, element: &hir::Type, size: u32, name: &str, span: Span) -> Result<Place> {
-        let hir::Type::Header(header) = element else {
-            return Err(self.unsupported(span, "a stack of header unions"));
+    fn alloc_union_stack(
+        &mut self,
+        union: hir::StructId,
+        size: u32,
+        name: &str,
+        purpose: Purpose,
+        span: Span,
+    ) -> Result<Place> {
+        let kind = match purpose {
+            Purpose::Metadata => SlotKind::Metadata,
+            Purpose::Local => SlotKind::Local,
         };
+        let next = self.new_slot(&format!("{name}.$nextIndex"), Type::Bits(32), kind, span);
+        let mut unions = Vec::new();
+        for i in 0..size {
+            if let Place::Union(id) = self.alloc_union(union, &format!("{name}[{i}]"), span)? {
+                unions.push(id);
+            }
+        }
+        Ok(Place::Unions(Rc::new(UnionStack { unions, next })))
+    }
+
+    fn alloc_stack(&mut self, header: hir::StructId, size: u32, name: &str, span: Span) -> Result<Place> {
         let id = StackId(self.stacks.len() as u32);
         let name = &self.unique(name);
         let next_index = self.new_slot(&format!("{name}.$nextIndex"), Type::Bits(32), SlotKind::NextIndex(id), span);
         self.stacks.push(Stack { name: name.to_string(), elements: Vec::new(), next_index, span });
         let elements: Result<Vec<HeaderId>> =
-            (0..size).map(|i| self.alloc_header(*header, &format!("{name}[{i}]"), Some((id, i)), None, span)).collect();
+            (0..size).map(|i| self.alloc_header(header, &format!("{name}[{i}]"), Some((id, i)), None, span)).collect();
         self.stacks[id.index()].elements = elements?;
         Ok(Place::Stack(id))
     }
@@ -219,7 +253,7 @@ impl Lowering<'_> {
             Place::Struct(places) => places.get(index).cloned(),
             Place::Header(h) => self.header_places[h.index()].get(index).cloned(),
             Place::Union(u) => self.unions[u.index()].members.get(index).map(|&h| Place::Header(h)),
-            Place::Scalar(_) | Place::Stack(_) => None,
+            Place::Scalar(_) | Place::Stack(_) | Place::Unions(_) => None,
         }
     }
 
@@ -234,9 +268,22 @@ impl Lowering<'_> {
         }
     }
 
-    /// The elements of a stack.
-    pub(super) fn elements(&self, stack: StackId) -> Vec<Place> {
-        self.stacks[stack.index()].elements.iter().map(|&h| Place::Header(h)).collect()
+    /// The elements of a stack; none of what is no stack.
+    pub(super) fn elements(&self, place: &Place) -> Vec<Place> {
+        match place {
+            Place::Stack(s) => self.stacks[s.index()].elements.iter().map(|&h| Place::Header(h)).collect(),
+            Place::Unions(stack) => stack.unions.iter().map(|&u| Place::Union(u)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The `nextIndex` of a stack.
+    pub(super) fn next_index(&self, place: &Place) -> Option<SlotId> {
+        match place {
+            Place::Stack(s) => Some(self.stacks[s.index()].next_index),
+            Place::Unions(stack) => Some(stack.next),
+            _ => None,
+        }
     }
 
     /// Headers in a place, in order.
@@ -247,6 +294,7 @@ impl Lowering<'_> {
             Place::Header(h) => out.push(*h),
             Place::Union(u) => out.extend(&self.unions[u.index()].members),
             Place::Stack(s) => out.extend(&self.stacks[s.index()].elements),
+            Place::Unions(s) => s.unions.iter().for_each(|u| out.extend(&self.unions[u.index()].members)),
         }
     }
 
@@ -255,10 +303,8 @@ impl Lowering<'_> {
         match place {
             Place::Scalar(slot) => out.push(*slot),
             Place::Struct(places) => places.iter().for_each(|p| self.slots_in(p, out)),
-            Place::Header(_) | Place::Union(_) | Place::Stack(_) => {
-                if let Place::Stack(s) = place {
-                    out.push(self.stacks[s.index()].next_index);
-                }
+            Place::Header(_) | Place::Union(_) | Place::Stack(_) | Place::Unions(_) => {
+                out.extend(self.next_index(place));
                 let mut headers = Vec::new();
                 self.headers_in(place, &mut headers);
                 for h in headers {
@@ -274,7 +320,7 @@ impl Lowering<'_> {
         match place {
             Place::Scalar(slot) => out.push(*slot),
             Place::Struct(places) => places.iter().for_each(|p| self.scalars_in(p, out)),
-            Place::Header(_) | Place::Union(_) | Place::Stack(_) => {
+            Place::Header(_) | Place::Union(_) | Place::Stack(_) | Place::Unions(_) => {
                 let mut headers = Vec::new();
                 self.headers_in(place, &mut headers);
                 for h in headers {

@@ -153,7 +153,7 @@ impl Lowering<'_> {
                 let name = format!("{}.$tmp", self.scope);
                 self.alloc(&ty, &name, super::storage::Purpose::Local, span)?
             }
-            Some(Place::Union(_) | Place::Stack(_)) | None => {
+            Some(Place::Union(_) | Place::Stack(_) | Place::Unions(_)) | None => {
                 return Err(self.unsupported(span, "a temporary copy of a stack or header union"));
             }
         })
@@ -278,8 +278,8 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
-            (Place::Stack(s), Value::Tree(members)) => {
-                let elements = self.elements(*s);
+            (Place::Stack(_) | Place::Unions(_), Value::Tree(members)) => {
+                let elements = self.elements(place);
                 if elements.len() < members.len() {
                     return Err(self.unsupported(span, "this stack value"));
                 }
@@ -288,7 +288,9 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
-            (Place::Header(_) | Place::Union(_) | Place::Stack(_), Value::Invalid) => self.zero(place, span),
+            (Place::Header(_) | Place::Union(_) | Place::Stack(_) | Place::Unions(_), Value::Invalid) => {
+                self.zero(place, span)
+            }
             _ => Err(self.unsupported(span, "this assignment")),
         }
     }
@@ -432,6 +434,13 @@ impl Lowering<'_> {
                 let to_next = self.stacks[t.index()].next_index;
                 self.emit(StmtKind::Assign(to_next, next), span);
             }
+            (Place::Unions(t), Place::Unions(f)) => {
+                for (&t, &f) in t.unions.iter().zip(&f.unions) {
+                    self.copy(&Place::Union(t), &Place::Union(f), span)?;
+                }
+                let next = self.slot_expr(f.next, span);
+                self.emit(StmtKind::Assign(t.next, next), span);
+            }
             _ => return Err(self.unsupported(span, "this assignment")),
         }
         Ok(())
@@ -450,14 +459,13 @@ impl Lowering<'_> {
                 }
             }
             Place::Header(h) => self.emit(StmtKind::SetInvalid(*h), span),
-            Place::Union(_) | Place::Stack(_) => {
+            Place::Union(_) | Place::Stack(_) | Place::Unions(_) => {
                 let mut headers = Vec::new();
                 self.headers_in(place, &mut headers);
                 for h in headers {
                     self.emit(StmtKind::SetInvalid(h), span);
                 }
-                if let Place::Stack(s) = place {
-                    let next = self.stacks[s.index()].next_index;
+                if let Some(next) = self.next_index(place) {
                     self.emit(StmtKind::Assign(next, Expr::constant(0u32, Type::Bits(32), span)), span);
                 }
             }
@@ -550,8 +558,8 @@ impl Lowering<'_> {
                     self.equal_fields(a, b, count, span)
                 }
                 Some(Place::Struct(places)) => self.equal_fields(a, b, places.len(), span),
-                Some(Place::Stack(s)) => {
-                    let count = self.stacks[s.index()].elements.len();
+                Some(stack @ (Place::Stack(_) | Place::Unions(_))) => {
+                    let count = self.elements(&stack).len();
                     let mut parts = Vec::new();
                     for i in 0..count {
                         let x = self.element(a, i, span)?;
@@ -595,8 +603,7 @@ impl Lowering<'_> {
 
     fn loc_element(&self, loc: &Loc, i: usize) -> Option<Loc> {
         match loc {
-            Loc::Place(Place::Stack(s)) => self.elements(*s).get(i).cloned().map(Loc::Place),
-            Loc::Place(_) => None,
+            Loc::Place(place) => self.elements(place).get(i).cloned().map(Loc::Place),
             Loc::Select { index, options } => {
                 let options: Option<Vec<Loc>> = options.iter().map(|o| self.loc_element(o, i)).collect();
                 Some(Loc::Select { index: index.clone(), options: options?.into() })
