@@ -1,0 +1,161 @@
+//! The controls.
+
+use crate::{Callable, Generator, Place, Ty};
+
+impl Generator {
+    /// Ingress (`I`) or egress (`E`).
+    pub(crate) fn match_control(&mut self, name: &str) {
+        self.scope.clear();
+        self.actions.clear();
+        self.tables.clear();
+        self.counters.clear();
+        self.registers.clear();
+        self.fields_in_scope(false);
+        self.metadata_in_scope();
+        self.standard_in_scope();
+        self.open(format!("control {name}(inout headers hdr, inout metadata meta, inout standard_metadata_t sm)"));
+        self.place = Place::Control;
+        for _ in 0..self.random.between(1, 4) {
+            self.local();
+        }
+        if self.config.state {
+            self.state_objects();
+        }
+        if self.config.calls {
+            for _ in 0..self.random.below(3) {
+                self.direct_action();
+            }
+        }
+        if self.config.tables {
+            for _ in 0..self.random.between(1, 3) {
+                self.table(name);
+            }
+        }
+        self.place = Place::Control;
+        self.open("apply");
+        if name == "I" {
+            let port = self.expr(Ty::Bits(9), 2);
+            self.line(format!("sm.egress_spec = {port} & 9w7;"));
+        }
+        let count = self.config.statements;
+        self.statements(count);
+        if self.random.one_in(3) {
+            let cond = self.expr(Ty::Bool, 2);
+            self.line(format!("if ({cond}) {{ mark_to_drop(sm); }}"));
+        }
+        self.close();
+        self.close();
+    }
+
+    fn state_objects(&mut self) {
+        for _ in 0..self.random.between(0, 2) {
+            let name = self.name("c");
+            let kind = *self.random.pick(&["packets", "bytes", "packets_and_bytes"]);
+            // Sometimes smaller than the indices.
+            let size = self.random.between(4, 8) as u32;
+            self.line(format!("counter({size}, CounterType.{kind}) {name};"));
+            self.counters.push((name, size));
+        }
+        for _ in 0..self.random.between(0, 2) {
+            let name = self.name("r");
+            let ty = match self.some_type() {
+                Ty::Bool => Ty::Bits(8),
+                ty => ty,
+            };
+            let size = self.random.between(4, 8) as u32;
+            self.line(format!("register<{ty}>({size}) {name};"));
+            self.registers.push((name, size, ty));
+        }
+    }
+
+    /// An action with directed parameters, to be called.
+    fn direct_action(&mut self) {
+        let name = self.name("act");
+        let before = self.scope.len();
+        let params: Vec<(bool, Ty)> =
+            (0..self.random.between(0, 3)).map(|_| (self.random.one_in(3), self.some_type())).collect();
+        let mut texts = Vec::new();
+        for (inout, ty) in &params {
+            let param = self.name("p");
+            texts.push(format!("{} {ty} {param}", if *inout { "inout" } else { "in" }));
+            self.declare(param, *ty, *inout);
+        }
+        self.open(format!("action {name}({})", texts.join(", ")));
+        self.place = Place::Action;
+        let count = self.random.between(1, 4);
+        self.statements(count);
+        self.close();
+        self.scope.truncate(before);
+        self.actions.push(Callable { name, result: None, params });
+    }
+
+    fn checksum_arguments(&mut self) -> (String, String, String) {
+        let cond = self.expr(Ty::Bool, 1);
+        let data: Vec<String> = (0..self.random.between(1, 4))
+            .map(|_| {
+                let width = self.width();
+                self.leaf(Ty::Bits(width))
+            })
+            .collect();
+        let algorithm = *self.random.pick(&["csum16", "csum16", "crc16", "xor16"]);
+        (cond, format!("{{ {} }}", data.join(", ")), format!("HashAlgorithm.{algorithm}"))
+    }
+
+    pub(crate) fn verify_control(&mut self) {
+        self.scope.clear();
+        self.fields_in_scope(true);
+        self.open("control V(inout headers hdr, inout metadata meta)");
+        self.open("apply");
+        if self.config.checksums && self.random.one_in(3) {
+            let (cond, data, algorithm) = self.checksum_arguments();
+            let checksum = self.leaf(Ty::Bits(16));
+            self.line(format!("verify_checksum({cond}, {data}, {checksum}, {algorithm});"));
+        }
+        self.close();
+        self.close();
+    }
+
+    pub(crate) fn compute_control(&mut self) {
+        self.scope.clear();
+        self.fields_in_scope(false);
+        self.open("control C(inout headers hdr, inout metadata meta)");
+        self.open("apply");
+        let targets: Vec<String> =
+            self.scope.iter().filter(|v| matches!(v.ty, Ty::Bits(w) if w >= 8)).map(|v| v.text.clone()).collect();
+        if self.config.checksums && !targets.is_empty() && self.random.one_in(2) {
+            let (cond, data, algorithm) = self.checksum_arguments();
+            let target = self.random.pick(&targets).clone();
+            let payload = if self.random.one_in(3) { "_with_payload" } else { "" };
+            self.line(format!("update_checksum{payload}({cond}, {data}, {target}, {algorithm});"));
+        }
+        self.close();
+        self.close();
+        self.scope.clear();
+    }
+
+    pub(crate) fn deparser(&mut self) {
+        self.open("control D(packet_out packet, in headers hdr)");
+        self.open("apply");
+        if self.random.one_in(2) {
+            self.line("packet.emit(hdr);");
+        } else {
+            let mut parts: Vec<String> = self.headers.plain.iter().map(|h| h.text.clone()).collect();
+            if let Some(stack) = &self.headers.stack {
+                parts.push(stack.text.clone());
+            }
+            if self.headers.varbit {
+                parts.push("hdr.v".into());
+            }
+            // Any order; now and then one is left out.
+            while !parts.is_empty() {
+                let at = self.random.below(parts.len());
+                let part = parts.swap_remove(at);
+                if !self.random.one_in(10) {
+                    self.line(format!("packet.emit({part});"));
+                }
+            }
+        }
+        self.close();
+        self.close();
+    }
+}

@@ -1,0 +1,140 @@
+//! Headers, metadata, and the structs that hold them.
+
+use crate::{Generator, Ty};
+
+/// The program's headers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Headers {
+    /// Plain headers in the order in which they are parsed and emitted.
+    pub plain: Vec<Header>,
+    pub stack: Option<Stack>,
+    pub varbit: bool,
+    pub metadata: Vec<(String, Ty)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// `hdr.h0`
+    pub text: String,
+    pub type_name: String,
+    pub fields: Vec<(String, Ty)>,
+}
+
+impl Header {
+    pub fn bytes(&self) -> usize {
+        self.fields.iter().map(|(_, ty)| ty.width() as usize).sum::<usize>() / 8
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Stack {
+    /// `hdr.s`
+    pub text: String,
+    pub size: usize,
+    pub fields: Vec<(String, Ty)>,
+}
+
+impl Generator {
+    pub(crate) fn declare_headers(&mut self) {
+        let mut members = Vec::new();
+        let count = self.random.between(2, 4);
+        for i in 0..count {
+            // Now and then two headers share a type, so that one can be copied to the other.
+            let shared = if i > 1 && self.random.one_in(3) { self.headers.plain.last().cloned() } else { None };
+            let (type_name, fields) = match shared {
+                Some(other) => (other.type_name, other.fields),
+                None => {
+                    let fields = self.fields();
+                    let type_name = format!("h{i}_t");
+                    self.header_type(&type_name, &fields);
+                    (type_name, fields)
+                }
+            };
+            members.push(format!("{type_name} h{i};"));
+            self.headers.plain.push(crate::headers::Header { text: format!("hdr.h{i}"), type_name, fields });
+        }
+        if self.config.stacks && self.random.one_in(2) {
+            let mut fields = vec![("more".to_string(), Ty::Bits(1)), ("x".to_string(), Ty::Bits(7))];
+            if self.random.one_in(2) {
+                fields.push(("y".into(), Ty::Bits(8 * self.random.between(1, 4) as u32)));
+            }
+            self.header_type("s_t", &fields);
+            let size = self.random.between(2, 4);
+            members.push(format!("s_t[{size}] s;"));
+            self.headers.stack = Some(Stack { text: "hdr.s".into(), size, fields });
+        }
+        if self.config.varbit && self.random.one_in(3) {
+            self.line("header v_t { bit<4> n; bit<4> k; varbit<64> data; bit<8> z; }");
+            members.push("v_t v;".into());
+            self.headers.varbit = true;
+        }
+        self.open("struct headers");
+        for member in members {
+            self.line(member);
+        }
+        self.close();
+        self.open("struct metadata");
+        for i in 0..self.random.between(3, 7) {
+            let ty = self.some_type();
+            self.line(format!("{ty} m{i};"));
+            self.headers.metadata.push((format!("meta.m{i}"), ty));
+        }
+        self.close();
+    }
+
+    fn header_type(&mut self, name: &str, fields: &[(String, Ty)]) {
+        self.open(format!("header {name}"));
+        for (field, ty) in fields {
+            self.line(format!("{ty} {field};"));
+        }
+        self.close();
+    }
+
+    /// Fields of odd widths that add up to whole bytes.
+    fn fields(&mut self) -> Vec<(String, Ty)> {
+        let mut fields = vec![("f0".to_string(), Ty::Bits(*self.random.pick(&[3, 4, 8])))];
+        for i in 1..self.random.between(2, 6) {
+            let ty = match self.some_type() {
+                Ty::Bool => Ty::Bits(1),
+                ty => ty,
+            };
+            fields.push((format!("f{i}"), ty));
+        }
+        let bits: u32 = fields.iter().map(|(_, ty)| ty.width()).sum();
+        if bits % 8 != 0 {
+            fields.push(("pad".into(), Ty::Bits(8 - bits % 8)));
+        }
+        fields
+    }
+
+    /// Puts the fields of plain headers into scope; those of `hdr.h0` only, or of all.
+    pub(crate) fn fields_in_scope(&mut self, only_first: bool) {
+        let count = if only_first { 1 } else { self.headers.plain.len() };
+        for header in self.headers.plain[..count].to_vec() {
+            for (field, ty) in &header.fields {
+                self.declare(format!("{}.{field}", header.text), *ty, true);
+            }
+        }
+    }
+
+    pub(crate) fn metadata_in_scope(&mut self) {
+        for (text, ty) in self.headers.metadata.clone() {
+            self.declare(text, ty, true);
+        }
+    }
+
+    /// Puts what standard metadata may be read into scope.
+    pub(crate) fn standard_in_scope(&mut self) {
+        let fields = [
+            ("ingress_port", 9),
+            ("packet_length", 32),
+            ("instance_type", 32),
+            ("checksum_error", 1),
+            ("egress_rid", 16),
+        ];
+        for (field, width) in fields {
+            self.declare(format!("sm.{field}"), Ty::Bits(width), false);
+        }
+        self.declare("sm.priority", Ty::Bits(3), true);
+    }
+}

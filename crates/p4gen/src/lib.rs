@@ -1,0 +1,278 @@
+//! Random P4 programs with table entries and packets to run them on: the food of differential tests.
+//!
+//! The same seed and configuration always give the same case. Programs are well typed and compile; what they compute
+//! makes no sense. Entries are written as an STF file, so a case can be kept as two files and run by hand.
+//!
+//! Lives here: text only. Does not live here: compiling, running, comparing.
+
+mod control;
+mod expr;
+mod headers;
+mod packets;
+mod parser;
+mod random;
+mod stmt;
+mod table;
+
+use headers::Headers;
+use random::Random;
+
+/// What programs may contain.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Widest value in bits; at least 32.
+    pub max_width: u32,
+    /// About how many statements a control has.
+    pub statements: usize,
+    /// How many packets.
+    pub packets: usize,
+    /// `int<W>`.
+    pub signed: bool,
+    /// `/` and `%`.
+    pub division: bool,
+    /// Header stacks.
+    pub stacks: bool,
+    /// Stack elements chosen at run time.
+    pub runtime_index: bool,
+    /// A header with a varbit field.
+    pub varbit: bool,
+    /// Tables.
+    pub tables: bool,
+    /// Range and optional keys.
+    pub range_and_optional: bool,
+    /// Counters and registers.
+    pub state: bool,
+    /// `hash`.
+    pub hash: bool,
+    /// Checksums verified and updated.
+    pub checksums: bool,
+    /// `for` loops.
+    pub loops: bool,
+    /// Functions and direct calls of actions.
+    pub calls: bool,
+    /// `exit` and `return`.
+    pub exits: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            max_width: 128,
+            statements: 14,
+            packets: 24,
+            signed: true,
+            division: true,
+            stacks: true,
+            runtime_index: true,
+            varbit: true,
+            tables: true,
+            range_and_optional: true,
+            state: true,
+            hash: true,
+            checksums: true,
+            loops: true,
+            calls: true,
+            exits: true,
+        }
+    }
+}
+
+/// A program and what to run it on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// P4-16 for v1model.
+    pub program: String,
+    /// STF lines that fill the tables.
+    pub entries: String,
+    /// Port and bytes of the packets, in order.
+    pub packets: Vec<(u16, Vec<u8>)>,
+}
+
+impl Case {
+    /// The entries and packets as one STF file.
+    pub fn stf(&self) -> String {
+        let mut out = self.entries.clone();
+        for (port, bytes) in &self.packets {
+            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            out.push_str(&format!("packet {port} {hex}\n"));
+        }
+        out
+    }
+}
+
+/// Makes a case.
+pub fn generate(seed: u64, config: &Config) -> Case {
+    let mut generator = Generator::new(seed, config.clone());
+    let program = generator.program();
+    let packets = generator.packets();
+    Case { program, entries: generator.entries, packets }
+}
+
+/// A scalar type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ty {
+    Bool,
+    Bits(u32),
+    Int(u32),
+}
+
+impl std::fmt::Display for Ty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ty::Bool => f.write_str("bool"),
+            Ty::Bits(w) => write!(f, "bit<{w}>"),
+            Ty::Int(w) => write!(f, "int<{w}>"),
+        }
+    }
+}
+
+impl Ty {
+    fn width(self) -> u32 {
+        match self {
+            Ty::Bool => 1,
+            Ty::Bits(w) | Ty::Int(w) => w,
+        }
+    }
+}
+
+/// Something with a name that expressions read and statements write.
+#[derive(Clone, Debug)]
+struct Variable {
+    text: String,
+    ty: Ty,
+    writable: bool,
+}
+
+/// Where statements stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Parser,
+    Function,
+    Action,
+    Control,
+}
+
+/// A function: its name, result and parameters (true: `inout`).
+#[derive(Clone, Debug)]
+struct Callable {
+    name: String,
+    result: Option<Ty>,
+    params: Vec<(bool, Ty)>,
+}
+
+struct Generator {
+    random: Random,
+    config: Config,
+    /// Types that this program likes, so that variables fit each other.
+    types: Vec<Ty>,
+    headers: Headers,
+    /// What can be read and written here.
+    scope: Vec<Variable>,
+    functions: Vec<Callable>,
+    /// Actions that can be called directly here.
+    actions: Vec<Callable>,
+    /// Tables not yet applied.
+    tables: Vec<table::Applicable>,
+    counters: Vec<(String, u32)>,
+    registers: Vec<(String, u32, Ty)>,
+    /// Headers that statements here may change.
+    place: Place,
+    in_loop: bool,
+    fresh: usize,
+    indent: usize,
+    out: String,
+    entries: String,
+}
+
+impl Generator {
+    fn new(seed: u64, config: Config) -> Generator {
+        Generator {
+            random: Random::new(seed),
+            config,
+            types: Vec::new(),
+            headers: Headers::default(),
+            scope: Vec::new(),
+            functions: Vec::new(),
+            actions: Vec::new(),
+            tables: Vec::new(),
+            counters: Vec::new(),
+            registers: Vec::new(),
+            place: Place::Control,
+            in_loop: false,
+            fresh: 0,
+            indent: 0,
+            out: String::new(),
+            entries: String::new(),
+        }
+    }
+
+    fn program(&mut self) -> String {
+        self.types = (0..6).map(|_| self.any_type()).collect();
+        self.line("#include <core.p4>");
+        self.line("#include <v1model.p4>");
+        self.declare_headers();
+        if self.config.calls {
+            for _ in 0..self.random.below(3) {
+                self.function();
+            }
+        }
+        self.parser();
+        self.verify_control();
+        self.match_control("I");
+        self.match_control("E");
+        self.compute_control();
+        self.deparser();
+        self.line("V1Switch(P(), V(), I(), E(), C(), D()) main;");
+        std::mem::take(&mut self.out)
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.out.push_str(&"    ".repeat(self.indent));
+        self.out.push_str(text.as_ref());
+        self.out.push('\n');
+    }
+
+    fn open(&mut self, text: impl AsRef<str>) {
+        self.line(format!("{} {{", text.as_ref()));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// A name that nothing else has.
+    fn name(&mut self, prefix: &str) -> String {
+        self.fresh += 1;
+        format!("{prefix}{}", self.fresh)
+    }
+
+    fn declare(&mut self, text: impl Into<String>, ty: Ty, writable: bool) {
+        self.scope.push(Variable { text: text.into(), ty, writable });
+    }
+
+    fn any_type(&mut self) -> Ty {
+        match self.random.below(10) {
+            0 => Ty::Bool,
+            1 | 2 if self.config.signed => Ty::Int(self.width().max(2)),
+            _ => Ty::Bits(self.width()),
+        }
+    }
+
+    /// A favoured type, mostly.
+    fn some_type(&mut self) -> Ty {
+        if self.types.is_empty() || self.random.one_in(6) { self.any_type() } else { *self.random.pick(&self.types) }
+    }
+
+    /// Widths around machine words are likelier than others.
+    fn width(&mut self) -> u32 {
+        const EDGES: [u32; 16] = [1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 128];
+        let width = match self.random.below(3) {
+            0 => 1 + self.random.below(16) as u32,
+            1 => *self.random.pick(&EDGES),
+            _ => 1 + self.random.below(self.config.max_width as usize) as u32,
+        };
+        width.min(self.config.max_width)
+    }
+}

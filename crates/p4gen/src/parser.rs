@@ -1,0 +1,126 @@
+//! The parser: a chain of states with shortcuts, loops over stacks, and now and then an error.
+
+use crate::{Generator, Place, Ty};
+
+impl Generator {
+    pub(crate) fn parser(&mut self) {
+        self.place = Place::Parser;
+        self.scope.clear();
+        self.metadata_in_scope();
+        self.declare("sm.ingress_port", Ty::Bits(9), false);
+        self.open("parser P(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t sm)");
+        let mut states: Vec<String> = self.headers.plain.iter().map(|h| h.text.replace("hdr.", "parse_")).collect();
+        if self.headers.stack.is_some() {
+            let at = self.random.between(1, states.len());
+            states.insert(at, "parse_s".into());
+        }
+        if self.headers.varbit {
+            let at = self.random.between(1, states.len());
+            states.insert(at, "parse_v".into());
+        }
+        self.line("state start { transition parse_h0; }");
+        for (i, state) in states.iter().enumerate() {
+            let rest = &states[i + 1..];
+            self.open(format!("state {state}"));
+            let select = match state.as_str() {
+                "parse_s" => self.parse_stack(),
+                "parse_v" => self.parse_varbit(),
+                _ => self.parse_header(state),
+            };
+            self.parser_extras();
+            self.transition(state, rest, select);
+            self.close();
+        }
+        self.close();
+        self.scope.clear();
+    }
+
+    fn parse_header(&mut self, state: &str) -> Option<(String, u32)> {
+        let text = state.replace("parse_", "hdr.");
+        self.line(format!("packet.extract({text});"));
+        let header = self.headers.plain.iter().find(|h| h.text == text)?.clone();
+        for (field, ty) in &header.fields {
+            self.declare(format!("{text}.{field}"), *ty, true);
+        }
+        let (field, ty) = header.fields.first()?.clone();
+        Some((format!("{text}.{field}"), ty.width()))
+    }
+
+    fn parse_stack(&mut self) -> Option<(String, u32)> {
+        self.line("packet.extract(hdr.s.next);");
+        Some(("hdr.s.last.more".into(), 1))
+    }
+
+    fn parse_varbit(&mut self) -> Option<(String, u32)> {
+        // Sometimes no whole bytes, sometimes more than the field holds.
+        let unit = *self.random.pick(&[8, 8, 8, 4]);
+        self.line("bit<8> v_first = packet.lookahead<bit<8>>();");
+        self.line(format!("packet.extract(hdr.v, (bit<32>)(v_first[7:4]) * {unit});"));
+        Some(("hdr.v.k".into(), 4))
+    }
+
+    fn parser_extras(&mut self) {
+        match self.random.below(8) {
+            0 => {
+                let cond = self.expr(Ty::Bool, 2);
+                let error = *self.random.pick(&["NoMatch", "ParserTimeout", "HeaderTooShort"]);
+                self.line(format!("verify({cond}, error.{error});"));
+            }
+            1 => {
+                let width = 1 + self.random.below(40) as u32;
+                let name = self.name("look");
+                self.line(format!("bit<{width}> {name} = packet.lookahead<bit<{width}>>();"));
+                // Only in this state; what is read is kept in metadata.
+                let before = self.scope.len();
+                self.declare(name, Ty::Bits(width), false);
+                self.assignment();
+                self.scope.truncate(before);
+            }
+            2 => {
+                let bytes = self.random.between(1, 3);
+                self.line(format!("packet.advance({});", bytes * 8));
+            }
+            3 | 4 => self.assignment(),
+            _ => {}
+        }
+    }
+
+    fn transition(&mut self, state: &str, rest: &[String], select: Option<(String, u32)>) {
+        let Some((key, width)) = select else {
+            self.line("transition accept;");
+            return;
+        };
+        if rest.is_empty() && state != "parse_s" {
+            self.line("transition accept;");
+            return;
+        }
+        self.open(format!("transition select({key})"));
+        if state == "parse_s" {
+            self.line("1w1: parse_s;");
+        } else {
+            for _ in 0..self.random.between(0, 2) {
+                let target = match self.random.below(6) {
+                    0 => "accept".to_string(),
+                    1 => "reject".to_string(),
+                    _ => self.random.pick(rest).clone(),
+                };
+                let value = self.random.value(width);
+                let set = match self.random.below(3) {
+                    0 => format!("{width}w{value} &&& {width}w{}", self.random.value(width)),
+                    1 => {
+                        let other = self.random.value(width);
+                        format!("{width}w{} .. {width}w{}", value.min(other), value.max(other))
+                    }
+                    _ => format!("{width}w{value}"),
+                };
+                self.line(format!("{set}: {target};"));
+            }
+        }
+        match rest.first() {
+            Some(next) if !self.random.one_in(12) => self.line(format!("default: {next};")),
+            _ if self.random.one_in(2) => {}
+            _ => self.line("default: accept;"),
+        }
+        self.close();
+    }
+}

@@ -1,0 +1,318 @@
+//! Statements of controls, actions, functions and parser states.
+
+use crate::{Callable, Generator, Place, Ty};
+
+const DEPTH: usize = 3;
+
+impl Generator {
+    /// About `count` statements in a scope of their own.
+    pub(crate) fn statements(&mut self, count: usize) {
+        let (scope, nesting) = (self.scope.len(), self.indent);
+        let mut left = count;
+        while left > 0 {
+            left = left.saturating_sub(self.statement(left, nesting < 7));
+        }
+        self.scope.truncate(scope);
+    }
+
+    /// One statement of at most about `budget`; gives how many it was.
+    fn statement(&mut self, budget: usize, nest: bool) -> usize {
+        match self.random.below(24) {
+            0 | 1 => self.local(),
+            2 | 3 if nest && budget > 2 => return self.branch(budget),
+            4 if nest && budget > 3 && self.place != Place::Parser => return self.switch(budget),
+            5 if self.place == Place::Control && !self.tables.is_empty() => return self.apply(budget),
+            6 if self.header_statement() => {}
+            7 if self.stack_statement() => {}
+            8 if self.state_statement() => {}
+            9 if self.config.loops && nest && budget > 3 && self.place != Place::Parser && !self.in_loop => {
+                return self.counted_loop(budget);
+            }
+            10 if self.call() => {}
+            11 if self.hash() => {}
+            12 if self.leave() => {}
+            13 => self.slice_assignment(),
+            14 => self.compound_assignment(),
+            _ => self.assignment(),
+        }
+        1
+    }
+
+    pub(crate) fn local(&mut self) {
+        let ty = self.some_type();
+        let name = self.name("x");
+        let value = self.expr(ty, DEPTH);
+        self.line(format!("{ty} {name} = {value};"));
+        self.declare(name, ty, true);
+    }
+
+    fn target(&mut self, fits: impl Fn(Ty) -> bool) -> Option<(String, Ty)> {
+        let all: Vec<_> =
+            self.scope.iter().filter(|v| v.writable && fits(v.ty)).map(|v| (v.text.clone(), v.ty)).collect();
+        if all.is_empty() { None } else { Some(self.random.pick(&all).clone()) }
+    }
+
+    pub(crate) fn assignment(&mut self) {
+        if let Some((target, ty)) = self.target(|_| true) {
+            let value = self.expr(ty, DEPTH);
+            self.line(format!("{target} = {value};"));
+        }
+    }
+
+    fn slice_assignment(&mut self) {
+        let Some((target, ty)) = self.target(|t| matches!(t, Ty::Bits(_))) else { return };
+        let width = ty.width() as usize;
+        let low = self.random.below(width);
+        let high = self.random.between(low, width - 1);
+        let value = self.expr(Ty::Bits((high - low + 1) as u32), DEPTH - 1);
+        self.line(format!("{target}[{high}:{low}] = {value};"));
+    }
+
+    fn compound_assignment(&mut self) {
+        let Some((target, ty)) = self.target(|t| t != Ty::Bool) else { return };
+        let op = *self.random.pick(&["+=", "-=", "*=", "&=", "|=", "^=", "|+|=", "|-|="]);
+        let value = self.expr(ty, DEPTH - 1);
+        self.line(format!("{target} {op} {value};"));
+    }
+
+    fn branch(&mut self, budget: usize) -> usize {
+        let cond = self.expr(Ty::Bool, DEPTH);
+        let inner = self.random.between(1, budget / 2);
+        self.open(format!("if ({cond})"));
+        self.statements(inner);
+        self.close();
+        if self.random.one_in(2) {
+            self.open("else");
+            self.statements(inner);
+            self.close();
+            return 1 + 2 * inner;
+        }
+        1 + inner
+    }
+
+    fn switch(&mut self, budget: usize) -> usize {
+        let width = self.random.between(2, 6) as u32;
+        let value = self.expr(Ty::Bits(width), DEPTH - 1);
+        let mut labels: Vec<u128> = (0..self.random.between(1, 3)).map(|_| self.random.value(width)).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        self.open(format!("switch ({value})"));
+        let inner = (budget / 4).max(1);
+        for label in &labels {
+            self.open(format!("{width}w{label}:"));
+            self.statements(inner);
+            self.close();
+        }
+        if self.random.one_in(2) {
+            self.open("default:");
+            self.statements(inner);
+            self.close();
+        }
+        self.close();
+        1 + labels.len() * inner
+    }
+
+    fn counted_loop(&mut self, budget: usize) -> usize {
+        let name = self.name("i");
+        let turns = self.random.between(1, 5);
+        self.in_loop = true;
+        self.open(format!("for (bit<8> {name} = 0; {name} < {turns}; {name} = {name} + 1)"));
+        self.declare(name, Ty::Bits(8), false);
+        let inner = budget / 2;
+        self.statements(inner);
+        if self.random.one_in(2) {
+            let cond = self.expr(Ty::Bool, DEPTH - 1);
+            let keyword = *self.random.pick(&["break", "continue"]);
+            self.line(format!("if ({cond}) {{ {keyword}; }}"));
+            self.statements(1);
+        }
+        self.close();
+        self.scope.pop();
+        self.in_loop = false;
+        1 + inner * 2
+    }
+
+    /// Validity and copies of whole headers.
+    fn header_statement(&mut self) -> bool {
+        if !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        let header = self.random.pick(&self.headers.plain).clone();
+        match self.random.below(4) {
+            0 | 1 => self.line(format!("{}.setValid();", header.text)),
+            2 => self.line(format!("{}.setInvalid();", header.text)),
+            _ => {
+                let same: Vec<String> = self
+                    .headers
+                    .plain
+                    .iter()
+                    .filter(|h| h.type_name == header.type_name && h.text != header.text)
+                    .map(|h| h.text.clone())
+                    .collect();
+                if same.is_empty() {
+                    return false;
+                }
+                let source = self.random.pick(&same).clone();
+                self.line(format!("{} = {source};", header.text));
+            }
+        }
+        true
+    }
+
+    fn stack_statement(&mut self) -> bool {
+        let Some(stack) = self.headers.stack.clone() else { return false };
+        if !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        let index = self.random.below(stack.size);
+        let element = format!("{}[{index}]", stack.text);
+        let (field, ty) = self.random.pick(&stack.fields).clone();
+        match self.random.below(7) {
+            0 => self.line(format!("{}.push_front({});", stack.text, 1 + index / 2)),
+            1 => self.line(format!("{}.pop_front({});", stack.text, 1 + index / 2)),
+            2 => self.line(format!("{element}.setValid();")),
+            3 => self.line(format!("{element}.setInvalid();")),
+            4 if self.config.runtime_index => {
+                let bits = if stack.size > 2 { 2 } else { 1 };
+                let index = self.expr(Ty::Bits(bits), 1);
+                if let Some((target, _)) = self.target(|t| t == ty) {
+                    self.line(format!("{target} = {}[{index}].{field};", stack.text));
+                } else {
+                    let value = self.expr(ty, DEPTH - 1);
+                    self.line(format!("{}[{index}].{field} = {value};", stack.text));
+                }
+            }
+            _ => {
+                let value = self.expr(ty, DEPTH);
+                self.line(format!("{element}.{field} = {value};"));
+            }
+        }
+        true
+    }
+
+    /// Counters and registers.
+    fn state_statement(&mut self) -> bool {
+        if !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        let index = self.expr(Ty::Bits(3), DEPTH - 1);
+        if self.random.one_in(2) {
+            if self.counters.is_empty() {
+                return false;
+            }
+            let (counter, _) = self.random.pick(&self.counters).clone();
+            self.line(format!("{counter}.count((bit<32>)({index}));"));
+            return true;
+        }
+        if self.registers.is_empty() {
+            return false;
+        }
+        let (register, _, ty) = self.random.pick(&self.registers).clone();
+        if self.random.one_in(2) {
+            let value = self.expr(ty, DEPTH);
+            self.line(format!("{register}.write((bit<32>)({index}), {value});"));
+        } else if let Some((target, _)) = self.target(|t| t == ty) {
+            self.line(format!("{register}.read({target}, (bit<32>)({index}));"));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn hash(&mut self) -> bool {
+        if !self.config.hash || !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        let Some((target, _)) = self.target(|t| matches!(t, Ty::Bits(_))) else { return false };
+        let algorithm = *self.random.pick(&["crc32", "crc16", "csum16", "identity", "xor16"]);
+        let data: Vec<String> = (0..self.random.between(1, 4))
+            .map(|_| {
+                let ty = match self.some_type() {
+                    Ty::Bits(w) => Ty::Bits(w),
+                    ty => Ty::Bits(ty.width()),
+                };
+                self.leaf(ty)
+            })
+            .collect();
+        let (base, max) = (self.literal(Ty::Bits(16)), self.leaf(Ty::Bits(32)));
+        self.line(format!("hash({target}, HashAlgorithm.{algorithm}, {base}, {{ {} }}, {max});", data.join(", ")));
+        true
+    }
+
+    /// A call of a function or action as a statement.
+    fn call(&mut self) -> bool {
+        let mut callable = self.functions.clone();
+        if self.place == Place::Control {
+            callable.extend(self.actions.clone());
+        }
+        if callable.is_empty() || matches!(self.place, Place::Function | Place::Parser) {
+            return false;
+        }
+        let Callable { name, params, result } = self.random.pick(&callable).clone();
+        let mut args = Vec::new();
+        let mut taken: Vec<String> = Vec::new();
+        for (inout, ty) in params {
+            if inout {
+                // Not the same variable twice: the order of copies back would matter.
+                let Some((target, _)) = self.target(|t| t == ty) else { return false };
+                if taken.contains(&target) {
+                    return false;
+                }
+                taken.push(target.clone());
+                args.push(target);
+            } else {
+                args.push(self.expr(ty, DEPTH - 1));
+            }
+        }
+        let call = format!("{name}({})", args.join(", "));
+        match result {
+            Some(ty) => {
+                let local = self.name("x");
+                self.line(format!("{ty} {local} = {call};"));
+                self.declare(local, ty, true);
+            }
+            None => self.line(format!("{call};")),
+        }
+        true
+    }
+
+    fn leave(&mut self) -> bool {
+        if !self.config.exits || !matches!(self.place, Place::Control | Place::Action) || !self.random.one_in(3) {
+            return false;
+        }
+        let cond = self.expr(Ty::Bool, DEPTH - 1);
+        let keyword = *self.random.pick(&["exit", "return"]);
+        self.line(format!("if ({cond}) {{ {keyword}; }}"));
+        true
+    }
+
+    /// A function at the top level.
+    pub(crate) fn function(&mut self) {
+        let outer = std::mem::take(&mut self.scope);
+        self.place = Place::Function;
+        let name = self.name("fn");
+        let ty = match self.some_type() {
+            Ty::Bool => Ty::Bits(8),
+            ty => ty,
+        };
+        let params: Vec<(bool, Ty)> =
+            (0..self.random.between(1, 3)).map(|_| (self.random.one_in(3), self.some_type())).collect();
+        let mut texts = Vec::new();
+        for (inout, ty) in &params {
+            let param = self.name("p");
+            texts.push(format!("{} {ty} {param}", if *inout { "inout" } else { "in" }));
+            self.declare(param, *ty, *inout);
+        }
+        self.open(format!("{ty} {name}({})", texts.join(", ")));
+        let count = self.random.between(1, 4);
+        // Locals declared here are for the result, too.
+        for _ in 0..count {
+            self.statement(2, false);
+        }
+        let value = self.expr(ty, DEPTH);
+        self.line(format!("return {value};"));
+        self.close();
+        self.scope = outer;
+        self.functions.push(Callable { name, result: Some(ty), params });
+    }
+}

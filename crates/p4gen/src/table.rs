@@ -1,0 +1,219 @@
+//! Tables: keys, actions with data, and entries in the program or for the control plane.
+
+use crate::{Generator, Place, Ty};
+
+/// A table that can be applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Applicable {
+    name: String,
+    actions: Vec<String>,
+}
+
+/// An action of a table: its name and data parameters.
+struct Data {
+    name: String,
+    params: Vec<(String, u32)>,
+}
+
+impl Generator {
+    /// Declares a table of control `control` with its actions, and fills it.
+    pub(crate) fn table(&mut self, control: &str) {
+        let name = self.name("t");
+        let counter = if self.config.state && self.random.one_in(3) { Some(self.name("direct")) } else { None };
+        if let Some(counter) = &counter {
+            self.line(format!("direct_counter(CounterType.packets_and_bytes) {counter};"));
+        }
+        let actions: Vec<Data> = (0..self.random.between(1, 3)).map(|_| self.data_action(counter.as_deref())).collect();
+        let keys = self.keys();
+        self.open(format!("table {name}"));
+        self.open("key =");
+        for (i, (text, _, kind)) in keys.iter().enumerate() {
+            self.line(format!("{text} : {kind} @name(\"k{i}\");"));
+        }
+        self.close();
+        let names: Vec<String> = actions.iter().map(|a| a.name.clone()).collect();
+        self.line(format!("actions = {{ {}; NoAction; }}", names.join("; ")));
+        if self.random.one_in(3) {
+            let call = self.action_call(&actions, false);
+            self.line(format!("default_action = {call};"));
+        } else {
+            self.line("default_action = NoAction();");
+        }
+        if let Some(counter) = &counter {
+            self.line(format!("counters = {counter};"));
+        }
+        let constant = self.random.one_in(4);
+        if constant {
+            self.open("const entries =");
+            self.entries(&keys, &actions, None);
+            self.close();
+        }
+        self.close();
+        if !constant {
+            self.entries(&keys, &actions, Some(&format!("{control}.{name}")));
+        }
+        let mut applicable = names;
+        applicable.push("NoAction".into());
+        self.tables.push(Applicable { name, actions: applicable });
+    }
+
+    fn data_action(&mut self, counter: Option<&str>) -> Data {
+        let name = self.name("act");
+        let before = self.scope.len();
+        let mut params = Vec::new();
+        for _ in 0..self.random.below(4) {
+            let (param, width) = (self.name("p"), self.width());
+            self.declare(param.clone(), Ty::Bits(width), false);
+            params.push((param, width));
+        }
+        let list: Vec<String> = params.iter().map(|(p, w)| format!("bit<{w}> {p}")).collect();
+        self.open(format!("action {name}({})", list.join(", ")));
+        self.place = Place::Action;
+        if let Some(counter) = counter {
+            self.line(format!("{counter}.count();"));
+        }
+        let count = self.random.between(1, 4);
+        self.statements(count);
+        self.close();
+        self.scope.truncate(before);
+        Data { name, params }
+    }
+
+    /// Text, width and match kind of each key. Keys are narrow or their entries' values likely, so that some hit.
+    fn keys(&mut self) -> Vec<(String, u32, &'static str)> {
+        let shape = self.random.below(4);
+        let lpm_at = self.random.below(3);
+        (0..self.random.between(1, 3))
+            .map(|i| {
+                let kind = match shape {
+                    0 => "exact",
+                    1 => ["exact", "lpm"][usize::from(i == lpm_at)],
+                    2 => *self.random.pick(&["ternary", "ternary", "exact"]),
+                    _ if self.config.range_and_optional => {
+                        *self.random.pick(&["range", "optional", "ternary", "exact"])
+                    }
+                    _ => "ternary",
+                };
+                let width = if kind == "exact" || self.random.one_in(2) {
+                    1 + self.random.below(4) as u32
+                } else {
+                    self.width().max(2)
+                };
+                let text =
+                    if self.random.one_in(3) { self.expr(Ty::Bits(width), 2) } else { self.leaf(Ty::Bits(width)) };
+                (text, width, kind)
+            })
+            .collect()
+    }
+
+    fn action_call(&mut self, actions: &[Data], named: bool) -> String {
+        let action = &actions[self.random.below(actions.len())];
+        let args: Vec<String> = action
+            .params
+            .iter()
+            .map(|(param, width)| {
+                let value = self.random.value(*width);
+                if named { format!("{param}:{value:#x}") } else { format!("{width}w{value:#x}") }
+            })
+            .collect();
+        format!("{}({})", action.name, args.join(", "))
+    }
+
+    /// Entries in the program, or for the control plane of the table of this name.
+    fn entries(&mut self, keys: &[(String, u32, &'static str)], actions: &[Data], table: Option<&str>) {
+        let mut seen = Vec::new();
+        for _ in 0..self.random.between(1, 6) {
+            let matches: Vec<String> =
+                keys.iter().map(|(_, width, kind)| self.match_text(kind, *width, table.is_some())).collect();
+            // Two entries that say the same would be refused.
+            if seen.contains(&matches) {
+                continue;
+            }
+            let call = self.action_call(actions, table.is_some());
+            match table {
+                Some(table) => {
+                    // Of equal priorities the first added wins.
+                    let priority = 1 + self.random.below(6);
+                    let texts: Vec<String> = matches.iter().enumerate().map(|(i, m)| format!("k{i}:{m}")).collect();
+                    self.entries.push_str(&format!("add {table} {priority} {} {call}\n", texts.join(" ")));
+                }
+                None => self.line(format!("({}) : {call};", matches.join(", "))),
+            }
+            seen.push(matches);
+        }
+    }
+
+    fn match_text(&mut self, kind: &str, width: u32, stf: bool) -> String {
+        let value = self.random.value(width);
+        let all = if width >= 128 { u128::MAX } else { (1 << width) - 1 };
+        match (kind, stf) {
+            ("exact" | "optional", true) => format!("{value:#x}"),
+            ("exact" | "optional", false) => format!("{width}w{value:#x}"),
+            ("lpm", _) => {
+                let length = self.random.between(0, width as usize) as u32;
+                let mask = if length == 0 { 0 } else { all & (all << (width - length)) };
+                if stf {
+                    format!("{:#x}/{length}", value & mask)
+                } else {
+                    format!("{width}w{:#x} &&& {width}w{mask:#x}", value & mask)
+                }
+            }
+            ("ternary", _) => {
+                let mask = self.random.value(width);
+                if stf {
+                    let digit = |i: u32| match (mask >> i & 1, value >> i & 1) {
+                        (0, _) => '*',
+                        (_, 0) => '0',
+                        _ => '1',
+                    };
+                    format!("0b{}", (0..width).rev().map(digit).collect::<String>())
+                } else {
+                    format!("{width}w{:#x} &&& {width}w{mask:#x}", value & mask)
+                }
+            }
+            _ => {
+                let other = self.random.value(width);
+                let (lo, hi) = (value.min(other), value.max(other));
+                if stf { format!("{lo:#x}..{hi:#x}") } else { format!("{width}w{lo:#x} .. {width}w{hi:#x}") }
+            }
+        }
+    }
+
+    /// Applies one of the tables left; gives how many statements that was.
+    pub(crate) fn apply(&mut self, budget: usize) -> usize {
+        if self.in_loop {
+            return 1;
+        }
+        let at = self.random.below(self.tables.len());
+        let table = self.tables.swap_remove(at);
+        let inner = (budget / 3).max(1);
+        match self.random.below(4) {
+            0 => {
+                let what = *self.random.pick(&["hit", "miss"]);
+                self.open(format!("if ({}.apply().{what})", table.name));
+                self.statements(inner);
+                self.close();
+                inner + 1
+            }
+            1 => {
+                self.open(format!("switch ({}.apply().action_run)", table.name));
+                for action in &table.actions {
+                    if self.random.one_in(2) {
+                        self.open(format!("{action}:"));
+                        self.statements(inner);
+                        self.close();
+                    }
+                }
+                self.open("default:");
+                self.statements(1);
+                self.close();
+                self.close();
+                inner + 2
+            }
+            _ => {
+                self.line(format!("{}.apply();", table.name));
+                1
+            }
+        }
+    }
+}
