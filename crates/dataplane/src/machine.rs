@@ -19,7 +19,7 @@ pub(crate) struct MachineProgram {
     tables: Vec<TableHandle>,
     externs: Vec<ExternHandle>,
     /// What the handles of externs with several methods point to.
-    _renumbered: Vec<Box<Renumbered>>,
+    _renumbered: Box<[Renumbered]>,
 }
 
 // SAFETY: the handles point to tables, cells and extern objects, which are made for use from several threads, and are
@@ -59,11 +59,14 @@ impl MachineProgram {
             if numbers.iter().enumerate().all(|(i, n)| i as u32 == *n) {
                 handles.push(ExternHandle { state: native.state, size: 0, call: Some(native.call) });
             } else {
-                let boxed = Box::new(Renumbered { native, methods: numbers });
-                let state = (&raw const *boxed).cast_mut().cast();
-                handles.push(ExternHandle { state, size: 0, call: Some(call_renumbered) });
-                renumbered.push(boxed);
+                renumbered.push((handles.len(), Renumbered { native, methods: numbers }));
+                handles.push(ExternHandle { state: std::ptr::null_mut(), size: 0, call: Some(call_renumbered) });
             }
+        }
+        let (at, renumbered): (Vec<usize>, Vec<Renumbered>) = renumbered.into_iter().unzip();
+        let renumbered = renumbered.into_boxed_slice();
+        for (at, it) in at.into_iter().zip(&renumbered) {
+            handles[at].state = std::ptr::from_ref(it).cast_mut().cast();
         }
         Ok(MachineProgram {
             compiled,

@@ -24,8 +24,10 @@ use crate::wait::PollSet;
 const SPINS: u32 = 256;
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// Rounds between two looks at the devices' own counters.
+/// Busy rounds between two looks at the devices' own counters.
 const REFRESH_ROUNDS: u32 = 4096;
+/// Time between two such looks when there is little to do.
+const REFRESH: Duration = Duration::from_millis(200);
 /// Port numbers are v1model's: 9 bits, of which the highest drops.
 const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
 
@@ -164,6 +166,7 @@ impl SwitchBuilder {
             poll,
             can_sleep,
             refresh_in: REFRESH_ROUNDS,
+            refreshed: Instant::now(),
         };
         Ok((switch, worker))
     }
@@ -304,6 +307,7 @@ pub struct Worker {
     poll: PollSet,
     can_sleep: bool,
     refresh_in: u32,
+    refreshed: Instant,
 }
 
 impl Worker {
@@ -326,7 +330,9 @@ impl Worker {
                 std::hint::spin_loop();
                 continue;
             }
-            self.refresh();
+            if self.refreshed.elapsed() > REFRESH {
+                self.refresh();
+            }
             if self.can_sleep {
                 self.poll.wait(NAP);
                 self.switch.inject.clear_wakeup();
@@ -499,6 +505,7 @@ impl Worker {
 
     fn refresh(&mut self) {
         self.refresh_in = REFRESH_ROUNDS;
+        self.refreshed = Instant::now();
         for (lane, cells) in self.lanes.iter().zip(&self.switch.cells.ports) {
             let stats = lane.port.stats();
             cells.rx_overrun.set(stats.rx_overrun);
