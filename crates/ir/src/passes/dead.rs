@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Block, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition};
+use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition};
 
 use super::effects::{Effects, SlotSet};
 use super::walk;
@@ -248,6 +248,13 @@ impl Liveness<'_> {
                 for slot in [hit, action_run] {
                     if slot.is_some_and(|s| !live.contains(s)) {
                         *slot = None;
+                    }
+                }
+            }
+            StmtKind::Extern(call) if matches!(call.function, ExternFn::Named { .. }) => {
+                for arg in &call.args {
+                    if let ExternArg::Out(slot) = arg {
+                        live.remove(*slot);
                     }
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Conservative: a write may not happen. Emitting a header reads all of it. Does not live here: what follows from it.
 
-use crate::{Block, ExternArg, Pipeline, SlotId, Stmt, StmtKind};
+use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, Stmt, StmtKind};
 
 use super::walk;
 
@@ -111,10 +111,13 @@ impl Effects {
                 }
             }
             StmtKind::Extern(call) => {
+                let always = matches!(call.function, ExternFn::Named { .. });
                 for arg in &call.args {
-                    // An extern may leave its result as it is.
-                    if let ExternArg::InOut(slot) | ExternArg::Out(slot) = arg {
-                        f(*slot);
+                    match arg {
+                        ExternArg::InOut(slot) => f(*slot),
+                        // Of v1model's, some leave their result as it is.
+                        ExternArg::Out(slot) if !always => f(*slot),
+                        _ => {}
                     }
                 }
             }
@@ -152,7 +155,7 @@ impl Effects {
                     }
                 }
                 // These set intrinsic metadata besides.
-                if matches!(call.function, crate::ExternFn::VerifyChecksum { .. }) {
+                if matches!(call.function, ExternFn::VerifyChecksum { .. }) {
                     f(pipeline.standard.checksum_error);
                 }
             }

@@ -1,10 +1,12 @@
 //! Forward propagation: a slot that is known to hold a constant or the value of another slot is replaced by that.
 //!
-//! Within controls and actions; each parser state by itself.
+//! Within controls and actions; each parser state by itself. Where what is known decides the branch that comes next,
+//! and that branch only leaves a scope, the scope is left at once.
 
 use std::collections::HashMap;
 
 use num_bigint::BigUint;
+use num_traits::Zero;
 
 use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition, Type};
 
@@ -21,9 +23,19 @@ enum Known {
 /// What is known where control is; `None` where it does not get.
 type Facts = Option<HashMap<SlotId, Known>>;
 
+/// A branch that comes next, and the scopes it leaves if that is all it does.
+#[derive(Clone)]
+struct Branch {
+    cond: Expr,
+    then: Option<u32>,
+    otherwise: Option<u32>,
+}
+
 struct Propagation<'p> {
     pipeline: &'p Pipeline,
     effects: &'p Effects,
+    /// By label: the branch behind the scope.
+    behind: HashMap<u32, Branch>,
     /// By label: what is known where the scope is left.
     leaves: HashMap<u32, Vec<Facts>>,
 }
@@ -35,8 +47,8 @@ pub fn propagate(pipeline: &mut Pipeline) {
         let mut block = std::mem::take(&mut pipeline.parser.states[i].body);
         let mut transition =
             std::mem::replace(&mut pipeline.parser.states[i].transition, Transition::Goto(crate::Target::Reject));
-        let mut p = Propagation { pipeline, effects: &effects, leaves: HashMap::new() };
-        let facts = p.block(&mut block, Some(HashMap::new()));
+        let mut p = Propagation { pipeline, effects: &effects, behind: HashMap::new(), leaves: HashMap::new() };
+        let facts = p.block(&mut block, Some(HashMap::new()), None);
         if let (Transition::Select { keys, .. }, Some(facts)) = (&mut transition, &facts) {
             keys.iter_mut().for_each(|k| p.rewrite(k, facts));
         }
@@ -57,12 +69,20 @@ pub fn propagate(pipeline: &mut Pipeline) {
         }
     }
     let mut block = std::mem::take(&mut pipeline.ingress.body);
-    Propagation { pipeline, effects: &effects, leaves: HashMap::new() }.block(&mut block, Some(fresh));
+    Propagation { pipeline, effects: &effects, behind: HashMap::new(), leaves: HashMap::new() }.block(
+        &mut block,
+        Some(fresh),
+        None,
+    );
     pipeline.ingress.body = block;
     macro_rules! body {
         ($body:expr) => {
             let mut block = std::mem::take(&mut $body);
-            Propagation { pipeline, effects: &effects, leaves: HashMap::new() }.block(&mut block, Some(HashMap::new()));
+            Propagation { pipeline, effects: &effects, behind: HashMap::new(), leaves: HashMap::new() }.block(
+                &mut block,
+                Some(HashMap::new()),
+                None,
+            );
             $body = block;
         };
     }
@@ -76,14 +96,36 @@ pub fn propagate(pipeline: &mut Pipeline) {
 }
 
 impl Propagation<'_> {
-    fn block(&mut self, block: &mut Block, mut facts: Facts) -> Facts {
-        for stmt in block.iter_mut() {
-            facts = self.stmt(stmt, facts);
+    /// `next` is the branch behind the block, if one comes directly.
+    fn block(&mut self, block: &mut Block, mut facts: Facts, next: Option<&Branch>) -> Facts {
+        for i in 0..block.len() {
+            let following = match block.get(i + 1) {
+                Some(stmt) => branch(stmt),
+                None => next.cloned(),
+            };
+            facts = self.stmt(&mut block[i], facts, following.as_ref());
+        }
+        if let (Some(known), Some(last)) = (&facts, block.last())
+            && let Some(label) = self.decided(next, known)
+        {
+            let span = last.span;
+            block.push(Stmt { kind: StmtKind::Leave(label), span });
+            self.leaves.entry(label).or_default().push(facts);
+            return None;
         }
         facts
     }
 
-    fn stmt(&mut self, stmt: &mut Stmt, facts: Facts) -> Facts {
+    /// The scope that the branch leaves, if what is known decides it.
+    fn decided(&self, branch: Option<&Branch>, known: &HashMap<SlotId, Known>) -> Option<u32> {
+        let branch = branch?;
+        let mut cond = branch.cond.clone();
+        self.rewrite(&mut cond, known);
+        let taken = !cond.as_const()?.is_zero();
+        if taken { branch.then } else { branch.otherwise }
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt, facts: Facts, next: Option<&Branch>) -> Facts {
         // Code that is not reached is left alone.
         let mut known = facts?;
         if !matches!(stmt.kind, StmtKind::Loop(_)) {
@@ -110,27 +152,34 @@ impl Propagation<'_> {
                 let (mut yes, mut no) = (known.clone(), known);
                 assume(cond, true, &mut yes);
                 assume(cond, false, &mut no);
-                let yes = self.block(then, Some(yes));
-                let no = self.block(otherwise, Some(no));
+                let yes = self.block(then, Some(yes), next);
+                let no = self.block(otherwise, Some(no), next);
                 meet(yes, no)
             }
             StmtKind::Switch { cases, default, .. } => {
-                let mut after = self.block(default, Some(known.clone()));
+                let mut after = self.block(default, Some(known.clone()), next);
                 for (_, body) in cases {
-                    let end = self.block(body, Some(known.clone()));
+                    let end = self.block(body, Some(known.clone()), next);
                     after = meet(after, end);
                 }
                 after
             }
             StmtKind::Scope { label, body } => {
                 let label = *label;
-                let mut after = self.block(body, Some(known));
+                match next {
+                    Some(branch) => self.behind.insert(label, branch.clone()),
+                    None => self.behind.remove(&label),
+                };
+                let mut after = self.block(body, Some(known), next);
                 for left in self.leaves.remove(&label).unwrap_or_default() {
                     after = meet(after, left);
                 }
                 after
             }
             StmtKind::Leave(label) => {
+                while let Some(further) = self.decided(self.behind.get(label), &known) {
+                    *label = further;
+                }
                 self.leaves.entry(*label).or_default().push(Some(known));
                 None
             }
@@ -147,7 +196,7 @@ impl Propagation<'_> {
                 known.retain(|slot, value| {
                     !writes.contains(*slot) && !matches!(value, Known::Slot(s) if writes.contains(*s))
                 });
-                self.block(body, Some(known));
+                self.block(body, Some(known), None);
                 // Left only by leaving a scope.
                 None
             }
@@ -183,6 +232,20 @@ impl Propagation<'_> {
             self.rewrite(operand, known);
         }
         fold::fold_shallow(expr);
+    }
+}
+
+/// The branch a statement is.
+fn branch(stmt: &Stmt) -> Option<Branch> {
+    let leave = |block: &Block| match block.as_slice() {
+        [Stmt { kind: StmtKind::Leave(label), .. }] => Some(*label),
+        _ => None,
+    };
+    match &stmt.kind {
+        StmtKind::If { cond, then, otherwise } => {
+            Some(Branch { cond: cond.clone(), then: leave(then), otherwise: leave(otherwise) })
+        }
+        _ => None,
     }
 }
 
