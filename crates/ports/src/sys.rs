@@ -89,6 +89,18 @@ pub fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
     Ok((statistics.packets, statistics.drops))
 }
 
+/// Takes a pending error off a socket: while it is there, `poll` returns at once.
+pub fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
+    let mut code: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live value.
+    let result = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut code).cast(), &raw mut length)
+    };
+    check(result)?;
+    Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+}
+
 fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero is a valid ifreq.
     let mut ifreq: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -141,6 +141,24 @@ fn what_does_not_fit_is_counted() {
 }
 
 #[test]
+fn a_device_may_go_down_and_come_back() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let mut pool = pool();
+        let mut poll = PollSet::new();
+        poll.add(b.poll_fd().unwrap());
+        ip("link set vb down");
+        assert!(poll.wait(Duration::from_millis(100)), "an error is pending");
+        b.stats();
+        assert!(!poll.wait(Duration::from_millis(20)), "the worker may sleep again");
+        ip("link set vb up");
+        assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 1)]), 1);
+        assert_eq!(receive(&mut b, &mut pool, 1), [frame(100, 1)]);
+    });
+}
+
+#[test]
 fn datagrams_of_the_kernel_come_filtered_and_with_their_checksum() {
     with_devices(|| {
         ip("addr add 192.0.2.1/24 dev va");

@@ -4,6 +4,7 @@
 //! part of the schedule, already combined with the first round key. Does not live here: which key is which
 //! ([`super::KeyTable`]).
 
+use std::ffi::c_void;
 use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -83,6 +84,38 @@ impl Aes128Key {
     }
 }
 
+/// What generated code calls for one block. `state` leads to the key, by `key_of`; `args` are the key's index, the
+/// block in two limbs, and two limbs for the result.
+pub(super) type BlockCall = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
+
+/// How a caller finds its key.
+pub(super) trait KeyOf {
+    /// # Safety
+    /// What the implementor says of `state`.
+    unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key;
+}
+
+/// The best code this machine has for single-block CMAC and encryption, in this order. All keys must be made by
+/// [`Aes128Key::new`].
+pub(super) fn block_calls<K: KeyOf>() -> (BlockCall, BlockCall) {
+    #[cfg(target_arch = "x86_64")]
+    if x86::available() {
+        return (x86::call::<K, true>, x86::call::<K, false>);
+    }
+    (portable_call::<K, true>, portable_call::<K, false>)
+}
+
+unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
+    // SAFETY: the caller passes five limbs, and what `key_of` wants of the state.
+    unsafe {
+        let key = K::key_of(state, args.read());
+        let block = u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read());
+        let result = if CMAC { key.cmac_block(block) } else { key.encrypt(block) };
+        args.add(3).write(result as u64);
+        args.add(4).write((result >> 64) as u64);
+    }
+}
+
 impl Portable {
     fn encrypt(&self, block: u128) -> u128 {
         use aes::cipher::BlockEncrypt;
@@ -103,8 +136,11 @@ mod x86 {
     //! The only place with AES instructions.
 
     use core::arch::x86_64::*;
+    use std::ffi::c_void;
 
     use zeroize::Zeroize;
+
+    use super::{KeyOf, Schedule};
 
     /// Eleven round keys, and the first one xored with the CMAC subkey K1.
     #[repr(C, align(64))]
@@ -160,21 +196,47 @@ mod x86 {
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
         unsafe fn run(&self, block: u128, first: &[u8; 16]) -> u128 {
+            let value = _mm_set_epi64x((block >> 64) as i64, block as i64);
+            let state = self.rounds(value, first);
+            let low = _mm_cvtsi128_si64(state) as u64;
+            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
+            u128::from(high) << 64 | u128::from(low)
+        }
+
+        /// From and to a number, whose bytes are the block's in reverse.
+        #[inline]
+        #[target_feature(enable = "aes,ssse3")]
+        fn rounds(&self, value: __m128i, first: &[u8; 16]) -> __m128i {
             let load = |bytes: &[u8; 16]| {
                 // SAFETY: 16 readable bytes; unaligned loads are used.
                 unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
             };
             let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let value = _mm_set_epi64x((block >> 64) as i64, block as i64);
             let mut state = _mm_xor_si128(_mm_shuffle_epi8(value, reverse), load(first));
             for round in &self.rounds[1..10] {
                 state = _mm_aesenc_si128(state, load(round));
             }
-            state = _mm_shuffle_epi8(_mm_aesenclast_si128(state, load(&self.rounds[10])), reverse);
-            let low = _mm_cvtsi128_si64(state) as u64;
-            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
-            u128::from(high) << 64 | u128::from(low)
+            _mm_shuffle_epi8(_mm_aesenclast_si128(state, load(&self.rounds[10])), reverse)
         }
+    }
+
+    /// See [`super::BlockCall`].
+    ///
+    /// # Safety
+    /// The processor has AES-NI and SSSE3; the caller passes five limbs, and what `key_of` wants of the state.
+    #[target_feature(enable = "aes,ssse3")]
+    pub(super) unsafe extern "C" fn call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
+        // SAFETY: the caller's.
+        let key = unsafe { K::key_of(state, args.read()) };
+        let Schedule::Hardware(keys) = &key.0 else {
+            // SAFETY: the caller's.
+            return unsafe { super::portable_call::<K, CMAC>(state, 0, args) };
+        };
+        // SAFETY: limbs 1 and 2 are the block, least significant first; unaligned loads are used.
+        let value = unsafe { _mm_loadu_si128(args.add(1).cast()) };
+        let result = keys.rounds(value, if CMAC { &keys.cmac_first } else { &keys.rounds[0] });
+        // SAFETY: limbs 3 and 4 are the result's.
+        unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
 
     #[target_feature(enable = "aes,ssse3")]

@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use zeroize::Zeroize;
 
-use super::aes::Aes128Key;
+use super::aes::{Aes128Key, KeyOf, block_calls};
 use super::{NativeCall, NativeExtern};
 use crate::quiescence::Domain;
 
@@ -156,9 +156,9 @@ impl NativeExtern for KeyedAes {
     fn native(&self) -> NativeCall {
         NativeCall {
             state: Arc::as_ptr(&self.table).cast_mut().cast(),
-            call: match self.function {
-                Function::Cmac => cmac,
-                Function::Encrypt => encrypt,
+            call: match (self.function, block_calls::<KeyTable>()) {
+                (Function::Cmac, (cmac, _)) => cmac,
+                (Function::Encrypt, (_, encrypt)) => encrypt,
             },
         }
     }
@@ -179,28 +179,12 @@ impl NativeExtern for KeyedAes {
     }
 }
 
-/// Arguments: key (1 limb), block (2 limbs), out (2 limbs).
-///
-/// # Safety
-/// `state` is a live [`KeyTable`] in whose domain the caller is; `args` are five limbs.
-#[inline(always)]
-unsafe fn with_key(state: *mut c_void, args: *mut u64, function: impl Fn(&Aes128Key, u128) -> u128) {
-    // SAFETY: the caller's.
-    unsafe {
-        let table = &*state.cast::<KeyTable>();
-        let block = u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read());
-        let result = function(table.key(args.read()), block);
-        args.add(3).write(result as u64);
-        args.add(4).write((result >> 64) as u64);
+impl KeyOf for KeyTable {
+    /// # Safety
+    /// `state` is a live [`KeyTable`] in whose domain the caller is for as long as it uses the key.
+    #[inline(always)]
+    unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key {
+        // SAFETY: the caller's.
+        unsafe { (*state.cast::<KeyTable>()).key(index) }
     }
-}
-
-unsafe extern "C" fn cmac(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: the contract of `ExternHandle::call`.
-    unsafe { with_key(state, args, Aes128Key::cmac_block) }
-}
-
-unsafe extern "C" fn encrypt(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: the contract of `ExternHandle::call`.
-    unsafe { with_key(state, args, Aes128Key::encrypt) }
 }

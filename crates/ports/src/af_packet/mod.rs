@@ -1,5 +1,7 @@
 //! A Linux network device as a port, by a packet socket: `TPACKET_V3` receive ring, `sendmmsg`.
 //!
+//! A device may go down and come up again; one that is removed and made anew needs a new port.
+//!
 //! It needs CAP_NET_RAW and nothing else: no module, no program to load, nothing left behind. Packets the process
 //! itself or others send out of the device are not received. Without a filter it receives whatever the device
 //! delivers, tags included; what is addressed to the host reaches the kernel's own stack too (see
@@ -176,6 +178,8 @@ impl Port for AfPacket {
         if let Ok((_, drops)) = sys::packet_statistics(&self.receiver) {
             self.overrun.fetch_add(u64::from(drops), Ordering::Relaxed);
         }
+        // A device that goes down leaves an error; the socket goes on when it comes up again.
+        let _ = sys::take_error(&self.receiver);
         if let Ok(mtu) = sys::mtu(&self.receiver, &self.name) {
             self.longest.store(longest_frame(mtu), Ordering::Relaxed);
         }
