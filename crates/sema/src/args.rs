@@ -10,7 +10,7 @@ use crate::analyser::Analyser;
 use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
 use crate::scope::nearest;
-use crate::types::{ParamSig, Sig, Subst, Ty};
+use crate::types::{ParamSig, Sig, Subst, Ty, bind};
 use crate::value::{Place, Typed};
 
 /// What arguments must be besides having the right type.
@@ -236,7 +236,7 @@ impl<'a> Analyser<'a> {
                     }
                     if t.ty != want && !self.blocks_fit(&want, &t.ty) {
                         let note = format!("parameter `{}` of `{}`", p.name, sig.name);
-                        self.mismatch(&t.ty, &want, t.span(), Some(note));
+                        self.mismatch(&t.ty, &want, t.span(), vec![note]);
                         return None;
                     }
                     out.push(Some(t));
@@ -279,8 +279,37 @@ impl<'a> Analyser<'a> {
             return Some(());
         }
         let want = unifier.resolve(&want);
-        let note = format!("parameter `{}` of `{}`", p.name, sig.name);
-        self.mismatch(&natural(&t.ty), &want, t.span(), Some(note));
+        let mut notes = vec![format!("parameter `{}` of `{}`", p.name, sig.name)];
+        notes.extend(self.block_difference(unifier, &want, &t.ty));
+        self.mismatch(&natural(&t.ty), &want, t.span(), notes);
+        None
+    }
+
+    /// Why a parser or control does not fit a type.
+    fn block_difference(&self, unifier: &mut Unifier, want: &Ty, found: &Ty) -> Option<String> {
+        let (Ty::Block(w, want_args), Ty::Block(f, found_args)) = (want, found) else {
+            return None;
+        };
+        let (w, f) = (&self.defs.blocks[*w], &self.defs.blocks[*f]);
+        let kind = |is_parser| if is_parser { "parser" } else { "control" };
+        if w.is_parser != f.is_parser {
+            return Some(format!("`{}` is a {}, `{}` a {}", w.name, kind(w.is_parser), f.name, kind(f.is_parser)));
+        }
+        let (wp, fp) = (&w.apply.params, &f.apply.params);
+        if wp.len() != fp.len() {
+            return Some(format!("`{}` has {} parameters, `{}` has {}", w.name, wp.len(), f.name, fp.len()));
+        }
+        let (ws, fs) = (bind(&w.type_params, want_args), bind(&f.type_params, found_args));
+        for (i, (p, q)) in wp.iter().zip(fp).enumerate() {
+            let (pt, qt) = (p.ty.subst(&ws), q.ty.subst(&fs));
+            if p.direction != q.direction {
+                return Some(format!("the directions of parameter {} differ: `{}` and `{}`", i + 1, p.name, q.name));
+            }
+            if !unifier.unify(&self.defs, &pt, &qt) {
+                let (pt, qt) = (self.show(&unifier.resolve(&pt)), self.show(&qt));
+                return Some(format!("parameter {} must be `{pt}`, but `{}` is `{qt}`", i + 1, q.name));
+            }
+        }
         None
     }
 

@@ -133,16 +133,16 @@ impl<'a> Analyser<'a> {
         if e.ty == *target {
             return e;
         }
-        self.mismatch(&e.ty, target, span, None);
+        self.mismatch(&e.ty, target, span, Vec::new());
         Typed::error(span)
     }
 
     /// Complains about a type.
-    pub(crate) fn mismatch(&mut self, found: &Ty, wanted: &Ty, span: Span, note: Option<String>) {
+    pub(crate) fn mismatch(&mut self, found: &Ty, wanted: &Ty, span: Span, notes: Vec<String>) {
         let (f, w) = (self.show(found), self.show(wanted));
         let mut d =
             Diagnostic::error("E0300", format!("expected `{w}`, found `{f}`")).at(span, format!("this is `{f}`"));
-        if let Some(n) = note {
+        for n in notes {
             d = d.note(n);
         }
         let same = match (found, wanted) {
@@ -260,7 +260,7 @@ impl<'a> Analyser<'a> {
                 self.aggregate(parts, target, span)
             }
             _ => {
-                self.mismatch(&e.ty, target, span, None);
+                self.mismatch(&e.ty, target, span, Vec::new());
                 Typed::error(span)
             }
         }

@@ -1,6 +1,6 @@
 //! Top-level declarations, and signatures of everything that has parameters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,6 +32,9 @@ impl<'a> Analyser<'a> {
             self.order = i + 1;
             self.top_level(d);
         }
+        if self.errors == 0 {
+            self.control_plane_names();
+        }
         if !self.has_main && self.errors == 0 {
             let end = program.decls.last().map_or(Span::none(), |d| d.span);
             self.report(
@@ -39,6 +42,39 @@ impl<'a> Analyser<'a> {
                     .at(end.after(), "the program ends here")
                     .help("instantiate the architecture's package, such as `V1Switch(...) main;`"),
             );
+        }
+    }
+
+    /// Control planes find tables, actions, objects and value sets by name, so no two of a kind share one.
+    fn control_plane_names(&mut self) {
+        let mut named: Vec<(&str, String, Span)> = Vec::new();
+        for t in &self.out.tables {
+            named.push(("table", t.control_plane_name.clone(), t.span));
+        }
+        for o in &self.out.objects {
+            named.push(("extern object", o.name.clone(), o.span));
+        }
+        for v in &self.out.value_sets {
+            named.push(("value set", v.name.clone(), v.span));
+        }
+        let mut actions: HashSet<(&str, Span)> = HashSet::new();
+        for a in self.out.tables.iter().flat_map(|t| &t.actions) {
+            // The same action in two instances may have one name.
+            let f = &self.out[a.action.function];
+            if actions.insert((&f.control_plane_name, f.span)) {
+                named.push(("action", f.control_plane_name.clone(), f.span));
+            }
+        }
+        let mut first: HashMap<(&str, String), Span> = HashMap::new();
+        for (kind, name, span) in named {
+            if let Some(other) = first.insert((kind, name.clone()), span) {
+                let mut d = Diagnostic::error("E0208", format!("two {kind}s are called `{name}` by the control plane"))
+                    .at(span, "this one");
+                if other != span {
+                    d = d.related(other, "and this one");
+                }
+                self.report(d.help("give one of them, or the instance it belongs to, another `@name`"));
+            }
         }
     }
 

@@ -10,6 +10,9 @@ use crate::infer::natural;
 use crate::types::Ty;
 use crate::value::{Typed, Value};
 
+/// Longest string a program may put together, in bytes.
+const MAX_STRING: usize = 1 << 16;
+
 /// The operator in the typed program.
 pub(crate) fn binary_op(op: ast::BinaryOp) -> BinaryOp {
     match op {
@@ -249,6 +252,10 @@ impl<'a> Analyser<'a> {
 
     fn concat(&mut self, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         if let (Some(Value::Str(a)), Some(Value::Str(b))) = (&l.value, &r.value) {
+            if a.len() + b.len() > MAX_STRING {
+                self.error("E0402", span, "the string is too long", format!("more than {MAX_STRING} bytes"));
+                return Typed::error(span);
+            }
             let s = format!("{a}{b}");
             return self.constant(Value::Str(s.into()), &Ty::String, span);
         }
@@ -422,7 +429,7 @@ impl<'a> Analyser<'a> {
                 return Typed::error(span);
             }
             let note = "both alternatives of `?:` must have the same type".to_string();
-            self.mismatch(&bt.ty, &at.ty, bt.span(), Some(note));
+            self.mismatch(&bt.ty, &at.ty, bt.span(), vec![note]);
             return Typed::error(span);
         };
         if a.is_err() || b.is_err() {

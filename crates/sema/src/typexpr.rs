@@ -74,7 +74,8 @@ impl<'a> Analyser<'a> {
                     return Ty::Err;
                 };
                 if self.defs.is_header(&e) || self.defs.is_union(&e) {
-                    Ty::Stack(Rc::new(e), n)
+                    let stack = Ty::Stack(Rc::new(e), n);
+                    if self.check_size(&stack, t.span) { stack } else { Ty::Err }
                 } else if matches!(e, Ty::Param(_) | Ty::Var(_)) {
                     self.unsupported(t.span, "an array of a type parameter is");
                     Ty::Err
@@ -104,7 +105,8 @@ impl<'a> Analyser<'a> {
                     }
                     types.push(ty);
                 }
-                Ty::tuple(types)
+                let tuple = Ty::tuple(types);
+                if self.check_size(&tuple, t.span) { tuple } else { Ty::Err }
             }
             ast::TypeKind::List(item) => {
                 let ty = self.ty_with(item, unifier);

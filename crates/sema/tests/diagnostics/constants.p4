@@ -28,3 +28,7 @@ control c(in bit<8> b)(bit<8> n) {
     bit<(n)> x;                 //~ E0400
     apply { }
 }
+const string S1 = "0123456789abcdef" ++ "0123456789abcdef";
+const string S2 = S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1 ++ S1;
+const string S3 = S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2 ++ S2;
+const string S4 = S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3 ++ S3; //~ E0402

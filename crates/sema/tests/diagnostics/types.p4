@@ -46,3 +46,7 @@ control c(inout bit<8> b, packet_in p) {
     Pair<bit<8>, bool> twice = { x = 1, x = 2 }; //~ E0201
     apply {}
 }
+typedef tuple<L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4> TooWide; //~ E0402
+header Many { bit<1> a; bit<1> b; bit<1> c; bit<1> d; }
+header_union MU { Many a; Many b; Many c; Many d; Many e; Many f; Many g; Many h; Many i; Many j; Many k; Many l; Many m; Many n; Many o; Many p; }
+typedef MU[1000] TooMany;       //~ E0402
