@@ -1,0 +1,36 @@
+//! A network namespace with pairs of virtual devices for a test. Needs root and the `ip` command; says so where it has
+//! to skip.
+
+use std::process::Command;
+
+pub const MAC_A: &str = "02:00:00:00:00:0a";
+pub const MAC_B: &str = "02:00:00:00:00:0b";
+
+pub fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a test on a thread in a fresh network namespace with devices `va` and `vb` that are each other's peer.
+pub fn with_devices(test: impl FnOnce() + Send) {
+    // SAFETY: plain system call without arguments.
+    if unsafe { libc::geteuid() } != 0 || Command::new("ip").arg("-V").output().is_err() {
+        eprintln!("\n*** SKIPPED, NOT TESTED: packet sockets need root and the `ip` command ***\n");
+        return;
+    }
+    std::thread::scope(|scope| {
+        let run = || {
+            // SAFETY: only this thread's network namespace changes.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", std::io::Error::last_os_error());
+            ip("link add name va type veth peer name vb");
+            // No neighbour discovery, so that only the tests' packets pass.
+            for device in ["all", "default", "va", "vb"] {
+                std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1").ok();
+            }
+            ip(&format!("link set va mtu 9000 address {MAC_A} up"));
+            ip(&format!("link set vb mtu 9000 address {MAC_B} up"));
+            test();
+        };
+        scope.spawn(run).join().unwrap();
+    });
+}
