@@ -3,11 +3,17 @@
 //!
 //! Does not live here: forwarding (the program), tables and packet I/O (`dataplane`, `ports`).
 
+pub mod agent;
 pub mod config;
 pub mod ia;
+pub mod kernel;
 pub mod keys;
 pub mod links;
 pub mod packet;
 pub mod program;
+pub mod stats;
 pub mod tables;
 pub mod topology;
+pub mod ways;
+
+pub use agent::{AgentError, Options, Setup, run};

@@ -106,6 +106,11 @@ pub fn host(host: IpAddr, next_hop: NextHop) -> EntrySpec {
         .arg(INTERNAL_INDEX)
 }
 
+/// The key of [`host`]'s entry, to delete it.
+pub fn no_host(host: IpAddr) -> EntrySpec {
+    self::host(host, NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6] })
+}
+
 /// Which packets come by a link. The action's arguments are still to be added.
 fn source(underlay: Underlay, action: &str) -> EntrySpec {
     let table = if underlay.local.is_ipv4() { "links_ipv4" } else { "links_ipv6" };

@@ -1,0 +1,403 @@
+//! The running router: opens the devices, programs the tables, follows the kernel, answers for punted packets.
+//!
+//! One thread forwards (the data plane's worker), one does everything else. Does not live here: what each step means
+//! ([`crate::links`], [`crate::ways`], [`crate::tables`]).
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::wait::PollSet;
+use hopwright_dataplane::{
+    BuildError, ControlError, EngineKind, FrameSize, Port, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
+};
+use hopwright_ir::Pipeline;
+use hopwright_ports::{AfPacket, Filter, UdpClaim};
+
+use crate::config::{Config, ConfigError};
+use crate::kernel::{Device, Kernel};
+use crate::keys::{self, HopKey, KeyError};
+use crate::links::{Links, LinksError};
+use crate::program::{CPU_PORT, PROCESS, PacketIn, Reason};
+use crate::stats::Stats;
+use crate::tables;
+use crate::topology::{Topology, TopologyError};
+use crate::ways::{Change, Target, Ways};
+
+/// Longest pause between two looks around.
+const TICK: Duration = Duration::from_millis(250);
+/// The same while a next hop is looked for.
+const SHORT_TICK: Duration = Duration::from_millis(20);
+/// Packets that may wait for a next hop, for one host and for all.
+const WAITING_EACH: usize = 16;
+/// See [`WAITING_EACH`].
+const WAITING_ALL: usize = 1024;
+/// How long a packet may wait for a next hop.
+const WAITING_TIME: Duration = Duration::from_secs(3);
+/// Hosts of the AS that are followed at the same time; a bit less than the table holds.
+const HOSTS: usize = 60_000;
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where to write the figures each second and at the end.
+    pub stats: Option<PathBuf>,
+    /// Interpret the program instead of running machine code.
+    pub interpret: bool,
+    /// Set to end the run.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Why the router does not run.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum AgentError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    #[error("{}: {source}", file.display())]
+    Links { file: PathBuf, source: LinksError },
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("cannot read the kernel's devices and routes: {0}")]
+    Kernel(#[source] io::Error),
+    #[error("{what} {address}: no network device has this address")]
+    NoDevice { what: String, address: IpAddr },
+    #[error("{what} {address}: {device} is no Ethernet device")]
+    NotEthernet { what: String, address: IpAddr, device: String },
+    #[error(transparent)]
+    Device(#[from] hopwright_ports::af_packet::DeviceError),
+    #[error(transparent)]
+    Claim(#[from] hopwright_ports::claim::ClaimError),
+    #[error(transparent)]
+    Filter(#[from] hopwright_ports::filter::TooLong),
+    #[error("cannot build the data plane: {0}")]
+    Build(#[from] BuildError),
+    #[error("cannot build the switch: {0}")]
+    Switch(#[from] hopwright_dataplane::switch::SwitchError),
+    #[error("cannot program the data plane: {0}")]
+    Control(#[from] ControlError),
+    #[error("{}: {source}", file.display())]
+    Stats { file: PathBuf, source: io::Error },
+    #[error("the thread that forwards packets has ended: {0}")]
+    Worker(String),
+}
+
+/// Everything the configuration says, read and checked.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// `router.toml`.
+    pub config: Config,
+    /// The router's links.
+    pub links: Links,
+    /// Key of the hop fields.
+    pub key: HopKey,
+}
+
+impl Setup {
+    /// Reads `router.toml` and what it refers to.
+    pub fn load(file: &Path) -> Result<Setup, AgentError> {
+        Setup::from_config(Config::load(file)?)
+    }
+
+    /// Reads what a configuration refers to.
+    pub fn from_config(config: Config) -> Result<Setup, AgentError> {
+        let dir = &config.general.config_dir;
+        let file = dir.join("topology.json");
+        let topology = Topology::load(&file)?;
+        let links =
+            Links::of(&topology, &config.general.id).map_err(|source| AgentError::Links { file, source })?;
+        let key = keys::load(dir)?;
+        Ok(Setup { config, links, key })
+    }
+}
+
+/// Runs the router until it is told to stop, and returns its last figures. `pipeline` is the compiled
+/// [`crate::program`].
+pub fn run(setup: &Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
+    let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
+    let vdp = VirtualDataPlane::new(pipeline, kind)?;
+    tables::program(&vdp, &setup.links, &setup.key)?;
+
+    let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
+    let devices = find_devices(&mut kernel, &setup.links)?;
+    let ports: HashMap<u32, u16> = (1u16..).zip(&devices).map(|(number, d)| (d.index, number)).collect();
+    let mut ways = Ways::new(ports);
+    add_links(&mut ways, &setup.links, &mut kernel);
+
+    // The claims stay until the end.
+    let own = own_addresses(&setup.links);
+    let _claims: Vec<UdpClaim> = own.iter().map(|a| UdpClaim::new(*a)).collect::<Result<_, _>>()?;
+    let filter = Filter::udp_destinations(&own.iter().map(|a| (a.ip(), a.port())).collect::<Vec<_>>())?;
+    let mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(1500, 9216);
+    let mut builder =
+        SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).pool(4096, FrameSize::for_mtu(mtu));
+    for (number, device) in (1u32..).zip(&devices) {
+        let port: Box<dyn Port> = Box::new(AfPacket::open(&device.name, Some(&filter))?);
+        builder = builder.port(number, port);
+        tracing::info!(device = %device.name, mtu = device.mtu, "device opened");
+    }
+    let (switch, mut worker) = builder.build()?;
+
+    let mut agent = Agent {
+        links: &setup.links,
+        vdp,
+        switch: switch.clone(),
+        kernel,
+        ways,
+        waiting: BTreeMap::new(),
+        waiting_count: 0,
+        clock_epoch: 0,
+        punted: HashMap::new(),
+        started: Instant::now(),
+    };
+    // Ways that are known are programmed before the first packet.
+    agent.look_around()?;
+    tracing::info!(ia = %setup.links.ia, id = %setup.config.general.id, internal = %setup.links.internal,
+        external = setup.links.external.len(), siblings = setup.links.siblings.len(), "router started");
+    let moving = std::thread::Builder::new()
+        .name("worker-0".into())
+        .spawn(move || worker.run())
+        .map_err(|e| AgentError::Worker(e.to_string()))?;
+    let result = agent.follow(options, &moving);
+    switch.stop();
+    if moving.join().is_err() {
+        return Err(AgentError::Worker("it panicked".into()));
+    }
+    result?;
+    agent.report(options)
+}
+
+/// The router's own underlay addresses.
+fn own_addresses(links: &Links) -> Vec<SocketAddr> {
+    let mut addresses = vec![links.internal];
+    addresses.extend(links.external.iter().map(|e| e.underlay.local));
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+/// The devices packets come in and go out by: those that have our addresses, and those that routes lead to.
+fn find_devices(kernel: &mut Kernel, links: &Links) -> Result<Vec<Device>, AgentError> {
+    let mut indices = Vec::new();
+    let named = |what: String, address: IpAddr| (what, address);
+    let own = std::iter::once(named("internal address".into(), links.internal.ip()))
+        .chain(links.external.iter().map(|e| named(format!("local address of interface {}:", e.id), e.underlay.local.ip())));
+    for (what, address) in own {
+        let Some(device) = kernel.device_with(address) else { return Err(AgentError::NoDevice { what, address }) };
+        if device.loopback {
+            // Reachable by any device.
+            indices.extend(kernel.devices().values().filter(|d| d.up && !d.loopback && d.mac.is_some()).map(|d| d.index));
+        } else if device.mac.is_none() {
+            return Err(AgentError::NotEthernet { what, address, device: device.name.clone() });
+        } else {
+            indices.push(device.index);
+        }
+    }
+    let mut routes = Ways::default();
+    add_links(&mut routes, links, kernel);
+    indices.extend(routes.devices());
+    indices.sort_unstable();
+    indices.dedup();
+    let devices = indices.iter().filter_map(|i| kernel.devices().get(i));
+    Ok(devices.filter(|d| !d.loopback && d.mac.is_some()).cloned().collect())
+}
+
+/// The ways there always are.
+fn add_links(ways: &mut Ways, links: &Links, kernel: &mut Kernel) {
+    let now = Instant::now();
+    for (i, link) in links.external.iter().enumerate() {
+        let (to, from) = (link.underlay.remote.ip(), link.underlay.local.ip());
+        ways.add(Target::External(i), to, from, kernel, now);
+    }
+    for (i, sibling) in links.siblings.iter().enumerate() {
+        ways.add(Target::Sibling(i), sibling.address.ip(), links.internal.ip(), kernel, now);
+    }
+}
+
+struct Agent<'a> {
+    links: &'a Links,
+    vdp: Arc<VirtualDataPlane>,
+    switch: Arc<Switch>,
+    kernel: Kernel,
+    ways: Ways,
+    /// Packets, as received, that wait for a next hop.
+    waiting: BTreeMap<Target, VecDeque<(Instant, Vec<u8>)>>,
+    waiting_count: usize,
+    /// Upper bits of the clock as programmed.
+    clock_epoch: u64,
+    /// Reasons seen, to log each once.
+    punted: HashMap<u8, u64>,
+    started: Instant,
+}
+
+impl Agent<'_> {
+    /// Works until told to stop.
+    fn follow(&mut self, options: &Options, worker: &std::thread::JoinHandle<()>) -> Result<(), AgentError> {
+        let mut next_report = Instant::now() + Duration::from_secs(1);
+        while !options.stop.load(Ordering::Relaxed) {
+            if worker.is_finished() {
+                return Err(AgentError::Worker("it stopped".into()));
+            }
+            let mut poll = PollSet::new();
+            poll.add(self.switch.cpu().fd().as_raw_fd());
+            poll.add(self.kernel.event_fd());
+            poll.wait(if self.ways.is_waiting() { SHORT_TICK } else { TICK });
+            self.take_punted();
+            self.look_around()?;
+            if Instant::now() >= next_report {
+                next_report = Instant::now() + Duration::from_secs(1);
+                if options.stats.is_some() {
+                    self.report(options)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings tables and clock in line with the kernel's view.
+    fn look_around(&mut self) -> Result<(), AgentError> {
+        let changes = self.kernel.update().map_err(AgentError::Kernel)?;
+        if changes.routes {
+            self.ways.reroute(&mut self.kernel);
+        }
+        let now = Instant::now();
+        for change in self.ways.refresh(&mut self.kernel, now) {
+            self.program(change)?;
+        }
+        self.expire(now);
+        let now_us = wall_clock_us();
+        if now_us >> 48 != self.clock_epoch {
+            self.clock_epoch = now_us >> 48;
+            tables::set_clock(&self.vdp, self.links.ia, self.links.internal, now_us)?;
+        }
+        Ok(())
+    }
+
+    fn program(&mut self, change: Change) -> Result<(), AgentError> {
+        let (target, way) = match change {
+            Change::Found(target, next_hop) => (target, tables::Way::Up(next_hop)),
+            Change::Lost(target) => (target, tables::Way::Unresolved),
+            Change::Forgotten(host) => {
+                tracing::debug!(%host, "host not found");
+                let lost = self.waiting.remove(&Target::Host(host));
+                self.waiting_count -= lost.map_or(0, |packets| packets.len());
+                return Ok(());
+            }
+        };
+        match target {
+            Target::External(i) => {
+                let link = &self.links.external[i];
+                tracing::info!(interface = link.id, remote = %link.underlay.remote, ?way, "way to another AS");
+                self.vdp.put(&tables::external(link, way))?;
+            }
+            Target::Sibling(i) => {
+                let sibling = &self.links.siblings[i];
+                tracing::info!(router = %sibling.name, address = %sibling.address, ?way, "way to a sibling router");
+                for entry in tables::sibling_ways(self.links.internal, sibling, way) {
+                    self.vdp.put(&entry)?;
+                }
+            }
+            Target::Host(host) => {
+                tracing::debug!(%host, ?way, "way to a host");
+                match way {
+                    tables::Way::Up(next_hop) => self.vdp.put(&tables::host(host, next_hop))?,
+                    _ => self.vdp.delete(&tables::no_host(host))?,
+                }
+            }
+        }
+        if matches!(change, Change::Found(..)) {
+            self.send_waiting(target);
+        }
+        Ok(())
+    }
+
+    fn take_punted(&mut self) {
+        let queue = self.switch.cpu();
+        queue.clear_wakeup();
+        // The queue may fill as fast as it is emptied: no more than it holds at a time.
+        for _ in 0..4096 {
+            let Some(bytes) = queue.try_receive() else { break };
+            let Some((header, packet)) = PacketIn::split(&bytes) else { continue };
+            let seen = self.punted.entry(header.reason).or_insert(0);
+            *seen += 1;
+            if *seen == 1 {
+                let reason = Reason::from_number(header.reason).map_or("?".into(), Reason::label);
+                tracing::info!(reason, ingress = header.ingress, egress = header.egress, "first packet punted");
+            }
+            if header.reason == Reason::NextHopUnresolved as u8 {
+                self.wait_for_next_hop(&header, packet);
+            }
+        }
+    }
+
+    /// Keeps a packet until its next hop is known.
+    fn wait_for_next_hop(&mut self, header: &PacketIn, packet: &[u8]) {
+        let target = match header.next_hop {
+            Some(host) => Target::Host(host),
+            None => {
+                let external = self.links.external.iter().position(|e| e.id == header.egress).map(Target::External);
+                let owns = |s: &crate::links::Sibling| s.interfaces.iter().any(|(id, _)| *id == header.egress);
+                let sibling = || self.links.siblings.iter().position(owns).map(Target::Sibling);
+                let Some(target) = external.or_else(sibling) else { return };
+                target
+            }
+        };
+        let now = Instant::now();
+        if let Target::Host(host) = target {
+            if self.ways.len() >= HOSTS {
+                return;
+            }
+            self.ways.add(target, host, self.links.internal.ip(), &mut self.kernel, now);
+        }
+        let packets = self.waiting.entry(target).or_default();
+        if packets.len() < WAITING_EACH && self.waiting_count < WAITING_ALL {
+            packets.push_back((now, packet.to_vec()));
+            self.waiting_count += 1;
+        }
+        if self.ways.is_found(target) {
+            // It came while the entry was on its way into the table.
+            self.send_waiting(target);
+        }
+    }
+
+    /// Gives the packets that waited for a target to the program once more.
+    fn send_waiting(&mut self, target: Target) {
+        let injector = self.switch.injector();
+        for (_, packet) in self.waiting.remove(&target).unwrap_or_default() {
+            self.waiting_count -= 1;
+            let mut bytes = Vec::with_capacity(2 + packet.len());
+            bytes.extend(PROCESS.to_be_bytes());
+            bytes.extend(packet);
+            if injector.packet_out(CPU_PORT, &bytes).is_err() {
+                tracing::debug!("no room for a packet that waited");
+            }
+        }
+    }
+
+    /// Gives up packets that have waited too long.
+    fn expire(&mut self, now: Instant) {
+        let count = &mut self.waiting_count;
+        self.waiting.retain(|_, packets| {
+            while packets.front().is_some_and(|(since, _)| now.duration_since(*since) > WAITING_TIME) {
+                packets.pop_front();
+                *count -= 1;
+            }
+            !packets.is_empty()
+        });
+    }
+
+    fn report(&self, options: &Options) -> Result<Stats, AgentError> {
+        let stats = Stats::collect(&self.switch, self.started.elapsed().as_secs_f64())?;
+        if let Some(file) = &options.stats {
+            stats.write(file).map_err(|source| AgentError::Stats { file: file.clone(), source })?;
+        }
+        Ok(stats)
+    }
+}

@@ -1,0 +1,459 @@
+//! What the kernel knows and the router needs: devices and their addresses, routes, neighbours. Over rtnetlink, kept
+//! up to date by its notifications.
+//!
+//! Does not live here: what is done with it ([`crate::agent`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, RawFd};
+
+use netlink_packet_core::{
+    NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+/// Multicast groups of rtnetlink (`RTNLGRP_*` in linux/rtnetlink.h).
+const GROUPS: [u32; 6] = [
+    1,  // link
+    3,  // neighbours
+    5,  // IPv4 addresses
+    7,  // IPv4 routes
+    9,  // IPv6 addresses
+    11, // IPv6 routes
+];
+
+/// A network device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// The kernel's number.
+    pub index: u32,
+    /// `eth0`.
+    pub name: String,
+    /// Its Ethernet address, if it has one.
+    pub mac: Option<[u8; 6]>,
+    /// Bytes of network layer.
+    pub mtu: u32,
+    /// Configured to be up.
+    pub up: bool,
+    /// The host's own.
+    pub loopback: bool,
+    /// Addresses of the host on it.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What is known of a neighbour's link-layer address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbour {
+    /// It answered.
+    Known {
+        /// Ethernet address.
+        mac: [u8; 6],
+        /// Confirmed lately, or configured by hand.
+        fresh: bool,
+    },
+    /// It did not answer.
+    Failed,
+}
+
+/// Where the kernel sends packets for an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// By a device to a next hop.
+    Via {
+        /// Index of the device.
+        device: u32,
+        /// The destination itself or a gateway.
+        next_hop: IpAddr,
+    },
+    /// To this host itself.
+    Here,
+    /// Nowhere: no route, or a route that forbids it.
+    Nowhere,
+}
+
+/// What notifications said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Routes, devices or addresses are different: all routes may be.
+    pub routes: bool,
+    /// Some neighbour is different.
+    pub neighbours: bool,
+}
+
+/// The kernel's view, followed.
+pub struct Kernel {
+    requests: Socket,
+    events: Socket,
+    sequence: u32,
+    devices: BTreeMap<u32, Device>,
+    neighbours: HashMap<(u32, IpAddr), Neighbour>,
+}
+
+impl Kernel {
+    /// Reads everything and starts to follow.
+    pub fn open() -> io::Result<Kernel> {
+        let mut events = Socket::new(NETLINK_ROUTE)?;
+        events.bind_auto()?;
+        for group in GROUPS {
+            events.add_membership(group)?;
+        }
+        events.set_non_blocking(true)?;
+        let mut requests = Socket::new(NETLINK_ROUTE)?;
+        requests.bind_auto()?;
+        requests.connect(&SocketAddr::new(0, 0))?;
+        let mut kernel =
+            Kernel { requests, events, sequence: 0, devices: BTreeMap::new(), neighbours: HashMap::new() };
+        kernel.reload()?;
+        Ok(kernel)
+    }
+
+    /// All devices by index.
+    pub fn devices(&self) -> &BTreeMap<u32, Device> {
+        &self.devices
+    }
+
+    /// The device that has an address.
+    pub fn device_with(&self, address: IpAddr) -> Option<&Device> {
+        self.devices.values().find(|d| d.addresses.contains(&address))
+    }
+
+    /// A neighbour, if anything is known of it.
+    pub fn neighbour(&self, device: u32, address: IpAddr) -> Option<Neighbour> {
+        self.neighbours.get(&(device, address)).copied()
+    }
+
+    /// Readable when there are notifications.
+    pub fn event_fd(&self) -> RawFd {
+        self.events.as_raw_fd()
+    }
+
+    /// Takes the notifications that have come.
+    pub fn update(&mut self) -> io::Result<Changes> {
+        let mut changes = Changes::default();
+        loop {
+            match self.events.recv_from_full() {
+                Ok((bytes, _)) => {
+                    for message in messages(&bytes) {
+                        if let NetlinkPayload::InnerMessage(message) = message.payload {
+                            self.apply(message, &mut changes);
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    // Notifications were lost.
+                    self.reload()?;
+                    changes = Changes { routes: true, neighbours: true };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where packets go that are sent to an address from one of ours.
+    pub fn route(&mut self, destination: IpAddr, source: IpAddr) -> io::Result<Route> {
+        let mut query = RouteMessage::default();
+        let bits = if destination.is_ipv4() { 32 } else { 128 };
+        query.header.address_family = family(destination);
+        query.header.destination_prefix_length = bits;
+        query.header.source_prefix_length = bits;
+        query.attributes.push(RouteAttribute::Destination(destination.into()));
+        query.attributes.push(RouteAttribute::Source(source.into()));
+        let replies = match self.request(RouteNetlinkMessage::GetRoute(query), 0) {
+            Ok(replies) => replies,
+            Err(error) => {
+                return match error.raw_os_error() {
+                    Some(
+                        libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL | libc::ENONET
+                        | libc::ENETDOWN,
+                    ) => Ok(Route::Nowhere),
+                    _ => Err(error),
+                };
+            }
+        };
+        let route = replies.into_iter().find_map(|m| match m {
+            RouteNetlinkMessage::NewRoute(route) => Some(route),
+            _ => None,
+        });
+        Ok(route.map_or(Route::Nowhere, |route| read_route(&route, destination)))
+    }
+
+    /// Asks the kernel to find out a neighbour's link-layer address, or to confirm it.
+    pub fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = family(address);
+        message.header.ifindex = device;
+        message.header.state = NeighbourState::None;
+        message.header.flags = NeighbourFlags::Use;
+        message.attributes.push(NeighbourAttribute::Destination(match address {
+            IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
+            IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
+        }));
+        const NLM_F_ACK: u16 = netlink_packet_core::NLM_F_ACK;
+        self.request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_ACK).map(drop)
+    }
+
+    fn reload(&mut self) -> io::Result<()> {
+        self.devices.clear();
+        self.neighbours.clear();
+        let mut ignored = Changes::default();
+        for question in [
+            RouteNetlinkMessage::GetLink(LinkMessage::default()),
+            RouteNetlinkMessage::GetAddress(AddressMessage::default()),
+            RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()),
+        ] {
+            for answer in self.request(question, NLM_F_DUMP)? {
+                self.apply(answer, &mut ignored);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request and waits for all of its answer.
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.sequence = self.sequence.wrapping_add(1).max(1);
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        header.sequence_number = self.sequence;
+        let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        packet.finalize();
+        let mut bytes = vec![0; packet.buffer_len()];
+        packet.serialize(&mut bytes);
+        self.requests.send(&bytes, 0)?;
+        let several = flags & NLM_F_DUMP == NLM_F_DUMP;
+        let mut answers = Vec::new();
+        loop {
+            let (bytes, _) = self.requests.recv_from_full()?;
+            for message in messages(&bytes) {
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    NetlinkPayload::InnerMessage(answer) => {
+                        answers.push(answer);
+                        if !several {
+                            return Ok(answers);
+                        }
+                    }
+                    NetlinkPayload::Done(_) => return Ok(answers),
+                    // Code 0 is an acknowledgement.
+                    NetlinkPayload::Error(error) => {
+                        return match error.code {
+                            None => Ok(answers),
+                            Some(_) => Err(error.to_io()),
+                        };
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, message: RouteNetlinkMessage, changes: &mut Changes) {
+        match message {
+            RouteNetlinkMessage::NewLink(link) => {
+                // Bridges report their ports in another family.
+                if link.header.interface_family == AddressFamily::Unspec {
+                    let device = self.devices.entry(link.header.index).or_default();
+                    let before = device.clone();
+                    read_link(&link, device);
+                    changes.routes |= *device != before;
+                }
+            }
+            RouteNetlinkMessage::DelLink(link) => {
+                if link.header.interface_family == AddressFamily::Unspec {
+                    self.devices.remove(&link.header.index);
+                    changes.routes = true;
+                }
+            }
+            RouteNetlinkMessage::NewAddress(address) => {
+                if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address))
+                    && !device.addresses.contains(&ip)
+                {
+                    device.addresses.push(ip);
+                    changes.routes = true;
+                }
+            }
+            RouteNetlinkMessage::DelAddress(address) => {
+                if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address)) {
+                    device.addresses.retain(|a| *a != ip);
+                    changes.routes = true;
+                }
+            }
+            RouteNetlinkMessage::NewNeighbour(neighbour) => {
+                if let Some((key, value)) = read_neighbour(&neighbour) {
+                    let before = match value {
+                        Some(value) => self.neighbours.insert(key, value),
+                        None => self.neighbours.remove(&key),
+                    };
+                    changes.neighbours |= before != value;
+                }
+            }
+            RouteNetlinkMessage::DelNeighbour(neighbour) => {
+                if let Some((key, _)) = read_neighbour(&neighbour) {
+                    changes.neighbours |= self.neighbours.remove(&key).is_some();
+                }
+            }
+            RouteNetlinkMessage::NewRoute(_) | RouteNetlinkMessage::DelRoute(_) => changes.routes = true,
+            _ => {}
+        }
+    }
+}
+
+/// The messages of a datagram. What cannot be read is skipped: newer kernels say more than we understand.
+fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
+    let mut messages = Vec::new();
+    while let Some(length) = bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_ne_bytes) {
+        let length = length as usize;
+        if length < 16 || length > bytes.len() {
+            break;
+        }
+        match NetlinkMessage::deserialize(&bytes[..length]) {
+            Ok(message) => messages.push(message),
+            Err(error) => tracing::debug!(%error, "a netlink message that cannot be read"),
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    messages
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn mac_of(bytes: &[u8]) -> Option<[u8; 6]> {
+    bytes.try_into().ok()
+}
+
+fn read_link(link: &LinkMessage, device: &mut Device) {
+    device.index = link.header.index;
+    device.up = link.header.flags.contains(LinkFlags::Up);
+    device.loopback = link.header.flags.contains(LinkFlags::Loopback);
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => device.name.clone_from(name),
+            LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
+            LinkAttribute::Address(bytes) => device.mac = mac_of(bytes),
+            _ => {}
+        }
+    }
+}
+
+/// The host's own address in an address message (the other may be that of a point-to-point peer).
+fn own_address(message: &AddressMessage) -> Option<IpAddr> {
+    let mut found = None;
+    for attribute in &message.attributes {
+        match attribute {
+            AddressAttribute::Local(ip) => return Some(*ip),
+            AddressAttribute::Address(ip) => found = Some(*ip),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Key and state of a neighbour; no state while the kernel has not found out.
+fn read_neighbour(message: &NeighbourMessage) -> Option<((u32, IpAddr), Option<Neighbour>)> {
+    let mut address = None;
+    let mut mac = None;
+    for attribute in &message.attributes {
+        match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => address = Some(IpAddr::V4(*ip)),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => address = Some(IpAddr::V6(*ip)),
+            NeighbourAttribute::LinkLocalAddress(bytes) => mac = mac_of(bytes),
+            _ => {}
+        }
+    }
+    let known = |fresh| mac.map(|mac| Neighbour::Known { mac, fresh });
+    let state = match message.header.state {
+        NeighbourState::Reachable | NeighbourState::Permanent | NeighbourState::Noarp => known(true),
+        NeighbourState::Delay | NeighbourState::Probe => known(true),
+        NeighbourState::Stale => known(false),
+        NeighbourState::Failed => Some(Neighbour::Failed),
+        _ => None,
+    };
+    Some(((message.header.ifindex, address?), state))
+}
+
+fn read_route(route: &RouteMessage, destination: IpAddr) -> Route {
+    match route.header.kind {
+        RouteType::Unicast => {}
+        RouteType::Local => return Route::Here,
+        _ => return Route::Nowhere,
+    }
+    let mut device = None;
+    let mut next_hop = destination;
+    for attribute in &route.attributes {
+        match attribute {
+            RouteAttribute::Oif(index) => device = Some(*index),
+            RouteAttribute::Gateway(RouteAddress::Inet(ip)) => next_hop = IpAddr::V4(*ip),
+            RouteAttribute::Gateway(RouteAddress::Inet6(ip)) => next_hop = IpAddr::V6(*ip),
+            RouteAttribute::Via(via) => {
+                use netlink_packet_route::route::RouteVia;
+                match via {
+                    RouteVia::Inet(ip) => next_hop = IpAddr::V4(*ip),
+                    RouteVia::Inet6(ip) => next_hop = IpAddr::V6(*ip),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    device.map_or(Route::Nowhere, |device| Route::Via { device, next_hop })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host() {
+        let mut kernel = Kernel::open().unwrap();
+        let here: IpAddr = "127.0.0.1".parse().unwrap();
+        let lo = kernel.device_with(here).expect("loopback").clone();
+        assert!(lo.loopback && lo.up && lo.name == "lo", "{lo:?}");
+        assert_eq!(kernel.route(here, here).unwrap(), Route::Here);
+        assert_eq!(kernel.device_with("203.0.113.77".parse().unwrap()), None);
+        assert!(kernel.update().is_ok());
+    }
+
+    #[test]
+    fn neighbours() {
+        let mut message = NeighbourMessage::default();
+        message.header.ifindex = 3;
+        message.header.state = NeighbourState::Stale;
+        message.attributes = vec![
+            NeighbourAttribute::Destination(NeighbourAddress::Inet([10, 0, 0, 1].into())),
+            NeighbourAttribute::LinkLocalAddress(vec![1, 2, 3, 4, 5, 6]),
+        ];
+        let key = (3, "10.0.0.1".parse().unwrap());
+        let mac = [1, 2, 3, 4, 5, 6];
+        assert_eq!(read_neighbour(&message), Some((key, Some(Neighbour::Known { mac, fresh: false }))));
+        message.header.state = NeighbourState::Permanent;
+        assert_eq!(read_neighbour(&message), Some((key, Some(Neighbour::Known { mac, fresh: true }))));
+        message.header.state = NeighbourState::Failed;
+        assert_eq!(read_neighbour(&message), Some((key, Some(Neighbour::Failed))));
+        message.header.state = NeighbourState::Incomplete;
+        assert_eq!(read_neighbour(&message), Some((key, None)));
+        message.attributes.clear();
+        assert_eq!(read_neighbour(&message), None);
+    }
+
+    #[test]
+    fn datagrams_with_nonsense() {
+        assert!(messages(&[]).is_empty());
+        assert!(messages(&[255; 40]).is_empty());
+        assert!(messages(&[16, 0, 0, 0, 255, 255, 0]).is_empty());
+        assert!(messages(&[0; 64]).is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+//! Figures of a running router, as JSON and in a log line.
+//!
+//! Does not live here: the counters themselves (the data plane's).
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use hopwright_dataplane::{ControlError, Switch};
+use serde::Serialize;
+
+use crate::program::Reason;
+
+/// What a router has done since it started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Seconds since it started.
+    pub uptime_s: f64,
+    /// One per core that forwards.
+    pub workers: Vec<WorkerStats>,
+    /// Packets forwarded.
+    pub packets_forwarded: u64,
+    /// Packets handed to the control plane, by reason.
+    pub packets_punted: BTreeMap<String, u64>,
+    /// Packets dropped, by reason.
+    pub packets_dropped: BTreeMap<String, u64>,
+    /// Time of the workers per packet, input and output included.
+    pub ns_per_packet: Option<f64>,
+    /// Devices by name.
+    pub ports: BTreeMap<String, PortStats>,
+}
+
+/// One core.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WorkerStats {
+    /// Packets processed.
+    pub packets: u64,
+    /// Batches they came in.
+    pub batches: u64,
+    /// Nanoseconds it was busy.
+    pub busy_ns: u64,
+}
+
+/// One device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct PortStats {
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    /// Received packets that did not fit the ring, and packets that could not be sent.
+    pub lost: u64,
+}
+
+impl Stats {
+    /// Collects the figures of a switch that runs the program.
+    pub fn collect(switch: &Switch, uptime_s: f64) -> Result<Stats, ControlError> {
+        let reasons = switch.vdp().counters("reasons")?;
+        let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
+        let by_reason = |punt: bool| {
+            Reason::ALL
+                .iter()
+                .filter(|r| **r != Reason::None && r.is_punt() == punt && count(**r) > 0)
+                .map(|r| (r.label(), count(*r)))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let s = switch.stats();
+        let mut packets_dropped = by_reason(false);
+        for (what, packets) in [
+            ("no_headroom", s.no_headroom),
+            ("fault", s.faults),
+            ("no_such_port", s.no_such_port),
+            ("no_buffer", s.no_frame),
+            ("cpu_queue_full", s.punt_lost),
+        ] {
+            if packets > 0 {
+                packets_dropped.insert(what.into(), packets);
+            }
+        }
+        Ok(Stats {
+            uptime_s,
+            workers: vec![WorkerStats { packets: s.packets, batches: s.batches, busy_ns: s.busy_ns }],
+            packets_forwarded: count(Reason::None),
+            packets_punted: by_reason(true),
+            packets_dropped,
+            ns_per_packet: s.ns_per_packet(),
+            ports: s
+                .ports
+                .iter()
+                .map(|p| {
+                    let port = PortStats {
+                        rx_packets: p.rx_packets,
+                        rx_bytes: p.rx_bytes,
+                        tx_packets: p.tx_packets,
+                        tx_bytes: p.tx_bytes,
+                        lost: p.tx_lost + p.device.rx_overrun + p.device.rx_too_long,
+                    };
+                    (p.name.clone(), port)
+                })
+                .collect(),
+        })
+    }
+
+    /// Writes the figures as JSON; a reader sees the old or the new file, never half of one.
+    pub fn write(&self, file: &Path) -> std::io::Result<()> {
+        let mut name = file.file_name().unwrap_or_default().to_os_string();
+        name.push(".new");
+        let new = file.with_file_name(name);
+        let mut out = std::fs::File::create(&new)?;
+        serde_json::to_writer_pretty(&mut out, self)?;
+        out.write_all(b"\n")?;
+        std::fs::rename(&new, file)
+    }
+}
