@@ -62,6 +62,7 @@ impl Lowering<'_> {
         given: &[Given<'_>],
         span: Span,
     ) -> Result<Option<Value>> {
+        self.check_size(span)?;
         let function = &self.program[id];
         let outside = self.outside(id);
         let scope = format!("{}.{}", self.scope, function.name);
@@ -130,6 +131,7 @@ impl Lowering<'_> {
 
     /// Applies a sub-control, or inlines a sub-parser.
     fn apply_instance(&mut self, id: hir::InstanceId, call: &hir::Call) -> Result<()> {
+        self.check_size(call.span)?;
         let instance = &self.program[id];
         let given: Vec<Given<'_>> =
             call.args.iter().map(|a| a.value.as_ref().map_or(Given::Omitted, Given::Expr)).collect();

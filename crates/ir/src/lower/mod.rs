@@ -44,6 +44,12 @@ pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::resul
     }
 }
 
+/// Statements beyond which a program is refused: inlining can double it with every level of calls.
+const MAX_STATEMENTS: usize = 1 << 18;
+
+/// Bodies inlined into each other.
+const MAX_CALLS: usize = 128;
+
 /// Something could not be lowered, and a diagnostic says so.
 #[derive(Clone, Copy, Debug)]
 struct Reported;
@@ -131,6 +137,8 @@ struct Lowering<'p> {
     loops: Vec<LoopLabels>,
     exit: Exit,
     next_label: u32,
+    /// Statements so far.
+    emitted: usize,
     /// Prefix of names of variables.
     scope: String,
     /// What is being lowered may run more than once for a packet.
@@ -173,6 +181,7 @@ impl<'p> Lowering<'p> {
             loops: Vec::new(),
             exit: Exit::Direct,
             next_label: 0,
+            emitted: 0,
             scope: String::new(),
             repeats: false,
             in_parser: false,
@@ -184,6 +193,7 @@ impl<'p> Lowering<'p> {
 
     /// Adds a statement to the block being built.
     fn emit(&mut self, kind: StmtKind, span: Span) {
+        self.emitted += 1;
         self.block.push(Stmt { kind, span });
     }
 
@@ -200,6 +210,17 @@ impl<'p> Lowering<'p> {
     fn label(&mut self) -> u32 {
         self.next_label += 1;
         self.next_label
+    }
+
+    /// Refuses to inline once the program is too large or too deep.
+    fn check_size(&mut self, span: Span) -> Result<()> {
+        if self.emitted > MAX_STATEMENTS {
+            return Err(self.unsupported(span, format!("a program of more than {MAX_STATEMENTS} statements")));
+        }
+        if self.frames.len() > MAX_CALLS {
+            return Err(self.unsupported(span, format!("more than {MAX_CALLS} calls within each other")));
+        }
+        Ok(())
     }
 
     /// Reports what is not there yet.

@@ -199,6 +199,7 @@ impl Lowering<'_> {
     }
 
     fn loop_body(&mut self, labels: LoopLabels, body: &[hir::Stmt], span: Span) -> Result<()> {
+        self.check_size(span)?;
         self.loops.push(labels);
         let body = self.nested_stmts(body);
         self.loops.pop();

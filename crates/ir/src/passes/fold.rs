@@ -7,6 +7,9 @@ use crate::{BinaryOp, Expr, ExprKind, Pipeline, Type, UnaryOp, bits};
 
 use super::walk;
 
+/// Bits of a machine word: beyond, numbers are long.
+const WORD: u32 = 64;
+
 /// Folds every expression of the pipeline.
 pub fn fold(pipeline: &mut Pipeline) {
     for block in walk::all_blocks_mut(pipeline) {
@@ -68,6 +71,11 @@ fn shallow(expr: Expr) -> Expr {
             Some(v) => constant(bits::cast(v, a.ty, ty)),
             None if a.ty == ty => *a,
             None => match a.kind {
+                // Truncation of a long number is a slice, which can be pushed inside.
+                kind if a.ty.width() > WORD && ty.width() <= WORD && is_bits(a.ty) && is_bits(ty) => {
+                    let arg = Box::new(Expr { kind, ..*a });
+                    shallow(rebuilt(ExprKind::Slice { arg, hi: ty.width() - 1, lo: 0 }))
+                }
                 // There and back.
                 ExprKind::Cast(inner) if inner.ty == ty && a.ty.width() == ty.width() => *inner,
                 kind => rebuilt(ExprKind::Cast(Box::new(Expr { kind, ..*a }))),
@@ -87,6 +95,17 @@ fn shallow(expr: Expr) -> Expr {
                 ExprKind::Cast(inner) => shallow(rebuilt(ExprKind::Slice { arg: inner, hi, lo })),
                 kind => rebuilt(kind),
             },
+            // One part of a concatenation.
+            ExprKind::Binary(BinaryOp::Concat, _, low) if lo >= low.ty.width() || hi < low.ty.width() => {
+                slice_of_part(*arg, hi, lo, ty)
+            }
+            // Few bits of many: bitwise operations on machine words instead of long numbers.
+            ExprKind::Unary(UnaryOp::BitNot, _)
+            | ExprKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..)
+                if arg.ty.width() > WORD && ty.width() <= WORD =>
+            {
+                slice_inside(*arg, hi, lo, ty)
+            }
             _ => rebuilt(ExprKind::Slice { arg, hi, lo }),
         },
         ExprKind::Mux(cond, a, b) => match cond.as_const() {
@@ -102,6 +121,34 @@ fn shallow(expr: Expr) -> Expr {
         },
         kind => rebuilt(kind),
     }
+}
+
+/// Bits `hi` to `lo` of a concatenation, all in one part of it.
+fn slice_of_part(concat: Expr, hi: u32, lo: u32, ty: Type) -> Expr {
+    let span = concat.span;
+    match concat.kind {
+        ExprKind::Binary(BinaryOp::Concat, high, low) => {
+            let width = low.ty.width();
+            let (arg, hi, lo) = if lo >= width { (high, hi - width, lo - width) } else { (low, hi, lo) };
+            shallow(Expr { kind: ExprKind::Slice { arg, hi, lo }, ty, span })
+        }
+        kind => {
+            let arg = Box::new(Expr { kind, ty: concat.ty, span });
+            Expr { kind: ExprKind::Slice { arg, hi, lo }, ty, span }
+        }
+    }
+}
+
+/// Bits `hi` to `lo` of a bitwise operation: the operation on these bits.
+fn slice_inside(mut operation: Expr, hi: u32, lo: u32, ty: Type) -> Expr {
+    for operand in walk::operands_mut(&mut operation) {
+        let placeholder = Expr::boolean(false, operand.span);
+        let arg = Box::new(std::mem::replace(operand, placeholder));
+        let span = arg.span;
+        *operand = shallow(Expr { kind: ExprKind::Slice { arg, hi, lo }, ty, span });
+    }
+    operation.ty = ty;
+    shallow(operation)
 }
 
 /// The comparison that is true where `op` is false.
@@ -156,6 +203,10 @@ fn fold_binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: crate::Span) -> E
         }
         _ => Expr { kind: ExprKind::Binary(op, Box::new(a), Box::new(b)), ty, span },
     }
+}
+
+fn is_bits(ty: Type) -> bool {
+    matches!(ty, Type::Bits(w) if w > 0)
 }
 
 /// A `bool` as `bit<1>`.
