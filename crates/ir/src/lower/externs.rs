@@ -527,7 +527,7 @@ impl Lowering<'_> {
                 if self.headers[header.index()].varbit.is_some() != varbit_bits.is_some() {
                     return Err(self.refuse(
                         span,
-                        "E0313",
+                        "E0453",
                         "`extract` takes a size exactly if the header has a varbit member".into(),
                     ));
                 }
@@ -573,7 +573,7 @@ impl Lowering<'_> {
         for slot in slots {
             let ty = self.slots[slot.index()].ty;
             if matches!(ty, Type::Varbit(_)) {
-                return Err(self.refuse(span, "E0313", "`lookahead` needs a type of fixed size".into()));
+                return Err(self.refuse(span, "E0453", "`lookahead` needs a type of fixed size".into()));
             }
             parts.push((slot, total_bits));
             total_bits += ty.width();

@@ -100,7 +100,7 @@ impl Lowering<'_> {
             return Err(self.unsupported(instance.span, "a control in the place of a parser"));
         };
         let Some(start) = states.iter().position(|s| s.name == "start") else {
-            return Err(self.refuse(instance.span, "E0314", "the parser has no state `start`".into()));
+            return Err(self.refuse(instance.span, "E0454", "the parser has no state `start`".into()));
         };
         self.stmts(&instance.locals);
         let first = self.states.len();

@@ -72,7 +72,7 @@ impl Lowering<'_> {
                     self.emit(StmtKind::Leave(label), span);
                     Ok(())
                 }
-                None => Err(self.refuse(span, "E0311", "`break` outside of a loop".into())),
+                None => Err(self.refuse(span, "E0451", "`break` outside of a loop".into())),
             },
             hir::StmtKind::Continue => match self.loops.last() {
                 Some(labels) => {
@@ -80,7 +80,7 @@ impl Lowering<'_> {
                     self.emit(StmtKind::Leave(label), span);
                     Ok(())
                 }
-                None => Err(self.refuse(span, "E0311", "`continue` outside of a loop".into())),
+                None => Err(self.refuse(span, "E0451", "`continue` outside of a loop".into())),
             },
             hir::StmtKind::Return(value) => self.return_stmt(value.as_ref(), span),
             hir::StmtKind::Exit => {
@@ -158,7 +158,7 @@ impl Lowering<'_> {
                     Some(action) => values.push(BigUint::from(action.0)),
                     None => {
                         let name = self.program[*label].name.clone();
-                        return Err(self.refuse(span, "E0312", format!("`{name}` is no action of this table")));
+                        return Err(self.refuse(span, "E0452", format!("`{name}` is no action of this table")));
                     }
                 }
             }
@@ -287,7 +287,7 @@ impl Lowering<'_> {
 
     fn return_stmt(&mut self, value: Option<&hir::Expr>, span: Span) -> Result<()> {
         let Some(frame) = self.frames.last() else {
-            return Err(self.refuse(span, "E0311", "`return` outside of a body".into()));
+            return Err(self.refuse(span, "E0451", "`return` outside of a body".into()));
         };
         let (label, result) = (frame.label, frame.result.clone());
         if let Some(value) = value {

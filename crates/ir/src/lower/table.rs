@@ -230,7 +230,7 @@ impl Lowering<'_> {
         let function = &self.program[reference.function];
         let Some(&action) = actions.get(&reference.function) else {
             let message = format!("`{}` is no action of this table", function.name);
-            return Err(self.refuse(reference.span, "E0312", message));
+            return Err(self.refuse(reference.span, "E0452", message));
         };
         let mut args = Vec::new();
         for (p, value) in function.params.iter().zip(&reference.args) {
@@ -239,7 +239,7 @@ impl Lowering<'_> {
                     Some(value) => args.push(self.constant(value)?),
                     None => {
                         let message = format!("`{}` needs all its action data here", function.name);
-                        return Err(self.refuse(reference.span, "E0312", message));
+                        return Err(self.refuse(reference.span, "E0452", message));
                     }
                 }
             }
@@ -260,7 +260,7 @@ impl Lowering<'_> {
             let mut matches = Vec::new();
             for (i, set) in entry.sets.iter().enumerate() {
                 let Some((kind, ty)) = self.tables[id.index()].keys.get(i).map(|k| (k.kind, k.expr.ty)) else {
-                    return Err(self.refuse(entry.span, "E0312", "more sets than keys".into()));
+                    return Err(self.refuse(entry.span, "E0452", "more sets than keys".into()));
                 };
                 matches.push(self.match_value(set, kind, ty, entry.span)?);
             }
@@ -315,7 +315,7 @@ impl Lowering<'_> {
                 let prefix_len = mask.count_ones() as u32;
                 let zeros = width.saturating_sub(prefix_len);
                 if mask != ((&ones >> zeros) << zeros) {
-                    return Err(self.refuse(span, "E0312", "the mask of an lpm key must be a prefix".into()));
+                    return Err(self.refuse(span, "E0452", "the mask of an lpm key must be a prefix".into()));
                 }
                 MatchValue::Lpm { value: value & mask, prefix_len }
             }
@@ -336,7 +336,7 @@ impl Lowering<'_> {
             (MatchKind::Range, hir::Set::Any) => MatchValue::Range { lo: BigUint::ZERO, hi: ones },
             (MatchKind::Optional, hir::Set::Value(v)) => MatchValue::Optional(Some(self.constant(v)?)),
             (MatchKind::Optional | MatchKind::Selector, hir::Set::Any) => MatchValue::Optional(None),
-            _ => return Err(self.refuse(span, "E0312", "this set does not fit the key's match kind".into())),
+            _ => return Err(self.refuse(span, "E0452", "this set does not fit the key's match kind".into())),
         })
     }
 

@@ -598,7 +598,7 @@ impl Lowering<'_> {
             Value::Invalid => Some(Value::Invalid),
             Value::Scalar(_) => None,
         };
-        element.ok_or_else(|| self.refuse(span, "E0310", format!("the stack has no element {i}")))
+        element.ok_or_else(|| self.refuse(span, "E0450", format!("the stack has no element {i}")))
     }
 
     fn loc_element(&self, loc: &Loc, i: usize) -> Option<Loc> {
