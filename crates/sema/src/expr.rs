@@ -297,10 +297,10 @@ impl<'a> Analyser<'a> {
                     self.not_constant(index.span);
                     return Typed::error(span);
                 }
-                None if i_ty.width().is_some_and(|w| w > 32) => {
-                    self.unsupported(index.span, "an index wider than 32 bits is");
-                    return Typed::error(span);
-                }
+                None if i_ty.width().is_some_and(|w| w > 32) => match self.narrow_index(i, &i_ty) {
+                    Some(i) => i,
+                    None => return Typed::error(span),
+                },
                 None => {
                     let i = self.cast(i, &i_ty, index.span);
                     let wide = match i_ty {
@@ -325,6 +325,26 @@ impl<'a> Analyser<'a> {
         };
         let ty = self.member_types(&b.ty, count).swap_remove(p);
         self.part(b, p, ty, span)
+    }
+
+    /// An index of more than 32 bits as one of 32: what does not fit is out of bounds either way.
+    fn narrow_index(&mut self, i: Typed, ty: &Ty) -> Option<Typed> {
+        let span = i.span();
+        if i.effects {
+            self.unsupported(span, "an index of more than 32 bits that a call determines is");
+            return None;
+        }
+        let unsigned = Ty::Bits(ty.width().unwrap_or(0));
+        let i = self.cast(i, ty, span);
+        let i = self.cast(i, &unsigned, span);
+        let limit = consteval::mask(32);
+        let bound = self.constant(Value::Int(limit.clone()), &unsigned, span);
+        let greater = hir::ExprKind::Binary(hir::BinaryOp::Gt, Box::new(i.hir.clone()), Box::new(bound.hir));
+        let greater = self.computed(greater, Ty::Bool, span, false);
+        let last = self.constant(Value::Int(limit), &Ty::Bits(32), span);
+        let low = self.cast(i, &Ty::Bits(32), span);
+        let kind = hir::ExprKind::Mux(Box::new(greater.hir), Box::new(last.hir), Box::new(low.hir));
+        Some(self.computed(kind, Ty::Bits(32), span, false))
     }
 
     /// Member number `p` of a struct or tuple.

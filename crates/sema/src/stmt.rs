@@ -162,12 +162,15 @@ impl<'a> Analyser<'a> {
             return None;
         }
         let ty = t.ty.clone();
+        let mut t = t;
+        let mut first = Vec::new();
         let v = match op {
             None => v,
             Some(op) => {
                 if t.effects {
-                    self.unsupported(target.span, "a compound assignment to a place that a call determines is");
-                    return None;
+                    // The place is read and written, but what determines it happens once.
+                    self.hoist_indexes(&mut t.hir, &mut first);
+                    t.effects = false;
                 }
                 let mut current = t.clone();
                 current.place = Place::None;
@@ -178,7 +181,34 @@ impl<'a> Analyser<'a> {
         if v.is_err() {
             return None;
         }
-        Some(StmtKind::Assign(t.hir, v.hir))
+        let assign = StmtKind::Assign(t.hir, v.hir);
+        if first.is_empty() {
+            return Some(assign);
+        }
+        first.push(hir::Stmt { kind: assign, span });
+        Some(StmtKind::Block(first))
+    }
+
+    /// Replaces the indexes in a left-value by variables; `out` gets the declarations in order of evaluation.
+    fn hoist_indexes(&mut self, place: &mut hir::Expr, out: &mut Vec<hir::Stmt>) {
+        match &mut place.kind {
+            hir::ExprKind::Field(base, _)
+            | hir::ExprKind::Slice(base, ..)
+            | hir::ExprKind::StackNext(base)
+            | hir::ExprKind::StackLast(base) => self.hoist_indexes(base, out),
+            hir::ExprKind::Index(base, index) => {
+                self.hoist_indexes(base, out);
+                if matches!(index.kind, hir::ExprKind::Int(_)) {
+                    return;
+                }
+                let span = index.span;
+                let var = self.new_var("index", &Ty::Bits(32), span);
+                let read = hir::Expr { kind: hir::ExprKind::Var(var), ty: hir::Type::Bits(32), span };
+                let value = std::mem::replace(&mut **index, read);
+                out.push(hir::Stmt { kind: StmtKind::Declare(var, Some(value)), span });
+            }
+            _ => {}
+        }
     }
 
     fn return_stmt(&mut self, value: Option<&'a ast::Expr>, span: Span) -> Option<StmtKind> {

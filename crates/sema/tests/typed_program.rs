@@ -295,3 +295,24 @@ fn annotations_are_evaluated() {
         "[KeyValue(\"a\", Int(1)), KeyValue(\"b\", String(\"s\"))]"
     );
 }
+
+#[test]
+fn what_determines_a_place_happens_once() {
+    let p = control(
+        "extern bit<8> next(); header E { bit<8> x; } struct S { E[4] es; }",
+        "S s;",
+        "s.es[next()].x += b; s.es[h.w ++ h.w ++ h.w].x = 1;",
+    );
+    let StmtKind::Block(stmts) = &body(&p, "c")[0].kind else { panic!() };
+    let [declare, assign] = &stmts[..] else { panic!("{stmts:?}") };
+    let StmtKind::Declare(var, Some(_)) = declare.kind else { panic!() };
+    assert_eq!(p[var].ty, Type::Bits(32));
+    let text = format!("{assign:?}");
+    assert_eq!(text.matches("ExternFunction").count(), 0);
+    // An index of 48 bits is cut to 32 without wrapping around.
+    let StmtKind::Assign(target, _) = &body(&p, "c")[1].kind else { panic!() };
+    let ExprKind::Field(element, _) = &target.kind else { panic!() };
+    let ExprKind::Index(_, index) = &element.kind else { panic!() };
+    assert!(matches!(index.kind, ExprKind::Mux(..)));
+    assert_eq!(index.ty, Type::Bits(32));
+}

@@ -4,7 +4,7 @@ extern Virtual {
     Virtual();
     abstract bit<8> f(in bit<8> x);
 }
-extern Obj { Obj(); void go(); bit<8> next(); }
+extern Obj { Obj(); void go(); bit<64> wide(); }
 typedef bit<8>[4] Array;        //~ E0500
 header H { bit<8> a; }
 
@@ -26,7 +26,6 @@ control c(inout H[4] hs, in bit<64> i, inout bit<8> b) {
     Virtual() w;                //~ E0500
     Obj() o;
     apply {
-        b = hs[i].a;            //~ E0500
-        hs[o.next()].a += 1;    //~ E0500
+        b = hs[o.wide()].a;     //~ E0500
     }
 }
