@@ -234,9 +234,15 @@ impl<'a> Analyser<'a> {
             self.report(d);
             return (Ty::Err, None);
         }
-        let name = ast::find_annotation(&k.annotations, "name")
-            .and_then(ast::Annotation::single_string)
-            .map_or_else(|| source_text(&k.expr), |s| s.to_string());
+        let given = ast::find_annotation(&k.annotations, "name").and_then(ast::Annotation::single_string);
+        if given.is_none() && !names_itself(&k.expr) {
+            self.report(
+                Diagnostic::error("E0311", "this key has no name")
+                    .at(k.expr.span, "too complex to name itself")
+                    .help("give it one for the control plane: `... @name(\"key\")`"),
+            );
+        }
+        let name = given.map_or_else(|| source_text(&k.expr), |s| s.to_string());
         let key = hir::TableKey {
             expr: t.hir,
             match_kind: kind.to_string(),
@@ -595,6 +601,28 @@ impl<'a> Analyser<'a> {
                 },
             );
         }
+    }
+}
+
+/// Whether a key expression is simple enough to be its name.
+fn names_itself(e: &ast::Expr) -> bool {
+    use ast::ExprKind as K;
+    match &e.kind {
+        K::Path(_) | K::Int(_) => true,
+        K::Member { base, .. } => names_itself(base),
+        K::Index { base, index } => {
+            names_itself(base) && matches!(index.kind, K::Int(_) | K::Path(_) | K::Member { .. })
+        }
+        K::Slice { base, .. } => names_itself(base),
+        K::Binary { op: ast::BinaryOp::BitAnd, left, right } => {
+            let constant = |e: &ast::Expr| matches!(e.kind, K::Int(_) | K::Path(_));
+            (names_itself(left) && constant(right)) || (constant(left) && names_itself(right))
+        }
+        K::Call { callee, args, .. } => {
+            args.is_empty()
+                && matches!(&callee.kind, K::Member { base, name } if name.as_str() == "isValid" && names_itself(base))
+        }
+        _ => false,
     }
 }
 

@@ -51,6 +51,9 @@ control c(inout H h, inout bit<8> m) {
             h.f : lpm;              //~ E0311
             h : exact;              //~ E0311
             1 : exact;              //~ E0311
+            h.a + 1 : exact;        //~ E0311
+            h.a + 2 : exact @name("sum");
+            h.b & 0xff : exact;
         }
         actions = { move; }         //~ E0304
         default_action = 5;         //~ E0311
@@ -80,7 +83,7 @@ control c(inout H h, inout bit<8> m) {
         entries = { 1 : NoAction(); } //~ E0313
     }
     table nested {
-        key = { good.apply().hit : exact; } //~ E0500
+        key = { good.apply().hit : exact @name("hit"); } //~ E0500
         actions = { m; NoAction; }    //~ E0311
     }
     apply {}
