@@ -287,6 +287,14 @@ fn the_default_action_changes_and_comes_back() {
 fn stress(shape: &[(MatchKind, u32)], matches: impl Fn(u64) -> (Vec<MatchValue>, i32)) {
     const KEYS: u64 = 64;
     let (table, domain) = table_of(&program(shape));
+    let entry = |key: u64, round: u64| {
+        let (matches, priority) = matches(key);
+        TableEntry { matches, priority, action: call(round * KEYS + key) }
+    };
+    // Every fourth key is always there and only changes; the others come and go.
+    for key in (0..KEYS).step_by(4) {
+        table.insert(entry(key, 0)).unwrap();
+    }
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reading = scope.spawn(|| {
@@ -308,14 +316,6 @@ fn stress(shape: &[(MatchKind, u32)], matches: impl Fn(u64) -> (Vec<MatchValue>,
             }
             hits
         });
-        let entry = |key: u64, round: u64| {
-            let (matches, priority) = matches(key);
-            TableEntry { matches, priority, action: call(round * KEYS + key) }
-        };
-        // Every fourth key is always there and only changes; the others come and go.
-        for key in (0..KEYS).step_by(4) {
-            table.insert(entry(key, 0)).unwrap();
-        }
         for round in 1..400 {
             for key in 0..KEYS {
                 let e = entry(key, round);

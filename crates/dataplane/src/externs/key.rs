@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -19,6 +20,9 @@ use crate::quiescence::Domain;
 
 /// Most keys of one object.
 const MAX_KEYS: u64 = 1 << 20;
+
+/// How long to wait for packets that use an old key before leaving its wiping to a later change.
+const SETTLE: Duration = Duration::from_millis(10);
 
 /// AES-128 keys by index. Packets use them without waiting while the control plane changes them.
 pub struct KeyTable {
@@ -85,6 +89,7 @@ impl KeyTable {
         if old != self.unset {
             // SAFETY: it came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
             self.domain.retire(unsafe { Box::from_raw(old) });
+            self.domain.settle(SETTLE);
         }
         Ok(())
     }

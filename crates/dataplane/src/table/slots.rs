@@ -4,6 +4,8 @@
 //! The keys are in the blocks the addresses point to. The array is at most half full and is replaced when it grows,
 //! so an update costs a slot, amortised.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -39,13 +41,13 @@ fn fold(a: u64, b: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Hash of a key. Keys in tables come from the control plane, so it need not resist an adversary who chooses them.
+/// Hash of a key. The seed is random, because agents insert keys that strangers chose, such as hosts' addresses.
 ///
 /// # Safety
 /// `key` points to `width` readable words.
 #[inline(always)]
-pub(super) unsafe fn hash<W: Width>(width: W, key: *const u64) -> u64 {
-    let mut h = 0x9e37_79b9_7f4a_7c15;
+unsafe fn hash<W: Width>(seed: u64, width: W, key: *const u64) -> u64 {
+    let mut h = seed;
     for i in 0..width.words() {
         // SAFETY: i < width.
         let word = unsafe { key.add(i).read() };
@@ -77,14 +79,15 @@ fn pack(node: NodePtr, hash: u64) -> NodePtr {
 }
 
 struct Array {
+    seed: u64,
     mask: usize,
     slots: Box<[AtomicPtr<u64>]>,
 }
 
 impl Array {
-    fn new(slots: usize) -> Box<Array> {
+    fn new(slots: usize, seed: u64) -> Box<Array> {
         debug_assert!(slots.is_power_of_two());
-        Box::new(Array { mask: slots - 1, slots: (0..slots).map(|_| AtomicPtr::default()).collect() })
+        Box::new(Array { seed, mask: slots - 1, slots: (0..slots).map(|_| AtomicPtr::default()).collect() })
     }
 
     /// # Safety
@@ -135,7 +138,7 @@ impl Slots {
         // SAFETY: the pointer is never null and its array lives until all readers that may have loaded it are quiet.
         let array = unsafe { &*self.array.load(Ordering::Acquire) };
         // SAFETY: the caller's.
-        match unsafe { array.find(width, hash(width, key), key) } {
+        match unsafe { array.find(width, hash(array.seed, width, key), key) } {
             Some((_, node)) => node,
             None => std::ptr::null_mut(),
         }
@@ -144,7 +147,8 @@ impl Slots {
 
 impl Default for Slots {
     fn default() -> Self {
-        Slots { array: AtomicPtr::new(Box::into_raw(Array::new(8))) }
+        let seed = RandomState::new().build_hasher().finish();
+        Slots { array: AtomicPtr::new(Box::into_raw(Array::new(8, seed))) }
     }
 }
 
@@ -173,7 +177,7 @@ impl SlotsWriter {
         // SAFETY: the caller is the only writer, so the array stays.
         let mut array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         // SAFETY: node's key has `width` words.
-        let h = unsafe { hash(width, node) };
+        let h = unsafe { hash(array.seed, width, node) };
         // SAFETY: linked blocks are alive (this function's contract, when they were put).
         if let Some((i, old)) = unsafe { array.find(width, h, node) } {
             array.slots[i].store(pack(node, h), Ordering::Release);
@@ -197,7 +201,7 @@ impl SlotsWriter {
         // SAFETY: the caller is the only writer, so the array stays.
         let array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         // SAFETY: linked blocks are alive.
-        let Some((i, node)) = (unsafe { array.find(width, hash(width, key), key) }) else {
+        let Some((i, node)) = (unsafe { array.find(width, hash(array.seed, width, key), key) }) else {
             return std::ptr::null_mut();
         };
         let last_of_cluster = array.slots[(i + 1) & array.mask].load(Ordering::Relaxed).is_null();
@@ -216,13 +220,13 @@ impl SlotsWriter {
     /// # Safety
     /// As for [`SlotsWriter::put`]; `old` is the current array.
     unsafe fn rebuild<'a>(&mut self, slots: &'a Slots, old: &Array, width: usize, domain: &Arc<Domain>) -> &'a Array {
-        let array = Array::new(((self.live + 1) * 4).next_power_of_two().max(8));
+        let array = Array::new(((self.live + 1) * 4).next_power_of_two().max(8), old.seed);
         for slot in &old.slots {
             let word = slot.load(Ordering::Relaxed);
             if word.addr() > TOMBSTONE {
                 let node = word.map_addr(|a| a & ADDRESS);
                 // SAFETY: a linked block is alive and its key has `width` words.
-                array.insert(unsafe { hash(width, node) }, node);
+                array.insert(unsafe { hash(array.seed, width, node) }, node);
             }
         }
         self.used = self.live;
