@@ -174,7 +174,8 @@ impl Generator {
             3 => self.line(format!("{element}.setInvalid();")),
             4 if self.config.runtime_index => {
                 let bits = if stack.size > 2 { 2 } else { 1 };
-                let index = self.expr(Ty::Bits(bits), 1);
+                // With a variable in it: a constant beyond the stack would be refused.
+                let index = format!("({} ^ ((bit<{bits}>)(sm.instance_type)))", self.expr(Ty::Bits(bits), 1));
                 if let Some((target, _)) = self.target(|t| t == ty) {
                     self.line(format!("{target} = {}[{index}].{field};", stack.text));
                 } else {
