@@ -1,0 +1,252 @@
+//! The command line: commands, options and their help. Does not live here: what the commands do.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A P4-16 compiler and data plane.
+///
+/// Compiles standard P4-16 programs for v1model and runs them: on packets of a test file, of a capture, on real
+/// interfaces, or as a SCION border router.
+#[derive(Debug, Parser)]
+#[command(name = "hopwright", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Set HOPWRIGHT_LOG=debug (or =hopwright_scion=trace, …) for more on standard error.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a program and report everything that is wrong with it
+    ///
+    /// Exit status: 0 the program is fine, 1 it has errors, 2 the command line is wrong.
+    Check(CheckArgs),
+    /// Print the pipeline IR of a program
+    ///
+    /// The IR is what every executor runs: flat state, a parser graph, structured controls, tables and actions.
+    Ir(IrArgs),
+    /// Draw the parser and the controls of a program
+    ///
+    /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
+    Graph(GraphArgs),
+    /// Run a packet test (STF)
+    ///
+    /// Table entries and packets of the test file go in, what comes out is compared with what the file expects.
+    /// Exit status: 0 passed, 1 failed.
+    Stf(StfArgs),
+    /// Run a program as a software switch on network interfaces
+    ///
+    /// Interfaces are taken with AF_PACKET; this needs CAP_NET_RAW. Stop it with Ctrl-C: it prints its counters.
+    Run(RunArgs),
+    /// Run a program on the packets of a capture
+    ///
+    /// With --trace, prints for each packet the parser states, table keys, entries hit and fields changed, each with
+    /// its line in the P4 source.
+    Replay(ReplayArgs),
+    /// Run a SCION border router
+    ///
+    /// Reads the same router.toml, topology.json and keys as the reference `router`, and takes its place. Only frames
+    /// to the router's own underlay addresses are taken; the kernel keeps everything else.
+    Scion(ScionArgs),
+    /// Measure
+    Bench(BenchArgs),
+}
+
+/// A P4 program and how to preprocess it.
+#[derive(Args, Debug, Clone)]
+pub struct Source {
+    /// The P4 program
+    #[arg(value_name = "FILE.p4")]
+    pub file: PathBuf,
+    /// Add a directory to the search path of #include (core.p4, v1model.p4 and crypto.p4 are built in)
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// Define a macro
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub define: Vec<String>,
+    /// Undefine a macro
+    #[arg(short = 'U', value_name = "NAME")]
+    pub undefine: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Print diagnostics as JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Also check that the JIT compiles the program, and say how long each step took
+    #[arg(long)]
+    pub jit: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct IrArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Print the IR as lowered, before any pass
+    #[arg(long)]
+    pub no_passes: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct GraphArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Directory to write to
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = GraphFormat::Both)]
+    pub format: GraphFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GraphFormat {
+    Svg,
+    Dot,
+    Both,
+}
+
+/// What runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    /// The reference interpreter: slow, defines the meaning
+    Interp,
+    /// Machine code
+    Jit,
+}
+
+#[derive(Args, Debug)]
+pub struct StfArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// The test
+    #[arg(value_name = "TEST.stf")]
+    pub test: PathBuf,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    pub engine: EngineChoice,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Attach port NUMBER of the program to an interface
+    #[arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)]
+    pub interfaces: Vec<String>,
+    /// Table entries to start with: the `add` and `setdefault` lines of an STF file
+    #[arg(long, value_name = "FILE.stf")]
+    pub entries: Option<PathBuf>,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    pub engine: EngineChoice,
+    /// Port number whose packets go to the CPU
+    #[arg(long, value_name = "NUMBER", default_value_t = 510)]
+    pub cpu_port: u16,
+    /// Write the counters as JSON each second
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+    /// Print the final counters as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Packets to run
+    #[arg(long = "in", value_name = "FILE.pcap")]
+    pub input: PathBuf,
+    /// Where to write what comes out
+    #[arg(long = "out", value_name = "FILE.pcap")]
+    pub output: Option<PathBuf>,
+    /// Port the packets arrive at
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub port: u16,
+    /// Table entries to start with: the `add` and `setdefault` lines of an STF file
+    #[arg(long, value_name = "FILE.stf")]
+    pub entries: Option<PathBuf>,
+    /// What runs the program (--trace always interprets)
+    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    pub engine: EngineChoice,
+    /// Print what happened to each packet
+    #[arg(long)]
+    pub trace: bool,
+    /// Print results as JSON, one object a packet
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ScionArgs {
+    #[command(subcommand)]
+    pub command: Option<ScionCommand>,
+    /// The router's configuration
+    #[arg(long, value_name = "router.toml", required = true)]
+    pub config: Option<PathBuf>,
+    /// Write counters as JSON to this file each second and at exit
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ScionCommand {
+    /// Print sample files
+    #[command(subcommand)]
+    Sample(SampleCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SampleCommand {
+    /// Print a router.toml with every key, its default and what it does
+    Config,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// The SCION border router in memory on one core, whole frame in to whole frame out
+    ///
+    /// Cases are those of the reference's `brload`: in, out, in_transit, out_transit, br_transit.
+    Scion(BenchScionArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct BenchScionArgs {
+    /// Only these cases
+    #[arg(long, value_name = "CASE", value_delimiter = ',')]
+    pub case: Vec<String>,
+    /// Frame sizes in bytes
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [172, 512, 1500])]
+    pub size: Vec<usize>,
+    /// Packets that are cycled through: `l2` fits the second-level cache, `memory` does not
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [WorkingSet::L2, WorkingSet::Memory])]
+    pub working_set: Vec<WorkingSet>,
+    /// Seconds to measure each record
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
+    pub duration: f64,
+    /// Print a list of records as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How much memory the packets of a measurement cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkingSet {
+    L2,
+    Memory,
+}

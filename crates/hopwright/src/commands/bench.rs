@@ -1,0 +1,221 @@
+//! `hopwright bench`: measurements in memory on one core.
+//!
+//! Each packet is whole before the program runs and whole after it: parse, every check, MACs, tables, rewriting and
+//! checksums are in the figure; device I/O is not. Before each timed pass over the working set the frames are made
+//! anew, outside the timed part, because forwarding changes them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{
+    EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us,
+};
+use hopwright_jit::abi::Verdict;
+use hopwright_scion::synthetic::{self, CASES, Case};
+use perf_event::events::Hardware;
+use perf_event::{Builder, Counter, Group};
+use serde::Serialize;
+
+use crate::cli::{BenchScionArgs, WorkingSet};
+use crate::compile;
+use crate::failure::Failure;
+
+/// Packets of a batch.
+const BATCH: usize = 64;
+/// Frames of a working set that fits the second-level cache: headers, headroom line and descriptors of these are far
+/// below half a mebibyte.
+const L2_FRAMES: u32 = 256;
+/// Frames of one that does not fit the last level: 64 MiB and more.
+const MEMORY_FRAMES: u32 = 32_768;
+/// Distinct flows among them.
+const FLOWS: usize = 256;
+
+/// One measurement.
+#[derive(Debug, Serialize)]
+struct Record {
+    case: &'static str,
+    size: usize,
+    hops: u32,
+    macs: u32,
+    working_set: &'static str,
+    frames: u32,
+    packets: u64,
+    ns_per_packet: f64,
+    /// Median of the passes, and the fastest.
+    ns_median: f64,
+    ns_best: f64,
+    cycles_per_packet: Option<f64>,
+    instructions_per_packet: Option<f64>,
+}
+
+/// Measures the border router.
+pub fn scion(args: &BenchScionArgs) -> Result<(), Failure> {
+    if let Some(unknown) = args.case.iter().find(|name| CASES.iter().all(|c| c.name != name.as_str())) {
+        let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
+        return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));
+    }
+    let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
+    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| compile::refused(&pipeline, &e))?;
+    synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;
+    let mut executor = Executor::new(Arc::clone(&vdp));
+    let mut records = Vec::new();
+    if !args.json {
+        println!("SCION border router in memory, one core, whole frame to whole frame, batches of {BATCH}");
+        println!(
+            "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10} {:>10} {:>8} {:>8} {:>6}",
+            "case", "bytes", "hops", "MACs", "set", "ns/packet", "best ns", "cycles", "instr.", "Mpps"
+        );
+    }
+    for case in CASES.iter().filter(|c| args.case.is_empty() || args.case.iter().any(|n| n == c.name)) {
+        for &working_set in &args.working_set {
+            for &size in &args.size {
+                let record = measure(&mut executor, case, size, working_set, args.duration)?;
+                if !args.json {
+                    let or_dash = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.0}"));
+                    println!(
+                        "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>10.1} {:>8} {:>8} {:>6.1}",
+                        record.case,
+                        record.size,
+                        record.hops,
+                        record.macs,
+                        record.working_set,
+                        record.ns_median,
+                        record.ns_best,
+                        or_dash(record.cycles_per_packet),
+                        or_dash(record.instructions_per_packet),
+                        1000.0 / record.ns_median
+                    );
+                }
+                records.push(record);
+            }
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&records)?);
+    }
+    Ok(())
+}
+
+fn measure(
+    executor: &mut Executor,
+    case: &Case,
+    size: usize,
+    working_set: WorkingSet,
+    duration: f64,
+) -> Result<Record, Failure> {
+    let (name, frames) = match working_set {
+        WorkingSet::L2 => ("L2", L2_FRAMES),
+        WorkingSet::Memory => ("memory", MEMORY_FRAMES),
+    };
+    let now_us = wall_clock_us();
+    let now_s = (now_us / 1_000_000) as u32;
+    let templates: Option<Vec<Vec<u8>>> = (0..FLOWS as u32).map(|flow| case.frame(size, flow, now_s)).collect();
+    let Some(templates) = templates else {
+        return Err(Failure::message(format!("{size} bytes are too few for the headers of case {}", case.name)));
+    };
+    let mut pool = Pool::new(frames, FrameSize::for_mtu(1500))?;
+    let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+    let renew = |packets: &mut [Packet]| -> Result<(), Failure> {
+        for (i, packet) in packets.iter_mut().enumerate() {
+            if !packet.fill(&templates[i % FLOWS]) {
+                return Err(Failure::message(format!("a frame of {size} bytes does not fit")));
+            }
+            packet.set_ingress_port(u32::from(case.ingress_port));
+        }
+        Ok(())
+    };
+
+    // A pass whose outcome is checked, and that warms up.
+    renew(&mut packets)?;
+    for batch in packets.chunks_mut(BATCH) {
+        executor.process_batch(batch, now_us);
+    }
+    let wrong = packets
+        .iter()
+        .find(|p| p.verdict() != Verdict::Forward || p.egress_port() != u32::from(case.egress_port));
+    if let Some(wrong) = wrong {
+        return Err(Failure::message(format!(
+            "case {}: a packet got {:?} to port {} instead of being forwarded to port {}",
+            case.name,
+            wrong.verdict(),
+            wrong.egress_port(),
+            case.egress_port
+        )));
+    }
+
+    let mut counters = Counters::open();
+    let mut passes = Vec::new();
+    let mut total = Duration::ZERO;
+    let until = Instant::now() + Duration::from_secs_f64(duration.max(0.0));
+    loop {
+        renew(&mut packets)?;
+        counters.start();
+        let started = Instant::now();
+        for batch in packets.chunks_mut(BATCH) {
+            executor.process_batch(batch, now_us);
+        }
+        let pass = started.elapsed();
+        counters.stop();
+        total += pass;
+        passes.push(pass.as_nanos() as f64 / f64::from(frames));
+        if Instant::now() >= until {
+            break;
+        }
+    }
+    passes.sort_by(f64::total_cmp);
+    let count = passes.len() as u64 * u64::from(frames);
+    let (cycles, instructions) = counters.read();
+    for packet in packets {
+        pool.give(packet);
+    }
+    Ok(Record {
+        case: case.name,
+        size,
+        hops: case.hops,
+        macs: case.macs,
+        working_set: name,
+        frames,
+        packets: count,
+        ns_per_packet: total.as_nanos() as f64 / count as f64,
+        ns_median: passes[passes.len() / 2],
+        ns_best: passes[0],
+        cycles_per_packet: cycles.map(|c| c as f64 / count as f64),
+        instructions_per_packet: instructions.map(|i| i as f64 / count as f64),
+    })
+}
+
+/// Cycle and instruction counters of this thread, where the machine and its settings have them.
+struct Counters(Option<(Group, Counter, Counter)>);
+
+impl Counters {
+    fn open() -> Counters {
+        let open = || -> std::io::Result<(Group, Counter, Counter)> {
+            let mut group = Group::new()?;
+            let cycles = Builder::new(Hardware::CPU_CYCLES).build_with_group(&mut group)?;
+            let instructions = Builder::new(Hardware::INSTRUCTIONS).build_with_group(&mut group)?;
+            Ok((group, cycles, instructions))
+        };
+        Counters(open().ok())
+    }
+
+    fn start(&mut self) {
+        if let Some((group, ..)) = &mut self.0 {
+            let _ = group.enable();
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some((group, ..)) = &mut self.0 {
+            let _ = group.disable();
+        }
+    }
+
+    /// Cycles and instructions so far.
+    fn read(mut self) -> (Option<u64>, Option<u64>) {
+        let Some((group, cycles, instructions)) = &mut self.0 else { return (None, None) };
+        match group.read() {
+            Ok(counts) => (Some(counts[cycles]), Some(counts[instructions])),
+            Err(_) => (None, None),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! One module per command.
+
+pub mod bench;
+pub mod check;
+pub mod graph;
+pub mod ir;
+pub mod replay;
+pub mod run;
+pub mod scion;
+pub mod stf;

@@ -1,0 +1,121 @@
+//! `hopwright replay`.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use hopwright_stf::{Engine, Processed};
+use pcap_file::pcap::PcapPacket;
+
+use crate::cli::{EngineChoice, ReplayArgs};
+use crate::commands::stf;
+use crate::compile;
+use crate::engine::OneByOne;
+use crate::failure::Failure;
+use crate::trace::{Trace, changed_ranges};
+
+/// Totals of a replay.
+#[derive(Default)]
+struct Totals {
+    packets: u64,
+    sent: u64,
+    dropped: u64,
+    faults: u64,
+}
+
+/// Runs a program on a capture.
+pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let pipeline = compile::pipeline(&args.source)?;
+    let engine_choice = if args.trace { EngineChoice::Interp } else { args.engine };
+    let mut engine = OneByOne::new(&pipeline, engine_choice)?;
+    if let Some(entries) = &args.entries {
+        stf::configure(entries, &mut engine)?;
+    }
+    let mut input = hopwright_ports::pcap::open(&args.input)?;
+    let mut output = args.output.as_deref().map(hopwright_ports::pcap::create).transpose()?;
+    let mut trace = Trace::new(&pipeline);
+    let mut totals = Totals::default();
+    while let Some(packet) = input.next_packet() {
+        let packet = packet.map_err(|e| damaged(&args.input, totals.packets, &e))?;
+        let now_us = packet.timestamp.as_micros() as u64;
+        totals.packets += 1;
+        let processed = if args.trace {
+            observed(&mut engine, &mut trace, args.port, &packet.data, now_us)?
+        } else {
+            engine.process(args.port, &packet.data, now_us).map_err(Failure::message)?
+        };
+        totals.sent += processed.sent.len() as u64;
+        totals.dropped += u64::from(processed.sent.is_empty());
+        totals.faults += u64::from(processed.fault.is_some());
+        report(args, &totals, &packet.data, &processed, &trace.take());
+        if let Some(output) = &mut output {
+            for (_, bytes) in &processed.sent {
+                let copy = PcapPacket {
+                    timestamp: packet.timestamp,
+                    orig_len: bytes.len() as u32,
+                    data: Cow::Borrowed(bytes),
+                };
+                output.write_packet(&copy).map_err(Failure::message)?;
+            }
+        }
+    }
+    if args.json {
+        println!(
+            "{}",
+            serde_json::json!({ "packets": totals.packets, "sent": totals.sent, "dropped": totals.dropped,
+                                "faults": totals.faults })
+        );
+    } else {
+        println!(
+            "{} packets in, {} out, {} dropped, {} faults",
+            totals.packets, totals.sent, totals.dropped, totals.faults
+        );
+    }
+    Ok(())
+}
+
+fn damaged(path: &Path, packets: u64, error: &dyn std::fmt::Display) -> Failure {
+    Failure::message(format!("{}: damaged after {packets} packets: {error}", path.display()))
+}
+
+fn observed(
+    engine: &mut OneByOne,
+    trace: &mut Trace<'_>,
+    port: u16,
+    packet: &[u8],
+    now_us: u64,
+) -> Result<Processed, Failure> {
+    let Some(mut interp) = engine.vdp().interp() else {
+        return Err(Failure::message("only the interpreter can trace"));
+    };
+    let output = interp.process_observed(packet, port, now_us, trace);
+    Ok(Processed {
+        sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
+        fault: output.fault.map(|f| f.message),
+    })
+}
+
+fn report(args: &ReplayArgs, totals: &Totals, packet: &[u8], processed: &Processed, trace: &str) {
+    if args.json {
+        let sent: Vec<_> = processed
+            .sent
+            .iter()
+            .map(|(port, bytes)| {
+                serde_json::json!({ "port": port, "length": bytes.len(), "change": changed_ranges(packet, bytes) })
+            })
+            .collect();
+        println!(
+            "{}",
+            serde_json::json!({ "packet": totals.packets, "length": packet.len(), "sent": sent,
+                                "fault": processed.fault, "trace": trace.lines().collect::<Vec<_>>() })
+        );
+    } else if args.trace {
+        println!("packet {}: {} bytes at port {}", totals.packets, packet.len(), args.port);
+        print!("{trace}");
+        for (port, bytes) in &processed.sent {
+            println!("  out of port {port}: {}", changed_ranges(packet, bytes));
+        }
+        if let Some(fault) = &processed.fault {
+            println!("  fault: {fault}");
+        }
+    }
+}

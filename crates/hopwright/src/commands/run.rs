@@ -1,0 +1,126 @@
+//! `hopwright run`: a program as a software switch on network interfaces.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{Port, Switch, SwitchBuilder, SwitchStats};
+use hopwright_ports::AfPacket;
+
+use crate::cli::RunArgs;
+use crate::commands::stf;
+use crate::compile;
+use crate::engine::OneByOne;
+use crate::failure::Failure;
+
+/// How often statistics are written.
+const STATS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Runs a switch until it is told to stop.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let pipeline = compile::pipeline(&args.source)?;
+    let mut program = OneByOne::new(&pipeline, args.engine)?;
+    if let Some(entries) = &args.entries {
+        stf::configure(entries, &mut program)?;
+    }
+    let mut builder = SwitchBuilder::new(program.into_vdp()).cpu_port(u32::from(args.cpu_port));
+    for interface in &args.interfaces {
+        let (number, name) = parse_interface(interface)?;
+        builder = builder.port(number, Box::new(AfPacket::open(name, None)?) as Box<dyn Port>);
+    }
+    let (switch, mut worker) = builder.build()?;
+    for port in switch.ports() {
+        let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
+        tracing::info!("port {} is {}, MTU {mtu}", port.number, port.name);
+    }
+    tracing::info!("running {} with {:?}; stop with Ctrl-C", args.source.file.display(), args.engine);
+
+    let stopped = switch.clone();
+    ctrlc::set_handler(move || stopped.stop())?;
+    let started = Instant::now();
+    let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
+    watch(&switch, started, args.stats.as_deref())?;
+    thread.join().map_err(|_| Failure::message("the worker died"))?;
+    let stats = switch.stats();
+    if let Some(path) = &args.stats {
+        write(path, &stats, started)?;
+    }
+    if args.json {
+        println!("{}", json(&stats, started));
+    } else {
+        print(&stats);
+    }
+    Ok(())
+}
+
+fn parse_interface(text: &str) -> Result<(u32, &str), Failure> {
+    let parts = text.split_once('@').and_then(|(number, name)| Some((number.parse().ok()?, name)));
+    parts.filter(|(_, name)| !name.is_empty()).ok_or_else(|| {
+        Failure::message(format!("`{text}`: expected NUMBER@INTERFACE, for example 0@eth0"))
+    })
+}
+
+/// Until the switch stops: drains the CPU queue, which nobody reads yet, and writes statistics.
+fn watch(switch: &Arc<Switch>, started: Instant, stats: Option<&Path>) -> Result<(), Failure> {
+    let cpu = switch.cpu();
+    let mut next = started + STATS_INTERVAL;
+    while !switch.stopping() {
+        while cpu.try_receive().is_some() {}
+        std::thread::sleep(Duration::from_millis(100));
+        if Instant::now() >= next {
+            next += STATS_INTERVAL;
+            if let Some(path) = stats {
+                write(path, &switch.stats(), started)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, stats: &SwitchStats, started: Instant) -> Result<(), Failure> {
+    std::fs::write(path, json(stats, started).to_string())
+        .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
+}
+
+fn json(stats: &SwitchStats, started: Instant) -> serde_json::Value {
+    let ports: serde_json::Map<_, _> = stats
+        .ports
+        .iter()
+        .map(|p| {
+            let counts = serde_json::json!({
+                "number": p.number, "rx_packets": p.rx_packets, "rx_bytes": p.rx_bytes,
+                "tx_packets": p.tx_packets, "tx_bytes": p.tx_bytes, "tx_lost": p.tx_lost,
+            });
+            (p.name.clone(), counts)
+        })
+        .collect();
+    serde_json::json!({
+        "uptime_s": started.elapsed().as_secs_f64(),
+        "packets": stats.packets,
+        "packets_punted": stats.punted,
+        "packets_dropped": {
+            "program": stats.dropped_by_program, "no_headroom": stats.no_headroom, "fault": stats.faults,
+            "no_such_port": stats.no_such_port, "no_frame": stats.no_frame, "cpu_queue": stats.punt_lost,
+        },
+        "ns_per_packet": stats.ns_per_packet(),
+        "ports": ports,
+    })
+}
+
+fn print(stats: &SwitchStats) {
+    println!("{:<6} {:<16} {:>12} {:>14} {:>12} {:>14} {:>8}", "port", "interface", "rx packets", "rx bytes",
+             "tx packets", "tx bytes", "tx lost");
+    for p in &stats.ports {
+        println!(
+            "{:<6} {:<16} {:>12} {:>14} {:>12} {:>14} {:>8}",
+            p.number, p.name, p.rx_packets, p.rx_bytes, p.tx_packets, p.tx_bytes, p.tx_lost
+        );
+    }
+    println!(
+        "dropped: {} by the program, {} sent to ports that do not exist, {} faults; {} to the CPU",
+        stats.dropped_by_program, stats.no_such_port, stats.faults, stats.punted
+    );
+    if let Some(ns) = stats.ns_per_packet() {
+        println!("{ns:.0} ns a packet in the program");
+    }
+}

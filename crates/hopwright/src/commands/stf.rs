@@ -1,0 +1,54 @@
+//! `hopwright stf`, and entries for other commands from the same files.
+
+use std::path::Path;
+
+use hopwright_stf::{Engine, Script};
+
+use crate::cli::StfArgs;
+use crate::compile;
+use crate::engine::OneByOne;
+use crate::failure::Failure;
+
+/// Runs a packet test.
+pub fn run(args: &StfArgs) -> Result<(), Failure> {
+    let script = read(&args.test)?;
+    let pipeline = compile::pipeline(&args.source)?;
+    let mut engine = OneByOne::new(&pipeline, args.engine)?;
+    let report = hopwright_stf::run(&script, &mut engine)?;
+    if args.json {
+        let failures: Vec<_> =
+            report.failures.iter().map(|f| serde_json::json!({ "line": f.line, "message": f.message })).collect();
+        println!(
+            "{}",
+            serde_json::json!({
+                "test": args.test, "passed": report.passed(), "packets": report.packets,
+                "matched": report.matched, "failures": failures, "notes": report.notes,
+            })
+        );
+    } else {
+        for note in &report.notes {
+            println!("{note}");
+        }
+        for failure in &report.failures {
+            eprintln!("{failure}");
+        }
+        let word = if report.passed() { "passed" } else { "FAILED" };
+        println!("{}: {word}: {} packets in, {} as expected", args.test.display(), report.packets, report.matched);
+    }
+    if report.passed() { Ok(()) } else { Err(Failure::Reported) }
+}
+
+/// Sets up an engine as a file's `add`, `setdefault` and the like say.
+pub fn configure(file: &Path, engine: &mut dyn Engine) -> Result<(), Failure> {
+    Ok(hopwright_stf::configure(&read(file)?, engine)?)
+}
+
+fn read(file: &Path) -> Result<Script, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|e| Failure::message(format!("{}: {e}", file.display())))?;
+    hopwright_stf::parse(&file.display().to_string(), &text).map_err(|errors| {
+        for error in &errors {
+            eprintln!("{error}");
+        }
+        Failure::Reported
+    })
+}

@@ -1,0 +1,133 @@
+//! A virtual data plane as something that takes one packet at a time: for packet tests and replay. Does not live here:
+//! running it on ports at speed (`hopwright_dataplane::Switch`).
+
+use std::sync::Arc;
+
+use hopwright_dataplane::packet::PoolError;
+use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Pool, VirtualDataPlane};
+use hopwright_ir::interp::{CloneSession, Replica};
+use hopwright_ir::{ActionCall, ExternId, Pipeline, TableEntry, TableId};
+use hopwright_jit::abi::Verdict;
+use hopwright_stf::{Engine, Processed};
+use num_bigint::BigUint;
+
+use crate::cli::EngineChoice;
+use crate::compile;
+use crate::failure::Failure;
+
+/// Frames of a pool that serves one packet at a time.
+const FRAMES: u32 = 4;
+
+/// A program that processes packets one by one.
+pub struct OneByOne {
+    pipeline: Arc<Pipeline>,
+    vdp: Arc<VirtualDataPlane>,
+    executor: Executor,
+    pool: Pool,
+}
+
+/// A data plane for this program; what the engine cannot do is reported at its place in the source.
+pub fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<VirtualDataPlane>, Failure> {
+    let kind = match engine {
+        EngineChoice::Interp => EngineKind::Interp,
+        EngineChoice::Jit => EngineKind::Jit,
+    };
+    VirtualDataPlane::new(pipeline.clone(), kind).map_err(|error| compile::refused(pipeline, &error))
+}
+
+impl OneByOne {
+    /// The program with empty tables.
+    pub fn new(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<OneByOne, Failure> {
+        let vdp = data_plane(pipeline, engine)?;
+        let pool = Pool::new(FRAMES, FrameSize::JUMBO).map_err(|e: PoolError| Failure::message(e))?;
+        Ok(OneByOne { pipeline: pipeline.clone(), executor: Executor::new(vdp.clone()), vdp, pool })
+    }
+
+    /// The data plane.
+    pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
+        &self.vdp
+    }
+
+    /// The data plane alone, set up as it is.
+    pub fn into_vdp(self) -> Arc<VirtualDataPlane> {
+        self.vdp
+    }
+
+    fn extern_name(&self, id: ExternId) -> &str {
+        &self.pipeline[id].name
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+impl Engine for OneByOne {
+    fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+        let Some(mut frame) = self.pool.take_filled(packet) else {
+            return Err(format!("a packet of {} bytes does not fit a frame", packet.len()));
+        };
+        frame.set_ingress_port(u32::from(port));
+        self.executor.process_batch(std::slice::from_mut(&mut frame), now_us);
+        let mut processed = Processed::default();
+        match frame.verdict() {
+            Verdict::Forward => processed.sent.push((frame.egress_port() as u16, frame.bytes().to_vec())),
+            Verdict::Drop => {}
+            Verdict::NoHeadroom => processed.fault = Some("the grown headers do not fit the headroom".into()),
+            Verdict::Fault => processed.fault = Some("the program ran into a fault".into()),
+        }
+        self.pool.give(frame);
+        processed.sent.extend(self.executor.take_copies().into_iter().map(|copy| (copy.port, copy.bytes)));
+        Ok(processed)
+    }
+
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+        self.vdp.insert_entry(table, entry).map_err(text)
+    }
+
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
+        self.vdp.set_default_action(table, Some(action)).map_err(text)
+    }
+
+    fn clear(&mut self, table: TableId) -> Result<(), String> {
+        self.vdp.clear_entries(table).map_err(text)
+    }
+
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
+        self.vdp.counter(self.extern_name(counter), index).map_err(text)
+    }
+
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
+        self.vdp.set_counter(self.extern_name(counter), index, value).map_err(text)
+    }
+
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
+        self.vdp.direct_count(table, &entry.matches, entry.priority).map_err(text)
+    }
+
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
+        self.vdp.register(self.extern_name(register), index).map_err(text)
+    }
+
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
+        self.vdp.set_register(self.extern_name(register), index, value).map_err(text)
+    }
+
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+        match self.vdp.interp() {
+            Some(mut interp) => Engine::set_clone_session(&mut *interp, session, to),
+            None => Err("clone sessions are not supported yet by machine code".into()),
+        }
+    }
+
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
+        match self.vdp.interp() {
+            Some(mut interp) => Engine::set_multicast_group(&mut *interp, group, replicas),
+            None => Err("multicast groups are not supported yet by machine code".into()),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A packet's way through a program, for people: states, keys, entries hit, fields changed, each with its P4 line.
+//! Does not live here: what happens (the interpreter tells it).
+
+use std::fmt::Write as _;
+
+use hopwright_ir::interp::{Decision, Event, Observer, Stage, Value};
+use hopwright_ir::{MatchValue, Pipeline, SlotKind, Span, Target};
+
+/// Collects the lines of a trace.
+pub struct Trace<'a> {
+    pipeline: &'a Pipeline,
+    lines: String,
+}
+
+impl<'a> Trace<'a> {
+    /// An empty trace of this program.
+    pub fn new(pipeline: &'a Pipeline) -> Trace<'a> {
+        Trace { pipeline, lines: String::new() }
+    }
+
+    /// The lines since the last call.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.lines)
+    }
+
+    fn line(&mut self, span: Span, text: &str) {
+        let place = self.place(span);
+        let _ = if place.is_empty() {
+            writeln!(self.lines, "    {text}")
+        } else {
+            writeln!(self.lines, "    {text:<72} {place}")
+        };
+    }
+
+    fn place(&self, span: Span) -> String {
+        if span == Span::none() {
+            return String::new();
+        }
+        let location = self.pipeline.sources.location(span);
+        let file = location.file.rsplit('/').next().unwrap_or(&location.file);
+        format!("{file}:{}", location.line)
+    }
+
+    fn target(&self, target: Target) -> &str {
+        match target {
+            Target::State(state) => &self.pipeline.parser.states[state.0 as usize].name,
+            Target::Accept => "accept",
+            Target::Reject => "reject",
+        }
+    }
+
+    fn matches(&self, matches: &[MatchValue]) -> String {
+        let one = |m: &MatchValue| match m {
+            MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => format!("{v:#x}"),
+            MatchValue::Lpm { value, prefix_len } => format!("{value:#x}/{prefix_len}"),
+            MatchValue::Ternary { value, mask } => format!("{value:#x} &&& {mask:#x}"),
+            MatchValue::Range { lo, hi } => format!("{lo:#x} .. {hi:#x}"),
+            MatchValue::Optional(None) => "_".into(),
+        };
+        matches.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn values(values: &[Value]) -> String {
+    values.iter().map(|v| format!("{:#x}", v.bits)).collect::<Vec<_>>().join(", ")
+}
+
+impl Observer for Trace<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let pipeline = self.pipeline;
+        match event {
+            Event::Enter(stage) => {
+                let name = match stage {
+                    Stage::Parser => "parser",
+                    Stage::VerifyChecksum => "verify checksum",
+                    Stage::Ingress => "ingress",
+                    Stage::Egress => "egress",
+                    Stage::ComputeChecksum => "compute checksum",
+                    Stage::Deparser => "deparser",
+                };
+                let _ = writeln!(self.lines, "  {name}");
+            }
+            Event::State { state, span } => {
+                let text = format!("state {}", pipeline.parser.states[state.0 as usize].name);
+                self.line(*span, &text);
+            }
+            Event::Transition { keys, target, span, .. } => {
+                let on = if keys.is_empty() { String::new() } else { format!("select ({}) ", values(keys)) };
+                let text = format!("  {on}-> {}", self.target(*target));
+                self.line(*span, &text);
+            }
+            Event::Extract { header, offset, length, span } => {
+                let text = format!("  extract {} [{offset}..{}]", pipeline[*header].name, offset + length);
+                self.line(*span, &text);
+            }
+            Event::ParserError { error, span } => {
+                let name = pipeline.errors.get(*error as usize).map_or("?", String::as_str);
+                self.line(*span, &format!("  error.{name}"));
+            }
+            Event::Assign { slot, old, new, span } => {
+                let slot = &pipeline[*slot];
+                if old != new || !matches!(slot.kind, SlotKind::Local) {
+                    let text = format!("{} = {:#x}  (was {:#x})", slot.name, new.bits, old.bits);
+                    self.line(*span, &text);
+                }
+            }
+            Event::Validity { header, valid, span } => {
+                let text = format!("{} {}", pipeline[*header].name, if *valid { "valid" } else { "invalid" });
+                self.line(*span, &text);
+            }
+            Event::Table { table, keys, entry, action, span } => {
+                let table = &pipeline[*table];
+                let names = table.keys.iter().zip(*keys).map(|(k, v)| format!("{}={:#x}", k.name, v.bits));
+                let text = format!("table {} ({})", table.name, names.collect::<Vec<_>>().join(", "));
+                self.line(*span, &text);
+                let found = match entry {
+                    Some(entry) => format!("hit ({})", self.matches(&entry.matches)),
+                    None => "miss".into(),
+                };
+                let model = &pipeline[action.action];
+                let args = model.params.iter().zip(&action.args).map(|(p, v)| format!("{}={v:#x}", p.name));
+                let text = format!("  {found} -> {}({})", model.name, args.collect::<Vec<_>>().join(", "));
+                self.line(model.span, &text);
+            }
+            Event::Extern { call, args } => {
+                // Arguments of calls on named objects may be derived from keys; names say enough.
+                let text = match &call.function {
+                    hopwright_ir::ExternFn::Named { instance, name } => match instance {
+                        Some(id) => format!("{}.{name}(..)", pipeline[*id].name),
+                        None => format!("{name}(..)"),
+                    },
+                    other => {
+                        let name = format!("{other:?}");
+                        let name = name.split(['(', ' ', '{']).next().unwrap_or_default().to_string();
+                        format!("{name}({})", values(args))
+                    }
+                };
+                self.line(call.span, &text);
+            }
+            Event::Log { message, span } => self.line(*span, &format!("log: {message}")),
+            Event::Exit { span } => self.line(*span, "exit"),
+            Event::Emit { header, span } => self.line(*span, &format!("emit {}", pipeline[*header].name)),
+            Event::Decision(decision) => {
+                let text = match decision {
+                    Decision::Unicast { port } => format!("  => egress port {port}"),
+                    Decision::Multicast { group, copies } => format!("  => multicast group {group}: {copies} copies"),
+                    Decision::DropIngress => "  => dropped by ingress".into(),
+                    Decision::DropEgress => "  => dropped by egress".into(),
+                    Decision::Resubmit => "  => resubmitted".into(),
+                    Decision::Recirculate => "  => recirculated".into(),
+                    Decision::CloneIngress { session } => format!("  => cloned at ingress to session {session}"),
+                    Decision::CloneEgress { session } => format!("  => cloned at egress to session {session}"),
+                    Decision::Digest => "  => digest".into(),
+                    Decision::Sent { port, length } => format!("  => sent to port {port}, {length} bytes"),
+                };
+                let _ = writeln!(self.lines, "{text}");
+            }
+        }
+    }
+}
+
+/// The bits that differ between two packets' bytes, as a short list of byte ranges.
+pub fn changed_ranges(before: &[u8], after: &[u8]) -> String {
+    if before.len() != after.len() {
+        return format!("length {} -> {}", before.len(), after.len());
+    }
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for at in (0..before.len()).filter(|&i| before[i] != after[i]) {
+        match ranges.last_mut() {
+            Some((_, end)) if *end == at => *end = at + 1,
+            _ => ranges.push((at, at + 1)),
+        }
+    }
+    if ranges.is_empty() {
+        return "unchanged".into();
+    }
+    let list: Vec<_> = ranges.iter().map(|(a, b)| format!("{a}..{b}")).collect();
+    format!("changed bytes {}", list.join(" "))
+}
