@@ -12,6 +12,7 @@ pub mod links;
 pub mod packet;
 pub mod program;
 pub mod stats;
+pub mod synthetic;
 pub mod tables;
 pub mod topology;
 pub mod ways;

@@ -1,0 +1,225 @@
+//! Made-up routers and traffic, in memory: for benchmarks, differential tests and fuzzing.
+//!
+//! Lives here: the router and cases that the reference's load generator `brload` uses ([`Case`]), a router with every
+//! kind of link ([`rich_links`]) and packets for it ([`Traffic`]). Does not live here: running any of it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hopwright_dataplane::{ControlError, VirtualDataPlane};
+
+use crate::ia::IsdAs;
+use crate::keys::HopKey;
+use crate::links::{External, Links, SERVICE_CONTROL, SERVICE_DISCOVERY, Sibling};
+use crate::packet::{self, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
+use crate::tables::{self, NextHop, Way};
+use crate::topology::{Relation, Underlay};
+
+mod traffic;
+
+pub use traffic::Traffic;
+
+/// Ethernet address of the router's ports.
+pub const ROUTER_MAC: [u8; 6] = [0xf0, 0x0d, 0xca, 0xfe, 0, 1];
+/// Ethernet address of everybody else.
+pub const OTHER_MAC: [u8; 6] = [0xf0, 0x0d, 0xca, 0xfe, 0xbe, 0xef];
+/// Port towards the inside of the AS. Links to other ASes have the number of their interface.
+pub const INTERNAL_PORT: u16 = 100;
+
+const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
+
+/// The AS's key.
+pub fn key() -> HopKey {
+    HopKey::derive(b"a key for tests and benchmarks only")
+}
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("a literal address")
+}
+
+fn external(id: u16, neighbour: u64, relation: Relation, local: &str, remote: &str) -> External {
+    let underlay = Underlay { local: address(local), remote: address(remote) };
+    External { id, index: 0, neighbour: IsdAs(0x0001_ff00_0000_0000 | neighbour), relation, underlay, mtu: 1472 }
+}
+
+fn sibling(number: u16, name: &str, internal: SocketAddr, interfaces: &[(u16, Relation)]) -> Sibling {
+    Sibling { name: name.into(), number, index: 0, address: internal, interfaces: interfaces.to_vec() }
+}
+
+fn numbered(mut links: Links) -> Links {
+    let externals = links.external.iter_mut().map(|e| &mut e.index);
+    let siblings = links.siblings.iter_mut().map(|s| &mut s.index);
+    for (number, index) in (1..).zip(externals.chain(siblings)) {
+        *index = number;
+    }
+    links
+}
+
+/// Programs a router with all ways known: each link by its own port, everything inside by [`INTERNAL_PORT`].
+/// `hosts` are the hosts of the AS that have been learned.
+pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Result<(), ControlError> {
+    tables::program(vdp, links, &key())?;
+    let way = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC };
+    for link in &links.external {
+        let up = match link.id {
+            DOWN => Way::Down,
+            UNRESOLVED => Way::Unresolved,
+            id => Way::Up(way(id)),
+        };
+        vdp.put(&tables::external(link, up))?;
+    }
+    for sibling in &links.siblings {
+        for entry in tables::sibling_ways(links.internal, sibling, Way::Up(way(INTERNAL_PORT))) {
+            vdp.put(&entry)?;
+        }
+    }
+    for host in hosts {
+        vdp.put(&tables::host(*host, way(INTERNAL_PORT)))?;
+    }
+    Ok(())
+}
+
+/// Interfaces of [`rich_links`] that are never up.
+pub const DOWN: u16 = 98;
+/// See [`DOWN`].
+pub const UNRESOLVED: u16 = 99;
+
+/// A router with links of every type, over IPv4 and IPv6, and two siblings. `v6`: the AS's own underlay is IPv6.
+pub fn rich_links(v6: bool) -> Links {
+    let inside = |last: u16| -> SocketAddr {
+        address(&if v6 { format!("[fd00::{last:x}]:30042") } else { format!("10.0.0.{last}:30042") })
+    };
+    let service = |last: u16| SocketAddr::new(inside(last).ip(), 30252);
+    numbered(Links {
+        ia: LOCAL,
+        internal: inside(1),
+        external: vec![
+            external(1, 0x101, Relation::Core, "10.1.0.1:50000", "10.1.0.2:50000"),
+            external(2, 0x102, Relation::Child, "10.2.0.1:50000", "10.2.0.2:50001"),
+            external(3, 0x103, Relation::Child, "[fd00:3::1]:50000", "[fd00:3::2]:50000"),
+            external(4, 0x104, Relation::Parent, "10.4.0.1:50000", "10.4.0.2:50000"),
+            external(5, 0x105, Relation::Peer, "10.5.0.1:50000", "10.5.0.2:50000"),
+            external(6, 0x106, Relation::Parent, "[fd00:6::1]:50000", "[fd00:6::2]:50000"),
+            external(DOWN, 0x198, Relation::Child, "10.98.0.1:50000", "10.98.0.2:50000"),
+            external(UNRESOLVED, 0x199, Relation::Child, "10.99.0.1:50000", "10.99.0.2:50000"),
+        ],
+        siblings: vec![
+            sibling(
+                1,
+                "b",
+                inside(2),
+                &[(11, Relation::Core), (12, Relation::Child), (13, Relation::Parent), (14, Relation::Peer)],
+            ),
+            sibling(2, "c", inside(3), &[(21, Relation::Child), (22, Relation::Parent)]),
+        ],
+        services: vec![(SERVICE_CONTROL, vec![service(0x71), service(0x72)]), (SERVICE_DISCOVERY, vec![])],
+    })
+}
+
+/// Hosts of the rich router's AS that are learned.
+pub fn rich_hosts(v6: bool) -> Vec<IpAddr> {
+    let host = |last: u16| if v6 { format!("fd00::{last:x}") } else { format!("10.0.0.{last}") };
+    [0x51, 0x61, 0x71, 0x72].map(|last| host(last).parse().expect("a literal address")).to_vec()
+}
+
+/// The router that `brload` talks to: interfaces 2 and 3 to child ASes, a sibling with interface 4 to another core AS.
+pub fn brload_links() -> Links {
+    numbered(Links {
+        ia: LOCAL,
+        internal: address("10.123.10.1:30042"),
+        external: vec![
+            external(2, 2, Relation::Child, "10.123.2.1:50000", "10.123.2.2:50000"),
+            external(3, 3, Relation::Child, "10.123.3.1:50000", "10.123.3.3:50000"),
+        ],
+        siblings: vec![sibling(1, "br1b", address("10.123.10.2:30042"), &[(4, Relation::Core)])],
+        services: vec![(SERVICE_CONTROL, vec![]), (SERVICE_DISCOVERY, vec![])],
+    })
+}
+
+/// Hosts of the AS of [`brload_links`].
+pub fn brload_hosts() -> Vec<IpAddr> {
+    vec![address("10.123.10.2:1").ip()]
+}
+
+/// A kind of traffic, as `brload` names them: which way it takes through the router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// `in`, `out`, `in_transit`, `out_transit`, `br_transit`.
+    pub name: &'static str,
+    /// Where the packets come in.
+    pub ingress_port: u16,
+    /// Where they must go out.
+    pub egress_port: u16,
+    /// Hop fields in the packet.
+    pub hops: u32,
+    /// MACs the router must check.
+    pub macs: u32,
+}
+
+/// All of them.
+pub const CASES: [Case; 5] = [
+    Case { name: "in", ingress_port: 2, egress_port: INTERNAL_PORT, hops: 2, macs: 1 },
+    Case { name: "out", ingress_port: INTERNAL_PORT, egress_port: 2, hops: 2, macs: 1 },
+    Case { name: "in_transit", ingress_port: 2, egress_port: INTERNAL_PORT, hops: 4, macs: 2 },
+    Case { name: "out_transit", ingress_port: INTERNAL_PORT, egress_port: 2, hops: 4, macs: 1 },
+    Case { name: "br_transit", ingress_port: 2, egress_port: 3, hops: 4, macs: 2 },
+];
+
+impl Case {
+    /// A frame of so many bytes of one flow, signed at a moment (seconds since 1970) for six hours. `None` if the
+    /// headers are longer than that.
+    pub fn frame(&self, bytes: usize, flow: u32, now_s: u32) -> Option<Vec<u8>> {
+        let info = |cons_dir, seg_id| Info { peering: false, cons_dir, seg_id, timestamp: now_s };
+        let segment = |cons_dir, seg_id, hops: [Hop; 2]| Segment { info: info(cons_dir, seg_id), hops: hops.into() };
+        // Others' hops; the program does not look at their MACs.
+        let there = Hop { mac: [0xa5; 6], ..Hop::new(1, 0) };
+        let (outside, inside) = (address("10.123.2.2:50000"), address("10.123.10.2:30042"));
+        let (src, dst) = match self.name {
+            "in" | "in_transit" | "br_transit" => (outside, address("10.123.2.1:50000")),
+            _ => (inside, address("10.123.10.1:30042")),
+        };
+        let ia = |number: u64| IsdAs(0x0001_ff00_0000_0000 | number);
+        let (src_ia, dst_ia, mut path) = match self.name {
+            "in" => (ia(2), LOCAL, ScionPath::at(1, vec![segment(false, 1, [there, Hop::new(0, 2)])])),
+            "out" => (LOCAL, ia(2), ScionPath::at(0, vec![segment(true, 1, [Hop::new(0, 2), there])])),
+            "in_transit" => {
+                let up = segment(false, 1, [there, Hop::new(0, 2)]);
+                (ia(2), ia(4), ScionPath::at(1, vec![up, segment(true, 2, [Hop::new(0, 4), there])]))
+            }
+            "out_transit" => {
+                let core = segment(false, 1, [there, Hop::new(0, 4)]);
+                (ia(4), ia(2), ScionPath::at(2, vec![core, segment(true, 2, [Hop::new(0, 2), there])]))
+            }
+            _ => {
+                let up = segment(false, 1, [there, Hop::new(0, 2)]);
+                (ia(2), ia(3), ScionPath::at(1, vec![up, segment(true, 2, [Hop::new(0, 3), there])]))
+            }
+        };
+        path.sign(key().bytes(), src == outside);
+        let host = |ia: IsdAs| if ia == LOCAL { inside.ip() } else { address("10.1.2.3:1").ip() };
+        let mut frame = Frame {
+            dst_mac: ROUTER_MAC,
+            src_mac: OTHER_MAC,
+            src,
+            dst,
+            ttl: 64,
+            tos: 0,
+            udp_checksum: true,
+            scion: Scion {
+                traffic_class: 0xb8,
+                flow_id: flow,
+                dst_ia,
+                src_ia,
+                dst: Host::Ip(host(dst_ia)),
+                src: Host::Ip(host(src_ia)),
+                path: Path::Scion(path),
+                extensions: Vec::new(),
+                next_hdr: packet::UDP,
+                payload: packet::udp_payload(50000, 50000, &[]),
+                extra_words: 0,
+            },
+        };
+        let more = bytes.checked_sub(frame.pack().len())?;
+        frame.scion.payload = packet::udp_payload(50000, 50000, &vec![0; more]);
+        Some(frame.pack())
+    }
+}
