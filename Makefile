@@ -7,16 +7,25 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test unit interop interop-tools braccept test-network bench-brload hopwright
+# Everything CI checks.
+.PHONY: demo test lint unit stf interop interop-tools braccept test-network bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
-test: unit interop
+test: lint unit stf interop
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 unit:
 	$(CARGO) test --workspace
 	cd tests/interop && python3 -m unittest -q braccept_test
+
+# Packet tests, with both engines, through the command.
+stf: hopwright
+	tests/stf/run.sh
 
 ifneq ($(ROOT),)
 interop: braccept test-network

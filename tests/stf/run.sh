@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Runs every NAME.stf here and in examples/ on NAME.p4 beside it, with both engines.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+hopwright=${HOPWRIGHT:-${CARGO_TARGET_DIR:-target}/release/hopwright}
+failed=0 passed=0
+for test in examples/*.stf tests/stf/*.stf; do
+    [[ -e $test ]] || continue
+    for engine in interp jit; do
+        if output=$("$hopwright" stf "${test%.stf}.p4" "$test" --engine "$engine" 2>&1); then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            printf '%s (%s):\n%s\n' "$test" "$engine" "$output"
+        fi
+    done
+done
+echo "stf: $passed passed, $failed failed"
+((passed > 0 && failed == 0))
