@@ -98,7 +98,7 @@ fn differ(seed: u64, config: &Config, seen: &mut Seen) -> Result<(), String> {
 
     for (i, object) in pipeline.externs.iter().enumerate() {
         let (id, name) = (ExternId(i as u32), object.name.as_str());
-        let mut same = |what: &str, a: String, b: String| {
+        let same = |what: &str, a: String, b: String| {
             if a == b { Ok(()) } else { Err(format!("{what} of {name}\ninterpreter: {a}\nmachine code: {b}")) }
         };
         match object.kind {

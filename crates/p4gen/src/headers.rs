@@ -101,7 +101,7 @@ impl Generator {
             fields.push((format!("f{i}"), ty));
         }
         let bits: u32 = fields.iter().map(|(_, ty)| ty.width()).sum();
-        if bits % 8 != 0 {
+        if !bits.is_multiple_of(8) {
             fields.push(("pad".into(), Ty::Bits(8 - bits % 8)));
         }
         fields
@@ -110,7 +110,8 @@ impl Generator {
     /// Puts the fields of plain headers into scope; those of `hdr.h0` only, or of all.
     pub(crate) fn fields_in_scope(&mut self, only_first: bool) {
         let count = if only_first { 1 } else { self.headers.plain.len() };
-        for header in self.headers.plain[..count].to_vec() {
+        let headers = self.headers.plain[..count].to_vec();
+        for header in headers {
             for (field, ty) in &header.fields {
                 self.declare(format!("{}.{field}", header.text), *ty, true);
             }
