@@ -13,7 +13,7 @@ use hopwright_ir::{HeaderId, SlotKind, Span, StmtKind};
 use crate::Unsupported;
 use crate::abi;
 use crate::function::Gen;
-use crate::layout::{Group, Home};
+use crate::layout::Group;
 use crate::shim;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -223,7 +223,7 @@ impl Gen<'_> {
         let source = self.b.ins().select(was_moved, moved, base);
         if layout.varbit_at.is_some() || layout.bytes > INLINE_COPY {
             self.call_shim(shim::copy as *const () as usize, &[target, source, length], false);
-        } else if layout.groups.iter().any(|g| !g.written) {
+        } else if layout.groups.iter().any(|g| !self.is_written(header, g)) {
             let flags = self.flags.packet;
             self.copy_fixed(flags, target, flags, source, layout.bytes);
         }
@@ -233,10 +233,14 @@ impl Gen<'_> {
     /// Stores the fields that may have been assigned; those that share bytes with them come from `source`.
     fn store_written(&mut self, header: HeaderId, target: Value, source: Value) {
         for group in &self.layout.header(header).groups {
-            if group.written {
+            if self.is_written(header, group) {
                 self.store_group(header, group, target, source);
             }
         }
+    }
+
+    fn is_written(&self, header: HeaderId, group: &Group) -> bool {
+        self.p[header].fields[group.fields.clone()].iter().any(|f| f.width > 0 && self.in_bytes(f.slot).is_none())
     }
 
     fn store_group(&mut self, header: HeaderId, group: &Group, target: Value, source: Value) {
@@ -247,10 +251,9 @@ impl Gen<'_> {
             if field.width == 0 {
                 continue;
             }
-            let v = if self.layout.header(header).homes[f] == Home::Bytes {
-                self.field_in_bytes(header, f, Some(source))
-            } else {
-                self.read(field.slot)
+            let v = match self.in_bytes(field.slot) {
+                Some(_) => self.field_in_bytes(header, f, Some(source)),
+                None => self.read(field.slot),
             };
             value = Some(match value {
                 Some((high, width)) => {

@@ -98,6 +98,7 @@ impl Gen<'_> {
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.value(index)?[0];
                 let words = self.register_words(*id);
+                self.bring_in(*slot);
                 self.cell(*id, index, 8 * words, |g, cell| {
                     let v: Vec<Value> =
                         (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
@@ -165,6 +166,7 @@ impl Gen<'_> {
                 ExternFn::UpdateChecksum { algorithm, payload },
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::InOut(to) | ExternArg::Out(to)],
             ) => {
+                self.bring_in(*to);
                 let end = self.begin_if(condition)?;
                 let v = self.checksum(*algorithm, *payload, data)?;
                 let v = self.fit(vec![v], 64, *to);

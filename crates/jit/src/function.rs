@@ -18,6 +18,7 @@ use crate::bytes::Window;
 use crate::deparse::Emitted;
 use crate::externs::Interface;
 use crate::layout::{Home, Layout, Place};
+use crate::residency::Meeting;
 use crate::wide::limbs;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -118,11 +119,13 @@ pub(crate) struct Gen<'a> {
     pub cursor: Variable,
     /// Still parsing: fields with two homes are in their bytes.
     pub parsing: bool,
+    /// Which fields with two homes are in their bytes here, by slot.
+    pub resident: Vec<bool>,
     pub action: Option<ActionContext>,
     /// Where `exit` goes.
-    pub exit: Option<Block>,
+    pub exit: Option<Meeting>,
     /// Enclosing scopes.
-    pub scopes: Vec<(u32, Block)>,
+    pub scopes: Vec<(u32, Meeting)>,
     /// Where a parser failure goes.
     pub parse_failed: Option<Block>,
     /// Checks of extracts are done already.
@@ -228,6 +231,7 @@ impl<'a> Gen<'a> {
             steps,
             cursor,
             parsing: true,
+            resident: vec![true; p.slots.len()],
             action: None,
             exit: None,
             scopes: Vec::new(),
@@ -263,7 +267,6 @@ impl<'a> Gen<'a> {
         self.clear()?;
         self.parse()?;
         self.parsing = false;
-        self.load_written_fields();
         let p = self.p;
         let (ingress, egress) = (&p.ingress, &p.egress);
         self.control(&p.verify_checksum.body)?;
@@ -426,19 +429,6 @@ impl<'a> Gen<'a> {
         }
     }
 
-    /// Fields that are written after the parser move to their variables.
-    fn load_written_fields(&mut self) {
-        for h in 0..self.p.headers.len() {
-            for (f, field) in self.p.headers[h].fields.iter().enumerate() {
-                if self.layout.headers[h].homes[f] == Home::BytesThenVariable {
-                    let id = HeaderId(h as u32);
-                    let v = self.field_in_bytes(id, f, None);
-                    self.write(field.slot, &v);
-                }
-            }
-        }
-    }
-
     /// The address of a header's bytes.
     pub(crate) fn base(&mut self, header: HeaderId) -> Value {
         match self.headers[header.index()].base {
@@ -491,11 +481,12 @@ impl<'a> Gen<'a> {
         self.load_bits(self.flags.packet, base, f.offset_bits, f.width, window)
     }
 
-    fn in_bytes(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
+    /// The header and index of a field that is in its header's bytes here.
+    pub(crate) fn in_bytes(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
         let Place::Field(h, f) = self.layout.places[slot.index()] else { return None };
         match self.layout.header(h).homes[f as usize] {
             Home::Bytes => Some((h, f as usize)),
-            Home::BytesThenVariable if self.parsing => Some((h, f as usize)),
+            Home::BytesThenVariable if self.resident[slot.index()] => Some((h, f as usize)),
             _ => None,
         }
     }
@@ -543,6 +534,7 @@ impl<'a> Gen<'a> {
             return;
         }
         debug_assert_eq!(value.len(), self.slots[slot.index()].len(), "{}", self.p[slot].name);
+        self.resident[slot.index()] = false;
         for (i, &v) in value.iter().enumerate() {
             let var = self.slots[slot.index()][i];
             self.b.def_var(var, v);
@@ -551,6 +543,7 @@ impl<'a> Gen<'a> {
 
     /// Sets a `bool` slot from an I8.
     pub(crate) fn write_bool(&mut self, slot: SlotId, value: Value) {
+        self.resident[slot.index()] = false;
         let var = self.slots[slot.index()][0];
         self.b.def_var(var, value);
     }

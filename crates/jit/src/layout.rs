@@ -44,8 +44,6 @@ pub(crate) struct Group {
     pub fields: std::ops::Range<usize>,
     /// It lies behind the varbit field.
     pub behind_varbit: bool,
-    /// Some field may have been assigned.
-    pub written: bool,
 }
 
 /// One header.
@@ -91,12 +89,6 @@ impl Layout {
         }
         let mut layout = Layout { places, headers, zeros: 64, counts_steps: false };
         layout.find_homes(pipeline)?;
-        for (header, layout) in pipeline.headers.iter().zip(&mut layout.headers) {
-            for group in &mut layout.groups {
-                group.written = layout.homes[group.fields.clone()].iter().any(|&h| h != Home::Bytes);
-            }
-            debug_assert_eq!(header.fields.len(), layout.homes.len());
-        }
         let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
         layout.zeros = (most + 64).next_multiple_of(64);
         layout.counts_steps = has_loop(pipeline) || parser_cycles(pipeline);
@@ -105,6 +97,15 @@ impl Layout {
 
     pub fn header(&self, id: HeaderId) -> &HeaderLayout {
         &self.headers[id.index()]
+    }
+
+    /// Where a slot's value is; a varbit header field is never anywhere but in its bytes.
+    pub fn home(&self, slot: SlotId) -> Home {
+        match self.places[slot.index()] {
+            Place::Field(h, f) => self.header(h).homes[f as usize],
+            Place::HeaderVarbit(_) => Home::Bytes,
+            Place::Scalar | Place::Varbit => Home::Variable,
+        }
     }
 
     fn written(&mut self, slot: SlotId, home: Home) {
@@ -125,6 +126,7 @@ impl Layout {
             });
             result?;
         }
+        let in_parser = same.len();
         let states = pipeline.parser.states.len();
         for block in walk::all_blocks(pipeline).skip(states) {
             let mut result = Ok(());
@@ -138,7 +140,7 @@ impl Layout {
         // Headers that are copied to each other keep each field in the same home, so that a copy is uniform.
         loop {
             let mut changed = false;
-            for &(a, b) in &same {
+            for (i, &(a, b)) in same.iter().enumerate() {
                 let (a, b) = (a.index(), b.index());
                 if self.headers[a].from_packet != self.headers[b].from_packet {
                     self.headers[a].from_packet = true;
@@ -146,7 +148,11 @@ impl Layout {
                     changed = true;
                 }
                 for f in 0..self.headers[a].homes.len().min(self.headers[b].homes.len()) {
-                    let home = self.headers[a].homes[f].max(self.headers[b].homes[f]);
+                    let mut home = self.headers[a].homes[f].max(self.headers[b].homes[f]);
+                    if i < in_parser && home == Home::BytesThenVariable {
+                        // They share their bytes before anything could be loaded.
+                        home = Home::Variable;
+                    }
                     for h in [a, b] {
                         if self.headers[h].homes[f] != home {
                             self.headers[h].homes[f] = home;
@@ -244,7 +250,6 @@ fn header_layout(header: &Header) -> Result<HeaderLayout, Unsupported> {
                     bytes: (end - start) / 8,
                     fields: first..i + 1,
                     behind_varbit: varbit.is_some_and(|v| i > v),
-                    written: false,
                 });
             }
             first = i + 1;

@@ -22,6 +22,7 @@ mod function;
 mod layout;
 mod memory;
 mod parser;
+mod residency;
 mod shim;
 mod stmt;
 mod table;

@@ -8,6 +8,7 @@ use num_bigint::BigUint;
 use crate::Unsupported;
 use crate::function::Gen;
 use crate::layout::{Home, Place};
+use crate::residency::{Meeting, leaves};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -25,13 +26,26 @@ impl Gen<'_> {
         if body.is_empty() {
             return Ok(());
         }
-        let end = self.b.create_block();
-        let outer = self.exit.replace(end);
+        if !leaves(self.p, body, None) {
+            // Without `exit` there is one way to the end only.
+            let outer = self.exit.take();
+            let flow = self.block(body)?;
+            self.exit = outer;
+            if flow == Flow::Ended {
+                // An endless loop: nothing gets behind it, but code must be somewhere.
+                let end = self.b.create_block();
+                self.enter(end);
+            }
+            return Ok(());
+        }
+        let end = self.meeting(&[body], true);
+        let before = self.resident.clone();
+        let outer = self.exit.replace(end.clone());
         if self.block(body)? == Flow::Next {
-            self.b.ins().jump(end, &[]);
+            self.jump_to(&end);
         }
         self.exit = outer;
-        self.enter(end);
+        self.meet(&end, before);
         Ok(())
     }
 
@@ -86,30 +100,37 @@ impl Gen<'_> {
             StmtKind::If { cond, then, otherwise } => return self.branch(cond, then, otherwise),
             StmtKind::Switch { value, cases, default } => return self.switch(value, cases, default),
             StmtKind::Scope { label, body } => {
-                let end = self.b.create_block();
-                self.scopes.push((*label, end));
+                if !leaves(self.p, body, Some(*label)) {
+                    return self.block(body);
+                }
+                let end = self.meeting(&[body], true);
+                let before = self.resident.clone();
+                self.scopes.push((*label, end.clone()));
                 if self.block(body)? == Flow::Next {
-                    self.b.ins().jump(end, &[]);
+                    self.jump_to(&end);
                 }
                 self.scopes.pop();
-                self.enter(end);
+                self.meet(&end, before);
             }
             StmtKind::Leave(label) => {
-                let Some(&(_, end)) = self.scopes.iter().rev().find(|s| s.0 == *label) else {
+                let Some((_, end)) = self.scopes.iter().rev().find(|s| s.0 == *label).cloned() else {
                     return Err(Unsupported::new(stmt.span, "leaving a scope that is not around"));
                 };
-                self.b.ins().jump(end, &[]);
+                self.jump_to(&end);
                 return Ok(Flow::Ended);
             }
             StmtKind::Loop(body) => {
-                let top = self.b.create_block();
-                self.b.ins().jump(top, &[]);
-                self.b.switch_to_block(top);
+                let top = self.meeting(&[body], true);
+                self.jump_to(&top);
+                for &slot in &top.loaded {
+                    self.resident[slot.index()] = false;
+                }
+                self.b.switch_to_block(top.block);
                 self.step();
                 if self.block(body)? == Flow::Next {
-                    self.b.ins().jump(top, &[]);
+                    self.jump_to(&top);
                 }
-                self.b.seal_block(top);
+                self.b.seal_block(top.block);
                 return Ok(Flow::Ended);
             }
             StmtKind::Apply { table, hit, action_run } => {
@@ -117,10 +138,10 @@ impl Gen<'_> {
             }
             StmtKind::Extern(call) => self.extern_call(call)?,
             StmtKind::Exit => {
-                let Some(exit) = self.exit else {
+                let Some(exit) = self.exit.clone() else {
                     return Err(Unsupported::new(stmt.span, "`exit` in a parser"));
                 };
-                self.b.ins().jump(exit, &[]);
+                self.jump_to(&exit);
                 return Ok(Flow::Ended);
             }
             StmtKind::Extract { .. }
@@ -137,31 +158,35 @@ impl Gen<'_> {
         let c = self.cond(cond)?;
         let (yes, no) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], no, &[]);
-        let end = self.b.create_block();
+        let end = self.meeting(&[then, otherwise], false);
+        let before = self.resident.clone();
         let mut reached = false;
         for (block, body) in [(yes, then), (no, otherwise)] {
             self.enter(block);
+            self.resident.clone_from(&before);
             if self.block(body)? == Flow::Next {
-                self.b.ins().jump(end, &[]);
+                self.jump_to(&end);
                 reached = true;
             }
         }
-        self.finish(end, reached)
+        Ok(self.finish(&end, before, reached))
     }
 
-    /// Goes on in a block if something jumps there.
-    pub(crate) fn finish(&mut self, end: cranelift_codegen::ir::Block, reached: bool) -> Result<Flow> {
+    /// Goes on where ways meet, if any way gets there.
+    pub(crate) fn finish(&mut self, end: &Meeting, before: Vec<bool>, reached: bool) -> Flow {
         if !reached {
-            return Ok(Flow::Ended);
+            return Flow::Ended;
         }
-        self.enter(end);
-        Ok(Flow::Next)
+        self.meet(end, before);
+        Flow::Next
     }
 
     fn switch(&mut self, value: &Expr, cases: &[(Vec<BigUint>, Block)], default: &Block) -> Result<Flow> {
         let width = value.ty.width();
         let v = self.value(value)?;
-        let end = self.b.create_block();
+        let bodies: Vec<&Block> = cases.iter().map(|c| &c.1).chain([default]).collect();
+        let end = self.meeting(&bodies, false);
+        let before = self.resident.clone();
         let mut reached = false;
         for (values, body) in cases {
             let (taken, next) = (self.b.create_block(), self.b.create_block());
@@ -178,16 +203,17 @@ impl Gen<'_> {
             }
             self.enter(taken);
             if self.block(body)? == Flow::Next {
-                self.b.ins().jump(end, &[]);
+                self.jump_to(&end);
                 reached = true;
             }
             self.enter(next);
+            self.resident.clone_from(&before);
         }
         if self.block(default)? == Flow::Next {
-            self.b.ins().jump(end, &[]);
+            self.jump_to(&end);
             reached = true;
         }
-        self.finish(end, reached)
+        Ok(self.finish(&end, before, reached))
     }
 
     /// A value is a constant, as I8.
@@ -210,25 +236,6 @@ impl Gen<'_> {
         self.write_bool(slot, v);
     }
 
-    /// The fields of a header that are in variables now.
-    fn fields_in_variables(&self, header: HeaderId) -> Vec<hopwright_ir::SlotId> {
-        let homes = &self.layout.header(header).homes;
-        self.p[header]
-            .fields
-            .iter()
-            .zip(homes)
-            .filter(|(f, home)| {
-                matches!(self.layout.places[f.slot.index()], Place::Field(..))
-                    && match home {
-                        Home::Bytes => false,
-                        Home::BytesThenVariable => !self.parsing,
-                        Home::Variable => true,
-                    }
-            })
-            .map(|(f, _)| f.slot)
-            .collect()
-    }
-
     fn set_valid(&mut self, header: HeaderId) {
         let valid = self.read_bool(self.p[header].valid);
         let variables = self.headers[header.index()];
@@ -242,14 +249,17 @@ impl Gen<'_> {
             let new = self.b.ins().select(valid, old, none);
             self.b.def_var(varbit, new);
         }
-        for slot in self.fields_in_variables(header) {
-            let zero = if self.p[slot].ty == Type::Bool { self.b.ins().iconst(types::I8, 0) } else { self.c64(0) };
+        for field in &self.p[header].fields {
+            let slot = field.slot;
+            if self.in_bytes(slot).is_some() || !matches!(self.layout.places[slot.index()], Place::Field(..)) {
+                continue;
+            }
             if self.p[slot].ty == Type::Bool {
-                let old = self.read_bool(slot);
-                let new = self.b.ins().select(valid, old, zero);
+                let (old, no) = (self.read_bool(slot), self.b.ins().iconst(types::I8, 0));
+                let new = self.b.ins().select(valid, old, no);
                 self.write_bool(slot, new);
             } else {
-                let old = self.read(slot);
+                let (old, zero) = (self.read(slot), self.c64(0));
                 let new: Vec<_> = old.iter().map(|&v| self.b.ins().select(valid, v, zero)).collect();
                 self.write(slot, &new);
             }
@@ -265,8 +275,13 @@ impl Gen<'_> {
                 self.b.def_var(to, v);
             }
         }
-        let slots = self.fields_in_variables(dst).into_iter().zip(self.fields_in_variables(src));
-        for (to, from) in slots.collect::<Vec<_>>() {
+        for (to, from) in self.p[dst].fields.iter().zip(&self.p[src].fields) {
+            let (to, from) = (to.slot, from.slot);
+            if self.layout.home(to) == Home::Bytes {
+                continue;
+            }
+            // Both now share their bytes, in which a change of one must not show in the other.
+            self.bring_in(from);
             let v = self.read(from);
             self.write(to, &v);
         }

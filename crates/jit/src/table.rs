@@ -61,7 +61,9 @@ impl Gen<'_> {
             let v = self.b.ins().uextend(types::I64, run);
             self.write(slot, &[v]);
         }
-        let end = self.b.create_block();
+        let bodies: Vec<_> = actions.iter().map(|&a| &self.p[a].body).collect();
+        let end = self.meeting(&bodies, false);
+        let before = self.resident.clone();
         let mut reached = false;
         let last = actions.len() - 1;
         for (i, &action) in actions.iter().enumerate() {
@@ -74,14 +76,15 @@ impl Gen<'_> {
                 next
             });
             if self.action_body(action, entry)? == Flow::Next {
-                self.b.ins().jump(end, &[]);
+                self.jump_to(&end);
                 reached = true;
             }
             if let Some(next) = next {
                 self.enter(next);
+                self.resident.clone_from(&before);
             }
         }
-        self.finish(end, reached)
+        Ok(self.finish(&end, before, reached))
     }
 
     fn action_body(&mut self, id: ActionId, entry: Value) -> Result<Flow> {
