@@ -164,7 +164,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             hdr.packet_in.port = (bit<16>) std.ingress_port;
             hdr.packet_in.ingress = meta.source.interface;
             hdr.packet_in.egress = meta.target.interface;
-            if (meta.target.scope == LinkScope.INTERNAL) {
+            if (meta.reason == Reason.NEXT_HOP_UNRESOLVED && meta.target.scope == LinkScope.INTERNAL) {
                 hdr.packet_in.next_hop = meta.target.over_ipv6 == 1 ? meta.target.dst6
                                                                     : 96w0xffff ++ meta.target.dst4;
             }

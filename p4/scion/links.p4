@@ -76,8 +76,10 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
             return;
         }
         if (!hdr.udp.isValid()) {
-            // A frame for another protocol, or one that the parser does not go into.
-            if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTO_UDP) {
+            // Cut off, for another protocol, or one that the parser does not go into.
+            if (std.parser_error != error.NoError) {
+                meta.reason = Reason.MALFORMED;
+            } else if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTO_UDP) {
                 meta.reason = Reason.IP_OPTIONS;
             } else {
                 meta.reason = Reason.NOT_FOR_US;

@@ -255,7 +255,9 @@ impl Traffic {
             }
             // Within a segment.
             0 | 1 => {
-                let (info, after) = (self.info(false), 1 + few(self));
+                // Without an AS behind ours the path ends where it should go on.
+                let after = if self.one_in(10) { 0 } else { 1 + few(self) };
+                let info = self.info(false);
                 segments.push(self.segment(info, before, (entered, exit), after));
                 if segments.len() < 3 && self.one_in(3) {
                     let (info, after) = (self.info(false), 1 + few(self));

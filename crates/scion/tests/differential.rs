@@ -1,0 +1,84 @@
+//! Interpreter and machine code agree on random SCION packets: verdicts, ports, bytes, parser errors and counters.
+
+use std::sync::Arc;
+
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
+use hopwright_scion::program;
+use hopwright_scion::synthetic::{self, Traffic, rich_hosts, rich_links};
+
+const NOW: u32 = 1_790_000_000;
+const BATCH: usize = 32;
+
+struct Router {
+    vdp: Arc<VirtualDataPlane>,
+    executor: Executor,
+    pool: Pool,
+}
+
+impl Router {
+    fn new(pipeline: &Arc<hopwright_ir::Pipeline>, kind: EngineKind, v6: bool) -> Router {
+        let vdp = VirtualDataPlane::new(pipeline.clone(), kind).unwrap();
+        synthetic::program(&vdp, &rich_links(v6), &rich_hosts(v6)).unwrap();
+        let executor = Executor::new(vdp.clone());
+        Router { vdp, executor, pool: Pool::new(BATCH as u32, FrameSize::JUMBO).unwrap() }
+    }
+
+    fn process(&mut self, frames: &[(u16, Vec<u8>)]) -> Vec<Packet> {
+        let mut batch: Vec<Packet> = frames
+            .iter()
+            .map(|(port, bytes)| {
+                let mut packet = self.pool.take().unwrap();
+                assert!(packet.fill(bytes));
+                packet.set_ingress_port(u32::from(*port));
+                packet
+            })
+            .collect();
+        self.executor.process_batch(&mut batch, u64::from(NOW) * 1_000_000);
+        batch
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn compare(seed: u64, v6: bool, packets: usize) {
+    let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
+    let mut interp = Router::new(&pipeline, EngineKind::Interp, v6);
+    let mut jit = Router::new(&pipeline, EngineKind::Jit, v6);
+    let mut traffic = Traffic::new(seed, v6, NOW);
+    for batch in 0..packets.div_ceil(BATCH) {
+        let frames: Vec<_> = (0..BATCH).map(|_| traffic.next_frame()).collect();
+        let (a, b) = (interp.process(&frames), jit.process(&frames));
+        for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+            let place = || format!("seed {seed}, packet {}: {}", batch * BATCH + i, hex(&frames[i].1));
+            assert_eq!(a.verdict(), b.verdict(), "{}", place());
+            assert_eq!(a.parser_error(), b.parser_error(), "{}", place());
+            if a.verdict() == hopwright_dataplane::Verdict::Forward {
+                assert_eq!(a.egress_port(), b.egress_port(), "{}", place());
+                assert_eq!(hex(a.bytes()), hex(b.bytes()), "{}", place());
+            }
+        }
+        a.into_iter().for_each(|p| interp.pool.give(p));
+        b.into_iter().for_each(|p| jit.pool.give(p));
+    }
+    for counter in ["reasons", "link_in", "link_out"] {
+        assert_eq!(interp.vdp.counters(counter).unwrap(), jit.vdp.counters(counter).unwrap(), "{counter}");
+    }
+    // The traffic is worth the comparison: a good part gets through, and nearly every reason occurs.
+    let reasons = interp.vdp.counters("reasons").unwrap();
+    let count = |r: program::Reason| reasons[r as usize].packets;
+    assert!(count(program::Reason::None) as usize > packets / 8, "{}", count(program::Reason::None));
+    let absent: Vec<_> = program::Reason::ALL.iter().filter(|r| count(**r) == 0).collect();
+    assert_eq!(absent, [&program::Reason::NotConfigured], "of {packets}");
+}
+
+#[test]
+fn ipv4_inside() {
+    compare(1, false, 60_000);
+}
+
+#[test]
+fn ipv6_inside() {
+    compare(2, true, 60_000);
+}
