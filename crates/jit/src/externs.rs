@@ -6,7 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::passes::walk;
 use hopwright_ir::{
-    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, Pipeline, SlotId, StmtKind, Type,
+    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, Pipeline, SlotId, StmtKind,
+    Type,
 };
 
 use crate::Unsupported;
@@ -315,16 +316,25 @@ impl Gen<'_> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let mut behind = width.next_multiple_of(16);
         let mut sum = self.c64(0);
-        for e in data {
-            let w = e.ty.width();
+        let mut rest = data;
+        while let Some((e, others)) = rest.split_first() {
             if matches!(e.ty, Type::Varbit(_)) {
                 return Err(Unsupported::new(e.span, "a varbit in the data of a checksum"));
             }
+            let (v, w) = match self.side_by_side(rest) {
+                Some((v, w, count)) => {
+                    rest = &rest[count..];
+                    (v, w)
+                }
+                None => {
+                    rest = others;
+                    (self.value(e)?, e.ty.width())
+                }
+            };
             behind -= w;
             if e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO) {
                 continue;
             }
-            let v = self.value(e)?;
             let shift = behind % 16;
             let shifted = self.wide_shl(&v, shift, crate::wide::limbs(w + shift));
             for (i, &limb) in shifted.iter().enumerate() {
@@ -347,6 +357,24 @@ impl Gen<'_> {
         }
         let ones = self.c64(0xffff);
         Ok(self.b.ins().bxor(sum, ones))
+    }
+
+    /// The first values of a list, if they are fields that lie side by side in a header's bytes: all of them as one
+    /// value, its width, and how many they are.
+    fn side_by_side(&mut self, list: &[Expr]) -> Option<(Vec<Value>, u32, usize)> {
+        let in_bytes = |g: &Self, e: &Expr| match e.kind {
+            ExprKind::Slot(slot) => g.in_bytes(slot),
+            _ => None,
+        };
+        let (header, first) = in_bytes(self, list.first()?)?;
+        let count = (0..list.len()).take_while(|&i| in_bytes(self, &list[i]) == Some((header, first + i))).count();
+        if count < 2 || self.p[header].varbit.is_some() {
+            return None;
+        }
+        let fields = &self.p[header].fields[first..first + count];
+        let width = fields.iter().map(|f| f.width).sum();
+        let v = self.bits_of_header(header, fields[0].offset_bits, width);
+        Some((v, width, count))
     }
 
     fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {

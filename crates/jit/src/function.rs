@@ -481,6 +481,18 @@ impl<'a> Gen<'a> {
         self.load_bits(self.flags.packet, base, f.offset_bits, f.width, window)
     }
 
+    /// Bits of a header without varbit field, from its bytes.
+    pub(crate) fn bits_of_header(&mut self, header: HeaderId, offset: u32, width: u32) -> Vec<Value> {
+        let layout = self.layout.header(header);
+        if !layout.from_packet {
+            let zero = self.c64(0);
+            return vec![zero; limbs(width)];
+        }
+        let base = self.base(header);
+        let window = Window { from: 0, to: layout.bytes as i32 };
+        self.load_bits(self.flags.packet, base, offset, width, window)
+    }
+
     /// The header and index of a field that is in its header's bytes here.
     pub(crate) fn in_bytes(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
         let Place::Field(h, f) = self.layout.places[slot.index()] else { return None };
