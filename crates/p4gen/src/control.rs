@@ -145,13 +145,19 @@ impl Generator {
             }
             if self.headers.varbit {
                 parts.push("hdr.v".into());
+                parts.push("hdr.w".into());
             }
             // Any order; now and then one is left out.
             while !parts.is_empty() {
                 let at = self.random.below(parts.len());
                 let part = parts.swap_remove(at);
-                if !self.random.one_in(10) {
-                    self.line(format!("packet.emit({part});"));
+                match self.random.below(10) {
+                    0 => {}
+                    1 => {
+                        let cond = self.random.pick(&self.headers.plain).text.clone();
+                        self.line(format!("if ({cond}.isValid()) {{ packet.emit({part}); }}"));
+                    }
+                    _ => self.line(format!("packet.emit({part});")),
                 }
             }
         }

@@ -58,7 +58,7 @@ impl Generator {
     }
 
     fn truth(&mut self, depth: usize) -> String {
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 => format!("(!{})", self.expr(Ty::Bool, depth)),
             1 => format!("({} && {})", self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth)),
             2 => format!("({} || {})", self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth)),
@@ -67,6 +67,7 @@ impl Generator {
                 format!("{header}.isValid()")
             }
             4 => format!("({} == {})", self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth)),
+            5 if self.random.one_in(3) => self.headers_equal().unwrap_or_else(|| self.leaf(Ty::Bool)),
             _ => {
                 let ty = match self.some_type() {
                     Ty::Bool => Ty::Bits(8),
@@ -119,9 +120,26 @@ impl Generator {
                 None => self.expr(ty, depth),
             },
             13 => self.converted(ty, depth),
+            15 if matches!(ty, Ty::Bits(_)) && width < self.config.max_width => {
+                let over = self.random.between(1, (self.config.max_width - width) as usize) as u32;
+                let low = self.random.below(over as usize + 1) as u32;
+                format!("({})[{}:{low}]", self.expr(Ty::Bits(width + over), depth), low + width - 1)
+            }
             14 => self.called(ty).unwrap_or_else(|| self.leaf(ty)),
             _ => self.expr(ty, depth),
         }
+    }
+
+    /// Whether two headers of a type are equal, validity and fields, where headers can be seen.
+    fn headers_equal(&mut self) -> Option<String> {
+        if !matches!(self.place, crate::Place::Control | crate::Place::Action) {
+            return None;
+        }
+        let a = self.random.pick(&self.headers.plain).clone();
+        let same = |b: &&crate::headers::Header| b.type_name == a.type_name && b.text != a.text;
+        let b = self.headers.plain.iter().find(same)?;
+        let op = *self.random.pick(&["==", "!="]);
+        Some(format!("({} {op} {})", a.text, b.text))
     }
 
     /// What is shifted by: an unsigned value, small more often than not.

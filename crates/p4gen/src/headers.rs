@@ -65,7 +65,9 @@ impl Generator {
         }
         if self.config.varbit && self.random.one_in(3) {
             self.line("header v_t { bit<4> n; bit<4> k; varbit<64> data; bit<8> z; }");
+            // One is parsed, the other only ever copied.
             members.push("v_t v;".into());
+            members.push("v_t w;".into());
             self.headers.varbit = true;
         }
         self.open("struct headers");

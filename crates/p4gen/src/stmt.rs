@@ -31,6 +31,8 @@ impl Generator {
             10 if self.call() => {}
             11 if self.hash() => {}
             12 if self.leave() => {}
+            15 if self.varbit_statement() => {}
+            16 if self.assertion() => {}
             13 => self.slice_assignment(),
             14 => self.compound_assignment(),
             _ => self.assignment(),
@@ -156,6 +158,36 @@ impl Generator {
                 self.line(format!("{} = {source};", header.text));
             }
         }
+        true
+    }
+
+    /// The header with the varbit field.
+    fn varbit_statement(&mut self) -> bool {
+        if !self.headers.varbit || !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        match self.random.below(5) {
+            0 => self.line("hdr.v.setValid();"),
+            1 => self.line("hdr.v.setInvalid();"),
+            2 => self.line("hdr.w = hdr.v;"),
+            3 => self.line("hdr.v = hdr.w;"),
+            _ => {
+                let value = self.expr(Ty::Bits(8), DEPTH);
+                let header = *self.random.pick(&["v", "w"]);
+                self.line(format!("hdr.{header}.z = {value};"));
+            }
+        }
+        true
+    }
+
+    /// One that holds for most packets.
+    fn assertion(&mut self) -> bool {
+        if !matches!(self.place, Place::Control | Place::Action) || !self.random.one_in(8) {
+            return false;
+        }
+        let (value, literal) = (self.leaf(Ty::Bits(9)), self.literal(Ty::Bits(9)));
+        let what = *self.random.pick(&["assert", "assume"]);
+        self.line(format!("{what}({value} != {literal});"));
         true
     }
 
