@@ -14,9 +14,9 @@ use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Type};
 
 use crate::Unsupported;
 use crate::abi::{self, Verdict};
-use crate::bytes::Window;
 use crate::deparse::Emitted;
 use crate::externs::Interface;
+use crate::headers::HeaderTable;
 use crate::layout::{Home, Layout, Place};
 use crate::residency::Meeting;
 use crate::wide::limbs;
@@ -39,8 +39,10 @@ pub(crate) struct Flags {
     pub entry: MemFlagsData,
     /// Counters and registers.
     pub cells: MemFlagsData,
-    /// The stack frame.
+    /// Buffers in the stack frame.
     pub stack: MemFlagsData,
+    /// The table of headers in the stack frame.
+    pub headers: MemFlagsData,
 }
 
 impl Flags {
@@ -56,6 +58,7 @@ impl Flags {
             entry: region("entry", 3),
             cells: region("cells", 4),
             stack: region("stack", 5),
+            headers: region("headers", 6),
         }
     }
 }
@@ -65,15 +68,6 @@ impl Flags {
 pub(crate) struct Signatures {
     pub lookup: SigRef,
     pub method: SigRef,
-}
-
-/// A header's variables.
-#[derive(Clone, Copy)]
-pub(crate) struct HeaderVariables {
-    /// Address of the header's bytes, for headers that can be in the packet.
-    pub base: Option<Variable>,
-    /// Length in bytes of the varbit field.
-    pub varbit: Option<Variable>,
 }
 
 /// Values that are the same throughout a packet.
@@ -114,7 +108,7 @@ pub(crate) struct Gen<'a> {
     pub packet: PacketValues,
     /// Variables of scalars and of fields with a home there, one per limb; address and length of varbits.
     slots: Vec<Vec<Variable>>,
-    pub headers: Vec<HeaderVariables>,
+    pub headers: HeaderTable,
     steps: Option<Variable>,
     pub cursor: Variable,
     /// Still parsing: fields with two homes are in their bytes.
@@ -181,14 +175,7 @@ impl<'a> Gen<'a> {
         let functions = pointer(&mut b, offset_of!(abi::Runtime, functions));
 
         let slots = variables(&mut b, p, layout);
-        let headers = layout
-            .headers
-            .iter()
-            .map(|h| HeaderVariables {
-                base: h.from_packet.then(|| b.declare_var(types::I64)),
-                varbit: (h.from_packet && h.varbit_at.is_some()).then(|| b.declare_var(types::I64)),
-            })
-            .collect();
+        let headers = HeaderTable::new(&mut b, layout);
         let steps = layout.counts_steps.then(|| b.declare_var(types::I64));
         let cursor = b.declare_var(types::I64);
         let (next_packet, drop, fault, no_headroom) =
@@ -382,17 +369,7 @@ impl<'a> Gen<'a> {
                 self.write_zero(SlotId(i as u32));
             }
         }
-        for i in 0..self.headers.len() {
-            let v = self.headers[i];
-            if let Some(base) = v.base {
-                let zeros = self.zeros();
-                self.b.def_var(base, zeros);
-            }
-            if let Some(varbit) = v.varbit {
-                let none = self.c64(0);
-                self.b.def_var(varbit, none);
-            }
-        }
+        self.clear_headers();
         if let Some(steps) = self.steps {
             let most = self.c64(MAX_STEPS);
             self.b.def_var(steps, most);
@@ -429,70 +406,6 @@ impl<'a> Gen<'a> {
         }
     }
 
-    /// The address of a header's bytes.
-    pub(crate) fn base(&mut self, header: HeaderId) -> Value {
-        match self.headers[header.index()].base {
-            Some(var) => self.b.use_var(var),
-            None => self.zeros(),
-        }
-    }
-
-    /// Length in bytes of a header's varbit field.
-    pub(crate) fn varbit_length(&mut self, header: HeaderId) -> Option<Value> {
-        self.headers[header.index()].varbit.map(|v| self.b.use_var(v))
-    }
-
-    /// Address and length in bytes of a header's varbit field.
-    pub(crate) fn header_varbit(&mut self, header: HeaderId) -> (Value, Value) {
-        let base = self.base(header);
-        let at = self.layout.header(header).varbit_at.unwrap_or(0);
-        let address = self.b.ins().iadd_imm_s(base, i64::from(at));
-        let length = match self.varbit_length(header) {
-            Some(v) => v,
-            None => self.c64(0),
-        };
-        (address, length)
-    }
-
-    /// A field as the header's bytes have it, at the header's own base or at another.
-    pub(crate) fn field_in_bytes(&mut self, header: HeaderId, field: usize, base: Option<Value>) -> Vec<Value> {
-        let layout = self.layout.header(header);
-        let f = &self.p[header].fields[field];
-        if !layout.from_packet {
-            let zero = self.c64(0);
-            return vec![zero; limbs(f.width)];
-        }
-        let mut base = match base {
-            Some(v) => v,
-            None => self.base(header),
-        };
-        let bytes = layout.bytes as i32;
-        let mut window = Window { from: 0, to: bytes };
-        if let Some(at) = layout.varbit_at {
-            if f.offset_bits / 8 >= at && self.p[header].varbit.is_some_and(|v| field > v as usize) {
-                window.from = at as i32;
-                if let Some(length) = self.varbit_length(header) {
-                    base = self.b.ins().iadd(base, length);
-                }
-            } else {
-                window.to = at as i32;
-            }
-        }
-        self.load_bits(self.flags.packet, base, f.offset_bits, f.width, window)
-    }
-
-    /// Bits of a header without varbit field, from its bytes.
-    pub(crate) fn bits_of_header(&mut self, header: HeaderId, offset: u32, width: u32) -> Vec<Value> {
-        let layout = self.layout.header(header);
-        if !layout.from_packet {
-            let zero = self.c64(0);
-            return vec![zero; limbs(width)];
-        }
-        let base = self.base(header);
-        let window = Window { from: 0, to: layout.bytes as i32 };
-        self.load_bits(self.flags.packet, base, offset, width, window)
-    }
-
     /// The header and index of a field that is in its header's bytes here.
     pub(crate) fn in_bytes(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
         let Place::Field(h, f) = self.layout.places[slot.index()] else { return None };
@@ -520,6 +433,9 @@ impl<'a> Gen<'a> {
         if let Some((h, f)) = self.in_bytes(slot) {
             let v = self.field_in_bytes(h, f, None);
             return self.b.ins().ireduce(types::I8, v[0]);
+        }
+        if let Place::Valid(h) = self.layout.places[slot.index()] {
+            return self.is_valid(h);
         }
         let var = self.slots[slot.index()][0];
         self.b.use_var(var)
@@ -555,6 +471,9 @@ impl<'a> Gen<'a> {
 
     /// Sets a `bool` slot from an I8.
     pub(crate) fn write_bool(&mut self, slot: SlotId, value: Value) {
+        if let Place::Valid(h) = self.layout.places[slot.index()] {
+            return self.write_validity(h, value);
+        }
         self.resident[slot.index()] = false;
         let var = self.slots[slot.index()][0];
         self.b.def_var(var, value);
@@ -610,7 +529,7 @@ fn variables(b: &mut FunctionBuilder, p: &Pipeline, layout: &Layout) -> Vec<Vec<
     let mut out = Vec::with_capacity(p.slots.len());
     for (slot, place) in p.slots.iter().zip(&layout.places) {
         let count = match place {
-            Place::HeaderVarbit(_) => 0,
+            Place::HeaderVarbit(_) | Place::Valid(_) => 0,
             Place::Varbit => 2,
             Place::Field(h, f) if layout.header(*h).homes[*f as usize] == Home::Bytes => 0,
             _ => limbs(slot.ty.width()),

@@ -29,6 +29,8 @@ pub(crate) enum Place {
     Field(HeaderId, u32),
     /// The varbit field of a header: where it lies follows from the header's base.
     HeaderVarbit(HeaderId),
+    /// The validity bit of a header.
+    Valid(HeaderId),
     /// A varbit that is no header field: address and length.
     Varbit,
 }
@@ -79,6 +81,7 @@ impl Layout {
             places.push(match (slot.kind, slot.ty) {
                 (SlotKind::Field(h, _), Type::Varbit(_)) => Place::HeaderVarbit(h),
                 (SlotKind::Field(h, f), _) => Place::Field(h, f),
+                (SlotKind::Valid(h), _) => Place::Valid(h),
                 (_, Type::Varbit(_)) => Place::Varbit,
                 _ => Place::Scalar,
             });
@@ -104,7 +107,7 @@ impl Layout {
         match self.places[slot.index()] {
             Place::Field(h, f) => self.header(h).homes[f as usize],
             Place::HeaderVarbit(_) => Home::Bytes,
-            Place::Scalar | Place::Varbit => Home::Variable,
+            Place::Scalar | Place::Valid(_) | Place::Varbit => Home::Variable,
         }
     }
 

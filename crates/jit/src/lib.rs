@@ -19,6 +19,7 @@ mod deparse;
 mod expr;
 mod externs;
 mod function;
+mod headers;
 mod layout;
 mod memory;
 mod parser;

@@ -334,17 +334,7 @@ impl Gen<'_> {
                 (after, Some(bytes))
             }
         };
-        let variables = self.headers[header.index()];
-        if let Some(base) = variables.base {
-            self.b.def_var(base, cursor);
-        }
-        if let Some(length) = variables.varbit {
-            let v = match varbit {
-                Some(v) => v,
-                None => self.c64(0),
-            };
-            self.b.def_var(length, v);
-        }
+        self.place_header(header, cursor, varbit);
         for (f, field) in self.p[header].fields.iter().enumerate() {
             let place = self.layout.places[field.slot.index()];
             if self.layout.header(header).homes[f] == Home::Variable && matches!(place, Place::Field(..)) {

@@ -230,25 +230,9 @@ impl Gen<'_> {
         self.wide_eq(v, &c)
     }
 
-    pub(crate) fn set_validity(&mut self, header: HeaderId, valid: bool) {
-        let v = self.b.ins().iconst(types::I8, i64::from(valid));
-        let slot = self.p[header].valid;
-        self.write_bool(slot, v);
-    }
-
     fn set_valid(&mut self, header: HeaderId) {
         let valid = self.read_bool(self.p[header].valid);
-        let variables = self.headers[header.index()];
-        if let Some(base) = variables.base {
-            let (old, zeros) = (self.b.use_var(base), self.zeros());
-            let new = self.b.ins().select(valid, old, zeros);
-            self.b.def_var(base, new);
-        }
-        if let Some(varbit) = variables.varbit {
-            let (old, none) = (self.b.use_var(varbit), self.c64(0));
-            let new = self.b.ins().select(valid, old, none);
-            self.b.def_var(varbit, new);
-        }
+        self.zero_unless(valid, header);
         for field in &self.p[header].fields {
             let slot = field.slot;
             if self.in_bytes(slot).is_some() || !matches!(self.layout.places[slot.index()], Place::Field(..)) {
@@ -268,13 +252,7 @@ impl Gen<'_> {
     }
 
     fn copy_header(&mut self, dst: HeaderId, src: HeaderId) {
-        let (to, from) = (self.headers[dst.index()], self.headers[src.index()]);
-        for (to, from) in [(to.base, from.base), (to.varbit, from.varbit)] {
-            if let (Some(to), Some(from)) = (to, from) {
-                let v = self.b.use_var(from);
-                self.b.def_var(to, v);
-            }
-        }
+        self.share_bytes(dst, src);
         for (to, from) in self.p[dst].fields.iter().zip(&self.p[src].fields) {
             let (to, from) = (to.slot, from.slot);
             if self.layout.home(to) == Home::Bytes {

@@ -1,0 +1,224 @@
+//! Where headers are at run time: a table in the stack frame with the address of each header's bytes and the length of
+//! its varbit field, and masks of validity bits. The table costs a store where a header is extracted and nothing where
+//! ways of the parser meet.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
+use hopwright_ir::HeaderId;
+
+use crate::bytes::Window;
+use crate::function::Gen;
+use crate::layout::Layout;
+use crate::wide::limbs;
+
+/// Headers per validity mask: masks of 32 bits fit an instruction.
+const PER_MASK: usize = 32;
+
+/// The table's shape.
+pub(crate) struct HeaderTable {
+    slot: StackSlot,
+    /// Byte offset of each header's address, for headers that can be in the packet.
+    bases: Vec<Option<i32>>,
+    /// Byte offset of the length of its varbit field.
+    varbits: Vec<Option<i32>>,
+    masks: Vec<Variable>,
+    /// Bytes of addresses, bytes of lengths; both whole vectors.
+    sizes: (i32, i32),
+}
+
+impl HeaderTable {
+    pub fn new(b: &mut FunctionBuilder, layout: &Layout) -> HeaderTable {
+        let mut next = 0;
+        let mut place = |wanted: bool| {
+            wanted.then(|| {
+                next += 8;
+                next - 8
+            })
+        };
+        let bases: Vec<Option<i32>> = layout.headers.iter().map(|h| place(h.from_packet)).collect();
+        let addresses = (bases.iter().flatten().count() as i32 * 8 + 15) & !15;
+        next = addresses;
+        let mut place = |wanted: bool| {
+            wanted.then(|| {
+                next += 8;
+                next - 8
+            })
+        };
+        let varbits: Vec<Option<i32>> =
+            layout.headers.iter().map(|h| place(h.from_packet && h.varbit_at.is_some())).collect();
+        let lengths = (varbits.iter().flatten().count() as i32 * 8 + 15) & !15;
+        let size = (addresses + lengths).max(16) as u32;
+        let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
+        let masks = layout.headers.chunks(PER_MASK).map(|_| b.declare_var(types::I32)).collect();
+        HeaderTable { slot, bases, varbits, masks, sizes: (addresses, lengths) }
+    }
+}
+
+impl Gen<'_> {
+    /// No header is there.
+    pub(crate) fn clear_headers(&mut self) {
+        for i in 0..self.headers.masks.len() {
+            let none = self.b.ins().iconst(types::I32, 0);
+            self.b.def_var(self.headers.masks[i], none);
+        }
+        let (addresses, lengths) = self.headers.sizes;
+        let (zeros, none) = (self.zeros(), self.c64(0));
+        for (value, from, to) in [(zeros, 0, addresses), (none, addresses, addresses + lengths)] {
+            if from == to {
+                continue;
+            }
+            let pair = self.b.ins().splat(types::I64X2, value);
+            for at in (from..to).step_by(16) {
+                let table = self.b.ins().stack_addr(types::I64, self.headers.slot, 0);
+                self.b.ins().store(self.flags.headers, pair, table, at);
+            }
+        }
+    }
+
+    fn get(&mut self, at: i32) -> Value {
+        let table = self.b.ins().stack_addr(types::I64, self.headers.slot, 0);
+        self.b.ins().load(types::I64, self.flags.headers, table, at)
+    }
+
+    fn put(&mut self, at: i32, value: Value) {
+        let table = self.b.ins().stack_addr(types::I64, self.headers.slot, 0);
+        self.b.ins().store(self.flags.headers, value, table, at);
+    }
+
+    /// A header's bytes are here, and its varbit field has this many.
+    pub(crate) fn place_header(&mut self, header: HeaderId, base: Value, varbit: Option<Value>) {
+        if let Some(at) = self.headers.bases[header.index()] {
+            self.put(at, base);
+        }
+        if let Some(at) = self.headers.varbits[header.index()] {
+            let v = match varbit {
+                Some(v) => v,
+                None => self.c64(0),
+            };
+            self.put(at, v);
+        }
+    }
+
+    /// If a header is not valid, its bytes are zeros from now on.
+    pub(crate) fn zero_unless(&mut self, valid: Value, header: HeaderId) {
+        if let Some(at) = self.headers.bases[header.index()] {
+            let (old, zeros) = (self.get(at), self.zeros());
+            let new = self.b.ins().select(valid, old, zeros);
+            self.put(at, new);
+        }
+        if let Some(at) = self.headers.varbits[header.index()] {
+            let (old, none) = (self.get(at), self.c64(0));
+            let new = self.b.ins().select(valid, old, none);
+            self.put(at, new);
+        }
+    }
+
+    /// One header's bytes are also another's.
+    pub(crate) fn share_bytes(&mut self, dst: HeaderId, src: HeaderId) {
+        let (dst, src) = (dst.index(), src.index());
+        for (to, from) in
+            [(self.headers.bases[dst], self.headers.bases[src]), (self.headers.varbits[dst], self.headers.varbits[src])]
+        {
+            if let (Some(to), Some(from)) = (to, from) {
+                let v = self.get(from);
+                self.put(to, v);
+            }
+        }
+    }
+
+    /// A header's validity as I8.
+    pub(crate) fn is_valid(&mut self, header: HeaderId) -> Value {
+        let mask = self.b.use_var(self.headers.masks[header.index() / PER_MASK]);
+        let bit = self.b.ins().band_imm_u(mask, 1 << (header.index() % PER_MASK));
+        self.b.ins().icmp_imm_u(IntCC::NotEqual, bit, 0)
+    }
+
+    pub(crate) fn set_validity(&mut self, header: HeaderId, valid: bool) {
+        let var = self.headers.masks[header.index() / PER_MASK];
+        let mask = self.b.use_var(var);
+        let bit = 1u32 << (header.index() % PER_MASK);
+        let mask = if valid {
+            self.b.ins().bor_imm_u(mask, i64::from(bit))
+        } else {
+            self.b.ins().band_imm_u(mask, i64::from(!bit))
+        };
+        self.b.def_var(var, mask);
+    }
+
+    /// Sets a header's validity from an I8.
+    pub(crate) fn write_validity(&mut self, header: HeaderId, valid: Value) {
+        let var = self.headers.masks[header.index() / PER_MASK];
+        let at = header.index() % PER_MASK;
+        let mask = self.b.use_var(var);
+        let others = self.b.ins().band_imm_u(mask, i64::from(!(1u32 << at)));
+        let bit = self.b.ins().uextend(types::I32, valid);
+        let bit = self.b.ins().ishl_imm_u(bit, at as i64);
+        let mask = self.b.ins().bor(others, bit);
+        self.b.def_var(var, mask);
+    }
+
+    /// The address of a header's bytes.
+    pub(crate) fn base(&mut self, header: HeaderId) -> Value {
+        match self.headers.bases[header.index()] {
+            Some(at) => self.get(at),
+            None => self.zeros(),
+        }
+    }
+
+    /// Length in bytes of a header's varbit field.
+    pub(crate) fn varbit_length(&mut self, header: HeaderId) -> Option<Value> {
+        self.headers.varbits[header.index()].map(|at| self.get(at))
+    }
+
+    /// Address and length in bytes of a header's varbit field.
+    pub(crate) fn header_varbit(&mut self, header: HeaderId) -> (Value, Value) {
+        let base = self.base(header);
+        let at = self.layout.header(header).varbit_at.unwrap_or(0);
+        let address = self.b.ins().iadd_imm_s(base, i64::from(at));
+        let length = match self.varbit_length(header) {
+            Some(v) => v,
+            None => self.c64(0),
+        };
+        (address, length)
+    }
+
+    /// A field as the header's bytes have it, at the header's own base or at another.
+    pub(crate) fn field_in_bytes(&mut self, header: HeaderId, field: usize, base: Option<Value>) -> Vec<Value> {
+        let layout = self.layout.header(header);
+        let f = &self.p[header].fields[field];
+        if !layout.from_packet {
+            let zero = self.c64(0);
+            return vec![zero; limbs(f.width)];
+        }
+        let mut base = match base {
+            Some(v) => v,
+            None => self.base(header),
+        };
+        let bytes = layout.bytes as i32;
+        let mut window = Window { from: 0, to: bytes };
+        if let Some(at) = layout.varbit_at {
+            if f.offset_bits / 8 >= at && self.p[header].varbit.is_some_and(|v| field > v as usize) {
+                window.from = at as i32;
+                if let Some(length) = self.varbit_length(header) {
+                    base = self.b.ins().iadd(base, length);
+                }
+            } else {
+                window.to = at as i32;
+            }
+        }
+        self.load_bits(self.flags.packet, base, f.offset_bits, f.width, window)
+    }
+
+    /// Bits of a header without varbit field, from its bytes.
+    pub(crate) fn bits_of_header(&mut self, header: HeaderId, offset: u32, width: u32) -> Vec<Value> {
+        let layout = self.layout.header(header);
+        if !layout.from_packet {
+            let zero = self.c64(0);
+            return vec![zero; limbs(width)];
+        }
+        let base = self.base(header);
+        let window = Window { from: 0, to: layout.bytes as i32 };
+        self.load_bits(self.flags.packet, base, offset, width, window)
+    }
+}
