@@ -309,6 +309,14 @@ fn counters_and_registers_ignore_indices_beyond_their_size() {
 }
 
 #[test]
+fn objects_that_no_memory_holds_are_refused() {
+    let mut p = pipeline();
+    object(&mut p, "r", ExternKind::Register { size: 1 << 32, ty: B8 });
+    let error = Interp::new(Arc::new(p)).err().unwrap();
+    assert_eq!(error.to_string(), "r: more than 16777216 cells are not supported yet");
+}
+
+#[test]
 fn checksums_verify_and_update() {
     let mut p = pipeline();
     let h = header(&mut p, "h", &[("a", Type::Bits(16)), ("sum", Type::Bits(16))]);

@@ -19,6 +19,9 @@ use crate::model::{
 };
 use crate::walk;
 
+/// Most counters or registers of one object.
+const MAX_CELLS: u64 = 1 << 24;
+
 /// Why the control plane's wish was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlError {
@@ -152,6 +155,10 @@ impl Store {
             .externs
             .iter()
             .map(|e| match &e.kind {
+                ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } if *size > MAX_CELLS => {
+                    let message = format!("{}: more than {MAX_CELLS} cells are not supported yet", e.name);
+                    Err(ControlError::Extern(message))
+                }
                 ExternKind::Counter { size, .. } => Ok(ExternState::Counters(vec![Count::default(); *size as usize])),
                 ExternKind::Register { size, .. } => Ok(ExternState::Registers(vec![BigUint::ZERO; *size as usize])),
                 ExternKind::Named { type_name, args } => registry
