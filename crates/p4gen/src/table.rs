@@ -69,7 +69,10 @@ impl Generator {
         let list: Vec<String> = params.iter().map(|(p, w)| format!("bit<{w}> {p}")).collect();
         self.open(format!("action {name}({})", list.join(", ")));
         self.place = Place::Action;
-        if let Some(counter) = counter {
+        // Hits count whether or not the action says so.
+        if let Some(counter) = counter
+            && !self.random.one_in(4)
+        {
             self.line(format!("{counter}.count();"));
         }
         let count = self.random.between(1, 4);
@@ -107,6 +110,9 @@ impl Generator {
     }
 
     fn action_call(&mut self, actions: &[Data], named: bool) -> String {
+        if self.random.one_in(8) {
+            return "NoAction()".into();
+        }
         let action = &actions[self.random.below(actions.len())];
         let args: Vec<String> = action
             .params
