@@ -62,7 +62,7 @@ pub enum AgentError {
     #[error(transparent)]
     Topology(#[from] TopologyError),
     #[error("{}: {source}", file.display())]
-    Links { file: PathBuf, source: LinksError },
+    Links { file: PathBuf, source: Box<LinksError> },
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error("cannot read the kernel's devices and routes: {0}")]
@@ -111,8 +111,8 @@ impl Setup {
         let dir = &config.general.config_dir;
         let file = dir.join("topology.json");
         let topology = Topology::load(&file)?;
-        let links =
-            Links::of(&topology, &config.general.id).map_err(|source| AgentError::Links { file, source })?;
+        let links = Links::of(&topology, &config.general.id)
+            .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
         let key = keys::load(dir)?;
         Ok(Setup { config, links, key })
     }
@@ -136,8 +136,7 @@ pub fn run(setup: &Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<
     let _claims: Vec<UdpClaim> = own.iter().map(|a| UdpClaim::new(*a)).collect::<Result<_, _>>()?;
     let filter = Filter::udp_destinations(&own.iter().map(|a| (a.ip(), a.port())).collect::<Vec<_>>())?;
     let mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(1500, 9216);
-    let mut builder =
-        SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).pool(4096, FrameSize::for_mtu(mtu));
+    let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).pool(4096, FrameSize::for_mtu(mtu));
     for (number, device) in (1u32..).zip(&devices) {
         let port: Box<dyn Port> = Box::new(AfPacket::open(&device.name, Some(&filter))?);
         builder = builder.port(number, port);
@@ -187,13 +186,15 @@ fn own_addresses(links: &Links) -> Vec<SocketAddr> {
 fn find_devices(kernel: &mut Kernel, links: &Links) -> Result<Vec<Device>, AgentError> {
     let mut indices = Vec::new();
     let named = |what: String, address: IpAddr| (what, address);
-    let own = std::iter::once(named("internal address".into(), links.internal.ip()))
-        .chain(links.external.iter().map(|e| named(format!("local address of interface {}:", e.id), e.underlay.local.ip())));
+    let own = std::iter::once(named("internal address".into(), links.internal.ip())).chain(
+        links.external.iter().map(|e| named(format!("local address of interface {}:", e.id), e.underlay.local.ip())),
+    );
     for (what, address) in own {
         let Some(device) = kernel.device_with(address) else { return Err(AgentError::NoDevice { what, address }) };
         if device.loopback {
             // Reachable by any device.
-            indices.extend(kernel.devices().values().filter(|d| d.up && !d.loopback && d.mac.is_some()).map(|d| d.index));
+            indices
+                .extend(kernel.devices().values().filter(|d| d.up && !d.loopback && d.mac.is_some()).map(|d| d.index));
         } else if device.mac.is_none() {
             return Err(AgentError::NotEthernet { what, address, device: device.name.clone() });
         } else {

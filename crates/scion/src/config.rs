@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::{Deserializer, Error as _, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, Visitor};
 
 /// A sample file with every key, as `sample config` prints it.
 pub const SAMPLE: &str = include_str!("sample_router.toml");
@@ -79,12 +79,7 @@ pub struct Console {
 
 impl Default for Console {
     fn default() -> Console {
-        Console {
-            level: "info".into(),
-            format: "human".into(),
-            stacktrace_level: "none".into(),
-            disable_caller: false,
-        }
+        Console { level: "info".into(), format: "human".into(), stacktrace_level: "none".into(), disable_caller: false }
     }
 }
 
@@ -183,8 +178,8 @@ pub enum ConfigError {
 impl Config {
     /// Reads a configuration file and checks it. Unknown keys are logged as warnings.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
+        let text =
+            std::fs::read_to_string(file).map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
         let config = Config::parse(file, &text)?;
         for key in &config.unknown_keys {
             tracing::warn!(file = %file.display(), key, "unknown key in the configuration is ignored");
@@ -209,11 +204,7 @@ impl Config {
             serde_ignored::deserialize(parsed, |path| unknown_keys.push(path.to_string())).map_err(in_toml)?;
         config.unknown_keys = unknown_keys;
         config.default_zeros();
-        config.check().map_err(|(field, message)| ConfigError::Field {
-            file: file.to_path_buf(),
-            field,
-            message,
-        })?;
+        config.check().map_err(|(field, message)| ConfigError::Field { file: file.to_path_buf(), field, message })?;
         Ok(config)
     }
 

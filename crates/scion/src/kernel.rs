@@ -8,9 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
-use netlink_packet_core::{
-    NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::neighbour::{
@@ -110,8 +108,7 @@ impl Kernel {
         let mut requests = Socket::new(NETLINK_ROUTE)?;
         requests.bind_auto()?;
         requests.connect(&SocketAddr::new(0, 0))?;
-        let mut kernel =
-            Kernel { requests, events, sequence: 0, devices: BTreeMap::new(), neighbours: HashMap::new() };
+        let mut kernel = Kernel { requests, events, sequence: 0, devices: BTreeMap::new(), neighbours: HashMap::new() };
         kernel.reload()?;
         Ok(kernel)
     }
@@ -174,7 +171,11 @@ impl Kernel {
             Err(error) => {
                 return match error.raw_os_error() {
                     Some(
-                        libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL | libc::ENONET
+                        libc::ENETUNREACH
+                        | libc::EHOSTUNREACH
+                        | libc::EACCES
+                        | libc::EINVAL
+                        | libc::ENONET
                         | libc::ENETDOWN,
                     ) => Ok(Route::Nowhere),
                     _ => Err(error),
@@ -261,20 +262,16 @@ impl Kernel {
 
     fn apply(&mut self, message: RouteNetlinkMessage, changes: &mut Changes) {
         match message {
-            RouteNetlinkMessage::NewLink(link) => {
-                // Bridges report their ports in another family.
-                if link.header.interface_family == AddressFamily::Unspec {
-                    let device = self.devices.entry(link.header.index).or_default();
-                    let before = device.clone();
-                    read_link(&link, device);
-                    changes.routes |= *device != before;
-                }
+            // Bridges report their ports in another family.
+            RouteNetlinkMessage::NewLink(link) if link.header.interface_family == AddressFamily::Unspec => {
+                let device = self.devices.entry(link.header.index).or_default();
+                let before = device.clone();
+                read_link(&link, device);
+                changes.routes |= *device != before;
             }
-            RouteNetlinkMessage::DelLink(link) => {
-                if link.header.interface_family == AddressFamily::Unspec {
-                    self.devices.remove(&link.header.index);
-                    changes.routes = true;
-                }
+            RouteNetlinkMessage::DelLink(link) if link.header.interface_family == AddressFamily::Unspec => {
+                self.devices.remove(&link.header.index);
+                changes.routes = true;
             }
             RouteNetlinkMessage::NewAddress(address) => {
                 if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address))

@@ -85,7 +85,8 @@ impl Links {
             id: id.into(),
             known: topology.border_routers.keys().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "),
         })?;
-        let others = topology.border_routers.iter().filter(|(name, router)| *name != id && !router.interfaces.is_empty());
+        let others =
+            topology.border_routers.iter().filter(|(name, router)| *name != id && !router.interfaces.is_empty());
         let count = 1 + own.interfaces.len() + others.clone().count();
         if count > 4096 {
             return Err(LinksError::TooMany(count));
@@ -188,10 +189,7 @@ mod tests {
             let message = Links::of(&topology(&more), "a").unwrap_err().to_string();
             assert!(message.contains("border_routers.b.internal_addr") && message.contains(wanted), "{message}");
             let seen_from_b = Links::of(&topology(&more), "b").unwrap_err().to_string();
-            assert!(
-                seen_from_b.contains("border_routers.b.interfaces.9.underlay: missing"),
-                "{seen_from_b}"
-            );
+            assert!(seen_from_b.contains("border_routers.b.interfaces.9.underlay: missing"), "{seen_from_b}");
         }
     }
 }

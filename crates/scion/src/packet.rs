@@ -210,7 +210,8 @@ impl ScionPath {
     pub fn sign(&mut self, key: &[u8; 16], from_outside: bool) {
         let Some((segment, hop)) = self.position() else { return };
         let last = hop + 1 == self.segments[segment].hops.len();
-        let peering = self.segments[segment].info.peering && self.segments.len() == 2
+        let peering = self.segments[segment].info.peering
+            && self.segments.len() == 2
             && (last && segment == 0 || hop == 0 && segment == 1);
         let s = &mut self.segments[segment];
         let timestamp = s.info.timestamp;
@@ -218,7 +219,10 @@ impl ScionPath {
         if from_outside && !s.info.cons_dir && !peering {
             s.info.seg_id ^= s.hops[hop].chain();
         }
-        if last && !peering && let Some(next) = self.segments.get_mut(segment + 1) {
+        if last
+            && !peering
+            && let Some(next) = self.segments.get_mut(segment + 1)
+        {
             next.hops[0] = next.hops[0].signed(key, next.info.seg_id, next.info.timestamp);
         }
     }

@@ -130,8 +130,7 @@ pub enum TopologyError {
 impl Topology {
     /// Reads and checks a topology file.
     pub fn load(file: &Path) -> Result<Topology, TopologyError> {
-        let text =
-            std::fs::read(file).map_err(|source| TopologyError::Read { file: file.to_path_buf(), source })?;
+        let text = std::fs::read(file).map_err(|source| TopologyError::Read { file: file.to_path_buf(), source })?;
         Topology::parse(file, &text)
     }
 
@@ -273,9 +272,8 @@ impl RawInterface {
         if self.isd_as.is_wildcard() {
             return Err((field("isd_as"), format!("{} is a wildcard, not an AS", self.isd_as)));
         }
-        let relation = Relation::parse(&self.link_to).ok_or_else(|| {
-            (field("link_to"), format!("`{}` is none of core, parent, child, peer", self.link_to))
-        })?;
+        let relation = Relation::parse(&self.link_to)
+            .ok_or_else(|| (field("link_to"), format!("`{}` is none of core, parent, child, peer", self.link_to)))?;
         match (core, relation) {
             (true, Relation::Parent) => {
                 return Err((field("link_to"), "a core AS has no parent; its links are core, child or peer".into()));

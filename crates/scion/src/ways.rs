@@ -111,12 +111,18 @@ impl Ways {
     }
 
     /// A new target, reached from one of our addresses. Nothing if it is known already.
-    pub fn add(&mut self, target: Target, destination: IpAddr, source: IpAddr, network: &mut impl Network, now: Instant) {
-        if !self.ways.contains_key(&target) {
+    pub fn add(
+        &mut self,
+        target: Target,
+        destination: IpAddr,
+        source: IpAddr,
+        network: &mut impl Network,
+        now: Instant,
+    ) {
+        self.ways.entry(target).or_insert_with(|| {
             let route = network.route(destination, source);
-            let way = Way { destination, source, route, next_hop: None, asked: None, missing_since: now };
-            self.ways.insert(target, way);
-        }
+            Way { destination, source, route, next_hop: None, asked: None, missing_since: now }
+        });
     }
 
     /// Whether a target has a next hop.

@@ -189,7 +189,9 @@ impl Traffic {
                 let words = 1 + self.below(4);
                 Host::Raw(self.below(4) as u8, vec![self.number() as u8; words * 4])
             }
-            4 if self.one_in(4) => Host::Ip(self.pick(&["::ffff:10.0.0.51", "::", "0.0.0.0"]).parse().expect("literal")),
+            4 if self.one_in(4) => {
+                Host::Ip(self.pick(&["::ffff:10.0.0.51", "::", "0.0.0.0"]).parse().expect("literal"))
+            }
             _ => Host::Ip(known),
         }
     }
