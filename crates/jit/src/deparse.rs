@@ -110,10 +110,31 @@ impl Gen<'_> {
     }
 
     fn assemble(&mut self, emits: &[Emitted]) {
+        let layout = self.layout;
+        let tail = &layout.tail.headers;
         let cursor = self.b.use_var(self.cursor);
         // Where the headers that are done begin.
         let front = self.b.declare_var(types::I64);
         self.b.def_var(front, cursor);
+        if !tail.is_empty() {
+            let any = self.any_valid(tail);
+            let start = self.b.use_var(self.tail_start);
+            let start = self.b.ins().select(any, start, cursor);
+            self.b.def_var(front, start);
+            for &header in tail {
+                if layout.header(header).groups.iter().any(|g| self.is_written(header, g)) {
+                    let (store, next) = (self.b.create_block(), self.b.create_block());
+                    let valid = self.is_valid(header);
+                    self.b.ins().brif(valid, store, &[], next, &[]);
+                    self.enter(store);
+                    let base = self.base(header);
+                    self.store_written(header, base, base);
+                    self.b.ins().jump(next, &[]);
+                    self.enter(next);
+                }
+            }
+        }
+        let emits = &emits[..emits.len() - tail.len()];
         let done = self.b.create_block();
         // Entered with `front` at the end of the first header that does not lie where it belongs.
         let rebuilds: Vec<Block> = emits.iter().map(|_| self.b.create_block()).collect();

@@ -386,13 +386,14 @@ impl Gen<'_> {
         let Some(index) = list.iter().position(|c| *c == this) else {
             return Err(Unsupported::new(call.span, format!("extern `{name}`")));
         };
-        let mut words = Vec::new();
+        let mut words = 0;
+        let mut given = Vec::new();
         for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
             let count = width.div_ceil(64) as usize;
             match arg {
                 ExternArg::In(e) => {
                     let v = self.value(e)?;
-                    words.extend(v[..count].iter().map(|&v| Some(v)));
+                    given.push((words, v[..count].to_vec()));
                 }
                 ExternArg::List(list) => {
                     let mut whole = vec![self.c64(0)];
@@ -403,20 +404,19 @@ impl Gen<'_> {
                         whole = if so_far == 0 { v } else { self.concat(&whole, &v, w, so_far + w) };
                         so_far += w;
                     }
-                    words.extend(whole[..count].iter().map(|&v| Some(v)));
+                    given.push((words, whole[..count].to_vec()));
                 }
-                ExternArg::Out(_) => words.extend(vec![None; count]),
+                ExternArg::Out(_) => {}
                 ExternArg::InOut(slot) => {
                     let v = self.read(*slot);
-                    words.extend(v[..count].iter().map(|&v| Some(v)));
+                    given.push((words, v[..count].to_vec()));
                 }
             }
+            words += count;
         }
-        let buffer = self.key_buffer(words.len());
-        for (i, word) in words.iter().enumerate() {
-            if let Some(v) = *word {
-                self.b.ins().store(self.flags.stack, v, buffer, 8 * i as i32);
-            }
+        let buffer = self.key_buffer(words);
+        for (at, v) in &given {
+            self.store_limbs(buffer, *at, v);
         }
         let (array, at, method) = match instance {
             Some(id) => (self.externs, id.index(), index),

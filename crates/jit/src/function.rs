@@ -19,6 +19,7 @@ use crate::externs::Interface;
 use crate::headers::HeaderTable;
 use crate::layout::{Home, Layout, Place};
 use crate::residency::Meeting;
+use crate::tail::Begun;
 use crate::wide::limbs;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -111,6 +112,10 @@ pub(crate) struct Gen<'a> {
     pub headers: HeaderTable,
     steps: Option<Variable>,
     pub cursor: Variable,
+    /// Where the tail of headers begins ([`crate::tail`]), once one of them is extracted.
+    pub tail_start: Variable,
+    /// In the parser: whether one of them is.
+    pub tail_begun: Begun,
     /// Still parsing: fields with two homes are in their bytes.
     pub parsing: bool,
     /// Which fields with two homes are in their bytes here, by slot.
@@ -178,6 +183,7 @@ impl<'a> Gen<'a> {
         let headers = HeaderTable::new(&mut b, layout);
         let steps = layout.counts_steps.then(|| b.declare_var(types::I64));
         let cursor = b.declare_var(types::I64);
+        let tail_start = b.declare_var(types::I64);
         let (next_packet, drop, fault, no_headroom) =
             (b.create_block(), b.create_block(), b.create_block(), b.create_block());
         b.set_cold_block(fault);
@@ -217,6 +223,8 @@ impl<'a> Gen<'a> {
             headers,
             steps,
             cursor,
+            tail_start,
+            tail_begun: Begun::Not,
             parsing: true,
             resident: vec![true; p.slots.len()],
             action: None,
@@ -376,6 +384,7 @@ impl<'a> Gen<'a> {
         }
         let start = self.packet.start;
         self.b.def_var(self.cursor, start);
+        self.b.def_var(self.tail_start, start);
         let standard = self.p.standard;
         let port = self.b.ins().load(
             types::I32,
@@ -503,6 +512,21 @@ impl<'a> Gen<'a> {
     pub(crate) fn key_buffer(&mut self, words: usize) -> Value {
         let slot = self.key_slot;
         self.grow(slot, words)
+    }
+
+    /// Stores a value's limbs from a word of a buffer on. Two limbs go as one vector: who takes them as one would wait
+    /// for two stores to reach the cache.
+    pub(crate) fn store_limbs(&mut self, buffer: Value, word: usize, limbs: &[Value]) {
+        let at = 8 * word as i32;
+        if let &[low, high] = limbs {
+            let pair = self.b.ins().scalar_to_vector(types::I64X2, low);
+            let pair = self.b.ins().insertlane(pair, high, 1);
+            self.b.ins().store(self.flags.stack, pair, buffer, at);
+            return;
+        }
+        for (i, &limb) in limbs.iter().enumerate() {
+            self.b.ins().store(self.flags.stack, limb, buffer, at + 8 * i as i32);
+        }
     }
 
     fn grow(&mut self, slot: StackSlot, words: usize) -> Value {

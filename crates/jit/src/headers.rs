@@ -134,6 +134,21 @@ impl Gen<'_> {
         self.b.ins().icmp_imm_u(IntCC::NotEqual, bit, 0)
     }
 
+    /// I8: one of the headers is valid.
+    pub(crate) fn any_valid(&mut self, headers: &[HeaderId]) -> Value {
+        let mut bits = vec![0u32; self.headers.masks.len()];
+        for h in headers {
+            bits[h.index() / PER_MASK] |= 1 << (h.index() % PER_MASK);
+        }
+        let mut any = self.b.ins().iconst(types::I32, 0);
+        for (i, &bits) in bits.iter().enumerate().filter(|(_, bits)| **bits != 0) {
+            let mask = self.b.use_var(self.headers.masks[i]);
+            let these = self.b.ins().band_imm_u(mask, i64::from(bits));
+            any = self.b.ins().bor(any, these);
+        }
+        self.b.ins().icmp_imm_u(IntCC::NotEqual, any, 0)
+    }
+
     pub(crate) fn set_validity(&mut self, header: HeaderId, valid: bool) {
         let var = self.headers.masks[header.index() / PER_MASK];
         let mask = self.b.use_var(var);

@@ -8,6 +8,7 @@ use hopwright_ir::passes::walk;
 use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
 use crate::Unsupported;
+use crate::tail::Tail;
 
 /// Where the value of a field is while the packet is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +71,8 @@ pub(crate) struct Layout {
     pub headers: Vec<HeaderLayout>,
     /// Bytes of zeros that a base may point to.
     pub zeros: usize,
+    /// Headers that surely lie where they belong at the end.
+    pub tail: Tail,
     /// The program has loops or a parser that can go in circles: steps are counted.
     pub counts_steps: bool,
 }
@@ -90,7 +93,7 @@ impl Layout {
         for header in &pipeline.headers {
             headers.push(header_layout(header)?);
         }
-        let mut layout = Layout { places, headers, zeros: 64, counts_steps: false };
+        let mut layout = Layout { places, headers, zeros: 64, tail: Tail::of(pipeline), counts_steps: false };
         layout.find_homes(pipeline)?;
         let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
         layout.zeros = (most + 64).next_multiple_of(64);

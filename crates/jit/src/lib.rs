@@ -27,6 +27,7 @@ mod residency;
 mod shim;
 mod stmt;
 mod table;
+mod tail;
 mod wide;
 
 use std::time::{Duration, Instant};

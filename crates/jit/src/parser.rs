@@ -18,6 +18,7 @@ use crate::bytes::Window;
 use crate::function::Gen;
 use crate::layout::{Home, Place};
 use crate::stmt::Flow;
+use crate::tail::Begun;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -93,6 +94,7 @@ impl Gen<'_> {
         }
         for (position, &s) in order.iter().enumerate() {
             self.b.switch_to_block(states[s]);
+            self.tail_begun = self.layout.tail.begun.get(s).copied().flatten().unwrap_or(Begun::Not);
             self.state(&p.parser.states[s], &states, done)?;
             for &t in &order {
                 if last_source[t] == Some(position) {
@@ -134,11 +136,13 @@ impl Gen<'_> {
             let enough = self.remaining_at_least(need);
             self.b.ins().brif(enough, fits, &[], short, &[]);
             self.enter(short);
+            let begun = self.tail_begun;
             if self.block(&state.body[..count])? == Flow::Next {
                 // One of these has failed, so this is never reached.
                 self.jump_to_fault();
             }
             self.enter(fits);
+            self.tail_begun = begun;
             self.unchecked = true;
             let flow = self.block(&state.body[..count]);
             self.unchecked = false;
@@ -334,6 +338,7 @@ impl Gen<'_> {
                 (after, Some(bytes))
             }
         };
+        self.begin_tail(header, cursor);
         self.place_header(header, cursor, varbit);
         for (f, field) in self.p[header].fields.iter().enumerate() {
             let place = self.layout.places[field.slot.index()];
@@ -345,6 +350,23 @@ impl Gen<'_> {
         self.set_validity(header, true);
         self.b.def_var(self.cursor, after);
         Ok(())
+    }
+
+    /// Remembers where the tail of headers begins.
+    fn begin_tail(&mut self, header: HeaderId, cursor: Value) {
+        if !self.layout.tail.contains(header) {
+            return;
+        }
+        match std::mem::replace(&mut self.tail_begun, Begun::Surely) {
+            Begun::Not => self.b.def_var(self.tail_start, cursor),
+            Begun::Surely => {}
+            Begun::Maybe => {
+                let begun = self.any_valid(&self.layout.tail.headers);
+                let old = self.b.use_var(self.tail_start);
+                let start = self.b.ins().select(begun, old, cursor);
+                self.b.def_var(self.tail_start, start);
+            }
+        }
     }
 
     /// Checks that `fixed` bytes and `bits` bits are there; gives the address behind and the bits as bytes.

@@ -26,13 +26,16 @@ impl Gen<'_> {
             return Err(Unsupported::new(span, "a table with an action profile or selector"));
         }
         let mut key = Vec::new();
+        let mut words = 0;
         for k in &table.keys {
+            let count = k.expr.ty.width().div_ceil(64) as usize;
             let v = self.value(&k.expr)?;
-            key.extend(&v[..k.expr.ty.width().div_ceil(64) as usize]);
+            key.push((words, v[..count].to_vec()));
+            words += count;
         }
-        let buffer = self.key_buffer(key.len());
-        for (i, &limb) in key.iter().enumerate() {
-            self.b.ins().store(self.flags.stack, limb, buffer, 8 * i as i32);
+        let buffer = self.key_buffer(words);
+        for (at, v) in &key {
+            self.store_limbs(buffer, *at, v);
         }
         let at = (id.index() * size_of::<TableHandle>()) as i32;
         let flags = self.flags.runtime;
