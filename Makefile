@@ -7,12 +7,12 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-# Everything CI checks.
 .PHONY: demo test lint unit stf interop interop-tools braccept test-network bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
+# Everything CI checks.
 test: lint unit stf interop
 
 lint:
