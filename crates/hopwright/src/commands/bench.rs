@@ -7,9 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{
-    EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us,
-};
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
 use hopwright_jit::abi::Verdict;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use perf_event::events::Hardware;
@@ -130,9 +128,8 @@ fn measure(
     for batch in packets.chunks_mut(BATCH) {
         executor.process_batch(batch, now_us);
     }
-    let wrong = packets
-        .iter()
-        .find(|p| p.verdict() != Verdict::Forward || p.egress_port() != u32::from(case.egress_port));
+    let wrong =
+        packets.iter().find(|p| p.verdict() != Verdict::Forward || p.egress_port() != u32::from(case.egress_port));
     if let Some(wrong) = wrong {
         return Err(Failure::message(format!(
             "case {}: a packet got {:?} to port {} instead of being forwarded to port {}",

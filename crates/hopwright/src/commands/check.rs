@@ -34,7 +34,9 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
         let code = hopwright_jit::compile(&pipeline, &hopwright_jit::Options::default());
         let back = started.elapsed();
         match code {
-            Ok(code) => line += &format!("; front end {front:.1?}, machine code {back:.1?}, {} bytes", code.code().len()),
+            Ok(code) => {
+                line += &format!("; front end {front:.1?}, machine code {back:.1?}, {} bytes", code.code().len())
+            }
             Err(e) => {
                 let error = BuildError::Unsupported { span: e.span, message: e.message };
                 return Err(compile::refused(&pipeline, &error));

@@ -55,9 +55,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
 fn parse_interface(text: &str) -> Result<(u32, &str), Failure> {
     let parts = text.split_once('@').and_then(|(number, name)| Some((number.parse().ok()?, name)));
-    parts.filter(|(_, name)| !name.is_empty()).ok_or_else(|| {
-        Failure::message(format!("`{text}`: expected NUMBER@INTERFACE, for example 0@eth0"))
-    })
+    parts
+        .filter(|(_, name)| !name.is_empty())
+        .ok_or_else(|| Failure::message(format!("`{text}`: expected NUMBER@INTERFACE, for example 0@eth0")))
 }
 
 /// Until the switch stops: drains the CPU queue, which nobody reads yet, and writes statistics.
@@ -108,8 +108,10 @@ fn json(stats: &SwitchStats, started: Instant) -> serde_json::Value {
 }
 
 fn print(stats: &SwitchStats) {
-    println!("{:<6} {:<16} {:>12} {:>14} {:>12} {:>14} {:>8}", "port", "interface", "rx packets", "rx bytes",
-             "tx packets", "tx bytes", "tx lost");
+    println!(
+        "{:<6} {:<16} {:>12} {:>14} {:>12} {:>14} {:>8}",
+        "port", "interface", "rx packets", "rx bytes", "tx packets", "tx bytes", "tx lost"
+    );
     for p in &stats.ports {
         println!(
             "{:<6} {:<16} {:>12} {:>14} {:>12} {:>14} {:>8}",
