@@ -25,7 +25,7 @@ fn bits(width: u32) -> impl Strategy<Value = BigUint> {
         0 => BigUint::ZERO,
         1 => BigUint::from(1u32),
         2 => mask(width),
-        _ => (mask(width) >> 1) + 1u32 & mask(width),
+        _ => ((mask(width) >> 1) + 1u32) & mask(width),
     });
     prop_oneof![2 => any, 1 => edge]
 }

@@ -212,7 +212,7 @@ impl Program {
     }
 
     fn transition(&mut self, at: usize, count: usize) -> Transition {
-        let mut target = |dice: &mut Dice| match dice.below(10) {
+        let target = |dice: &mut Dice| match dice.below(10) {
             // Mostly forwards, sometimes in a circle.
             0..6 if at + 1 < count => Target::State(StateId((at + 1 + dice.below(count - at - 1)) as u32)),
             6 => Target::State(StateId(dice.below(count) as u32)),

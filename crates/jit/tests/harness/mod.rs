@@ -101,7 +101,7 @@ pub struct Outcome {
 pub struct Machine {
     pub compiled: CompiledPipeline,
     pipeline: Pipeline,
-    tables: Vec<Box<Table>>,
+    tables: Vec<Table>,
     cells: Vec<Box<[u64]>>,
     handles: Vec<TableHandle>,
     externs: Vec<ExternHandle>,
@@ -118,19 +118,17 @@ impl Machine {
     /// With natives for the named objects' methods (all objects share it) and functions, by index.
     pub fn with_natives(pipeline: &Pipeline, methods: &[Native], functions: &[Native]) -> Result<Machine, Unsupported> {
         let compiled = compile(pipeline, &Options { keep_text: true })?;
-        let tables: Vec<Box<Table>> = pipeline
+        let tables: Vec<Table> = pipeline
             .tables
             .iter()
-            .map(|t| {
-                Box::new(Table {
-                    widths: t.keys.iter().map(|k| k.expr.ty.width()).collect(),
-                    has_priority: t.has_priority(),
-                    entries: t.entries.iter().map(|e| (e.clone(), Entry::new(pipeline, &e.action, true))).collect(),
-                    default: Entry::new(pipeline, &t.default_action, false),
-                })
+            .map(|t| Table {
+                widths: t.keys.iter().map(|k| k.expr.ty.width()).collect(),
+                has_priority: t.has_priority(),
+                entries: t.entries.iter().map(|e| (e.clone(), Entry::new(pipeline, &e.action, true))).collect(),
+                default: Entry::new(pipeline, &t.default_action, false),
             })
             .collect();
-        let handles = tables.iter().map(|t| TableHandle { lookup, state: (&raw const **t).cast() }).collect();
+        let handles = tables.iter().map(|t| TableHandle { lookup, state: (&raw const *t).cast() }).collect();
         let mut cells: Vec<Box<[u64]>> = Vec::new();
         let mut externs = Vec::new();
         for e in &pipeline.externs {
