@@ -111,12 +111,41 @@ impl Gen<'_> {
             BinaryOp::SatAdd | BinaryOp::SatSub => self.saturate(op, a, b),
             BinaryOp::Shl | BinaryOp::Shr => self.shift(op == BinaryOp::Shl, a, b, e.ty),
             BinaryOp::Concat => {
-                let low_width = b.ty.width();
-                let (high, low) = (self.value(a)?, self.value(b)?);
-                Ok(self.concat(&high, &low, low_width, width))
+                let mut parts = Vec::new();
+                concatenated(a, &mut parts);
+                concatenated(b, &mut parts);
+                self.join(&parts)
             }
             _ => unreachable_bool(e),
         }
+    }
+
+    /// Values side by side, the first highest.
+    pub(crate) fn join<'e>(&mut self, parts: impl IntoIterator<Item = &'e &'e Expr>) -> Result<Vec<Value>> {
+        let mut values = Vec::new();
+        let mut width = 0;
+        for part in parts {
+            let w = part.ty.width();
+            width += w;
+            // Zeros are what is there anyway.
+            if w > 0 && !part.as_const().is_some_and(Zero::is_zero) {
+                values.push((width, w, self.value(part)?));
+            }
+        }
+        let mut out: Vec<Option<Value>> = vec![None; limbs(width)];
+        for (end, w, v) in values {
+            let at = width - end;
+            let (first, shift) = ((at / 64) as usize, at % 64);
+            let shifted = self.wide_shl(&v, shift, limbs(w + shift));
+            for (o, v) in out[first..].iter_mut().zip(shifted) {
+                *o = Some(match *o {
+                    Some(old) => self.b.ins().bor(old, v),
+                    None => v,
+                });
+            }
+        }
+        let zero = self.c64(0);
+        Ok(out.into_iter().map(|v| v.unwrap_or(zero)).collect())
     }
 
     /// Two values side by side.
@@ -335,6 +364,12 @@ impl Gen<'_> {
         if let Type::Varbit(_) = a.ty {
             return self.compare_varbits(op, a, b);
         }
+        if matches!(op, BinaryOp::Eq | BinaryOp::Ne)
+            && let Some((x, y)) = self.as_in_memory(a, b)
+        {
+            let cc = if op == BinaryOp::Eq { IntCC::Equal } else { IntCC::NotEqual };
+            return Ok(self.b.ins().icmp(cc, x, y));
+        }
         let is_signed = signed(a.ty);
         let width = a.ty.width();
         let (mut x, mut y) = (self.value(a)?, self.value(b)?);
@@ -381,6 +416,32 @@ impl Gen<'_> {
         }
     }
 
+    /// Two values to compare in memory's byte order, if that is cheaper: a field in its bytes and a constant, or two
+    /// fields.
+    pub(crate) fn as_in_memory(&mut self, a: &Expr, b: &Expr) -> Option<(Value, Value)> {
+        let field = |g: &Self, e: &Expr| match e.kind {
+            ExprKind::Slot(slot) => g.whole_bytes(slot),
+            _ => None,
+        };
+        if let (Some(_), Some(_)) = (field(self, a), field(self, b)) {
+            let (x, y) = (self.unswapped(a)?, self.unswapped(b)?);
+            return Some((x, y));
+        }
+        let (e, c) = if field(self, a).is_some() { (a, b.as_const()?) } else { (b, a.as_const()?) };
+        let c = c.to_u64()?;
+        let x = self.unswapped(e)?;
+        let ty = self.b.func.dfg.value_type(x);
+        let swapped = c.swap_bytes() >> (64 - ty.bits());
+        let y = self.b.ins().iconst(ty, swapped as i64);
+        Some((x, y))
+    }
+
+    fn unswapped(&mut self, e: &Expr) -> Option<Value> {
+        let ExprKind::Slot(slot) = e.kind else { return None };
+        let (header, offset, bytes) = self.whole_bytes(slot)?;
+        Some(self.raw_bytes(header, offset, bytes))
+    }
+
     fn compare_varbits(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Result<Value> {
         let (pa, la) = self.varbit(a)?;
         let (pb, lb) = self.varbit(b)?;
@@ -404,4 +465,15 @@ impl Gen<'_> {
 /// An operator that only makes truth values in a place where a number is expected: the verifier lets none through.
 fn unreachable_bool(e: &Expr) -> Result<Vec<Value>> {
     Err(Unsupported::new(e.span, "a truth value where a number is expected"))
+}
+
+/// The operands of nested concatenations, the highest first.
+fn concatenated<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) {
+    match &e.kind {
+        ExprKind::Binary(BinaryOp::Concat, a, b) => {
+            concatenated(a, out);
+            concatenated(b, out);
+        }
+        _ => out.push(e),
+    }
 }

@@ -246,14 +246,9 @@ impl Gen<'_> {
             let span = data[0].span;
             return Err(Unsupported::new(span, "a varbit in the data of a hash or checksum"));
         }
-        let mut whole: Vec<Value> = vec![self.c64(0)];
-        let mut width = 0;
-        for e in data {
-            let v = self.value(e)?;
-            let w = e.ty.width();
-            whole = if width == 0 { v } else { self.concat(&whole, &v, w, width + w) };
-            width += w;
-        }
+        let parts: Vec<&Expr> = data.iter().collect();
+        let width: u32 = data.iter().map(|e| e.ty.width()).sum();
+        let whole = self.join(&parts)?;
         let bytes = width.div_ceil(8);
         let padded = self.wide_shl(&whole, bytes * 8 - width, crate::wide::limbs(bytes * 8));
         let buffer = self.stack_buffer(bytes.div_ceil(8) as usize);
@@ -396,14 +391,8 @@ impl Gen<'_> {
                     given.push((words, v[..count].to_vec()));
                 }
                 ExternArg::List(list) => {
-                    let mut whole = vec![self.c64(0)];
-                    let mut so_far = 0;
-                    for e in list {
-                        let v = self.value(e)?;
-                        let w = e.ty.width();
-                        whole = if so_far == 0 { v } else { self.concat(&whole, &v, w, so_far + w) };
-                        so_far += w;
-                    }
+                    let parts: Vec<&Expr> = list.iter().collect();
+                    let whole = self.join(&parts)?;
                     given.push((words, whole[..count].to_vec()));
                 }
                 ExternArg::Out(_) => {}

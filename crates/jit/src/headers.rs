@@ -5,7 +5,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use hopwright_ir::HeaderId;
+use hopwright_ir::{HeaderId, SlotId};
 
 use crate::bytes::Window;
 use crate::function::Gen;
@@ -223,6 +223,26 @@ impl Gen<'_> {
             }
         }
         self.load_bits(self.flags.packet, base, f.offset_bits, f.width, window)
+    }
+
+    /// The header, byte offset and size of a field that is in its bytes here and can be loaded in one piece.
+    pub(crate) fn whole_bytes(&self, slot: SlotId) -> Option<(HeaderId, i32, u32)> {
+        let (header, f) = self.in_bytes(slot)?;
+        let field = &self.p[header].fields[f];
+        let fits = matches!(field.width, 16 | 32 | 64) && field.offset_bits.is_multiple_of(8);
+        let plain = self.layout.header(header).from_packet && self.p[header].varbit.is_none();
+        (fits && plain).then(|| (header, (field.offset_bits / 8) as i32, field.width / 8))
+    }
+
+    /// 2, 4 or 8 bytes of a header as they are in memory.
+    pub(crate) fn raw_bytes(&mut self, header: HeaderId, at: i32, bytes: u32) -> Value {
+        let base = self.base(header);
+        let ty = match bytes {
+            2 => types::I16,
+            4 => types::I32,
+            _ => types::I64,
+        };
+        self.b.ins().load(ty, self.flags.packet, base, at)
     }
 
     /// Bits of a header without varbit field, from its bytes.

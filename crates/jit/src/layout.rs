@@ -4,6 +4,7 @@
 //! is an SSA variable. A header is a *base*: the address of its bytes, which is a place in the packet or, before it
 //! was extracted, a block of zeros; copying a header copies the base. This module computes; it emits no code.
 
+use hopwright_ir::passes::usage::Usage;
 use hopwright_ir::passes::walk;
 use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
@@ -95,6 +96,14 @@ impl Layout {
         }
         let mut layout = Layout { places, headers, zeros: 64, tail: Tail::of(pipeline), counts_steps: false };
         layout.find_homes(pipeline)?;
+        // Headers of the tail that nobody looks at are only skipped: nobody needs to know where they are.
+        let usage = Usage::of(pipeline);
+        for header in &layout.tail.headers {
+            let u = usage.header(*header);
+            if !u.field_read && !u.field_written {
+                layout.headers[header.index()].from_packet = false;
+            }
+        }
         let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
         layout.zeros = (most + 64).next_multiple_of(64);
         layout.counts_steps = has_loop(pipeline) || parser_cycles(pipeline);

@@ -179,7 +179,7 @@ impl Gen<'_> {
             let to = self.target(case.target, states, done);
             let mut all: Option<Value> = None;
             for ((set, key), value) in case.sets.iter().zip(keys).zip(&values) {
-                let Some(one) = self.in_set(set, key.ty, value, case.span)? else { continue };
+                let Some(one) = self.in_set(set, key, value, case.span)? else { continue };
                 all = Some(match all {
                     Some(v) => self.b.ins().band(v, one),
                     None => one,
@@ -198,11 +198,15 @@ impl Gen<'_> {
     }
 
     /// Whether a key is in a set; `None` for a set of everything.
-    fn in_set(&mut self, set: &KeySet, ty: Type, key: &[Value], span: Span) -> Result<Option<Value>> {
+    fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Result<Option<Value>> {
+        let ty = e.ty;
         let width = ty.width();
         Ok(match set {
             KeySet::Any => None,
-            KeySet::Value(v) => Some(self.equals(key, v, width)),
+            KeySet::Value(v) => Some(match self.as_in_memory(e, &Expr::constant(v.clone(), ty, span)) {
+                Some((x, y)) => self.b.ins().icmp(IntCC::Equal, x, y),
+                None => self.equals(key, v, width),
+            }),
             KeySet::Mask(v, mask) => {
                 let masks = self.constant(mask, width);
                 let masked: Vec<Value> = key.iter().zip(masks).map(|(&k, m)| self.b.ins().band(k, m)).collect();
