@@ -148,6 +148,51 @@ impl Gen<'_> {
         }
     }
 
+    /// Stores the lowest `width` bits of a value from bit `offset` on; bits around them stay.
+    pub(crate) fn store_bits(&mut self, flags: MemFlagsData, base: Value, offset: u32, width: u32, value: &[Value]) {
+        let end = offset + width;
+        let (first, last) = (offset / 8, (end - 1) / 8);
+        let (before, behind) = (offset % 8, (8 - end % 8) % 8);
+        if first == last {
+            let shifted = self.b.ins().ishl_imm_u(value[0], i64::from(behind));
+            return self.merge_byte(flags, base, first as i32, (0xff >> before) & (0xff << behind), shifted);
+        }
+        let mut from = first;
+        if before > 0 {
+            // The highest bits share a byte with what is before.
+            let bits = 8 - before;
+            let high = self.wide_shr(value, width - bits, 1, None)[0];
+            self.merge_byte(flags, base, first as i32, 0xff >> before, high);
+            from += 1;
+        }
+        let mut to = last + 1;
+        let mut rest = value.to_vec();
+        if behind > 0 {
+            let bits = 8 - behind;
+            let low = self.b.ins().ishl_imm_u(value[0], i64::from(behind));
+            self.merge_byte(flags, base, last as i32, (0xff << behind) & 0xff, low);
+            rest = self.wide_shr(value, bits, value.len(), None);
+            to -= 1;
+        }
+        if to > from {
+            self.store_bytes(flags, base, from as i32, to - from, &rest);
+        }
+    }
+
+    /// Replaces the bits of a byte that the mask has.
+    fn merge_byte(&mut self, flags: MemFlagsData, base: Value, at: i32, mask: u32, value: Value) {
+        let new = self.b.ins().ireduce(types::I8, value);
+        let new = if mask == 0xff {
+            new
+        } else {
+            let old = self.b.ins().load(types::I8, flags, base, at);
+            let old = self.b.ins().band_imm_u(old, i64::from(!mask & 0xff));
+            let new = self.b.ins().band_imm_u(new, i64::from(mask));
+            self.b.ins().bor(old, new)
+        };
+        self.b.ins().store(flags, new, base, at);
+    }
+
     /// Copies a known number of bytes between places that do not overlap.
     pub(crate) fn copy_fixed(
         &mut self,

@@ -1,6 +1,6 @@
-//! The deparser, in place. Headers are walked from the last to the first, from where the payload begins: a header
-//! that already lies where it belongs gets only its changed fields; from the first that does not, the rest of the
-//! old headers is put aside and the new ones are written in front of what is done. The payload never moves.
+//! The deparser, in place. Headers are walked from the last to the first, from where the payload begins: what already
+//! lies where it belongs stays; from the first that does not, the rest of the old headers is put aside and the new ones
+//! are written in front of what is done. The payload never moves.
 
 use std::mem::offset_of;
 
@@ -13,16 +13,12 @@ use hopwright_ir::{HeaderId, SlotKind, Span, StmtKind};
 use crate::Unsupported;
 use crate::abi;
 use crate::function::Gen;
-use crate::layout::Group;
 use crate::shim;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Bytes that [`abi::Runtime::scratch`] is sure to have.
 const SCRATCH_BYTES: i64 = 9_216;
-
-/// Longer headers are copied by a call.
-const INLINE_COPY: u32 = 64;
 
 /// One emit of the deparser.
 #[derive(Clone, Copy)]
@@ -101,14 +97,6 @@ impl Gen<'_> {
         Ok(())
     }
 
-    fn length(&mut self, header: HeaderId) -> Value {
-        let fixed = self.c64(u64::from(self.layout.header(header).bytes));
-        match self.varbit_length(header) {
-            Some(v) => self.b.ins().iadd(fixed, v),
-            None => fixed,
-        }
-    }
-
     fn assemble(&mut self, emits: &[Emitted]) {
         let layout = self.layout;
         let tail = &layout.tail.headers;
@@ -121,18 +109,6 @@ impl Gen<'_> {
             let start = self.b.use_var(self.tail_start);
             let start = self.b.ins().select(any, start, cursor);
             self.b.def_var(front, start);
-            for &header in tail {
-                if layout.header(header).groups.iter().any(|g| self.is_written(header, g)) {
-                    let (store, next) = (self.b.create_block(), self.b.create_block());
-                    let valid = self.is_valid(header);
-                    self.b.ins().brif(valid, store, &[], next, &[]);
-                    self.enter(store);
-                    let base = self.base(header);
-                    self.store_written(header, base, base);
-                    self.b.ins().jump(next, &[]);
-                    self.enter(next);
-                }
-            }
         }
         let emits = &emits[..emits.len() - tail.len()];
         let done = self.b.create_block();
@@ -152,7 +128,6 @@ impl Gen<'_> {
                 let stay = self.b.create_block();
                 self.b.ins().brif(in_place, stay, &[], rebuilds[i], &[]);
                 self.enter(stay);
-                self.store_written(e.header, target, target);
                 self.b.def_var(front, target);
                 self.b.ins().jump(next, &[]);
             } else {
@@ -221,74 +196,23 @@ impl Gen<'_> {
             let no_headroom = self.no_headroom;
             self.b.ins().brif(fits, room, &[], no_headroom, &[]);
             self.enter(room);
-            self.write_header(e.header, target, length, kept, limit);
+            self.write_header(e.header, target, kept, limit);
             self.b.def_var(front, target);
             self.b.ins().jump(next, &[]);
         }
     }
 
-    /// Writes a whole header at an address, from what was put aside or from its fields.
-    fn write_header(&mut self, header: HeaderId, target: Value, length: Value, kept: Variable, limit: Variable) {
-        let layout = self.layout.header(header);
-        if !layout.from_packet {
-            for group in &layout.groups {
-                self.store_group(header, group, target, target);
-            }
-            return;
-        }
+    /// Writes a whole header at an address, from where it is or was put aside.
+    fn write_header(&mut self, header: HeaderId, target: Value, kept: Variable, limit: Variable) {
         let base = self.base(header);
+        if !self.layout.header(header).from_packet {
+            return self.move_header(header, target, base);
+        }
         let (kept, limit) = (self.b.use_var(kept), self.b.use_var(limit));
         let offset = self.b.ins().isub(base, self.packet.start);
         let was_moved = self.b.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
         let moved = self.b.ins().iadd(kept, offset);
         let source = self.b.ins().select(was_moved, moved, base);
-        if layout.varbit_at.is_some() || layout.bytes > INLINE_COPY {
-            self.call_shim(shim::copy as *const () as usize, &[target, source, length], false);
-        } else if layout.groups.iter().any(|g| !self.is_written(header, g)) {
-            let flags = self.flags.packet;
-            self.copy_fixed(flags, target, flags, source, layout.bytes);
-        }
-        self.store_written(header, target, source);
-    }
-
-    /// Stores the fields that may have been assigned; those that share bytes with them come from `source`.
-    fn store_written(&mut self, header: HeaderId, target: Value, source: Value) {
-        for group in &self.layout.header(header).groups {
-            if self.is_written(header, group) {
-                self.store_group(header, group, target, source);
-            }
-        }
-    }
-
-    fn is_written(&self, header: HeaderId, group: &Group) -> bool {
-        self.p[header].fields[group.fields.clone()].iter().any(|f| f.width > 0 && self.in_bytes(f.slot).is_none())
-    }
-
-    fn store_group(&mut self, header: HeaderId, group: &Group, target: Value, source: Value) {
-        let p = self.p;
-        let mut value: Option<(Vec<Value>, u32)> = None;
-        for f in group.fields.clone() {
-            let field = &p[header].fields[f];
-            if field.width == 0 {
-                continue;
-            }
-            let v = match self.in_bytes(field.slot) {
-                Some(_) => self.field_in_bytes(header, f, Some(source)),
-                None => self.read(field.slot),
-            };
-            value = Some(match value {
-                Some((high, width)) => {
-                    let all = width + field.width;
-                    (self.concat(&high, &v, field.width, all), all)
-                }
-                None => (v, field.width),
-            });
-        }
-        let Some((value, _)) = value else { return };
-        let target = match (group.behind_varbit, self.varbit_length(header)) {
-            (true, Some(length)) => self.b.ins().iadd(target, length),
-            _ => target,
-        };
-        self.store_bytes(self.flags.packet, target, group.byte as i32, group.bytes, &value);
+        self.move_header(header, target, source);
     }
 }

@@ -148,18 +148,6 @@ impl Gen<'_> {
         Ok(out.into_iter().map(|v| v.unwrap_or(zero)).collect())
     }
 
-    /// Two values side by side.
-    pub(crate) fn concat(&mut self, high: &[Value], low: &[Value], low_width: u32, width: u32) -> Vec<Value> {
-        if low_width == 0 {
-            return high.to_vec();
-        }
-        let mut out = self.wide_shl(high, low_width, limbs(width));
-        for (o, &l) in out.iter_mut().zip(low) {
-            *o = self.b.ins().bor(*o, l);
-        }
-        out
-    }
-
     fn divide(&mut self, op: BinaryOp, a: &Expr, b: &Expr, width: u32) -> Result<Vec<Value>> {
         let (x, y) = (self.value(a)?, self.value(b)?);
         let remainder = op == BinaryOp::Mod;

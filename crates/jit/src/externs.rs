@@ -3,7 +3,7 @@
 use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::passes::walk;
 use hopwright_ir::{
     Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, Pipeline, SlotId, StmtKind,
@@ -99,7 +99,6 @@ impl Gen<'_> {
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.value(index)?[0];
                 let words = self.register_words(*id);
-                self.bring_in(*slot);
                 self.cell(*id, index, 8 * words, |g, cell| {
                     let v: Vec<Value> =
                         (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
@@ -167,7 +166,6 @@ impl Gen<'_> {
                 ExternFn::UpdateChecksum { algorithm, payload },
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::InOut(to) | ExternArg::Out(to)],
             ) => {
-                self.bring_in(*to);
                 let end = self.begin_if(condition)?;
                 let v = self.checksum(*algorithm, *payload, data)?;
                 let v = self.fit(vec![v], 64, *to);
@@ -221,23 +219,24 @@ impl Gen<'_> {
         let cells = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);
         let offset = self.b.ins().imul_imm_u(index, bytes as i64);
         let cell = self.b.ins().iadd(cells, offset);
+        let before = self.writable.clone();
         with(self, cell)?;
         self.b.ins().jump(end, &[]);
-        self.enter(end);
+        self.meet(end, before);
         Ok(())
     }
 
-    fn begin_if(&mut self, condition: &Expr) -> Result<cranelift_codegen::ir::Block> {
+    fn begin_if(&mut self, condition: &Expr) -> Result<(Block, Vec<bool>)> {
         let c = self.cond(condition)?;
         let (yes, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], end, &[]);
         self.enter(yes);
-        Ok(end)
+        Ok((end, self.writable.clone()))
     }
 
-    fn end_if(&mut self, end: cranelift_codegen::ir::Block) {
+    fn end_if(&mut self, (end, before): (Block, Vec<bool>)) {
         self.b.ins().jump(end, &[]);
-        self.enter(end);
+        self.meet(end, before);
     }
 
     /// Bytes of a list in the frame: address and length.
@@ -358,7 +357,7 @@ impl Gen<'_> {
     /// value, its width, and how many they are.
     fn side_by_side(&mut self, list: &[Expr]) -> Option<(Vec<Value>, u32, usize)> {
         let in_bytes = |g: &Self, e: &Expr| match e.kind {
-            ExprKind::Slot(slot) => g.in_bytes(slot),
+            ExprKind::Slot(slot) => g.field_of(slot),
             _ => None,
         };
         let (header, first) = in_bytes(self, list.first()?)?;

@@ -17,8 +17,7 @@ use crate::abi::{self, Verdict};
 use crate::deparse::Emitted;
 use crate::externs::Interface;
 use crate::headers::HeaderTable;
-use crate::layout::{Home, Layout, Place};
-use crate::residency::Meeting;
+use crate::layout::{Layout, Place};
 use crate::tail::Begun;
 use crate::wide::limbs;
 
@@ -116,15 +115,13 @@ pub(crate) struct Gen<'a> {
     pub tail_start: Variable,
     /// In the parser: whether one of them is.
     pub tail_begun: Begun,
-    /// Still parsing: fields with two homes are in their bytes.
-    pub parsing: bool,
-    /// Which fields with two homes are in their bytes here, by slot.
-    pub resident: Vec<bool>,
+    /// Headers whose bytes are surely their own here, so that fields can be written.
+    pub writable: Vec<bool>,
     pub action: Option<ActionContext>,
     /// Where `exit` goes.
-    pub exit: Option<Meeting>,
+    pub exit: Option<Block>,
     /// Enclosing scopes.
-    pub scopes: Vec<(u32, Meeting)>,
+    pub scopes: Vec<(u32, Block)>,
     /// Where a parser failure goes.
     pub parse_failed: Option<Block>,
     /// Checks of extracts are done already.
@@ -225,8 +222,7 @@ impl<'a> Gen<'a> {
             cursor,
             tail_start,
             tail_begun: Begun::Not,
-            parsing: true,
-            resident: vec![true; p.slots.len()],
+            writable: vec![false; p.headers.len()],
             action: None,
             exit: None,
             scopes: Vec::new(),
@@ -261,7 +257,6 @@ impl<'a> Gen<'a> {
     fn packet_body(&mut self) -> Result<()> {
         self.clear()?;
         self.parse()?;
-        self.parsing = false;
         let p = self.p;
         let (ingress, egress) = (&p.ingress, &p.egress);
         self.control(&p.verify_checksum.body)?;
@@ -371,10 +366,6 @@ impl<'a> Gen<'a> {
                 let vars = self.slots[i].clone();
                 self.b.def_var(vars[0], zeros);
                 self.b.def_var(vars[1], none);
-            } else if matches!(self.layout.places[i], Place::Field(h, f)
-                if self.layout.header(h).homes[f as usize] == Home::Variable)
-            {
-                self.write_zero(SlotId(i as u32));
             }
         }
         self.clear_headers();
@@ -415,12 +406,10 @@ impl<'a> Gen<'a> {
         }
     }
 
-    /// The header and index of a field that is in its header's bytes here.
-    pub(crate) fn in_bytes(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
-        let Place::Field(h, f) = self.layout.places[slot.index()] else { return None };
-        match self.layout.header(h).homes[f as usize] {
-            Home::Bytes => Some((h, f as usize)),
-            Home::BytesThenVariable if self.resident[slot.index()] => Some((h, f as usize)),
+    /// The header and index of a field.
+    pub(crate) fn field_of(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
+        match self.layout.places[slot.index()] {
+            Place::Field(h, f) => Some((h, f as usize)),
             _ => None,
         }
     }
@@ -431,16 +420,16 @@ impl<'a> Gen<'a> {
             let v = self.read_bool(slot);
             return vec![self.b.ins().uextend(types::I64, v)];
         }
-        if let Some((h, f)) = self.in_bytes(slot) {
-            return self.field_in_bytes(h, f, None);
+        if let Some((h, f)) = self.field_of(slot) {
+            return self.field(h, f);
         }
         (0..self.slots[slot.index()].len()).map(|i| self.b.use_var(self.slots[slot.index()][i])).collect()
     }
 
     /// A `bool` slot's value as I8.
     pub(crate) fn read_bool(&mut self, slot: SlotId) -> Value {
-        if let Some((h, f)) = self.in_bytes(slot) {
-            let v = self.field_in_bytes(h, f, None);
+        if let Some((h, f)) = self.field_of(slot) {
+            let v = self.field(h, f);
             return self.b.ins().ireduce(types::I8, v[0]);
         }
         if let Place::Valid(h) = self.layout.places[slot.index()] {
@@ -470,8 +459,10 @@ impl<'a> Gen<'a> {
             self.write_bool(slot, v);
             return;
         }
+        if let Some((h, f)) = self.field_of(slot) {
+            return self.write_field(h, f, value);
+        }
         debug_assert_eq!(value.len(), self.slots[slot.index()].len(), "{}", self.p[slot].name);
-        self.resident[slot.index()] = false;
         for (i, &v) in value.iter().enumerate() {
             let var = self.slots[slot.index()][i];
             self.b.def_var(var, v);
@@ -483,7 +474,10 @@ impl<'a> Gen<'a> {
         if let Place::Valid(h) = self.layout.places[slot.index()] {
             return self.write_validity(h, value);
         }
-        self.resident[slot.index()] = false;
+        if let Some((h, f)) = self.field_of(slot) {
+            let v = self.b.ins().uextend(types::I64, value);
+            return self.write_field(h, f, &[v]);
+        }
         let var = self.slots[slot.index()][0];
         self.b.def_var(var, value);
     }
@@ -553,9 +547,8 @@ fn variables(b: &mut FunctionBuilder, p: &Pipeline, layout: &Layout) -> Vec<Vec<
     let mut out = Vec::with_capacity(p.slots.len());
     for (slot, place) in p.slots.iter().zip(&layout.places) {
         let count = match place {
-            Place::HeaderVarbit(_) | Place::Valid(_) => 0,
+            Place::HeaderVarbit(_) | Place::Valid(_) | Place::Field(..) => 0,
             Place::Varbit => 2,
-            Place::Field(h, f) if layout.header(*h).homes[*f as usize] == Home::Bytes => 0,
             _ => limbs(slot.ty.width()),
         };
         let ty = if slot.ty == Type::Bool { types::I8 } else { types::I64 };

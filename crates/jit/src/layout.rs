@@ -1,26 +1,15 @@
 //! Where every slot of a packet's state lives while generated code runs, decided once for a whole pipeline.
 //!
-//! Fields that nothing but extraction writes stay in the packet and are loaded where they are read. Everything else
-//! is an SSA variable. A header is a *base*: the address of its bytes, which is a place in the packet or, before it
-//! was extracted, a block of zeros; copying a header copies the base. This module computes; it emits no code.
+//! Metadata and locals are SSA variables. Header fields are in the header's bytes at its *base*: a place in the packet
+//! once it was extracted; else a block of zeros that all headers share, or, for headers that are written, an *image* of
+//! their own in the stack frame. This module computes; it emits no code.
 
 use hopwright_ir::passes::usage::Usage;
 use hopwright_ir::passes::walk;
-use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
+use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Span, Stmt, StmtKind, Type};
 
 use crate::Unsupported;
 use crate::tail::Tail;
-
-/// Where the value of a field is while the packet is processed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Home {
-    /// In the header's bytes, always.
-    Bytes,
-    /// In the header's bytes while parsing, then in a variable.
-    BytesThenVariable,
-    /// In a variable: the parser itself writes it.
-    Variable,
-}
 
 /// One slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,32 +26,30 @@ pub(crate) enum Place {
     Varbit,
 }
 
-/// Consecutive fields between two byte boundaries.
-#[derive(Clone, Debug)]
-pub(crate) struct Group {
-    /// First byte, a varbit before it counted as empty.
-    pub byte: u32,
-    /// Length in bytes.
-    pub bytes: u32,
-    /// Indices of the fields.
-    pub fields: std::ops::Range<usize>,
-    /// It lies behind the varbit field.
-    pub behind_varbit: bool,
-}
-
 /// One header.
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLayout {
     /// Size in bytes without the varbit field.
     pub bytes: u32,
-    /// Its bytes can be in the packet; if not, every field is zero until assigned.
+    /// Its bytes can be in the packet.
     pub from_packet: bool,
-    /// Homes of the fields.
-    pub homes: Vec<Home>,
-    /// The fields but the varbit, in wire order.
-    pub groups: Vec<Group>,
+    /// Some field is written by something else than extraction.
+    pub written: bool,
+    /// It is copied from or to another header.
+    pub copied: bool,
+    /// Offset of its image among the images.
+    pub image: Option<i32>,
     /// Offset in bytes of the varbit field.
     pub varbit_at: Option<u32>,
+    /// Most bytes of the varbit field.
+    pub varbit_bytes: u32,
+}
+
+impl HeaderLayout {
+    /// Its bytes can be elsewhere than in the shared zeros.
+    pub fn has_base(&self) -> bool {
+        self.from_packet || self.written
+    }
 }
 
 /// The decisions for a pipeline.
@@ -70,6 +57,8 @@ pub(crate) struct HeaderLayout {
 pub(crate) struct Layout {
     pub places: Vec<Place>,
     pub headers: Vec<HeaderLayout>,
+    /// Bytes of all images.
+    pub images: i32,
     /// Bytes of zeros that a base may point to.
     pub zeros: usize,
     /// Headers that surely lie where they belong at the end.
@@ -94,8 +83,9 @@ impl Layout {
         for header in &pipeline.headers {
             headers.push(header_layout(header)?);
         }
-        let mut layout = Layout { places, headers, zeros: 64, tail: Tail::of(pipeline), counts_steps: false };
-        layout.find_homes(pipeline)?;
+        let mut layout =
+            Layout { places, headers, images: 0, zeros: 64, tail: Tail::of(pipeline), counts_steps: false };
+        layout.find_writes(pipeline)?;
         // Headers of the tail that nobody looks at are only skipped: nobody needs to know where they are.
         let usage = Usage::of(pipeline);
         for header in &layout.tail.headers {
@@ -103,6 +93,11 @@ impl Layout {
             if !u.field_read && !u.field_written {
                 layout.headers[header.index()].from_packet = false;
             }
+        }
+        for header in layout.headers.iter_mut().filter(|h| h.written) {
+            let most = header.bytes + if header.copied { header.varbit_bytes } else { 0 };
+            header.image = Some(layout.images);
+            layout.images += most.next_multiple_of(16) as i32;
         }
         let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
         layout.zeros = (most + 64).next_multiple_of(64);
@@ -114,71 +109,44 @@ impl Layout {
         &self.headers[id.index()]
     }
 
-    /// Where a slot's value is; a varbit header field is never anywhere but in its bytes.
-    pub fn home(&self, slot: SlotId) -> Home {
-        match self.places[slot.index()] {
-            Place::Field(h, f) => self.header(h).homes[f as usize],
-            Place::HeaderVarbit(_) => Home::Bytes,
-            Place::Scalar | Place::Valid(_) | Place::Varbit => Home::Variable,
+    fn written(&mut self, slot: SlotId) {
+        if let Place::Field(h, _) = self.places[slot.index()] {
+            self.headers[h.index()].written = true;
         }
     }
 
-    fn written(&mut self, slot: SlotId, home: Home) {
-        if let Place::Field(h, f) = self.places[slot.index()] {
-            let at = &mut self.headers[h.index()].homes[f as usize];
-            *at = (*at).max(home);
-        }
-    }
-
-    fn find_homes(&mut self, pipeline: &Pipeline) -> Result<(), Unsupported> {
+    fn find_writes(&mut self, pipeline: &Pipeline) -> Result<(), Unsupported> {
         let mut same: Vec<(HeaderId, HeaderId)> = Vec::new();
-        for state in &pipeline.parser.states {
-            let mut result = Ok(());
-            walk::stmts(&state.body, &mut |s| {
-                if let Err(e) = self.statement(pipeline, s, Home::Variable, &mut same) {
-                    result = Err(e);
-                }
-            });
-            result?;
-        }
-        let in_parser = same.len();
-        let states = pipeline.parser.states.len();
-        for block in walk::all_blocks(pipeline).skip(states) {
+        let mut references: Vec<(HeaderId, Span)> = Vec::new();
+        for block in walk::all_blocks(pipeline) {
             let mut result = Ok(());
             walk::stmts(block, &mut |s| {
-                if let Err(e) = self.statement(pipeline, s, Home::BytesThenVariable, &mut same) {
+                if let Err(e) = self.statement(pipeline, s, &mut same, &mut references) {
                     result = Err(e);
                 }
             });
             result?;
         }
-        // Headers that are copied to each other keep each field in the same home, so that a copy is uniform.
+        // Headers that are copied to each other are alike: a change of one must not show in the other.
         loop {
             let mut changed = false;
-            for (i, &(a, b)) in same.iter().enumerate() {
+            for &(a, b) in &same {
                 let (a, b) = (a.index(), b.index());
-                if self.headers[a].from_packet != self.headers[b].from_packet {
-                    self.headers[a].from_packet = true;
-                    self.headers[b].from_packet = true;
-                    changed = true;
-                }
-                for f in 0..self.headers[a].homes.len().min(self.headers[b].homes.len()) {
-                    let mut home = self.headers[a].homes[f].max(self.headers[b].homes[f]);
-                    if i < in_parser && home == Home::BytesThenVariable {
-                        // They share their bytes before anything could be loaded.
-                        home = Home::Variable;
-                    }
-                    for h in [a, b] {
-                        if self.headers[h].homes[f] != home {
-                            self.headers[h].homes[f] = home;
-                            changed = true;
-                        }
-                    }
+                let from_packet = self.headers[a].from_packet || self.headers[b].from_packet;
+                let written = self.headers[a].written || self.headers[b].written;
+                for h in [a, b] {
+                    let h = &mut self.headers[h];
+                    changed |= (h.from_packet, h.written, h.copied) != (from_packet, written, true);
+                    (h.from_packet, h.written, h.copied) = (from_packet, written, true);
                 }
             }
             if !changed {
-                return Ok(());
+                break;
             }
+        }
+        match references.iter().find(|(h, _)| self.headers[h.index()].copied && self.headers[h.index()].written) {
+            Some((_, span)) => Err(Unsupported::new(*span, "keeping a varbit field of a header that is also copied")),
+            None => Ok(()),
         }
     }
 
@@ -186,23 +154,32 @@ impl Layout {
         &mut self,
         pipeline: &Pipeline,
         stmt: &Stmt,
-        home: Home,
         same: &mut Vec<(HeaderId, HeaderId)>,
+        references: &mut Vec<(HeaderId, Span)>,
     ) -> Result<(), Unsupported> {
         match &stmt.kind {
-            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => {
-                if matches!(self.places[slot.index()], Place::HeaderVarbit(_)) {
-                    return Err(Unsupported::new(stmt.span, "assigning a varbit header field"));
+            StmtKind::Assign(slot, value) => {
+                match self.places[slot.index()] {
+                    Place::HeaderVarbit(_) => {
+                        return Err(Unsupported::new(stmt.span, "assigning a varbit header field"));
+                    }
+                    Place::Varbit => walk::expr_slots(value, &mut |from| {
+                        if let Place::HeaderVarbit(h) = self.places[from.index()] {
+                            references.push((h, stmt.span));
+                        }
+                    }),
+                    _ => {}
                 }
-                self.written(*slot, home);
+                self.written(*slot);
             }
+            StmtKind::AssignSlice { slot, .. } => self.written(*slot),
             StmtKind::Apply { hit, action_run, .. } => {
-                hit.iter().chain(action_run).for_each(|&s| self.written(s, home));
+                hit.iter().chain(action_run).for_each(|&s| self.written(s));
             }
             StmtKind::Extern(call) => {
                 for arg in &call.args {
                     if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
-                        self.written(*slot, home);
+                        self.written(*slot);
                     }
                 }
             }
@@ -211,7 +188,7 @@ impl Layout {
                     if matches!(pipeline[slot].ty, Type::Varbit(_)) {
                         return Err(Unsupported::new(stmt.span, "looking ahead into a varbit"));
                     }
-                    self.written(slot, home);
+                    self.written(slot);
                 }
             }
             StmtKind::CopyHeader { dst, src } => same.push((*dst, *src)),
@@ -249,33 +226,14 @@ fn header_layout(header: &Header) -> Result<HeaderLayout, Unsupported> {
         Some(i) => Some(header.fields[i].offset_bits / 8),
         None => None,
     };
-    let mut groups = Vec::new();
-    let mut first = 0;
-    for (i, field) in header.fields.iter().enumerate() {
-        if varbit == Some(i) {
-            first = i + 1;
-            continue;
-        }
-        let end = field.offset_bits + field.width;
-        if end.is_multiple_of(8) {
-            let start = header.fields[first].offset_bits;
-            if end > start {
-                groups.push(Group {
-                    byte: start / 8,
-                    bytes: (end - start) / 8,
-                    fields: first..i + 1,
-                    behind_varbit: varbit.is_some_and(|v| i > v),
-                });
-            }
-            first = i + 1;
-        }
-    }
     Ok(HeaderLayout {
         bytes: header.fixed_bits / 8,
         from_packet: false,
-        homes: vec![Home::Bytes; header.fields.len()],
-        groups,
+        written: false,
+        copied: false,
+        image: None,
         varbit_at,
+        varbit_bytes: varbit.map_or(0, |i| header.fields[i].width.div_ceil(8)),
     })
 }
 

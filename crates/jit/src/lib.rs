@@ -6,8 +6,9 @@
 //! the meaning of the IR (the reference interpreter).
 //!
 //! What the function does with a packet:
-//! - it reads header fields where they lie in the packet and keeps only written ones in registers;
-//! - it changes the packet not before it knows that it will be forwarded, and then in place;
+//! - header fields live where they lie in the packet and are read and written there; a header that was not extracted
+//!   gets bytes of its own in the stack frame; metadata and locals live in registers;
+//! - at the end only headers that are not where they belong are moved, and the payload never is;
 //! - table lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
 //!
 //! Multicast, clone, resubmit, recirculate, digest, truncate, meters, action profiles and value sets are refused.
@@ -23,7 +24,6 @@ mod headers;
 mod layout;
 mod memory;
 mod parser;
-mod residency;
 mod shim;
 mod stmt;
 mod table;

@@ -16,7 +16,6 @@ use crate::Unsupported;
 use crate::abi;
 use crate::bytes::Window;
 use crate::function::Gen;
-use crate::layout::{Home, Place};
 use crate::stmt::Flow;
 use crate::tail::Begun;
 
@@ -94,6 +93,7 @@ impl Gen<'_> {
         }
         for (position, &s) in order.iter().enumerate() {
             self.b.switch_to_block(states[s]);
+            self.writable.fill(false);
             self.tail_begun = self.layout.tail.begun.get(s).copied().flatten().unwrap_or(Begun::Not);
             self.state(&p.parser.states[s], &states, done)?;
             for &t in &order {
@@ -104,6 +104,7 @@ impl Gen<'_> {
         }
         self.parse_failed = None;
         self.enter(done);
+        self.writable.fill(false);
         let error = self.read(p.standard.parser_error)[0];
         self.describe(offset_of!(abi::Packet, parser_error), error);
         Ok(())
@@ -136,13 +137,14 @@ impl Gen<'_> {
             let enough = self.remaining_at_least(need);
             self.b.ins().brif(enough, fits, &[], short, &[]);
             self.enter(short);
-            let begun = self.tail_begun;
+            let (begun, before) = (self.tail_begun, self.writable.clone());
             if self.block(&state.body[..count])? == Flow::Next {
                 // One of these has failed, so this is never reached.
                 self.jump_to_fault();
             }
             self.enter(fits);
             self.tail_begun = begun;
+            self.writable = before;
             self.unchecked = true;
             let flow = self.block(&state.body[..count]);
             self.unchecked = false;
@@ -282,6 +284,7 @@ impl Gen<'_> {
                 let stack = &self.p[*stack];
                 let next = self.read(stack.next_index)[0];
                 let end = self.b.create_block();
+                let before = self.writable.clone();
                 for (i, &header) in stack.elements.iter().enumerate() {
                     let (here, other) = (self.b.create_block(), self.b.create_block());
                     let this = self.b.ins().icmp_imm_u(IntCC::Equal, next, i as i64);
@@ -294,7 +297,7 @@ impl Gen<'_> {
                     self.enter(other);
                 }
                 self.fail("StackOutOfBounds")?;
-                self.enter(end);
+                self.meet(end, before);
             }
             StmtKind::Advance(by) => self.advance(by)?,
             StmtKind::Lookahead { total_bits, parts } => {
@@ -344,13 +347,6 @@ impl Gen<'_> {
         };
         self.begin_tail(header, cursor);
         self.place_header(header, cursor, varbit);
-        for (f, field) in self.p[header].fields.iter().enumerate() {
-            let place = self.layout.places[field.slot.index()];
-            if self.layout.header(header).homes[f] == Home::Variable && matches!(place, Place::Field(..)) {
-                let v = self.field_in_bytes(header, f, None);
-                self.write(field.slot, &v);
-            }
-        }
         self.set_validity(header, true);
         self.b.def_var(self.cursor, after);
         Ok(())

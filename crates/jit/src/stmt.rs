@@ -1,14 +1,14 @@
 //! Statements of controls, actions and parser states to blocks and variables.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, types};
-use hopwright_ir::{Block, Expr, HeaderId, StackId, Stmt, StmtKind, Type};
+use cranelift_codegen::ir::{Block as ClifBlock, InstBuilder};
+use hopwright_ir::passes::walk;
+use hopwright_ir::{Block, Expr, HeaderId, Pipeline, StackId, Stmt, StmtKind, Type};
 use num_bigint::BigUint;
 
 use crate::Unsupported;
 use crate::function::Gen;
-use crate::layout::{Home, Place};
-use crate::residency::{Meeting, leaves};
+use crate::layout::Place;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -38,15 +38,21 @@ impl Gen<'_> {
             }
             return Ok(());
         }
-        let end = self.meeting(&[body], true);
-        let before = self.resident.clone();
-        let outer = self.exit.replace(end.clone());
+        let end = self.b.create_block();
+        let before = self.writable.clone();
+        let outer = self.exit.replace(end);
         if self.block(body)? == Flow::Next {
-            self.jump_to(&end);
+            self.b.ins().jump(end, &[]);
         }
         self.exit = outer;
-        self.meet(&end, before);
+        self.meet(end, before);
         Ok(())
+    }
+
+    /// Goes on where ways meet. What was known of headers where they parted is still so.
+    pub(crate) fn meet(&mut self, end: ClifBlock, before: Vec<bool>) {
+        self.enter(end);
+        self.writable = before;
     }
 
     pub(crate) fn block(&mut self, body: &[Stmt]) -> Result<Flow> {
@@ -103,34 +109,31 @@ impl Gen<'_> {
                 if !leaves(self.p, body, Some(*label)) {
                     return self.block(body);
                 }
-                let end = self.meeting(&[body], true);
-                let before = self.resident.clone();
-                self.scopes.push((*label, end.clone()));
+                let end = self.b.create_block();
+                let before = self.writable.clone();
+                self.scopes.push((*label, end));
                 if self.block(body)? == Flow::Next {
-                    self.jump_to(&end);
+                    self.b.ins().jump(end, &[]);
                 }
                 self.scopes.pop();
-                self.meet(&end, before);
+                self.meet(end, before);
             }
             StmtKind::Leave(label) => {
-                let Some((_, end)) = self.scopes.iter().rev().find(|s| s.0 == *label).cloned() else {
+                let Some(&(_, end)) = self.scopes.iter().rev().find(|s| s.0 == *label) else {
                     return Err(Unsupported::new(stmt.span, "leaving a scope that is not around"));
                 };
-                self.jump_to(&end);
+                self.b.ins().jump(end, &[]);
                 return Ok(Flow::Ended);
             }
             StmtKind::Loop(body) => {
-                let top = self.meeting(&[body], true);
-                self.jump_to(&top);
-                for &slot in &top.loaded {
-                    self.resident[slot.index()] = false;
-                }
-                self.b.switch_to_block(top.block);
+                let top = self.b.create_block();
+                self.b.ins().jump(top, &[]);
+                self.b.switch_to_block(top);
                 self.step();
                 if self.block(body)? == Flow::Next {
-                    self.jump_to(&top);
+                    self.b.ins().jump(top, &[]);
                 }
-                self.b.seal_block(top.block);
+                self.b.seal_block(top);
                 return Ok(Flow::Ended);
             }
             StmtKind::Apply { table, hit, action_run } => {
@@ -138,10 +141,10 @@ impl Gen<'_> {
             }
             StmtKind::Extern(call) => self.extern_call(call)?,
             StmtKind::Exit => {
-                let Some(exit) = self.exit.clone() else {
+                let Some(exit) = self.exit else {
                     return Err(Unsupported::new(stmt.span, "`exit` in a parser"));
                 };
-                self.jump_to(&exit);
+                self.b.ins().jump(exit, &[]);
                 return Ok(Flow::Ended);
             }
             StmtKind::Extract { .. }
@@ -158,22 +161,22 @@ impl Gen<'_> {
         let c = self.cond(cond)?;
         let (yes, no) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], no, &[]);
-        let end = self.meeting(&[then, otherwise], false);
-        let before = self.resident.clone();
+        let end = self.b.create_block();
+        let before = self.writable.clone();
         let mut reached = false;
         for (block, body) in [(yes, then), (no, otherwise)] {
             self.enter(block);
-            self.resident.clone_from(&before);
+            self.writable.clone_from(&before);
             if self.block(body)? == Flow::Next {
-                self.jump_to(&end);
+                self.b.ins().jump(end, &[]);
                 reached = true;
             }
         }
-        Ok(self.finish(&end, before, reached))
+        Ok(self.finish(end, before, reached))
     }
 
     /// Goes on where ways meet, if any way gets there.
-    pub(crate) fn finish(&mut self, end: &Meeting, before: Vec<bool>, reached: bool) -> Flow {
+    pub(crate) fn finish(&mut self, end: ClifBlock, before: Vec<bool>, reached: bool) -> Flow {
         if !reached {
             return Flow::Ended;
         }
@@ -184,9 +187,8 @@ impl Gen<'_> {
     fn switch(&mut self, value: &Expr, cases: &[(Vec<BigUint>, Block)], default: &Block) -> Result<Flow> {
         let width = value.ty.width();
         let v = self.value(value)?;
-        let bodies: Vec<&Block> = cases.iter().map(|c| &c.1).chain([default]).collect();
-        let end = self.meeting(&bodies, false);
-        let before = self.resident.clone();
+        let end = self.b.create_block();
+        let before = self.writable.clone();
         let mut reached = false;
         for (values, body) in cases {
             let (taken, next) = (self.b.create_block(), self.b.create_block());
@@ -203,17 +205,17 @@ impl Gen<'_> {
             }
             self.enter(taken);
             if self.block(body)? == Flow::Next {
-                self.jump_to(&end);
+                self.b.ins().jump(end, &[]);
                 reached = true;
             }
             self.enter(next);
-            self.resident.clone_from(&before);
+            self.writable.clone_from(&before);
         }
         if self.block(default)? == Flow::Next {
-            self.jump_to(&end);
+            self.b.ins().jump(end, &[]);
             reached = true;
         }
-        Ok(self.finish(&end, before, reached))
+        Ok(self.finish(end, before, reached))
     }
 
     /// A value is a constant, as I8.
@@ -231,40 +233,18 @@ impl Gen<'_> {
     }
 
     fn set_valid(&mut self, header: HeaderId) {
-        let valid = self.read_bool(self.p[header].valid);
+        let valid = self.is_valid(header);
         self.zero_unless(valid, header);
-        for field in &self.p[header].fields {
-            let slot = field.slot;
-            if self.in_bytes(slot).is_some() || !matches!(self.layout.places[slot.index()], Place::Field(..)) {
-                continue;
-            }
-            if self.p[slot].ty == Type::Bool {
-                let (old, no) = (self.read_bool(slot), self.b.ins().iconst(types::I8, 0));
-                let new = self.b.ins().select(valid, old, no);
-                self.write_bool(slot, new);
-            } else {
-                let (old, zero) = (self.read(slot), self.c64(0));
-                let new: Vec<_> = old.iter().map(|&v| self.b.ins().select(valid, v, zero)).collect();
-                self.write(slot, &new);
-            }
-        }
         self.set_validity(header, true);
     }
 
     fn copy_header(&mut self, dst: HeaderId, src: HeaderId) {
-        self.share_bytes(dst, src);
-        for (to, from) in self.p[dst].fields.iter().zip(&self.p[src].fields) {
-            let (to, from) = (to.slot, from.slot);
-            if self.layout.home(to) == Home::Bytes {
-                continue;
-            }
-            // Both now share their bytes, in which a change of one must not show in the other.
-            self.bring_in(from);
-            let v = self.read(from);
-            self.write(to, &v);
+        if dst == src {
+            return;
         }
-        let valid = self.read_bool(self.p[src].valid);
-        self.write_bool(self.p[dst].valid, valid);
+        self.copy_bytes(dst, src);
+        let valid = self.is_valid(src);
+        self.write_validity(dst, valid);
     }
 
     fn push_front(&mut self, id: StackId, count: u32) {
@@ -298,4 +278,19 @@ impl Gen<'_> {
         let next = self.b.ins().iadd_imm_s(next, -(count as i64));
         self.write(stack.next_index, &[next]);
     }
+}
+
+/// True if a statement leaves the scope of this label, or with `None` the whole control.
+fn leaves(p: &Pipeline, body: &Block, label: Option<u32>) -> bool {
+    let mut found = false;
+    walk::stmts(body, &mut |s| match &s.kind {
+        StmtKind::Leave(l) => found |= label == Some(*l),
+        StmtKind::Exit => found |= label.is_none(),
+        StmtKind::Apply { table, .. } if label.is_none() => {
+            found |= p[*table].actions.iter().any(|a| leaves(p, &p[a.action].body, None));
+            found |= leaves(p, &p[p[*table].default_action.action].body, None);
+        }
+        _ => {}
+    });
+    found
 }

@@ -64,9 +64,8 @@ impl Gen<'_> {
             let v = self.b.ins().uextend(types::I64, run);
             self.write(slot, &[v]);
         }
-        let bodies: Vec<_> = actions.iter().map(|&a| &self.p[a].body).collect();
-        let end = self.meeting(&bodies, false);
-        let before = self.resident.clone();
+        let end = self.b.create_block();
+        let before = self.writable.clone();
         let mut reached = false;
         let last = actions.len() - 1;
         for (i, &action) in actions.iter().enumerate() {
@@ -79,15 +78,15 @@ impl Gen<'_> {
                 next
             });
             if self.action_body(action, entry)? == Flow::Next {
-                self.jump_to(&end);
+                self.b.ins().jump(end, &[]);
                 reached = true;
             }
             if let Some(next) = next {
                 self.enter(next);
-                self.resident.clone_from(&before);
+                self.writable.clone_from(&before);
             }
         }
-        Ok(self.finish(&end, before, reached))
+        Ok(self.finish(end, before, reached))
     }
 
     fn action_body(&mut self, id: ActionId, entry: Value) -> Result<Flow> {
