@@ -263,3 +263,17 @@ fn what_is_not_lowered_is_refused_at_its_place() {
     let span = diagnostic.span().expect("a place");
     assert!(compiled.sources.snippet(span).contains("register"), "{:?}", compiled.sources.snippet(span));
 }
+
+#[test]
+fn tables_that_make_no_sense_are_refused_at_their_place() {
+    let table = |keys: &str, entries: &str| {
+        let locals = format!("table t {{ key = {{ {keys} }} actions = {{ NoAction; }} {entries} }}");
+        let compiled = compile(&ingress("", &locals, "t.apply();"), true);
+        compiled.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    assert_eq!(table("hdr.h.a : lpm; hdr.h.b : lpm;", ""), ["E0455"]);
+    assert_eq!(table("hdr.h.a : lpm; hdr.h.b : exact;", ""), [""; 0]);
+    assert_eq!(table("hdr.h.a : exact;", "const entries = { 1 : NoAction(); 1 : NoAction(); }"), ["E0456"]);
+    // With priorities the same keys may come again: the earlier entry wins.
+    assert_eq!(table("hdr.h.a : ternary;", "const entries = { 1 : NoAction(); 1 : NoAction(); }"), [""; 0]);
+}

@@ -133,6 +133,14 @@ impl<'p> Lowering<'p> {
 
     /// Whether calls of the function may execute `exit`.
     pub(super) fn may_exit(&self, function: hir::FunctionId) -> bool {
+        self.find_exit(function, &mut HashSet::new())
+    }
+
+    /// `seen`: functions that have been looked at. Without it the work would double with every level of calls.
+    fn find_exit(&self, function: hir::FunctionId, seen: &mut HashSet<hir::FunctionId>) -> bool {
+        if !seen.insert(function) {
+            return false;
+        }
         let mut found = false;
         let mut calls = Vec::new();
         stmts(&self.program[function].body, &mut |stmt| match &stmt.kind {
@@ -144,23 +152,29 @@ impl<'p> Lowering<'p> {
             }
             _ => {}
         });
-        found || calls.into_iter().any(|f| f != function && self.may_exit(f))
+        found || calls.into_iter().any(|f| self.find_exit(f, seen))
     }
 
     /// What an action reads and writes of its surroundings. Functions have none.
     pub(super) fn outside(&self, function: hir::FunctionId) -> Outside<'p> {
         let mut outside = Outside::default();
         let mut own = HashSet::new();
-        self.collect_outside(function, &mut own, &mut outside);
+        self.collect_outside(function, &mut HashSet::new(), &mut own, &mut outside);
         let is_own = |e: &hir::Expr| root(e).is_some_and(|v| own.contains(&v));
         outside.reads.retain(|e| !is_own(e));
         outside.writes.retain(|e| !is_own(e));
         outside
     }
 
-    fn collect_outside(&self, id: hir::FunctionId, own: &mut HashSet<hir::VarId>, outside: &mut Outside<'p>) {
+    fn collect_outside(
+        &self,
+        id: hir::FunctionId,
+        seen: &mut HashSet<hir::FunctionId>,
+        own: &mut HashSet<hir::VarId>,
+        outside: &mut Outside<'p>,
+    ) {
         let function = &self.program[id];
-        if !function.is_action {
+        if !function.is_action || !seen.insert(id) {
             return;
         }
         own.extend(function.params.iter().map(|p| p.var));
@@ -201,9 +215,7 @@ impl<'p> Lowering<'p> {
             }
         });
         for callee in callees {
-            if callee != id {
-                self.collect_outside(callee, own, outside);
-            }
+            self.collect_outside(callee, seen, own, outside);
         }
     }
 

@@ -117,6 +117,9 @@ impl Lowering<'_> {
                 "selector" => MatchKind::Selector,
                 other => return Err(self.unsupported(span, format!("the match kind `{other}`"))),
             };
+            if kind == MatchKind::Lpm && keys.iter().any(|k: &Key| k.kind == MatchKind::Lpm) {
+                return Err(self.refuse(span, "E0455", "a table has at most one lpm key; this is its second".into()));
+            }
             let expr = if self.has_effects(&key.expr) {
                 let Some(ty) = self.scalar_type(&key.expr.ty) else {
                     return Err(self.unsupported(span, "a key that is no scalar"));
@@ -263,6 +266,10 @@ impl Lowering<'_> {
                     return Err(self.refuse(entry.span, "E0452", "more sets than keys".into()));
                 };
                 matches.push(self.match_value(set, kind, ty, entry.span)?);
+            }
+            if entries.iter().any(|e: &TableEntry| e.matches == matches && e.priority == priority) {
+                let message = "an earlier entry has these keys: this one could never be hit".into();
+                return Err(self.refuse(entry.span, "E0456", message));
             }
             let action = self.action_call(&entry.action, actions)?;
             entries.push(TableEntry { matches, priority, action });
