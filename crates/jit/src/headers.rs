@@ -322,7 +322,7 @@ impl Gen<'_> {
         let field = &self.p[header].fields[f];
         let fits = matches!(field.width, 16 | 32 | 64) && field.offset_bits.is_multiple_of(8);
         let plain = self.layout.header(header).has_base() && self.p[header].varbit.is_none();
-        (fits && plain).then(|| (header, (field.offset_bits / 8) as i32, field.width / 8))
+        (fits && plain).then_some((header, (field.offset_bits / 8) as i32, field.width / 8))
     }
 
     /// 2, 4 or 8 bytes of a header as they are in memory.
