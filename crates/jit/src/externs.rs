@@ -211,9 +211,12 @@ impl Gen<'_> {
     ) -> Result<()> {
         let at = (id.index() * size_of::<ExternHandle>()) as i32;
         let flags = self.flags.runtime;
-        let size = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, size) as i32);
+        let size = match self.p[id].kind {
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
+            _ => 0,
+        };
         let (inside, end) = (self.b.create_block(), self.b.create_block());
-        let within = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);
+        let within = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, size as i64);
         self.b.ins().brif(within, inside, &[], end, &[]);
         self.enter(inside);
         let cells = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);

@@ -81,6 +81,8 @@ pub(crate) struct PacketValues {
     pub start: Value,
     /// One past the last.
     pub end: Value,
+    /// Bytes as it was received, I32.
+    pub length: Value,
 }
 
 /// The action whose body is being generated.
@@ -196,6 +198,7 @@ impl<'a> Gen<'a> {
         let buffer = load(&mut b, types::I64, offset_of!(abi::Packet, buffer));
         let start = load(&mut b, types::I32, offset_of!(abi::Packet, start));
         let end = load(&mut b, types::I32, offset_of!(abi::Packet, end));
+        let length = b.ins().isub(end, start);
         let (start, end) = (b.ins().uextend(types::I64, start), b.ins().uextend(types::I64, end));
         let (start, end) = (b.ins().iadd(buffer, start), b.ins().iadd(buffer, end));
         b.ins().jump(body, &[]);
@@ -215,7 +218,7 @@ impl<'a> Gen<'a> {
             tables,
             externs,
             functions,
-            packet: PacketValues { descriptor, buffer, start, end },
+            packet: PacketValues { descriptor, buffer, start, end, length },
             slots,
             headers,
             steps,
@@ -348,7 +351,7 @@ impl<'a> Gen<'a> {
     }
 
     pub(crate) fn packet_length(&mut self) -> Value {
-        self.b.ins().isub(self.packet.end, self.packet.start)
+        self.b.ins().uextend(types::I64, self.packet.length)
     }
 
     pub(crate) fn zeros(&mut self) -> Value {

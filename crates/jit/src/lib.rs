@@ -86,7 +86,8 @@ impl CompiledPipeline {
     /// The function.
     ///
     /// To call it, the runtime must have a handle for every table and extern of the pipeline and for every function
-    /// of [`CompiledPipeline::interface`]; handles of named externs must have a `call`; every entry that a lookup
+    /// of [`CompiledPipeline::interface`]; handles of named externs must have a `call`, those of
+    /// counters and registers as many cells as the program says; every entry that a lookup
     /// returns must name an action of its table and carry all its parameters.
     pub fn run(&self) -> abi::RunBatch {
         self.code.entry()

@@ -5,7 +5,7 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::{
     Expr, HeaderId, KeySet, SelectCase, Span, State, StateId, Stmt, StmtKind, Target, Transition, Type,
 };
@@ -179,40 +179,40 @@ impl Gen<'_> {
         }
         for case in cases {
             let to = self.target(case.target, states, done);
-            let mut all: Option<Value> = None;
-            for ((set, key), value) in case.sets.iter().zip(keys).zip(&values) {
-                let Some(one) = self.in_set(set, key, value, case.span)? else { continue };
-                all = Some(match all {
-                    Some(v) => self.b.ins().band(v, one),
-                    None => one,
-                });
-            }
-            let Some(all) = all else {
+            let mut sets = case.sets.iter().zip(keys).zip(&values).filter(|((set, _), _)| !matches!(set, KeySet::Any));
+            let Some(((set, key), value)) = sets.next() else {
                 self.b.ins().jump(to, &[]);
                 return Ok(());
             };
             let next = self.b.create_block();
-            self.b.ins().brif(all, to, &[], next, &[]);
+            let mut one = self.in_set(set, key, value, case.span)?;
+            for ((set, key), value) in sets {
+                let more = self.b.create_block();
+                self.b.ins().brif(one, more, &[], next, &[]);
+                self.enter(more);
+                one = self.in_set(set, key, value, case.span)?;
+            }
+            self.b.ins().brif(one, to, &[], next, &[]);
             self.enter(next);
         }
         self.b.ins().jump(done, &[]);
         Ok(())
     }
 
-    /// Whether a key is in a set; `None` for a set of everything.
-    fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Result<Option<Value>> {
+    /// Whether a key is in a set, as I8.
+    fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Result<Value> {
         let ty = e.ty;
         let width = ty.width();
         Ok(match set {
-            KeySet::Any => None,
-            KeySet::Value(v) => Some(match self.as_in_memory(e, &Expr::constant(v.clone(), ty, span)) {
+            KeySet::Any => self.b.ins().iconst(types::I8, 1),
+            KeySet::Value(v) => match self.as_in_memory(e, &Expr::constant(v.clone(), ty, span)) {
                 Some((x, y)) => self.b.ins().icmp(IntCC::Equal, x, y),
                 None => self.equals(key, v, width),
-            }),
+            },
             KeySet::Mask(v, mask) => {
                 let masks = self.constant(mask, width);
                 let masked: Vec<Value> = key.iter().zip(masks).map(|(&k, m)| self.b.ins().band(k, m)).collect();
-                Some(self.equals(&masked, &(v & mask), width))
+                self.equals(&masked, &(v & mask), width)
             }
             KeySet::Range(lo, hi) => {
                 let (mut key, mut lo, mut hi) = (key.to_vec(), self.constant(lo, width), self.constant(hi, width));
@@ -226,7 +226,7 @@ impl Gen<'_> {
                 let below = self.wide_less(&key, &lo, signed);
                 let above = self.wide_less(&hi, &key, signed);
                 let outside = self.b.ins().bor(below, above);
-                Some(self.b.ins().bxor_imm_u(outside, 1))
+                self.b.ins().bxor_imm_u(outside, 1)
             }
             KeySet::ValueSet(_) => return Err(Unsupported::new(span, "a parser value set")),
         })
@@ -314,10 +314,9 @@ impl Gen<'_> {
                 }
             }
             StmtKind::Verify(condition, error) => {
-                let c = self.cond(condition)?;
                 let (good, bad) = (self.b.create_block(), self.b.create_block());
                 self.b.set_cold_block(bad);
-                self.b.ins().brif(c, good, &[], bad, &[]);
+                self.branch_on(condition, good, bad)?;
                 self.enter(bad);
                 let error = self.value(error)?[0];
                 self.fail_with(error)?;

@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block as ClifBlock, InstBuilder};
 use hopwright_ir::passes::walk;
-use hopwright_ir::{Block, Expr, HeaderId, Pipeline, StackId, Stmt, StmtKind, Type};
+use hopwright_ir::{BinaryOp, Block, Expr, ExprKind, HeaderId, Pipeline, StackId, Stmt, StmtKind, Type, UnaryOp};
 use num_bigint::BigUint;
 
 use crate::Unsupported;
@@ -158,9 +158,8 @@ impl Gen<'_> {
     }
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) -> Result<Flow> {
-        let c = self.cond(cond)?;
         let (yes, no) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(c, yes, &[], no, &[]);
+        self.branch_on(cond, yes, no)?;
         let end = self.b.create_block();
         let before = self.writable.clone();
         let mut reached = false;
@@ -173,6 +172,30 @@ impl Gen<'_> {
             }
         }
         Ok(self.finish(end, before, reached))
+    }
+
+    /// Branches to one of two blocks, over the parts of a condition one by one.
+    pub(crate) fn branch_on(&mut self, cond: &Expr, yes: ClifBlock, no: ClifBlock) -> Result<()> {
+        match &cond.kind {
+            ExprKind::Unary(UnaryOp::Not, a) => self.branch_on(a, no, yes),
+            ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => {
+                let second = self.b.create_block();
+                self.branch_on(a, second, no)?;
+                self.enter(second);
+                self.branch_on(b, yes, no)
+            }
+            ExprKind::Binary(BinaryOp::LogicalOr, a, b) => {
+                let second = self.b.create_block();
+                self.branch_on(a, yes, second)?;
+                self.enter(second);
+                self.branch_on(b, yes, no)
+            }
+            _ => {
+                let c = self.cond(cond)?;
+                self.b.ins().brif(c, yes, &[], no, &[]);
+                Ok(())
+            }
+        }
     }
 
     /// Goes on where ways meet, if any way gets there.

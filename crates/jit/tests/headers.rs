@@ -135,6 +135,18 @@ impl Program {
     }
 
     fn condition(&mut self) -> Expr {
+        match self.dice.below(8) {
+            0 => {
+                let (a, b) = (self.condition(), self.condition());
+                let op = self.dice.pick(&[BinaryOp::LogicalAnd, BinaryOp::LogicalOr]);
+                binary(op, a, b, Type::Bool)
+            }
+            1 => expr(ExprKind::Unary(UnaryOp::Not, Box::new(self.condition())), Type::Bool),
+            _ => self.simple_condition(),
+        }
+    }
+
+    fn simple_condition(&mut self) -> Expr {
         if self.dice.chance(40) {
             let h = self.any_header();
             return slot(&self.p, self.p[h].valid);
