@@ -1,6 +1,6 @@
 //! `hopwright graph`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hopwright_ir::graph::graphs;
 
@@ -24,8 +24,8 @@ pub fn run(args: &GraphArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
-    std::fs::write::<&Path, _>(path, text).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
     println!("{}", path.display());
     Ok(())
 }
