@@ -277,3 +277,35 @@ fn tables_that_make_no_sense_are_refused_at_their_place() {
     // With priorities the same keys may come again: the earlier entry wins.
     assert_eq!(table("hdr.h.a : ternary;", "const entries = { 1 : NoAction(); 1 : NoAction(); }"), [""; 0]);
 }
+
+/// Calls that call twice, level by level: what they inline to doubles every time.
+#[test]
+fn what_inlines_to_too_much_is_refused_at_once() {
+    let chain = |levels: u32, one: &str, more: &str| -> String {
+        (1..levels).fold(one.replace('N', "0"), |text, i| {
+            text + &more.replace('N', &i.to_string()).replace('M', &(i - 1).to_string())
+        })
+    };
+    let actions = |levels| chain(levels, "action aN() { }", "action aN() { aM(); aM(); }");
+    let functions = |levels| {
+        let one = "bit<8> fN(bit<8> x) { return x; }";
+        chain(levels, one, "bit<8> fN(bit<8> x) { return fM(x) + fM(x); }")
+    };
+    let controls = |levels| {
+        let one = "control CN(inout bit<8> x) { apply { x = x + 1; } }";
+        chain(levels, one, "control CN(inout bit<8> x) { CM() c; apply { c.apply(x); c.apply(x); } }")
+    };
+    for (text, wanted) in [
+        (ingress("", &actions(140), "a139();"), "calls within each other"),
+        (ingress(&functions(140), "", "hdr.h.a = f139(1);"), "calls within each other"),
+        (ingress(&controls(36), "C35() c;", "c.apply(hdr.h.a);"), "calls within each other"),
+        (ingress(&controls(140), "C139() c;", "c.apply(hdr.h.a);"), "nested too deeply"),
+        (ingress("", &actions(30), "a29();"), "statements"),
+    ] {
+        let compiled = compile(&text, true);
+        let messages: Vec<_> = compiled.diagnostics.iter().map(|d| d.message.clone()).collect();
+        assert!(matches!(&messages[..], [one] if one.contains(wanted)), "{messages:?}");
+    }
+    assert_eq!(ab("", &actions(8), "a7(); hdr.h.a = 3;"), (3, 2));
+    assert_eq!(ab(&functions(8), "", "hdr.h.a = f7(1);"), (128, 2));
+}

@@ -153,17 +153,22 @@ impl<'a> Analyser<'a> {
 
     /// Runs `f` one level deeper, or complains and returns `None` when that is too deep.
     pub fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        if self.depth >= MAX_DEPTH {
+        self.deeper_by(1, span, f)
+    }
+
+    /// The same for what needs the stack of so many levels.
+    pub fn deeper_by<R>(&mut self, levels: u32, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        if self.depth + levels > MAX_DEPTH {
             if !self.too_deep {
                 self.too_deep = true;
-                let label = format!("more than {MAX_DEPTH} levels");
+                let label = format!("more than {} levels", MAX_DEPTH / levels);
                 self.error("E0407", span, "the program is nested too deeply", label);
             }
             return None;
         }
-        self.depth += 1;
+        self.depth += levels;
         let r = f(self);
-        self.depth -= 1;
+        self.depth -= levels;
         Some(r)
     }
 

@@ -17,6 +17,9 @@ use crate::value::{PackageArgs, Place, Typed, Value};
 /// Most parsers and controls a program may instantiate.
 const MAX_INSTANCES: usize = 4096;
 
+/// Levels of nesting (see [`Analyser::deeper_by`]) that an instance within an instance takes.
+const INSTANCE_DEPTH: u32 = 5;
+
 /// Name, annotations and place of an instance to be made.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'n, 'a> {
@@ -335,7 +338,7 @@ impl<'a> Analyser<'a> {
         let subst = crate::types::bind(&apply.type_params, types);
         let params: Vec<ParamSig> =
             apply.params.iter().map(|p| ParamSig { ty: p.ty.subst(&subst), ..p.clone() }).collect();
-        let instance = self.deeper(span, |s| {
+        let instance = self.deeper_by(INSTANCE_DEPTH, span, |s| {
             s.in_declaration(order, context, |s| {
                 for (n, t) in apply.type_param_names.iter().zip(types.iter()) {
                     s.declare_at(n, declared, Entity::Type(t.clone()));

@@ -47,8 +47,11 @@ pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::resul
 /// Statements beyond which a program is refused: inlining can double it with every level of calls.
 const MAX_STATEMENTS: usize = 1 << 18;
 
-/// Bodies inlined into each other.
-const MAX_CALLS: usize = 128;
+/// Bodies inlined into each other. A thread's stack of 2 MiB must do, without optimisation too.
+const MAX_CALLS: usize = 32;
+
+/// Blocks within each other, inlined ones included, at a call.
+const MAX_NESTING: u32 = 128;
 
 /// Something could not be lowered, and a diagnostic says so.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +142,8 @@ struct Lowering<'p> {
     next_label: u32,
     /// Statements so far.
     emitted: usize,
+    /// A limit was exceeded and reported: nothing more is lowered.
+    too_large: bool,
     /// Prefix of names of variables.
     scope: String,
     /// What is being lowered may run more than once for a packet.
@@ -182,6 +187,7 @@ impl<'p> Lowering<'p> {
             exit: Exit::Direct,
             next_label: 0,
             emitted: 0,
+            too_large: false,
             scope: String::new(),
             repeats: false,
             in_parser: false,
@@ -212,15 +218,23 @@ impl<'p> Lowering<'p> {
         self.next_label
     }
 
-    /// Refuses to inline once the program is too large or too deep.
+    /// Counts a body that is to be inlined; refuses once the program is too large or too deep, and from then on always.
     fn check_size(&mut self, span: Span) -> Result<()> {
-        if self.emitted > MAX_STATEMENTS {
-            return Err(self.unsupported(span, format!("a program of more than {MAX_STATEMENTS} statements")));
+        if self.too_large {
+            return Err(Reported);
         }
-        if self.frames.len() > MAX_CALLS {
-            return Err(self.unsupported(span, format!("more than {MAX_CALLS} calls within each other")));
-        }
-        Ok(())
+        self.emitted += 1;
+        let what = if self.emitted > MAX_STATEMENTS {
+            format!("a program of more than {MAX_STATEMENTS} statements")
+        } else if self.frames.len() > MAX_CALLS {
+            format!("more than {MAX_CALLS} calls within each other")
+        } else if self.nesting > MAX_NESTING {
+            format!("more than {MAX_NESTING} blocks within each other")
+        } else {
+            return Ok(());
+        };
+        self.too_large = true;
+        Err(self.unsupported(span, what))
     }
 
     /// Reports what is not there yet.

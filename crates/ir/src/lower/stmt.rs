@@ -13,6 +13,9 @@ impl Lowering<'_> {
     /// Lowers statements one by one; one that fails is reported and the rest goes on.
     pub(super) fn stmts(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
+            if self.too_large {
+                return;
+            }
             if self.stmt(stmt).is_err() && !self.diagnostics.has_errors() {
                 self.unsupported(stmt.span, "this statement");
             }
