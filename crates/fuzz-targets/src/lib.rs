@@ -1,0 +1,66 @@
+//! What is fuzzed: one function per kind of outside bytes. The fuzzers in `fuzz/` call them with inputs of their own
+//! making, the test in this crate with the corpora. A function panics exactly if it found a bug.
+//!
+//! Does not live here: what is under test.
+
+use std::path::Path;
+
+use hopwright_ir::compile::compile_text;
+use hopwright_scion::config::Config;
+use hopwright_scion::links::Links;
+use hopwright_scion::topology::Topology;
+use hopwright_syntax::{Options, render};
+
+mod packets;
+mod repair;
+
+pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
+pub use repair::{LENGTHS, SIGNATURES};
+
+/// Any bytes are a P4 program: it compiles, or there are diagnostics that can be printed.
+pub fn p4_source(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let options = Options { no_disk: true, ..Options::default() };
+    let compiled = compile_text("fuzz.p4", text, &options, true);
+    assert!(compiled.pipeline.is_some() || compiled.diagnostics.has_errors(), "refused without a reason");
+    let _ = render::render(&compiled.diagnostics, &compiled.sources, false);
+    let _ = render::to_json(&compiled.diagnostics, &compiled.sources);
+    for diagnostic in compiled.diagnostics.iter() {
+        assert_ne!(diagnostic.code, "E0900", "the compiler built a wrong pipeline: {}", diagnostic.message);
+    }
+}
+
+/// Any bytes are a topology: it is accepted, or the error says why; of accepted ones each router has links, or the
+/// error says why not.
+pub fn topology(data: &[u8]) {
+    match Topology::parse(Path::new("topology.json"), data) {
+        Ok(topology) => {
+            let routers = topology.border_routers.keys().map(String::as_str);
+            for id in routers.chain(["no such router"]) {
+                if let Err(error) = Links::of(&topology, id) {
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+        Err(error) => assert!(error.to_string().starts_with("topology.json"), "{error}"),
+    }
+}
+
+/// Any text is a router configuration: it is accepted, or the error says why.
+pub fn router_config(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Err(error) = Config::parse(Path::new("router.toml"), text) {
+        assert!(error.to_string().starts_with("router.toml"), "{error}");
+    }
+}
+
+/// Any text is a packet test: it is accepted, or the errors name file and line.
+pub fn stf(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Err(errors) = hopwright_stf::parse("fuzz.stf", text) {
+        assert!(!errors.is_empty());
+        for error in errors {
+            assert!(error.to_string().starts_with("fuzz.stf:"), "{error}");
+        }
+    }
+}
