@@ -14,8 +14,8 @@ use crate::packet::Packet;
 use crate::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
-/// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap in the
-/// year 10889).
+/// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap every
+/// 8.9 years, next in 2032).
 pub fn wall_clock_us() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
 }
