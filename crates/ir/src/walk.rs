@@ -1,60 +1,65 @@
-//! Visits every statement or expression of a pipeline: for analyses, checks and statistics.
+//! Ways through the IR's trees: every statement, every expression, every slot that is read or written.
+//!
+//! Only traversal lives here; what a pass, an executor or the verifier does on its way lives with them.
 
-use crate::model::{Block, Control, Expr, ExprKind, ExternArg, Pipeline, Stmt, StmtKind, Transition};
+use crate::{Block, Control, Expr, ExprKind, ExternArg, HeaderId, Pipeline, SlotId, Stmt, StmtKind, Transition};
 
-/// The pipeline's controls in the order in which a packet meets them, the parser aside.
-pub fn controls(pipeline: &Pipeline) -> [&Control; 5] {
-    [&pipeline.verify_checksum, &pipeline.ingress, &pipeline.egress, &pipeline.compute_checksum, &pipeline.deparser]
-}
-
-/// Calls `f` for every statement of the parser, the controls and the actions, outer before inner.
-pub fn statements<'a>(pipeline: &'a Pipeline, f: &mut impl FnMut(&'a Stmt)) {
-    let states = pipeline.parser.states.iter().map(|s| &s.body);
-    let controls = controls(pipeline).into_iter().map(|c| &c.body);
-    let actions = pipeline.actions.iter().map(|a| &a.body);
-    for body in states.chain(controls).chain(actions) {
-        block(body, f);
+/// Calls `f` for every statement of the block, outer before inner, in order.
+pub fn stmts<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
+    for stmt in block {
+        f(stmt);
+        for inner in blocks(stmt) {
+            stmts(inner, f);
+        }
     }
 }
 
-/// Calls `f` for every statement of a block, outer before inner.
-pub fn block<'a>(body: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
-    for stmt in body {
+/// Calls `f` for every statement of the block, outer before inner, in order.
+pub fn stmts_mut(block: &mut Block, f: &mut impl FnMut(&mut Stmt)) {
+    for stmt in block {
         f(stmt);
-        for inner in children(stmt) {
-            block(inner, f);
+        for inner in blocks_mut(stmt) {
+            stmts_mut(inner, f);
         }
     }
 }
 
 /// The blocks directly inside a statement.
-pub fn children(stmt: &Stmt) -> Vec<&Block> {
+pub fn blocks(stmt: &Stmt) -> Vec<&Block> {
     match &stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
-        StmtKind::Switch { cases, default, .. } => cases.iter().map(|(_, body)| body).chain([default]).collect(),
+        StmtKind::Switch { cases, default, .. } => cases.iter().map(|c| &c.1).chain([default]).collect(),
         StmtKind::Scope { body, .. } | StmtKind::Loop(body) => vec![body],
         _ => Vec::new(),
     }
 }
 
-/// The expressions a statement itself evaluates, not those of inner blocks nor of a table it applies.
-pub fn operands(stmt: &Stmt) -> Vec<&Expr> {
+/// The blocks directly inside a statement, to be changed.
+pub fn blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
+    match &mut stmt.kind {
+        StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+        StmtKind::Switch { cases, default, .. } => cases.iter_mut().map(|c| &mut c.1).chain([default]).collect(),
+        StmtKind::Scope { body, .. } | StmtKind::Loop(body) => vec![body],
+        _ => Vec::new(),
+    }
+}
+
+/// The expressions a statement evaluates itself (not those of statements inside it), in order.
+pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
     match &stmt.kind {
-        StmtKind::Assign(_, e) | StmtKind::AssignSlice { value: e, .. } | StmtKind::Advance(e) => {
-            vec![e]
-        }
+        StmtKind::Assign(_, e) | StmtKind::Advance(e) => vec![e],
+        StmtKind::AssignSlice { value, .. } | StmtKind::Switch { value, .. } => vec![value],
         StmtKind::If { cond, .. } => vec![cond],
-        StmtKind::Switch { value, .. } => vec![value],
+        StmtKind::Verify(a, b) => vec![a, b],
         StmtKind::Extract { varbit_bits, .. } | StmtKind::ExtractNext { varbit_bits, .. } => {
             varbit_bits.iter().collect()
         }
-        StmtKind::Verify(cond, error) => vec![cond, error],
         StmtKind::Extern(call) => call
             .args
             .iter()
             .flat_map(|a| match a {
                 ExternArg::In(e) => std::slice::from_ref(e),
-                ExternArg::List(list) => list.as_slice(),
+                ExternArg::List(es) => es.as_slice(),
                 ExternArg::Out(_) | ExternArg::InOut(_) => &[],
             })
             .collect(),
@@ -62,43 +67,119 @@ pub fn operands(stmt: &Stmt) -> Vec<&Expr> {
     }
 }
 
-/// Calls `f` for an expression and everything inside it, outer before inner.
-pub fn expression<'a>(e: &'a Expr, f: &mut impl FnMut(&'a Expr)) {
-    f(e);
-    match &e.kind {
-        ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::Param(_) | ExprKind::PacketLength => {}
-        ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => {
-            expression(a, f);
+/// The expressions a statement evaluates itself, to be changed.
+pub fn stmt_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
+    match &mut stmt.kind {
+        StmtKind::Assign(_, e) | StmtKind::Advance(e) => vec![e],
+        StmtKind::AssignSlice { value, .. } | StmtKind::Switch { value, .. } => vec![value],
+        StmtKind::If { cond, .. } => vec![cond],
+        StmtKind::Verify(a, b) => vec![a, b],
+        StmtKind::Extract { varbit_bits, .. } | StmtKind::ExtractNext { varbit_bits, .. } => {
+            varbit_bits.iter_mut().collect()
         }
-        ExprKind::Binary(_, a, b) => {
-            expression(a, f);
-            expression(b, f);
-        }
-        ExprKind::Mux(a, b, c) => {
-            expression(a, f);
-            expression(b, f);
-            expression(c, f);
-        }
+        StmtKind::Extern(call) => call
+            .args
+            .iter_mut()
+            .flat_map(|a| match a {
+                ExternArg::In(e) => std::slice::from_mut(e),
+                ExternArg::List(es) => es.as_mut_slice(),
+                ExternArg::Out(_) | ExternArg::InOut(_) => &mut [],
+            })
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
-/// Calls `f` for every expression of the pipeline: those of statements, select keys and table keys.
-pub fn expressions<'a>(pipeline: &'a Pipeline, f: &mut impl FnMut(&'a Expr)) {
-    statements(pipeline, &mut |stmt| {
-        for e in operands(stmt) {
-            expression(e, f);
+/// The operands of an expression.
+pub fn operands(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::Param(_) | ExprKind::PacketLength => Vec::new(),
+        ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => vec![a],
+        ExprKind::Binary(_, a, b) => vec![a, b],
+        ExprKind::Mux(a, b, c) => vec![a, b, c],
+    }
+}
+
+/// The operands of an expression, to be changed.
+pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
+    match &mut expr.kind {
+        ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::Param(_) | ExprKind::PacketLength => Vec::new(),
+        ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => vec![a],
+        ExprKind::Binary(_, a, b) => vec![a, b],
+        ExprKind::Mux(a, b, c) => vec![a, b, c],
+    }
+}
+
+/// Calls `f` for the expression and everything inside it, outer before inner.
+pub fn exprs<'a>(expr: &'a Expr, f: &mut impl FnMut(&'a Expr)) {
+    f(expr);
+    for operand in operands(expr) {
+        exprs(operand, f);
+    }
+}
+
+/// Calls `f` for every slot the expression reads.
+pub fn expr_slots(expr: &Expr, f: &mut impl FnMut(SlotId)) {
+    exprs(expr, &mut |e| {
+        if let ExprKind::Slot(slot) = e.kind {
+            f(slot);
         }
     });
-    for state in &pipeline.parser.states {
-        if let Transition::Select { keys, .. } = &state.transition {
-            for key in keys {
-                expression(key, f);
-            }
-        }
+}
+
+/// The pipeline's controls in the order in which a packet meets them, the parser aside.
+pub fn controls(pipeline: &Pipeline) -> [&Control; 5] {
+    [&pipeline.verify_checksum, &pipeline.ingress, &pipeline.egress, &pipeline.compute_checksum, &pipeline.deparser]
+}
+
+/// Every block of the pipeline: parser states, controls, actions.
+pub fn all_blocks(pipeline: &Pipeline) -> impl Iterator<Item = &Block> {
+    (pipeline.parser.states.iter().map(|s| &s.body))
+        .chain(controls(pipeline).into_iter().map(|c| &c.body))
+        .chain(pipeline.actions.iter().map(|a| &a.body))
+}
+
+/// Calls `f` for every statement of the pipeline, block by block.
+pub fn all_stmts<'a>(pipeline: &'a Pipeline, f: &mut impl FnMut(&'a Stmt)) {
+    for block in all_blocks(pipeline) {
+        stmts(block, f);
     }
-    for table in &pipeline.tables {
-        for key in &table.keys {
-            expression(&key.expr, f);
-        }
-    }
+}
+
+/// Every block of the pipeline, to be changed.
+pub fn all_blocks_mut(pipeline: &mut Pipeline) -> impl Iterator<Item = &mut Block> {
+    let controls = [
+        &mut pipeline.verify_checksum,
+        &mut pipeline.ingress,
+        &mut pipeline.egress,
+        &mut pipeline.compute_checksum,
+        &mut pipeline.deparser,
+    ];
+    (pipeline.parser.states.iter_mut().map(|s| &mut s.body))
+        .chain(controls.into_iter().map(|c| &mut c.body))
+        .chain(pipeline.actions.iter_mut().map(|a| &mut a.body))
+}
+
+/// Expressions outside of blocks: select keys and table keys.
+pub fn outer_exprs(pipeline: &Pipeline) -> impl Iterator<Item = &Expr> {
+    let selects = pipeline.parser.states.iter().flat_map(|s| match &s.transition {
+        Transition::Goto(_) => &[],
+        Transition::Select { keys, .. } => keys.as_slice(),
+    });
+    selects.chain(pipeline.tables.iter().flat_map(|t| t.keys.iter().map(|k| &k.expr)))
+}
+
+/// Expressions outside of blocks, to be changed.
+pub fn outer_exprs_mut(pipeline: &mut Pipeline) -> impl Iterator<Item = &mut Expr> {
+    let selects = pipeline.parser.states.iter_mut().flat_map(|s| match &mut s.transition {
+        Transition::Goto(_) => &mut [],
+        Transition::Select { keys, .. } => keys.as_mut_slice(),
+    });
+    selects.chain(pipeline.tables.iter_mut().flat_map(|t| t.keys.iter_mut().map(|k| &mut k.expr)))
+}
+
+/// The validity slot and all field slots of a header.
+pub fn header_slots(pipeline: &Pipeline, header: HeaderId) -> impl Iterator<Item = SlotId> {
+    let h = &pipeline[header];
+    std::iter::once(h.valid).chain(h.fields.iter().map(|f| f.slot))
 }

@@ -4,7 +4,7 @@
 mod programs;
 
 use hopwright_ir::passes::usage::Usage;
-use hopwright_ir::passes::walk;
+use hopwright_ir::walk;
 use hopwright_ir::{ExprKind, HeaderId, Pipeline, SlotId, SlotKind, StmtKind};
 use programs::{ingress, parser, pipeline};
 

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
-use hopwright_ir::passes::walk;
+use hopwright_ir::walk;
 use hopwright_ir::{HeaderId, SlotKind, Span, StmtKind};
 
 use crate::Unsupported;

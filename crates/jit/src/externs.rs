@@ -4,7 +4,7 @@ use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
-use hopwright_ir::passes::walk;
+use hopwright_ir::walk;
 use hopwright_ir::{
     Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, Pipeline, SlotId, StmtKind,
     Type,

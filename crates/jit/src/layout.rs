@@ -5,7 +5,7 @@
 //! their own in the stack frame. This module computes; it emits no code.
 
 use hopwright_ir::passes::usage::Usage;
-use hopwright_ir::passes::walk;
+use hopwright_ir::walk;
 use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Span, Stmt, StmtKind, Type};
 
 use crate::Unsupported;

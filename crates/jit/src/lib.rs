@@ -37,7 +37,7 @@ use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use hopwright_ir::{ExprKind, Pipeline, Span, StmtKind, passes::walk};
+use hopwright_ir::{ExprKind, Pipeline, Span, StmtKind, walk};
 
 pub use externs::{Direction, Interface, NamedCall};
 

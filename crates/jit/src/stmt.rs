@@ -2,7 +2,7 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block as ClifBlock, InstBuilder};
-use hopwright_ir::passes::walk;
+use hopwright_ir::walk;
 use hopwright_ir::{BinaryOp, Block, Expr, ExprKind, HeaderId, Pipeline, StackId, Stmt, StmtKind, Type, UnaryOp};
 use num_bigint::BigUint;
 

@@ -2,7 +2,7 @@
 //! emits whose headers the parser extracts in that order, back to back up to the payload, and that nothing else makes
 //! valid or invalid. Of these only written fields are stored. This module computes; it emits no code.
 
-use hopwright_ir::passes::walk;
+use hopwright_ir::walk;
 use hopwright_ir::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind};
 
 use crate::parser::successors;

@@ -174,7 +174,7 @@ impl Store {
             .collect::<Result<_, _>>()?;
         let mut functions = BTreeMap::new();
         let mut missing = None;
-        walk::statements(pipeline, &mut |stmt| {
+        walk::all_stmts(pipeline, &mut |stmt| {
             let StmtKind::Extern(call) = &stmt.kind else { return };
             let ExternFn::Named { instance: None, name } = &call.function else { return };
             match registry.function(name) {

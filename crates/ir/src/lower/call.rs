@@ -10,7 +10,8 @@ use super::access::{Outside, same_path};
 use super::storage::{Loc, Place, Purpose};
 use super::value::{Target, Value, reads_slots};
 use super::{Binding, Frame, Lowering, Result};
-use crate::passes::{simplify, walk};
+use crate::passes::simplify;
+use crate::walk;
 use crate::{Block, Expr, ExprKind, SlotId, StmtKind};
 
 /// Where a parameter's value comes from.

@@ -9,7 +9,7 @@ use hopwright_syntax::span::Span;
 
 use super::storage::{Loc, Place};
 use super::{Lowering, Result};
-use crate::passes::walk;
+use crate::walk;
 use crate::{BinaryOp, Expr, ExprKind, HeaderId, SlotId, StmtKind, Type, UnaryOp};
 
 /// The value of an expression.

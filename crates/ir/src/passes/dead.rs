@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition};
 
 use super::effects::{Effects, SlotSet};
-use super::walk;
+use crate::walk;
 
 /// Removes assignments whose value nobody reads.
 pub fn eliminate(pipeline: &mut Pipeline) {

@@ -4,7 +4,7 @@
 
 use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, Stmt, StmtKind};
 
-use super::walk;
+use crate::walk;
 
 /// A set of slots.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use num_traits::{One, Zero};
 
 use crate::{BinaryOp, Expr, ExprKind, Pipeline, Type, UnaryOp, bits};
 
-use super::walk;
+use crate::walk;
 
 /// Bits of a machine word: beyond, numbers are long.
 const WORD: u32 = 64;

@@ -13,7 +13,6 @@ pub mod slots;
 pub mod states;
 pub mod substitute;
 pub mod usage;
-pub mod walk;
 
 use crate::{Pipeline, verify};
 

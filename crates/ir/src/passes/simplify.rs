@@ -4,7 +4,7 @@ use num_traits::Zero;
 
 use crate::{Block, ExprKind, Pipeline, Stmt, StmtKind};
 
-use super::walk;
+use crate::walk;
 
 /// Simplifies every block.
 pub fn simplify(pipeline: &mut Pipeline) {

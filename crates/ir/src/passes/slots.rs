@@ -2,7 +2,7 @@
 
 use crate::{Expr, ExprKind, ExternArg, Pipeline, SlotId, SlotKind, Stmt, StmtKind};
 
-use super::walk;
+use crate::walk;
 
 /// Removes unused locals.
 pub fn compact(pipeline: &mut Pipeline) {

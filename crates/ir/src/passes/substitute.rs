@@ -3,7 +3,7 @@
 use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, StmtKind, Transition};
 
 use super::effects::{Effects, SlotSet};
-use super::walk;
+use crate::walk;
 
 /// Substitutes single-use locals everywhere.
 pub fn substitute(pipeline: &mut Pipeline) {

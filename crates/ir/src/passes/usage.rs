@@ -5,7 +5,7 @@
 
 use crate::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StackId, Stmt, StmtKind};
 
-use super::walk;
+use crate::walk;
 
 /// What a program does with its state.
 #[derive(Clone, Debug)]

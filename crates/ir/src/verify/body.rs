@@ -21,17 +21,19 @@ impl Checker<'_> {
     pub(super) fn body_ids(&mut self) {
         let p = self.pipeline;
         self.at("statements", Span::none());
-        walk::statements(p, &mut |stmt| {
+        walk::all_stmts(p, &mut |stmt| {
             self.span = stmt.span;
             self.statement_ids(stmt);
         });
         self.at("expressions", Span::none());
-        walk::expressions(p, &mut |e| {
+        let mut ids = |e: &Expr| {
             self.span = e.span;
             if let ExprKind::Slot(slot) = e.kind {
                 self.slot(slot);
             }
-        });
+        };
+        walk::all_stmts(p, &mut |stmt| walk::stmt_exprs(stmt).into_iter().for_each(|e| walk::exprs(e, &mut ids)));
+        walk::outer_exprs(p).for_each(|e| walk::exprs(e, &mut ids));
         let states = p.parser.states.len();
         self.at("parser", p.parser.span);
         self.require((p.parser.start.0 as usize) < states, || "its start state does not exist".into());
@@ -109,7 +111,7 @@ impl Checker<'_> {
         open: &mut Vec<u32>,
     ) {
         for stmt in block {
-            for e in walk::operands(stmt) {
+            for e in walk::stmt_exprs(stmt) {
                 self.expr(e, params);
             }
             self.span = stmt.span;
@@ -119,7 +121,7 @@ impl Checker<'_> {
                 self.require(labels.insert(label), || format!("label {label} is there twice"));
                 open.push(label);
             }
-            for inner in walk::children(stmt) {
+            for inner in walk::blocks(stmt) {
                 self.statements(inner, place, params, labels, open);
             }
             if matches!(stmt.kind, StmtKind::Scope { .. }) {
