@@ -28,6 +28,8 @@ pub(crate) enum ArgRule {
 pub(crate) struct Checked {
     /// As many as parameters; `None` for `_` and omitted optional ones.
     pub args: Vec<Option<Typed>>,
+    /// When each is evaluated; see [`hir::Arg::turn`].
+    pub turns: Vec<usize>,
     pub ret: Ty,
     /// Values of the type parameters after inference.
     pub subst: Subst,
@@ -39,7 +41,8 @@ impl Checked {
         sig.params
             .iter()
             .zip(self.args)
-            .map(|(p, a)| hir::Arg { direction: p.direction, value: a.map(|a| a.hir) })
+            .zip(self.turns)
+            .map(|((p, a), turn)| hir::Arg { direction: p.direction, value: a.map(|a| a.hir), turn })
             .collect()
     }
 }
@@ -269,7 +272,10 @@ impl<'a> Analyser<'a> {
             }
         }
         let ret = sig.ret.subst(&subst);
-        Some(Checked { args: out, ret, subst })
+        // Defaults come after what the text gives.
+        let turn = |a: &Option<&ast::Arg>| a.and_then(|a| args.iter().position(|b| std::ptr::eq(a, b)));
+        let turns = placed.iter().map(|a| turn(a).unwrap_or(args.len())).collect();
+        Some(Checked { args: out, turns, ret, subst })
     }
 
     /// Infers from one argument; complains if that is impossible.

@@ -696,7 +696,7 @@ impl<'a> Analyser<'a> {
                         return None;
                     }
                 };
-                let arg = hir::Arg { direction: hir::Direction::None, value: Some(n.hir) };
+                let arg = hir::Arg { direction: hir::Direction::None, value: Some(n.hir), turn: 0 };
                 let callee = Callee::Builtin(Box::new(receiver.hir), name.to_string());
                 Some(self.call_expr(callee, &[], vec![arg], Ty::Void, span))
             }

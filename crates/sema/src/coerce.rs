@@ -35,9 +35,10 @@ impl<'a> Analyser<'a> {
             },
             Value::Aggregate(values) => {
                 let types: Vec<Ty> = self.member_types(ty, values.len());
-                hir::ExprKind::Aggregate(
-                    values.iter().zip(types).map(|(v, t)| self.constant_hir(v, &t, span)).collect(),
-                )
+                hir::ExprKind::Aggregate {
+                    members: values.iter().zip(types).map(|(v, t)| self.constant_hir(v, &t, span)).collect(),
+                    order: (0..values.len()).collect(),
+                }
             }
             Value::Invalid => hir::ExprKind::Invalid,
             // Never reaches a program that is kept.
@@ -67,6 +68,12 @@ impl<'a> Analyser<'a> {
 
     /// An expression of type `target` made of `parts`, constant if all of them are.
     pub(crate) fn aggregate(&mut self, parts: Vec<Typed>, target: &Ty, span: Span) -> Typed {
+        let order = (0..parts.len()).collect();
+        self.aggregate_in_order(parts, order, target, span)
+    }
+
+    /// The same where the text has the parts in another order.
+    fn aggregate_in_order(&mut self, parts: Vec<Typed>, order: Vec<usize>, target: &Ty, span: Span) -> Typed {
         let values: Option<Rc<[Value]>> = parts.iter().map(|p| p.value.clone()).collect();
         let value =
             values.map(|values| if values.contains(&Value::Opaque) { Value::Opaque } else { Value::Aggregate(values) });
@@ -79,7 +86,11 @@ impl<'a> Analyser<'a> {
             _ => self.hir_ty(target),
         };
         Typed {
-            hir: hir::Expr { kind: hir::ExprKind::Aggregate(parts.into_iter().map(|p| p.hir).collect()), ty, span },
+            hir: hir::Expr {
+                kind: hir::ExprKind::Aggregate { members: parts.into_iter().map(|p| p.hir).collect(), order },
+                ty,
+                span,
+            },
             ty: target.clone(),
             value,
             place: Place::None,
@@ -302,6 +313,7 @@ impl<'a> Analyser<'a> {
     ) -> Typed {
         let fields = self.defs.fields(d, args);
         let mut parts: Vec<Option<Typed>> = vec![None; fields.len()];
+        let mut order = Vec::with_capacity(fields.len());
         let mut bad = false;
         for (name, at, item) in list {
             match fields.iter().position(|(n, _)| n == name) {
@@ -309,6 +321,7 @@ impl<'a> Analyser<'a> {
                     let part = self.coerce(item.clone(), &fields[i].1);
                     bad |= part.is_err();
                     parts[i] = Some(part);
+                    order.push(i);
                 }
                 Some(_) => {
                     self.error("E0201", *at, format!("field `{name}` is given twice"), "second value");
@@ -337,6 +350,7 @@ impl<'a> Analyser<'a> {
         if bad {
             return Typed::error(span);
         }
+        order.extend((0..fields.len()).filter(|i| parts[*i].is_none()));
         let parts = parts
             .into_iter()
             .zip(fields)
@@ -345,7 +359,7 @@ impl<'a> Analyser<'a> {
                 None => self.default_value(&t, span),
             })
             .collect();
-        self.aggregate(parts, target, span)
+        self.aggregate_in_order(parts, order, target, span)
     }
 
     pub(crate) fn no_member(&mut self, ty: &Ty, name: &str, span: Span, near: Option<&str>) {

@@ -486,8 +486,13 @@ pub enum ExprKind {
     StackLast(Box<Expr>),
     /// `stack.lastIndex`, `bit<32>`.
     StackLastIndex(Box<Expr>),
-    /// Struct, header (valid), tuple or stack from member values in order.
-    Aggregate(Vec<Expr>),
+    /// Struct, header (valid), tuple or stack.
+    Aggregate {
+        /// Values of the members in order of their declaration.
+        members: Vec<Expr>,
+        /// Indices of the members in order of evaluation, which is that of the text.
+        order: Vec<usize>,
+    },
     /// `{#}` of a header, union or stack type.
     Invalid,
     /// Unary.
@@ -562,6 +567,8 @@ pub struct Arg {
     pub direction: Direction,
     /// Value or left-value.
     pub value: Option<Expr>,
+    /// Arguments are evaluated by rising number: in order of the text, which may name them in any order.
+    pub turn: usize,
 }
 
 /// What is called.

@@ -143,10 +143,10 @@ fn lists_become_what_is_expected_with_defaults_in_place() {
     );
     let stmts = body(&p, "c");
     let StmtKind::Declare(_, Some(s)) = &stmts[0].kind else { panic!() };
-    let ExprKind::Aggregate(parts) = &s.kind else { panic!() };
+    let ExprKind::Aggregate { members: parts, .. } = &s.kind else { panic!() };
     let kinds: Vec<String> = parts.iter().map(|p| format!("{:?} {:?}", p.kind, p.ty)).collect();
     assert_eq!(kinds, ["Int(2) Bits(8)", "Bool(true) Bool", "Int(1) Bits(16)"]);
-    let ExprKind::Aggregate(parts) = &assigned(&p, 1).kind else { panic!() };
+    let ExprKind::Aggregate { members: parts, .. } = &assigned(&p, 1).kind else { panic!() };
     let kinds: Vec<String> = parts.iter().map(|p| format!("{:?}", p.kind)).collect();
     assert_eq!(kinds, ["Int(3)", "Bool(false)", "Int(0)"]);
     assert!(matches!(assigned(&p, 2).ty, Type::Header(_)));

@@ -34,7 +34,7 @@ fn scan<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'
             scan(b, paths, calls);
             scan(c, paths, calls);
         }
-        hir::ExprKind::Aggregate(members) => members.iter().for_each(|m| scan(m, paths, calls)),
+        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| scan(m, paths, calls)),
         hir::ExprKind::Call(call) => scan_call(call, paths, calls),
         _ => {}
     }

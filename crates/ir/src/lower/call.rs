@@ -17,12 +17,18 @@ use crate::{Block, Expr, ExprKind, SlotId, StmtKind};
 /// Where a parameter's value comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Given<'a> {
-    /// The source says.
-    Expr(&'a hir::Expr),
+    /// The source says; evaluated by rising [`hir::Arg::turn`].
+    Expr(&'a hir::Expr, usize),
     /// Data parameter of the table's action.
     Data(u32),
     /// Nowhere; what comes out is dropped.
     Omitted,
+}
+
+impl<'a> Given<'a> {
+    fn of(arg: &'a hir::Arg) -> Given<'a> {
+        arg.value.as_ref().map_or(Given::Omitted, |value| Given::Expr(value, arg.turn))
+    }
 }
 
 /// An argument after evaluation.
@@ -37,8 +43,7 @@ impl Lowering<'_> {
     pub(super) fn call(&mut self, call: &hir::Call, ty: Option<&hir::Type>) -> Result<Option<Value>> {
         match &call.callee {
             hir::Callee::Function(id) => {
-                let given: Vec<Given<'_>> =
-                    call.args.iter().map(|a| a.value.as_ref().map_or(Given::Omitted, Given::Expr)).collect();
+                let given: Vec<Given<'_>> = call.args.iter().map(Given::of).collect();
                 self.inline_function(*id, &given, call.span)
             }
             hir::Callee::Instance(id) => {
@@ -134,8 +139,7 @@ impl Lowering<'_> {
     fn apply_instance(&mut self, id: hir::InstanceId, call: &hir::Call) -> Result<()> {
         self.check_size(call.span)?;
         let instance = &self.program[id];
-        let given: Vec<Given<'_>> =
-            call.args.iter().map(|a| a.value.as_ref().map_or(Given::Omitted, Given::Expr)).collect();
+        let given: Vec<Given<'_>> = call.args.iter().map(Given::of).collect();
         let sites = self.applications.get(&id).cloned().unwrap_or_default();
         let several = sites.len() > 1;
         // Tables of the instance refer to its parameters, so these must be the same storage at all places.
@@ -247,11 +251,19 @@ impl Lowering<'_> {
         Ok(copy_outs)
     }
 
-    /// Evaluates arguments from left to right; each keeps its value whatever the later ones do.
+    /// Evaluates arguments in order of the text; each keeps its value whatever the later ones do.
     fn arguments(&mut self, params: &[hir::Param], given: &[Given<'_>]) -> Result<Vec<Argument>> {
-        let mut arguments = Vec::with_capacity(params.len());
-        for (i, param) in params.iter().enumerate() {
-            let later = given.iter().skip(i + 1).any(|g| matches!(g, Given::Expr(e) if self.has_effects(e)));
+        let turn_of = |i: usize| match given.get(i) {
+            Some(Given::Expr(_, turn)) => *turn,
+            _ => usize::MAX,
+        };
+        let mut order: Vec<usize> = (0..params.len()).collect();
+        order.sort_by_key(|i| turn_of(*i));
+        let mut arguments: Vec<Argument> = params.iter().map(|_| Argument::Nothing).collect();
+        for i in order {
+            let param = &params[i];
+            let turn = turn_of(i);
+            let later = given.iter().any(|g| matches!(g, Given::Expr(e, t) if *t > turn && self.has_effects(e)));
             let out = matches!(param.direction, hir::Direction::Out | hir::Direction::InOut);
             let declared = &self.program[param.var];
             let argument = match given.get(i).copied().unwrap_or(Given::Omitted) {
@@ -263,17 +275,17 @@ impl Lowering<'_> {
                     };
                     Argument::Value(Value::Scalar(Expr { kind: ExprKind::Param(index), ty, span: declared.span }))
                 }
-                Given::Expr(e) if out => {
+                Given::Expr(e, _) if out => {
                     let target = self.target(e)?;
                     let loc = self.freeze_loc(target.loc);
                     Argument::Target(Target { loc, slice: target.slice })
                 }
-                Given::Expr(e) => {
+                Given::Expr(e, _) => {
                     let value = self.value(e)?;
                     Argument::Value(if later { self.freeze_value(value, e.span)? } else { value })
                 }
             };
-            arguments.push(argument);
+            arguments[i] = argument;
         }
         Ok(arguments)
     }

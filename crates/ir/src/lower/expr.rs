@@ -82,12 +82,13 @@ impl Lowering<'_> {
                 let last = minus_one(next, e.span);
                 Ok(self.select_element(&stack, last))
             }
-            hir::ExprKind::Aggregate(members) => {
-                let mut values = Vec::with_capacity(members.len());
-                for (i, m) in members.iter().enumerate() {
+            hir::ExprKind::Aggregate { members, order } => {
+                let mut values = vec![Value::Invalid; members.len()];
+                for (turn, i) in order.iter().enumerate() {
+                    let m = &members[*i];
                     let value = self.value(m)?;
-                    let later_effects = members[i + 1..].iter().any(|m| self.has_effects(m));
-                    values.push(if later_effects { self.freeze_value(value, m.span)? } else { value });
+                    let later_effects = order[turn + 1..].iter().any(|i| self.has_effects(&members[*i]));
+                    values[*i] = if later_effects { self.freeze_value(value, m.span)? } else { value };
                 }
                 Ok(Value::Tree(values.into()))
             }
@@ -366,7 +367,7 @@ impl Lowering<'_> {
             | hir::ExprKind::Cast(a) => self.has_effects(a),
             hir::ExprKind::Index(a, b) | hir::ExprKind::Binary(_, a, b) => self.has_effects(a) || self.has_effects(b),
             hir::ExprKind::Mux(a, b, c) => self.has_effects(a) || self.has_effects(b) || self.has_effects(c),
-            hir::ExprKind::Aggregate(members) => members.iter().any(|m| self.has_effects(m)),
+            hir::ExprKind::Aggregate { members, .. } => members.iter().any(|m| self.has_effects(m)),
             hir::ExprKind::Int(_)
             | hir::ExprKind::Bool(_)
             | hir::ExprKind::String(_)

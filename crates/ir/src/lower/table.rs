@@ -188,7 +188,7 @@ impl Lowering<'_> {
                 params.push(Param { name: declared.name.clone(), ty });
             } else {
                 let value = reference.args.get(i).and_then(Option::as_ref);
-                given.push(value.map_or(Given::Omitted, Given::Expr));
+                given.push(value.map_or(Given::Omitted, |value| Given::Expr(value, i)));
             }
         }
 
