@@ -25,7 +25,7 @@ use crate::keys::{self, HopKey, KeyError};
 use crate::links::{Links, LinksError};
 use crate::program::{CPU_PORT, PROCESS, PacketIn, Reason};
 use crate::stats::Stats;
-use crate::tables;
+use crate::tables::{self, Way};
 use crate::topology::{Topology, TopologyError};
 use crate::ways::{Change, Target, Ways};
 
@@ -92,6 +92,8 @@ pub enum AgentError {
 /// Everything the configuration says, read and checked.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// Where [`Setup::config`] was read, if from a file.
+    pub file: Option<PathBuf>,
     /// `router.toml`.
     pub config: Config,
     /// The router's links.
@@ -103,7 +105,9 @@ pub struct Setup {
 impl Setup {
     /// Reads `router.toml` and what it refers to.
     pub fn load(file: &Path) -> Result<Setup, AgentError> {
-        Setup::from_config(Config::load(file)?)
+        let mut setup = Setup::from_config(Config::load(file)?)?;
+        setup.file = Some(file.to_path_buf());
+        Ok(setup)
     }
 
     /// Reads what a configuration refers to.
@@ -114,13 +118,13 @@ impl Setup {
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
         let key = keys::load(dir)?;
-        Ok(Setup { config, links, key })
+        Ok(Setup { file: None, config, links, key })
     }
 }
 
 /// Runs the router until it is told to stop, and returns its last figures. `pipeline` is the compiled
 /// [`crate::program`].
-pub fn run(setup: &Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
+pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
     let vdp = VirtualDataPlane::new(pipeline, kind)?;
     tables::program(&vdp, &setup.links, &setup.key)?;
@@ -145,7 +149,6 @@ pub fn run(setup: &Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<
     let (switch, mut worker) = builder.build()?;
 
     let mut agent = Agent {
-        links: &setup.links,
         vdp,
         switch: switch.clone(),
         kernel,
@@ -155,11 +158,13 @@ pub fn run(setup: &Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<
         clock_epoch: 0,
         punted: HashMap::new(),
         started: Instant::now(),
+        setup,
     };
     // Ways that are known are programmed before the first packet.
     agent.look_around()?;
-    tracing::info!(ia = %setup.links.ia, id = %setup.config.general.id, internal = %setup.links.internal,
-        external = setup.links.external.len(), siblings = setup.links.siblings.len(), "router started");
+    let links = &agent.setup.links;
+    tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
+        external = links.external.len(), siblings = links.siblings.len(), "router started");
     let moving = std::thread::Builder::new()
         .name("worker-0".into())
         .spawn(move || worker.run())
@@ -213,17 +218,18 @@ fn find_devices(kernel: &mut Kernel, links: &Links) -> Result<Vec<Device>, Agent
 /// The ways there always are.
 fn add_links(ways: &mut Ways, links: &Links, kernel: &mut Kernel) {
     let now = Instant::now();
-    for (i, link) in links.external.iter().enumerate() {
+    for link in &links.external {
         let (to, from) = (link.underlay.remote.ip(), link.underlay.local.ip());
-        ways.add(Target::External(i), to, from, kernel, now);
+        ways.add(Target::External(link.id), to, from, kernel, now);
     }
-    for (i, sibling) in links.siblings.iter().enumerate() {
-        ways.add(Target::Sibling(i), sibling.address.ip(), links.internal.ip(), kernel, now);
+    for sibling in &links.siblings {
+        ways.add(Target::Sibling(sibling.number), sibling.address.ip(), links.internal.ip(), kernel, now);
     }
 }
 
-struct Agent<'a> {
-    links: &'a Links,
+struct Agent {
+    /// What it runs with now.
+    setup: Setup,
     vdp: Arc<VirtualDataPlane>,
     switch: Arc<Switch>,
     kernel: Kernel,
@@ -238,7 +244,7 @@ struct Agent<'a> {
     started: Instant,
 }
 
-impl Agent<'_> {
+impl Agent {
     /// Works until told to stop.
     fn follow(&mut self, options: &Options, worker: &std::thread::JoinHandle<()>) -> Result<(), AgentError> {
         let mut next_report = Instant::now() + Duration::from_secs(1);
@@ -276,47 +282,57 @@ impl Agent<'_> {
         let now_us = wall_clock_us();
         if now_us >> 48 != self.clock_epoch {
             self.clock_epoch = now_us >> 48;
-            tables::set_clock(&self.vdp, self.links.ia, self.links.internal, now_us)?;
+            tables::set_clock(&self.vdp, self.setup.links.ia, self.setup.links.internal, now_us)?;
         }
         Ok(())
     }
 
     fn program(&mut self, change: Change) -> Result<(), AgentError> {
-        let (target, way) = match change {
-            Change::Found(target, next_hop) => (target, tables::Way::Up(next_hop)),
-            Change::Lost(target) => (target, tables::Way::Unresolved),
+        match change {
+            Change::Found(target) => {
+                self.program_way(target)?;
+                self.send_waiting(target);
+            }
+            Change::Lost(target) => self.program_way(target)?,
             Change::Forgotten(host) => {
                 tracing::debug!(%host, "host not found");
                 let lost = self.waiting.remove(&Target::Host(host));
                 self.waiting_count -= lost.map_or(0, |packets| packets.len());
-                return Ok(());
             }
-        };
+        }
+        Ok(())
+    }
+
+    /// Whether and by which next hop a target can be reached now.
+    fn way(&self, target: Target) -> Way {
+        self.ways.next_hop(target).map_or(Way::Unresolved, Way::Up)
+    }
+
+    /// Puts the way to a target into the tables as it is now.
+    fn program_way(&self, target: Target) -> Result<(), ControlError> {
+        let way = self.way(target);
         match target {
-            Target::External(i) => {
-                let link = &self.links.external[i];
+            Target::External(id) => {
+                let Some(link) = self.setup.links.interface(id) else { return Ok(()) };
                 tracing::info!(interface = link.id, remote = %link.underlay.remote, ?way, "way to another AS");
-                self.vdp.put(&tables::external(link, way))?;
+                self.vdp.put(&tables::external(link, way))
             }
-            Target::Sibling(i) => {
-                let sibling = &self.links.siblings[i];
+            Target::Sibling(number) => {
+                let Some(sibling) = self.setup.links.sibling(number) else { return Ok(()) };
                 tracing::info!(router = %sibling.name, address = %sibling.address, ?way, "way to a sibling router");
-                for entry in tables::sibling_ways(self.links.internal, sibling, way) {
+                for entry in tables::sibling_ways(self.setup.links.internal, sibling, way) {
                     self.vdp.put(&entry)?;
                 }
+                Ok(())
             }
             Target::Host(host) => {
                 tracing::debug!(%host, ?way, "way to a host");
                 match way {
-                    tables::Way::Up(next_hop) => self.vdp.put(&tables::host(host, next_hop))?,
-                    _ => self.vdp.delete(&tables::no_host(host))?,
+                    Way::Up(next_hop) => self.vdp.put(&tables::host(host, next_hop)),
+                    _ => self.vdp.delete(&tables::no_host(host)),
                 }
             }
         }
-        if matches!(change, Change::Found(..)) {
-            self.send_waiting(target);
-        }
-        Ok(())
     }
 
     fn take_punted(&mut self) {
@@ -343,9 +359,9 @@ impl Agent<'_> {
         let target = match header.next_hop {
             Some(host) => Target::Host(host),
             None => {
-                let external = self.links.external.iter().position(|e| e.id == header.egress).map(Target::External);
-                let owns = |s: &crate::links::Sibling| s.interfaces.iter().any(|(id, _)| *id == header.egress);
-                let sibling = || self.links.siblings.iter().position(owns).map(Target::Sibling);
+                let links = &self.setup.links;
+                let external = links.interface(header.egress).map(|e| Target::External(e.id));
+                let sibling = || links.owner(header.egress).map(|s| Target::Sibling(s.number));
                 let Some(target) = external.or_else(sibling) else { return };
                 target
             }
@@ -355,14 +371,14 @@ impl Agent<'_> {
             if self.ways.len() >= HOSTS {
                 return;
             }
-            self.ways.add(target, host, self.links.internal.ip(), &mut self.kernel, now);
+            self.ways.add(target, host, self.setup.links.internal.ip(), &mut self.kernel, now);
         }
         let packets = self.waiting.entry(target).or_default();
         if packets.len() < WAITING_EACH && self.waiting_count < WAITING_ALL {
             packets.push_back((now, packet.to_vec()));
             self.waiting_count += 1;
         }
-        if self.ways.is_found(target) {
+        if self.ways.next_hop(target).is_some() {
             // It came while the entry was on its way into the table.
             self.send_waiting(target);
         }

@@ -133,6 +133,21 @@ impl Links {
         ];
         Ok(Links { ia: topology.ia, internal: own.internal, external, siblings, services: services.to_vec() })
     }
+
+    /// The router's own link with an interface id.
+    pub fn interface(&self, id: u16) -> Option<&External> {
+        self.external.iter().find(|e| e.id == id)
+    }
+
+    /// The sibling with a number.
+    pub fn sibling(&self, number: u16) -> Option<&Sibling> {
+        self.siblings.iter().find(|s| s.number == number)
+    }
+
+    /// The sibling that has the link with an interface id.
+    pub fn owner(&self, id: u16) -> Option<&Sibling> {
+        self.siblings.iter().find(|s| s.interfaces.iter().any(|(i, _)| *i == id))
+    }
 }
 
 #[cfg(test)]

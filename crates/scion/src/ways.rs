@@ -20,10 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Who must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
-    /// The other end of external link number so-and-so.
-    External(usize),
-    /// Sibling router number so-and-so.
-    Sibling(usize),
+    /// The other end of the external link with this interface id.
+    External(u16),
+    /// The sibling router with this number ([`crate::links::Sibling::number`]).
+    Sibling(u16),
     /// A host of the AS.
     Host(IpAddr),
 }
@@ -44,7 +44,7 @@ struct Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// There is a (new) next hop.
-    Found(Target, NextHop),
+    Found(Target),
     /// There is none any more.
     Lost(Target),
     /// A host that could not be found is given up.
@@ -125,9 +125,9 @@ impl Ways {
         });
     }
 
-    /// Whether a target has a next hop.
-    pub fn is_found(&self, target: Target) -> bool {
-        self.ways.get(&target).is_some_and(|w| w.next_hop.is_some())
+    /// A target's next hop, as of the last [`Ways::refresh`].
+    pub fn next_hop(&self, target: Target) -> Option<NextHop> {
+        self.ways.get(&target).and_then(|w| w.next_hop)
     }
 
     /// Whether some target waits for its next hop.
@@ -200,7 +200,7 @@ impl Ways {
             if next_hop != way.next_hop {
                 way.missing_since = now;
                 changes.push(match next_hop {
-                    Some(next_hop) => Change::Found(*target, next_hop),
+                    Some(_) => Change::Found(*target),
                     None => Change::Lost(*target),
                 });
                 way.next_hop = next_hop;
@@ -274,9 +274,9 @@ mod tests {
         assert!(ways.is_waiting());
 
         net.neighbours.insert(gateway, Neighbour::Known { mac: MAC, fresh: true });
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(target, FOUND)]);
+        assert_eq!(ways.refresh(&mut net, now), [Change::Found(target)]);
         assert_eq!(ways.refresh(&mut net, now), []);
-        assert!(ways.is_found(target) && !ways.is_waiting());
+        assert!(ways.next_hop(target) == Some(FOUND) && !ways.is_waiting());
 
         // Tidied up by the kernel: kept, and asked for.
         net.neighbours.clear();
@@ -289,7 +289,8 @@ mod tests {
 
         net.neighbours.insert(gateway, Neighbour::Known { mac: [8; 6], fresh: true });
         let other = NextHop { dst_mac: [8; 6], ..FOUND };
-        assert_eq!(ways.refresh(&mut net, later), [Change::Found(target, other)]);
+        assert_eq!(ways.refresh(&mut net, later), [Change::Found(target)]);
+        assert_eq!(ways.next_hop(target), Some(other));
         net.up = false;
         assert_eq!(ways.refresh(&mut net, later), [Change::Lost(target)]);
     }
@@ -299,7 +300,7 @@ mod tests {
         let (mut ways, mut net, now) = setting();
         net.neighbours.insert((7, ip("10.0.0.254")), Neighbour::Known { mac: MAC, fresh: false });
         ways.add(Target::Sibling(0), ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Sibling(0), FOUND)]);
+        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Sibling(0))]);
         assert_eq!(net.probes.len(), 1);
         ways.refresh(&mut net, now + Duration::from_secs(1));
         assert_eq!(net.probes.len(), 1);
@@ -337,7 +338,7 @@ mod tests {
 
         ways.add(Target::Host(host), host, ip("10.0.0.1"), &mut net, now);
         net.neighbours.insert((7, host), Neighbour::Known { mac: MAC, fresh: true });
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(host), FOUND)]);
+        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(host))]);
         net.neighbours.clear();
         assert_eq!(ways.refresh(&mut net, now + PATIENCE), [Change::Lost(Target::Host(host))]);
         assert_eq!(ways.refresh(&mut net, now + 2 * PATIENCE), [Change::Forgotten(host)]);

@@ -21,7 +21,7 @@ pub fn run(args: &ScionArgs) -> Result<(), Failure> {
     let stop = options.stop.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Release))?;
     let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
-    let stats = hopwright_scion::run(&setup, Arc::clone(&pipeline), &options)?;
+    let stats = hopwright_scion::run(setup, Arc::clone(&pipeline), &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
 }
