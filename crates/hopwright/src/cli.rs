@@ -22,6 +22,8 @@ pub enum Command {
     ///
     /// Exit status: 0 the program is fine, 1 it has errors, 2 the command line is wrong.
     Check(CheckArgs),
+    /// Explain an error or warning by its code, with examples
+    Explain(ExplainArgs),
     /// Print the pipeline IR of a program
     ///
     /// The IR is what every executor runs: flat state, a parser graph, structured controls, tables and actions.
@@ -74,12 +76,29 @@ pub struct Source {
 pub struct CheckArgs {
     #[command(flatten)]
     pub source: Source,
-    /// Print diagnostics as JSON, one object a line
-    #[arg(long)]
-    pub json: bool,
+    /// How to print diagnostics
+    #[arg(long, value_enum, default_value_t = DiagnosticFormat::Text)]
+    pub format: DiagnosticFormat,
     /// Also check that the JIT compiles the program, and say how long each step took
     #[arg(long)]
     pub jit: bool,
+}
+
+/// How diagnostics are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiagnosticFormat {
+    /// For people, on standard error
+    Text,
+    /// A JSON array on standard output
+    Json,
+    /// SARIF 2.1.0 on standard output, as code review tools read it
+    Sarif,
+}
+
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// A code such as E0300; without it, all codes
+    pub code: Option<String>,
 }
 
 #[derive(Args, Debug)]

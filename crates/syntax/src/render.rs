@@ -1,4 +1,4 @@
-//! Diagnostics as text for people and as JSON for programs.
+//! Diagnostics as text for people and as JSON and SARIF for programs.
 
 use std::ops::Range;
 
@@ -154,6 +154,67 @@ struct JsonPlace {
 fn place(span: Span, sources: &SourceMap) -> JsonPlace {
     let at = sources.location(span);
     JsonPlace { file: at.file.to_string(), line: at.line, column: at.column }
+}
+
+/// All diagnostics as a SARIF 2.1.0 log with one run; notes and help are part of the message, places that explain are
+/// `relatedLocations`. Columns count characters from 1; ends are exclusive.
+pub fn to_sarif(diagnostics: &Diagnostics, sources: &SourceMap) -> serde_json::Value {
+    let location = |label: &Label| {
+        let (start, end) = (sources.location(label.span), sources.location(label.span.after()));
+        let mut location = serde_json::json!({
+            "physicalLocation": {
+                "artifactLocation": { "uri": start.file.to_string().replace('\\', "/") },
+                "region": {
+                    "startLine": start.line,
+                    "startColumn": start.column,
+                    "endLine": end.line,
+                    "endColumn": end.column,
+                },
+            },
+        });
+        if !label.message.is_empty() {
+            location["message"] = serde_json::json!({ "text": label.message });
+        }
+        location
+    };
+    let results: Vec<serde_json::Value> = diagnostics
+        .iter()
+        .map(|d| {
+            let mut text = d.message.clone();
+            for more in d.notes.iter().chain(&d.help) {
+                text.push('\n');
+                text.push_str(more);
+            }
+            let place = d.labels.iter().find(|l| l.primary).or(d.labels.first());
+            let related: Vec<_> = d.labels.iter().filter(|l| !l.primary).map(location).collect();
+            serde_json::json!({
+                "ruleId": d.code,
+                "level": match d.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                    Severity::Note => "note",
+                },
+                "message": { "text": text },
+                "locations": place.map(location).into_iter().collect::<Vec<_>>(),
+                "relatedLocations": related,
+            })
+        })
+        .collect();
+    let mut rules: Vec<&str> = diagnostics.iter().map(|d| d.code).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let rules: Vec<_> = rules.iter().map(|code| serde_json::json!({ "id": code })).collect();
+    serde_json::json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {
+                "driver": { "name": "hopwright", "version": env!("CARGO_PKG_VERSION"), "rules": rules },
+            },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
 }
 
 /// All diagnostics as a JSON array.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use hopwright_dataplane::BuildError;
 use hopwright_syntax::{Severity, render};
 
-use crate::cli::CheckArgs;
+use crate::cli::{CheckArgs, DiagnosticFormat};
 use crate::compile;
 use crate::failure::Failure;
 
@@ -14,8 +14,13 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
     let compiled = compile::compile(&args.source, true);
     let front = started.elapsed();
-    if args.json {
-        println!("{}", render::to_json(&compiled.diagnostics, &compiled.sources));
+    let machine_readable = match args.format {
+        DiagnosticFormat::Text => None,
+        DiagnosticFormat::Json => Some(render::to_json(&compiled.diagnostics, &compiled.sources)),
+        DiagnosticFormat::Sarif => Some(render::to_sarif(&compiled.diagnostics, &compiled.sources)),
+    };
+    if let Some(value) = machine_readable {
+        println!("{value}");
         return compiled.pipeline.map(|_| ()).ok_or(Failure::Reported);
     }
     let warnings = compiled.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();

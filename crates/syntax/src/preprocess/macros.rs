@@ -72,7 +72,7 @@ impl Preprocessor<'_> {
             && !same_definition(old, &new)
         {
             self.diags.push(
-                Diagnostic::warning("W0001", format!("macro `{}` is redefined", name.text))
+                Diagnostic::warning("W0011", format!("macro `{}` is redefined", name.text))
                     .at(name.span, "redefined here")
                     .related(old.name_span, "first defined here")
                     .help(format!("write `#undef {}` before it", name.text)),

@@ -350,7 +350,7 @@ impl<'a> Preprocessor<'a> {
             (Tok::Ident, "warning") => {
                 let (text, at) = self.rest_of_line();
                 let at = if text.is_empty() { name.span } else { at };
-                self.diags.push(Diagnostic::warning("W0002", format!("#warning {text}")).at(at, ""));
+                self.diags.push(Diagnostic::warning("W0012", format!("#warning {text}")).at(at, ""));
             }
             (Tok::Ident, "line") => self.line_directive(&name),
             (Tok::Int, _) => {
@@ -383,7 +383,7 @@ impl<'a> Preprocessor<'a> {
         let token = self.next_in_line();
         if token.kind != Tok::Eof {
             self.diags.push(
-                Diagnostic::warning("W0003", format!("extra text after `{directive}`"))
+                Diagnostic::warning("W0013", format!("extra text after `{directive}`"))
                     .at(token.span, "this is ignored"),
             );
             self.rest_of_line();

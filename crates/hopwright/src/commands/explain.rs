@@ -1,0 +1,152 @@
+//! `hopwright explain`. Does not live here: the explanations (`docs/errors.md`).
+
+use std::io::Write;
+
+use crate::cli::ExplainArgs;
+use crate::failure::Failure;
+
+const TEXT: &str = include_str!("../../../../docs/errors.md");
+
+/// Prints what a code means, or all codes.
+pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let mut out = String::new();
+    match &args.code {
+        Some(code) => {
+            let code = code.to_ascii_uppercase();
+            let Some(section) = sections().find(|s| s.code == code) else {
+                return Err(Failure::message(format!(
+                    "no error or warning has the code `{code}`; `explain` lists all"
+                )));
+            };
+            out += &format!("{}: {}\n", section.code, section.title);
+            // What a box leads to stands beside it, not in its first line.
+            for line in section.body.lines() {
+                match line.strip_prefix("```p4,") {
+                    Some(kind) if kind.ends_with("fine") => out += "``` fine\n",
+                    Some(_) => out += &format!("``` {}\n", section.code),
+                    None => out += &format!("{line}\n"),
+                }
+            }
+        }
+        None => sections().for_each(|s| out += &format!("{}  {}\n", s.code, s.title)),
+    }
+    std::io::stdout().write_all(out.as_bytes()).map_err(Failure::message)
+}
+
+struct Section {
+    code: &'static str,
+    title: &'static str,
+    body: &'static str,
+}
+
+fn sections() -> impl Iterator<Item = Section> {
+    TEXT.split("\n## ").skip(1).filter_map(|section| {
+        let (heading, body) = section.split_once('\n')?;
+        let (code, title) = heading.split_once(": ")?;
+        Some(Section { code, title, body: body.trim_end() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use hopwright_ir::compile::compile_text;
+    use hopwright_syntax::{Options, render};
+
+    use super::*;
+
+    /// A box of a section: what its first line says, and its lines.
+    fn boxes(section: &Section) -> Vec<(Vec<&'static str>, &'static str)> {
+        section
+            .body
+            .split("```p4,")
+            .skip(1)
+            .map(|rest| {
+                let (info, rest) = rest.split_once('\n').unwrap();
+                (info.split(',').collect(), rest.split_once("```").unwrap().0)
+            })
+            .collect()
+    }
+
+    /// A whole program around an example.
+    fn program(place: &str, example: &str) -> String {
+        let (outside, inside) = match place {
+            "apply" => ("", format!("apply {{\n{example}\n}}")),
+            "apply-declarations" => ("", example.to_string()),
+            _ => (example, "apply { }".to_string()),
+        };
+        format!(
+            "#include <core.p4>
+            #include <v1model.p4>
+            {outside}
+            header example_t {{ bit<8> a; bit<8> b; bit<16> wide; int<8> number; }}
+            struct headers_t {{ example_t data; example_t[2] stack; }}
+            struct metadata_t {{ bit<8> x; bool flag; }}
+            parser ExampleParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                                 inout standard_metadata_t std) {{
+                state start {{ transition accept; }}
+            }}
+            control NoChecksums(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}
+            control Example(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {{
+                {inside}
+            }}
+            control NoEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {{ apply {{ }} }}
+            control ExampleDeparser(packet_out packet, in headers_t hdr) {{ apply {{ packet.emit(hdr); }} }}
+            V1Switch(ExampleParser(), NoChecksums(), Example(), NoEgress(), NoChecksums(), ExampleDeparser()) main;
+            "
+        )
+    }
+
+    #[test]
+    fn every_example_does_what_it_says() {
+        for section in sections() {
+            for (info, example) in boxes(&section) {
+                let (place, wanted) = match info.as_slice() {
+                    [wanted] => ("outside", *wanted),
+                    [place, wanted] => (*place, *wanted),
+                    _ => panic!("{}: {info:?}", section.code),
+                };
+                let text = if place == "whole" { example.to_string() } else { program(place, example) };
+                let compiled = compile_text("example.p4", &text, &Options::default(), true);
+                let found: BTreeSet<&str> = compiled.diagnostics.iter().map(|d| d.code).collect();
+                let shown = render::render(&compiled.diagnostics, &compiled.sources, false);
+                if wanted == "fine" {
+                    assert!(found.is_empty(), "{}:\n{example}\n{shown}", section.code);
+                } else {
+                    assert_eq!(wanted, section.code);
+                    assert!(found.contains(wanted), "{}:\n{example}\n{shown}", section.code);
+                }
+            }
+        }
+    }
+
+    /// Codes in string literals of the compiler's sources.
+    fn used(dir: &Path, codes: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                used(&path, codes);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let literals = text.split('"').filter(|s| {
+                    s.len() == 5 && s.starts_with(['E', 'W']) && s[1..].bytes().all(|b| b.is_ascii_digit())
+                });
+                codes.extend(literals.map(str::to_string));
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_is_explained_once_and_exists() {
+        let mut in_sources = BTreeSet::new();
+        for crate_name in ["syntax", "sema", "ir", "jit", "hopwright"] {
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_name).join("src");
+            used(&dir, &mut in_sources);
+        }
+        let explained: Vec<String> = sections().map(|s| s.code.to_string()).collect();
+        let in_order: Vec<String> = in_sources.into_iter().collect();
+        assert_eq!(explained, in_order);
+    }
+}
