@@ -28,6 +28,8 @@ pub enum Command {
     ///
     /// The IR is what every executor runs: flat state, a parser graph, structured controls, tables and actions.
     Ir(IrArgs),
+    /// Print the machine code of a program, each part below the line it was generated for
+    Asm(AsmArgs),
     /// Draw the parser and the controls of a program
     ///
     /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
@@ -108,6 +110,15 @@ pub struct IrArgs {
     /// Print the IR as lowered, before any pass
     #[arg(long)]
     pub no_passes: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct AsmArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Print the code generator's intermediate form (Cranelift IR) instead
+    #[arg(long)]
+    pub clif: bool,
 }
 
 #[derive(Args, Debug)]

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Ir(args) => commands::ir::run(&args),
+        Command::Asm(args) => commands::asm::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),

@@ -98,6 +98,7 @@ impl Gen<'_> {
     }
 
     fn assemble(&mut self, emits: &[Emitted]) {
+        self.at(self.p.deparser.span);
         let layout = self.layout;
         let tail = &layout.tail.headers;
         let cursor = self.b.use_var(self.cursor);

@@ -5,8 +5,8 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData,
-    StackSlotKind, Value, types,
+    AbiParam, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot,
+    StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -138,6 +138,8 @@ pub(crate) struct Gen<'a> {
     pub next_emit: usize,
     key_slot: StackSlot,
     spare_slot: StackSlot,
+    /// Places in the program that code was generated for; instructions refer to them by number.
+    pub places: Vec<Span>,
 }
 
 impl<'a> Gen<'a> {
@@ -149,7 +151,7 @@ impl<'a> Gen<'a> {
         interface: &'a Interface,
         zeros_address: u64,
         call_conv: CallConv,
-    ) -> Result<FunctionBuilder<'a>> {
+    ) -> Result<(FunctionBuilder<'a>, Vec<Span>)> {
         let flags = Flags::new(b.func);
         let mut signature = |params: &[cranelift_codegen::ir::Type], result: bool| {
             let mut s = Signature::new(call_conv);
@@ -239,11 +241,13 @@ impl<'a> Gen<'a> {
             next_emit: 0,
             key_slot,
             spare_slot,
+            places: Vec::new(),
         };
         g.packet_body()?;
         g.verdicts();
 
-        let Gen { mut b, .. } = g;
+        g.nowhere();
+        let Gen { mut b, places, .. } = g;
         b.seal_block(next_packet);
         b.switch_to_block(next_packet);
         let following = b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
@@ -253,7 +257,20 @@ impl<'a> Gen<'a> {
         b.seal_block(out);
         b.switch_to_block(out);
         b.ins().return_(&[]);
-        Ok(b)
+        Ok((b, places))
+    }
+
+    /// What is generated from here on is for this place in the program.
+    pub(crate) fn at(&mut self, span: Span) {
+        if self.places.last() != Some(&span) {
+            self.places.push(span);
+        }
+        self.b.set_srcloc(SourceLoc::new(self.places.len() as u32 - 1));
+    }
+
+    /// What is generated from here on is for no place in particular.
+    fn nowhere(&mut self) {
+        self.b.set_srcloc(SourceLoc::default());
     }
 
     /// One packet from descriptor to verdict.
@@ -264,6 +281,7 @@ impl<'a> Gen<'a> {
         let (ingress, egress) = (&p.ingress, &p.egress);
         self.control(&p.verify_checksum.body)?;
         self.control(&ingress.body)?;
+        self.nowhere();
 
         let standard = &p.standard;
         let port = self.read(standard.egress_spec)[0];
@@ -280,6 +298,7 @@ impl<'a> Gen<'a> {
         self.drop_if_no_port(spec);
         self.control(&p.compute_checksum.body)?;
         self.deparse()?;
+        self.nowhere();
         self.describe(offset_of!(abi::Packet, egress_port), port);
         self.verdict(Verdict::Forward);
         let next = self.next_packet;

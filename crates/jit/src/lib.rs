@@ -30,6 +30,7 @@ mod table;
 mod tail;
 mod wide;
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use cranelift_codegen::control::ControlPlane;
@@ -77,6 +78,7 @@ pub struct CompiledPipeline {
     /// What packets without a header's bytes read; the code knows its address.
     _zeros: Box<[u64]>,
     interface: Interface,
+    lines: Vec<(Range<u32>, Span)>,
     clif: Option<String>,
     disassembly: Option<String>,
     compile_time: Duration,
@@ -106,6 +108,12 @@ impl CompiledPipeline {
     /// Machine code.
     pub fn code(&self) -> &[u8] {
         self.code.bytes()
+    }
+
+    /// For parts of [`CompiledPipeline::code`], in order, the statement of the program they were generated for. What
+    /// belongs to no statement is left out.
+    pub fn lines(&self) -> &[(Range<u32>, Span)] {
+        &self.lines
     }
 
     /// The code generator's intermediate form, if it was to be kept.
@@ -155,7 +163,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
     let mut frontend = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut function, &mut frontend);
     let address = zeros.as_ptr() as u64;
-    let builder = function::Gen::run(builder, pipeline, &layout, &interface, address, call_conv)?;
+    let (builder, places) = function::Gen::run(builder, pipeline, &layout, &interface, address, call_conv)?;
     builder.finalize(isa.frontend_config());
 
     let clif = options.keep_text.then(|| function.display().to_string());
@@ -170,7 +178,9 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
     let code =
         memory::Code::new(compiled.code_buffer()).map_err(|e| machine(format!("no memory for machine code: {e}")))?;
     let disassembly = compiled.vcode.clone();
-    Ok(CompiledPipeline { code, _zeros: zeros, interface, clif, disassembly, compile_time: begin.elapsed() })
+    let lines = compiled.buffer.get_srclocs_sorted().iter();
+    let lines = lines.filter_map(|l| Some((l.start..l.end, *places.get(l.loc.bits() as usize)?))).collect();
+    Ok(CompiledPipeline { code, _zeros: zeros, interface, lines, clif, disassembly, compile_time: begin.elapsed() })
 }
 
 /// The machine this runs on.

@@ -129,6 +129,7 @@ impl Gen<'_> {
     }
 
     fn state(&mut self, state: &State, states: &[Block], done: Block) -> Result<()> {
+        self.at(state.span);
         self.step();
         let (count, need) = prefix(self, state);
         if count > 0 {
@@ -178,6 +179,7 @@ impl Gen<'_> {
             values.push(self.value(key)?);
         }
         for case in cases {
+            self.at(case.span);
             let to = self.target(case.target, states, done);
             let mut sets = case.sets.iter().zip(keys).zip(&values).filter(|((set, _), _)| !matches!(set, KeySet::Any));
             let Some(((set, key), value)) = sets.next() else {

@@ -65,6 +65,7 @@ impl Gen<'_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Result<Flow> {
+        self.at(stmt.span);
         match &stmt.kind {
             StmtKind::Assign(slot, value) => match self.layout.places[slot.index()] {
                 Place::HeaderVarbit(_) => {

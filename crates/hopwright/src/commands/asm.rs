@@ -1,0 +1,74 @@
+//! `hopwright asm`: the machine code of a program beside the lines it was generated for.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use hopwright_dataplane::BuildError;
+use hopwright_ir::{Pipeline, Span};
+use hopwright_jit::CompiledPipeline;
+
+use crate::cli::AsmArgs;
+use crate::compile;
+use crate::failure::Failure;
+
+/// Prints the code.
+pub fn run(args: &AsmArgs) -> Result<(), Failure> {
+    let pipeline = compile::pipeline(&args.source)?;
+    let options = hopwright_jit::Options { keep_text: args.clif };
+    let compiled = hopwright_jit::compile(&pipeline, &options)
+        .map_err(|e| compile::refused(&pipeline, &BuildError::Unsupported { span: e.span, message: e.message }))?;
+    let text = match compiled.clif() {
+        Some(clif) => clif.to_string(),
+        None => annotated(&pipeline, &compiled)?,
+    };
+    // Whoever reads only the beginning is no reason to complain.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn annotated(pipeline: &Pipeline, compiled: &CompiledPipeline) -> Result<String, Failure> {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
+    let code = compiled.code();
+    let mut out = String::new();
+    let mut formatter = GasFormatter::new();
+    formatter.options_mut().set_branch_leading_zeros(false);
+    formatter.options_mut().set_gas_show_mnemonic_size_suffix(false);
+    let mut lines = compiled.lines().iter().peekable();
+    let mut shown: Option<Span> = None;
+    let mut instruction = Instruction::default();
+    let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        let at = instruction.ip() as u32;
+        while lines.peek().is_some_and(|(range, _)| range.end <= at) {
+            lines.next();
+        }
+        let span = lines.peek().filter(|(range, _)| range.contains(&at)).map(|(_, span)| *span);
+        if span != shown || at == 0 {
+            shown = span;
+            let _ = writeln!(out, "; {}", span.map_or_else(|| "-".into(), |s| place(pipeline, s)));
+        }
+        let _ = write!(out, "{at:6x}:  ");
+        formatter.format(&instruction, &mut out);
+        out.push('\n');
+    }
+    let _ = writeln!(out, "; {} bytes", code.len());
+    Ok(out)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn annotated(_: &Pipeline, _: &CompiledPipeline) -> Result<String, Failure> {
+    Err(Failure::message("code of this machine cannot be shown yet: --clif shows the code generator's own form"))
+}
+
+/// File, line, and the line's text.
+fn place(pipeline: &Pipeline, span: Span) -> String {
+    let location = pipeline.sources.location(span);
+    let name = location.file.rsplit('/').next().unwrap_or_default();
+    let text = pipeline.sources.get(span.file).map_or("", |file| {
+        let line = file.line_range(file.line_index(span.start));
+        file.text().get(line).unwrap_or_default().trim()
+    });
+    format!("{name}:{}  {text}", location.line)
+}
