@@ -64,6 +64,7 @@ pub mod vdp;
 pub mod wait;
 
 mod cell;
+mod lane;
 mod limbs;
 mod machine;
 

@@ -41,7 +41,6 @@ pub(crate) struct PortCells {
 
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    pub ports: Vec<PortCells>,
     pub dropped_by_program: Cell,
     pub no_headroom: Cell,
     pub faults: Cell,
@@ -49,6 +48,7 @@ pub(crate) struct Cells {
     pub no_frame: Cell,
     pub punted: Cell,
     pub injected: Cell,
+    pub copied: Cell,
     pub parser_errors: Vec<Cell>,
     pub batches: Cell,
     pub packets: Cell,
@@ -76,11 +76,28 @@ pub struct PortStats {
     pub device: DeviceStats,
 }
 
+impl PortStats {
+    /// Adds another port's counts.
+    pub(crate) fn add(&mut self, other: &PortStats) {
+        self.rx_packets += other.rx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+        self.tx_lost += other.tx_lost;
+        self.device.rx_overrun += other.device.rx_overrun;
+        self.device.rx_too_long += other.device.rx_too_long;
+        self.device.tx_busy += other.device.tx_busy;
+        self.device.tx_error += other.device.tx_error;
+    }
+}
+
 /// A switch's counts since its start. Taken while it runs: the numbers belong to slightly different moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SwitchStats {
     /// By port, in the order the ports were given.
     pub ports: Vec<PortStats>,
+    /// The sum of the counts of ports that were taken away; it has no number and no name.
+    pub removed_ports: PortStats,
     /// Packets the program dropped.
     pub dropped_by_program: u64,
     /// Dropped: grown headers did not fit the headroom.
@@ -97,6 +114,8 @@ pub struct SwitchStats {
     pub punt_lost: u64,
     /// Packets the control plane sent.
     pub injected: u64,
+    /// Packets the program made beside those it got: clones, copies to a multicast group.
+    pub copied: u64,
     /// Packets whose parser ended with an error, by the number of the error in the program (0, NoError, stays 0).
     pub parser_errors: Vec<u64>,
     /// Batches run.
@@ -108,6 +127,29 @@ pub struct SwitchStats {
 }
 
 impl SwitchStats {
+    /// Packets that came: received, sent by the control plane, made by the program. Every one of them ends in exactly
+    /// one of the counts of [`SwitchStats::packets_out`].
+    pub fn packets_in(&self) -> u64 {
+        self.all_ports().map(|p| p.rx_packets).sum::<u64>() + self.injected + self.copied
+    }
+
+    /// What became of them: sent, not taken by the device, handed to the control plane, or dropped, by the reasons
+    /// there are. The same as [`SwitchStats::packets_in`] when the worker has stopped.
+    pub fn packets_out(&self) -> u64 {
+        self.all_ports().map(|p| p.tx_packets + p.tx_lost).sum::<u64>()
+            + self.punted
+            + self.punt_lost
+            + self.dropped_by_program
+            + self.no_headroom
+            + self.faults
+            + self.no_such_port
+            + self.no_frame
+    }
+
+    fn all_ports(&self) -> impl Iterator<Item = &PortStats> {
+        self.ports.iter().chain([&self.removed_ports])
+    }
+
     /// Mean time a packet takes in the program, in nanoseconds.
     pub fn ns_per_packet(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.busy_ns as f64 / self.packets as f64)

@@ -14,9 +14,10 @@ use hopwright_jit::abi::Verdict;
 
 use crate::cpu::{CpuQueue, Injector, Queue};
 use crate::engine::{Executor, wall_clock_us};
+use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Ports};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
-use crate::port::{DeviceStats, Port, PortInfo};
-use crate::stats::{Cells, PortCells, PortStats, SwitchStats};
+use crate::port::{Port, PortInfo};
+use crate::stats::{Cells, SwitchStats};
 use crate::vdp::VirtualDataPlane;
 use crate::wait::PollSet;
 
@@ -28,10 +29,8 @@ const NAP: Duration = Duration::from_millis(50);
 const REFRESH_ROUNDS: u32 = 4096;
 /// Time between two such looks when there is little to do.
 const REFRESH: Duration = Duration::from_millis(200);
-/// Port numbers are v1model's: 9 bits, of which the highest drops.
-const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
 
-/// Why a switch cannot be built.
+/// Why a switch cannot be built or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
     /// A number that v1model does not have.
@@ -40,6 +39,12 @@ pub enum SwitchError {
     /// Two ports, or a port and the CPU port, with one number.
     #[error("port number {0} is given twice")]
     PortTwice(u32),
+    /// No such port to take away.
+    #[error("there is no port {0}")]
+    NoSuchPort(u32),
+    /// Too many changes of ports wait.
+    #[error("the worker has not taken up earlier changes of its ports")]
+    WorkerBehind,
     /// No memory for packets.
     #[error(transparent)]
     Pool(#[from] PoolError),
@@ -119,55 +124,41 @@ impl SwitchBuilder {
         for (index, (number, _)) in self.ports.iter().enumerate() {
             set(*number, Egress::Port(index as u16))?;
         }
+        // As many as there may ever be: adding one allocates nothing.
+        let mut lanes = Vec::with_capacity(MAX_LANES);
+        lanes.extend(self.ports.into_iter().map(|(number, port)| Lane::new(number, port)));
         if let Some(number) = self.cpu_port {
             set(number, Egress::Cpu)?;
         }
         let queue_bytes = self.frame_size.stride();
         let cpu = Queue::new(if self.cpu_port.is_some() { self.queue } else { 1 }, queue_bytes)?;
         let inject = Queue::new(self.queue, self.frame_size.data as usize)?;
-        let mut poll = PollSet::new();
-        poll.add(inject.wake_fd());
-        let mut can_sleep = true;
-        for (_, port) in &self.ports {
-            match port.poll_fd() {
-                Some(fd) => poll.add(fd),
-                None => can_sleep = false,
-            }
-        }
         let cells = Cells {
-            ports: self.ports.iter().map(|_| PortCells::default()).collect(),
             parser_errors: self.vdp.pipeline().errors.iter().map(|_| Default::default()).collect(),
             ..Cells::default()
         };
         let switch = Arc::new(Switch {
-            ports: self
-                .ports
-                .iter()
-                .map(|(number, p)| PortSummary { number: *number, name: p.name().into(), info: p.info() })
-                .collect(),
+            ports: Ports::new(&lanes, self.cpu_port),
             vdp: self.vdp.clone(),
             cells,
             cpu,
             inject,
             stop: AtomicBool::new(false),
         });
-        let worker = Worker {
+        let mut worker = Worker {
             switch: switch.clone(),
             executor: Executor::new(self.vdp),
             pool: Pool::new(self.frames, self.frame_size)?,
             batch: Vec::with_capacity(MAX_BATCH),
             limit: self.batch,
-            lanes: self
-                .ports
-                .into_iter()
-                .map(|(number, port)| Lane { number, port, out: Vec::with_capacity(MAX_BATCH) })
-                .collect(),
+            lanes,
             by_number,
-            poll,
-            can_sleep,
+            poll: PollSet::with_capacity(1 + MAX_LANES),
+            can_sleep: true,
             refresh_in: REFRESH_ROUNDS,
             refreshed: Instant::now(),
         };
+        worker.watch_ports();
         Ok((switch, worker))
     }
 }
@@ -195,7 +186,7 @@ pub struct PortSummary {
 /// A running switch, seen from outside its worker.
 pub struct Switch {
     vdp: Arc<VirtualDataPlane>,
-    ports: Vec<PortSummary>,
+    ports: Ports,
     cells: Cells,
     cpu: Arc<Queue>,
     inject: Arc<Queue>,
@@ -209,8 +200,24 @@ impl Switch {
     }
 
     /// The ports in the order they were given.
-    pub fn ports(&self) -> &[PortSummary] {
-        &self.ports
+    pub fn ports(&self) -> Vec<PortSummary> {
+        self.ports.summaries()
+    }
+
+    /// Adds a port, which the worker takes up before its next round. Packets longer than the pool's frames do not fit
+    /// it, as for all ports.
+    pub fn add_port(&self, number: u32, port: Box<dyn Port>) -> Result<(), SwitchError> {
+        self.ports.add(number, port)?;
+        self.inject.notify();
+        Ok(())
+    }
+
+    /// Takes a port away. The worker sends what it has for it and gives the port back before its next round; it is
+    /// closed by the next call that looks at the switch's ports or counts. Its number is free at once.
+    pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
+        self.ports.remove(number)?;
+        self.inject.notify();
+        Ok(())
     }
 
     /// Where packets to the CPU port arrive.
@@ -237,27 +244,10 @@ impl Switch {
     /// The counts now.
     pub fn stats(&self) -> SwitchStats {
         let c = &self.cells;
+        let (ports, removed_ports) = self.ports.stats();
         SwitchStats {
-            ports: self
-                .ports
-                .iter()
-                .zip(&c.ports)
-                .map(|(summary, p)| PortStats {
-                    number: summary.number,
-                    name: summary.name.clone(),
-                    rx_packets: p.rx_packets.get(),
-                    rx_bytes: p.rx_bytes.get(),
-                    tx_packets: p.tx_packets.get(),
-                    tx_bytes: p.tx_bytes.get(),
-                    tx_lost: p.tx_lost.get(),
-                    device: DeviceStats {
-                        rx_overrun: p.rx_overrun.get(),
-                        rx_too_long: p.rx_too_long.get(),
-                        tx_busy: p.tx_busy.get(),
-                        tx_error: p.tx_error.get(),
-                    },
-                })
-                .collect(),
+            ports,
+            removed_ports,
             dropped_by_program: c.dropped_by_program.get(),
             no_headroom: c.no_headroom.get(),
             faults: c.faults.get(),
@@ -266,6 +256,7 @@ impl Switch {
             punted: c.punted.get(),
             punt_lost: self.cpu.lost(),
             injected: c.injected.get(),
+            copied: c.copied.get(),
             parser_errors: c.parser_errors.iter().map(|e| e.get()).collect(),
             batches: c.batches.get(),
             packets: c.packets.get(),
@@ -276,7 +267,7 @@ impl Switch {
 
 impl fmt::Debug for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Switch").field("vdp", &self.vdp).field("ports", &self.ports).finish_non_exhaustive()
+        f.debug_struct("Switch").field("vdp", &self.vdp).field("ports", &self.ports.summaries()).finish_non_exhaustive()
     }
 }
 
@@ -286,13 +277,6 @@ enum Egress {
     Nowhere,
     Port(u16),
     Cpu,
-}
-
-struct Lane {
-    number: u32,
-    port: Box<dyn Port>,
-    /// To be sent at the end of the burst.
-    out: Vec<Packet>,
 }
 
 /// Moves the packets of a switch.
@@ -322,6 +306,7 @@ impl Worker {
             if !self.lanes.is_empty()
                 && self.lanes.iter().all(|l| l.port.finished())
                 && !self.switch.inject.has_packets()
+                && !self.switch.ports.changing()
             {
                 break;
             }
@@ -349,6 +334,9 @@ impl Worker {
     /// One round: a burst from every port and from the control plane, through the program and out. Returns the number
     /// of packets taken in.
     pub fn step(&mut self) -> usize {
+        if self.switch.ports.changing() {
+            self.change_ports();
+        }
         let mut total = 0;
         for index in 0..self.lanes.len() {
             let room = self.limit.min(self.pool.available());
@@ -362,9 +350,8 @@ impl Worker {
                 packet.set_ingress_port(lane.number);
                 bytes += packet.len() as u64;
             }
-            let cells = &self.switch.cells.ports[index];
-            cells.rx_packets.add(count as u64);
-            cells.rx_bytes.add(bytes);
+            lane.cells.rx_packets.add(count as u64);
+            lane.cells.rx_bytes.add(bytes);
             self.process();
             total += count;
         }
@@ -379,6 +366,43 @@ impl Worker {
     /// The executor, to look at the data plane.
     pub fn executor(&self) -> &Executor {
         &self.executor
+    }
+
+    /// Takes up new ports and gives those back that are to go. Between rounds nothing waits in a lane.
+    fn change_ports(&mut self) {
+        while let Some(change) = self.switch.ports.next_change() {
+            match change {
+                Change::Add(lane) => {
+                    self.by_number[lane.number as usize] = Egress::Port(self.lanes.len() as u16);
+                    self.lanes.push(lane);
+                }
+                Change::Remove(number) => {
+                    let Some(at) = self.lanes.iter().position(|l| l.number == number) else { continue };
+                    let mut lane = self.lanes.swap_remove(at);
+                    self.by_number[number as usize] = Egress::Nowhere;
+                    if let Some(moved) = self.lanes.get(at) {
+                        self.by_number[moved.number as usize] = Egress::Port(at as u16);
+                    }
+                    lane.port.flush();
+                    lane.refresh();
+                    self.switch.ports.give_back(lane);
+                }
+            }
+        }
+        self.watch_ports();
+    }
+
+    /// Sleeps on the ports there are now.
+    fn watch_ports(&mut self) {
+        self.poll.clear();
+        self.poll.add(self.switch.inject.wake_fd());
+        self.can_sleep = true;
+        for lane in &self.lanes {
+            match lane.port.poll_fd() {
+                Some(fd) => self.poll.add(fd),
+                None => self.can_sleep = false,
+            }
+        }
     }
 
     fn inject(&mut self) -> usize {
@@ -470,6 +494,7 @@ impl Worker {
     fn copies(&mut self, now_us: u64, punts: &mut u64) {
         for sent in self.executor.take_copies() {
             let cells = &self.switch.cells;
+            cells.copied.add(1);
             match self.by_number.get(usize::from(sent.port)) {
                 Some(Egress::Port(at)) => match self.pool.take_filled(&sent.bytes) {
                     Some(packet) => {
@@ -488,7 +513,7 @@ impl Worker {
     }
 
     fn transmit(&mut self) {
-        for (lane, cells) in self.lanes.iter_mut().zip(&self.switch.cells.ports) {
+        for lane in &mut self.lanes {
             if lane.out.is_empty() {
                 continue;
             }
@@ -497,21 +522,18 @@ impl Worker {
             let sent = lane.port.transmit(&mut self.pool, &mut lane.out);
             lane.port.flush();
             // Lost packets are rare; their bytes are taken as average.
-            cells.tx_bytes.add(if sent == count { bytes } else { bytes * sent as u64 / count as u64 });
-            cells.tx_packets.add(sent as u64);
-            cells.tx_lost.add((count - sent) as u64);
+            let bytes = if sent == count { bytes } else { bytes * sent as u64 / count as u64 };
+            lane.cells.tx_bytes.add(bytes);
+            lane.cells.tx_packets.add(sent as u64);
+            lane.cells.tx_lost.add((count - sent) as u64);
         }
     }
 
     fn refresh(&mut self) {
         self.refresh_in = REFRESH_ROUNDS;
         self.refreshed = Instant::now();
-        for (lane, cells) in self.lanes.iter().zip(&self.switch.cells.ports) {
-            let stats = lane.port.stats();
-            cells.rx_overrun.set(stats.rx_overrun);
-            cells.rx_too_long.set(stats.rx_too_long);
-            cells.tx_busy.set(stats.tx_busy);
-            cells.tx_error.set(stats.tx_error);
+        for lane in &self.lanes {
+            lane.refresh();
         }
     }
 }

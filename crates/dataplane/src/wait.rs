@@ -57,6 +57,16 @@ impl PollSet {
         PollSet::default()
     }
 
+    /// Nothing to wait for; so many can be added without allocating.
+    pub fn with_capacity(descriptors: usize) -> PollSet {
+        PollSet(Vec::with_capacity(descriptors))
+    }
+
+    /// Forgets them all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Adds a descriptor; the caller keeps it open.
     pub fn add(&mut self, fd: RawFd) {
         self.0.push(libc::pollfd { fd, events: libc::POLLIN, revents: 0 });

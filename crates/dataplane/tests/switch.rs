@@ -344,3 +344,90 @@ fn wrong_names_and_numbers_are_told() {
     let beyond = SwitchBuilder::new(vdp).port(511, port()).build();
     assert_eq!(beyond.err().map(|e| e.to_string()).as_deref(), Some("511 is no port number: they go from 0 to 510"));
 }
+
+#[test]
+fn ports_come_and_go_between_rounds() {
+    for engine in BOTH {
+        let Rig { switch, mut worker, wires } = rig(engine);
+        let vdp = switch.vdp();
+        vdp.insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        vdp.insert(&by_a(7, "forward").arg(7u32).arg(0u32)).unwrap();
+        let new = Wire::default();
+        assert!(switch.add_port(1, Box::new(TestPort(new.clone(), 9))).is_err(), "taken");
+        assert!(switch.add_port(CPU, Box::new(TestPort(new.clone(), 9))).is_err(), "taken");
+        assert!(switch.add_port(511, Box::new(TestPort(new.clone(), 9))).is_err(), "no port number");
+        assert!(switch.remove_port(7).is_err(), "not there");
+        switch.add_port(7, Box::new(TestPort(new.clone(), 9))).unwrap();
+        new.offer(&packet(1, 0));
+        wires[0].offer(&packet(7, 0));
+        assert_eq!(worker.step(), 2);
+        assert_eq!((new.sent().len(), wires[1].sent().len()), (1, 1), "{engine:?}");
+
+        // The first goes, the last takes its place.
+        switch.remove_port(0).unwrap();
+        assert!(switch.remove_port(0).is_err(), "gone");
+        let shared = Arc::strong_count(&wires[0].sent);
+        wires[0].offer(&packet(1, 0));
+        new.offer(&packet(7, 0));
+        assert_eq!(worker.step(), 1);
+        assert_eq!(new.sent().len(), 1, "{engine:?}");
+        let numbers: Vec<u32> = switch.ports().iter().map(|p| p.number).collect();
+        assert_eq!(numbers, [1, 7]);
+        assert_eq!(Arc::strong_count(&wires[0].sent), shared - 1, "the port is closed");
+        assert_eq!(switch.stats().removed_ports.rx_packets, 1);
+
+        // Its number may be given again before the worker has looked.
+        switch.remove_port(7).unwrap();
+        switch.add_port(7, Box::new(TestPort(wires[0].clone(), 9))).unwrap();
+        assert_eq!(worker.step(), 1);
+        let stats = switch.stats();
+        assert_eq!(stats.removed_ports.tx_packets, 2);
+        assert_eq!(stats.ports.iter().map(|p| (p.number, p.rx_packets)).collect::<Vec<_>>(), [(1, 0), (7, 1)]);
+        assert_eq!(stats.packets_in(), stats.packets_out());
+    }
+}
+
+/// Every packet ends in exactly one count, whatever becomes of it.
+#[test]
+fn the_ledger_balances() {
+    for engine in BOTH {
+        let vdp = VirtualDataPlane::new(Arc::new(program()), engine).unwrap();
+        vdp.insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        vdp.insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
+        vdp.insert(&by_a(3, "forward").arg(CPU).arg(0u32)).unwrap();
+        vdp.insert(&by_a(4, "tag").arg(0u32)).unwrap();
+        let wires = [Wire::default(), Wire::default()];
+        let (switch, mut worker) = SwitchBuilder::new(vdp)
+            .port(0, Box::new(TestPort(wires[0].clone(), 100)))
+            .port(1, Box::new(TestPort(wires[1].clone(), 3)))
+            .cpu_port(CPU)
+            .cpu_queue(4)
+            .pool(0, FrameSize { headroom: 0, data: 128 })
+            .build()
+            .unwrap();
+        for round in 0..20u8 {
+            for i in 0..40u8 {
+                wires[usize::from(i % 2)].offer(&packet(i % 6, round));
+            }
+            wires[0].offer(&[3]);
+            for port in [0, 1, 300, CPU] {
+                let _ = switch.injector().transmit(port, &packet(1, 0));
+                let _ = switch.injector().packet_out(port, &packet(3, 0));
+            }
+            worker.step();
+        }
+        let s = switch.stats();
+        assert_eq!(s.packets_in(), s.packets_out(), "{engine:?}: {s:?}");
+        assert_eq!(s.ports[0].rx_packets + s.ports[1].rx_packets, 20 * 41);
+        let kinds = [
+            s.dropped_by_program,
+            s.no_headroom,
+            s.no_such_port,
+            s.punted,
+            s.punt_lost,
+            s.ports[1].tx_lost,
+            s.injected,
+        ];
+        assert!(kinds.iter().all(|k| *k > 0), "{engine:?}: {kinds:?}");
+    }
+}
