@@ -58,7 +58,7 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
             ip_total = (bit<32>) hdr.ipv6.payload_len + 40;
         }
         if (hdr.packet_out.isValid()) {
-            before_ip = 16;
+            before_ip = 14 + PACKET_OUT_BYTES;
         }
         if (std.parser_error != error.NoError
             || before_ip + ip_total > std.packet_length
@@ -132,11 +132,17 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     counter(4096, CounterType.packets_and_bytes) link_in;
     counter(4096, CounterType.packets_and_bytes) link_out;
 
+    bit<16> ingress_port = 0;
+
     apply {
+        ingress_port = (bit<16>) std.ingress_port;
         if (hdr.packet_out.isValid() && hdr.packet_out.port != PROCESS) {
             std.egress_spec = (bit<9>) hdr.packet_out.port;
             hdr.packet_out.setInvalid();
             return;
+        }
+        if (hdr.packet_out.isValid()) {
+            ingress_port = hdr.packet_out.ingress_port;
         }
 
         find_source.apply(hdr, meta, std);
@@ -161,7 +167,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             hdr.packet_in.setValid();
             hdr.packet_in.reason = (bit<8>) meta.reason;
             hdr.packet_in.at_next_hop = (bit<8>) meta.at_next_hop;
-            hdr.packet_in.port = (bit<16>) std.ingress_port;
+            hdr.packet_in.port = ingress_port;
             hdr.packet_in.ingress = meta.source.interface;
             hdr.packet_in.egress = meta.target.interface;
             if (meta.reason == Reason.NEXT_HOP_UNRESOLVED && meta.target.scope == LinkScope.INTERNAL) {

@@ -24,7 +24,11 @@ header packet_in_t {
 @controller_header("packet_out")
 header packet_out_t {
     bit<16> port;            // send as it is by this port; PROCESS: treat as if it had been received
+    bit<16> ingress_port;    // with PROCESS: by which port
+    bit<16> l4_port;         // with PROCESS: where to deliver an SCMP error, 0 if not known
 }
+
+const bit<32> PACKET_OUT_BYTES = 6;
 
 const bit<16> PROCESS = 0xffff;
 
@@ -265,6 +269,7 @@ struct target_t {
     bit<128>  src6;
     bit<16>   dst_port;
     bit<16>   src_port;
+    bit<16>   udp_limit;         // longest UDP datagram for the link's MTU, header included
 }
 
 // This router, as the agent describes it.

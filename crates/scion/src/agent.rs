@@ -23,7 +23,8 @@ use crate::config::{Config, ConfigError};
 use crate::kernel::{Device, Kernel};
 use crate::keys::{self, HopKey, KeyError};
 use crate::links::{Links, LinksError};
-use crate::program::{CPU_PORT, PROCESS, PacketIn, Reason};
+use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason};
+use crate::scmp::{self, Outcome, SlowPath};
 use crate::stats::Stats;
 use crate::tables::{self, Way};
 use crate::topology::{Topology, TopologyError};
@@ -157,6 +158,10 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         waiting_count: 0,
         clock_epoch: 0,
         punted: HashMap::new(),
+        slow_path: SlowPath::new(scmp::Settings {
+            authenticate: setup.config.features.experimental_scmp_authentication,
+            limit: setup.config.hopwright.scmp,
+        }),
         started: Instant::now(),
         setup,
     };
@@ -234,13 +239,14 @@ struct Agent {
     switch: Arc<Switch>,
     kernel: Kernel,
     ways: Ways,
-    /// Packets, as received, that wait for a next hop.
-    waiting: BTreeMap<Target, VecDeque<(Instant, Vec<u8>)>>,
+    /// Packets, as received by a port, that wait for a next hop.
+    waiting: BTreeMap<Target, VecDeque<(Instant, u16, Vec<u8>)>>,
     waiting_count: usize,
     /// Upper bits of the clock as programmed.
     clock_epoch: u64,
     /// Reasons seen, to log each once.
     punted: HashMap<u8, u64>,
+    slow_path: SlowPath,
     started: Instant,
 }
 
@@ -350,7 +356,25 @@ impl Agent {
             }
             if header.reason == Reason::NextHopUnresolved as u8 {
                 self.wait_for_next_hop(&header, packet);
+            } else {
+                self.answer(&header, packet);
             }
+        }
+    }
+
+    /// Answers a packet that the program has punted, or completes it.
+    fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
+        let injector = self.switch.injector();
+        let sent = match self.slow_path.handle(packet, header, &self.setup.links, Instant::now(), wall_clock_us()) {
+            Outcome::Reply(_, frame) | Outcome::Bounce(frame) => injector.transmit(header.port.into(), &frame),
+            Outcome::Process { frame, l4_port } => {
+                let header = PacketOut { l4_port, ..PacketOut::process(header.port) };
+                injector.packet_out(CPU_PORT, &header.before(&frame))
+            }
+            Outcome::Drop(_) => Ok(()),
+        };
+        if sent.is_err() {
+            self.slow_path.not_sent();
         }
     }
 
@@ -375,7 +399,7 @@ impl Agent {
         }
         let packets = self.waiting.entry(target).or_default();
         if packets.len() < WAITING_EACH && self.waiting_count < WAITING_ALL {
-            packets.push_back((now, packet.to_vec()));
+            packets.push_back((now, header.port, packet.to_vec()));
             self.waiting_count += 1;
         }
         if self.ways.next_hop(target).is_some() {
@@ -387,12 +411,9 @@ impl Agent {
     /// Gives the packets that waited for a target to the program once more.
     fn send_waiting(&mut self, target: Target) {
         let injector = self.switch.injector();
-        for (_, packet) in self.waiting.remove(&target).unwrap_or_default() {
+        for (_, port, packet) in self.waiting.remove(&target).unwrap_or_default() {
             self.waiting_count -= 1;
-            let mut bytes = Vec::with_capacity(2 + packet.len());
-            bytes.extend(PROCESS.to_be_bytes());
-            bytes.extend(packet);
-            if injector.packet_out(CPU_PORT, &bytes).is_err() {
+            if injector.packet_out(CPU_PORT, &PacketOut::process(port).before(&packet)).is_err() {
                 tracing::debug!("no room for a packet that waited");
             }
         }
@@ -402,7 +423,7 @@ impl Agent {
     fn expire(&mut self, now: Instant) {
         let count = &mut self.waiting_count;
         self.waiting.retain(|_, packets| {
-            while packets.front().is_some_and(|(since, _)| now.duration_since(*since) > WAITING_TIME) {
+            while packets.front().is_some_and(|(since, ..)| now.duration_since(*since) > WAITING_TIME) {
                 packets.pop_front();
                 *count -= 1;
             }
@@ -411,7 +432,8 @@ impl Agent {
     }
 
     fn report(&self, options: &Options) -> Result<Stats, AgentError> {
-        let stats = Stats::collect(&self.switch, self.started.elapsed().as_secs_f64())?;
+        let mut stats = Stats::collect(&self.switch, self.started.elapsed().as_secs_f64())?;
+        stats.slow_path = self.slow_path.counts().by_name();
         if let Some(file) = &options.stats {
             stats.write(file).map_err(|source| AgentError::Stats { file: file.clone(), source })?;
         }

@@ -30,9 +30,19 @@ pub struct Config {
     pub api: Api,
     /// `[router]`
     pub router: Router,
+    /// `[hopwright]`
+    pub hopwright: Hopwright,
     /// Keys in the file that have no meaning.
     #[serde(skip)]
     pub unknown_keys: Vec<String>,
+}
+
+/// `[hopwright]`: what the reference does not have. It only warns of these keys.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Hopwright {
+    /// `[hopwright.scmp]`
+    pub scmp: crate::scmp::Limit,
 }
 
 /// `[general]`
