@@ -75,18 +75,19 @@ fn expected(p: &Pipeline, entries: &[TableEntry], keys: &[BigUint]) -> Found {
     best.map_or_else(missed, |e| found(e.action.args[0].iter_u64_digits().next().unwrap_or(0)))
 }
 
-/// Few values, so that entries and keys meet: some low bits and some at the top.
+/// Few values, so that entries and keys meet: some low bits, some in the middle and some at the top.
 fn value(width: u32) -> impl Strategy<Value = BigUint> {
-    (0u32..4, 0u32..4).prop_map(move |(low, high)| {
+    (0u32..4, prop::sample::select(vec![0u32, 0, 1, 5]), 0u32..4).prop_map(move |(low, middle, high)| {
         let top = if width > 4 { BigUint::from(high) << (width - 2) } else { BigUint::ZERO };
-        (BigUint::from(low) | top) & ((BigUint::from(1u32) << width) - 1u32)
+        let middle = BigUint::from(middle) << (width / 2);
+        (BigUint::from(low) | middle | top) & ((BigUint::from(1u32) << width) - 1u32)
     })
 }
 
 fn match_value(kind: MatchKind, width: u32) -> BoxedStrategy<MatchValue> {
     match kind {
         MatchKind::Exact => value(width).prop_map(MatchValue::Exact).boxed(),
-        MatchKind::Lpm => (value(width), prop::sample::select(vec![0, 1, 2, width / 2, width - 1, width]))
+        MatchKind::Lpm => (value(width), prop_oneof![0..=width, prop::sample::select(vec![0, 1, width - 1, width])])
             .prop_map(move |(v, len)| {
                 let rest = width - len;
                 MatchValue::Lpm { value: (v >> rest) << rest, prefix_len: len }
@@ -137,6 +138,12 @@ fn shapes() -> impl Strategy<Value = Vec<(MatchKind, u32)>> {
         vec![(Exact, 16), (Exact, 128), (Exact, 8), (Exact, 1)],
         vec![(Exact, 128), (Exact, 128), (Exact, 3)],
         vec![(Lpm, 32)],
+        vec![(Lpm, 32)],
+        vec![(Lpm, 9)],
+        vec![(Lpm, 16)],
+        vec![(Lpm, 30)],
+        vec![(Lpm, 48)],
+        vec![(Exact, 3), (Lpm, 32), (Exact, 9)],
         vec![(Lpm, 128)],
         vec![(Exact, 12), (Lpm, 48), (Exact, 65)],
         vec![(Ternary, 32)],
@@ -150,7 +157,7 @@ fn shapes() -> impl Strategy<Value = Vec<(MatchKind, u32)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn tables_agree_with_the_definition(

@@ -1,6 +1,6 @@
-//! The two structures lookups run on, and the functions generated code calls.
+//! The structures lookups run on, but for the trie ([`super::trie`]), and the functions generated code calls.
 //!
-//! [`Exact`] is one hash table. [`Masked`] serves every other shape: entries with the same mask form a *group* with a
+//! [`Exact`] is one hash table. [`Masked`] serves every shape that has no structure of its own: entries with the same mask form a *group* with a
 //! hash table of masked keys, each leading to a chain of entries by falling rank; groups are searched by falling
 //! priority of their best entry until none can win any more. For lpm a group is a prefix length, for ternary a
 //! combination of masks; a range is checked on the chain.

@@ -1,14 +1,15 @@
 //! Tables: what the control plane writes and packets look up.
 //!
 //! One writer at a time (a lock among writers), readers that never wait: an update changes a few words and retires
-//! what it replaced. Lives here: [`Table`], the control side. The structures are in `lookup`, their parts in `slots`
-//! and `block`; what a legal entry is, in `hopwright_ir::entry`.
+//! what it replaced. Lives here: [`Table`], the control side. The structures are in `lookup` and `trie`, their parts in
+//! `slots` and `block`; what a legal entry is, in `hopwright_ir::entry`.
 //!
 //! Direct counters have one cell per entry, written by the worker: a table serves one worker.
 
 mod block;
 mod lookup;
 mod slots;
+mod trie;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,7 @@ use crate::quiescence::{self, Domain};
 use block::{Block, Contents, Rank, Shape};
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use slots::SlotsWriter;
+use trie::{Trie, TrieWriter};
 
 /// A table of a running program.
 pub struct Table {
@@ -49,11 +51,13 @@ struct KeyField {
 enum Reader {
     Exact(Box<Exact>),
     Masked(Box<Masked>),
+    Trie(Box<Trie>),
 }
 
 enum Structure {
     Exact(SlotsWriter),
     Masked(MaskedWriter),
+    Trie(TrieWriter),
 }
 
 struct Writer {
@@ -139,6 +143,8 @@ impl Table {
         let shape = Shape { linked: !exact, key_words, bound_words };
         let (reader, structure) = if exact {
             (Reader::Exact(Exact::new(shape)), Structure::Exact(SlotsWriter::default()))
+        } else if let Some(fields) = trie_fields(&keys) {
+            (Reader::Trie(Trie::new(fields, shape.entry_offset())), Structure::Trie(TrieWriter::default()))
         } else {
             (Reader::Masked(Masked::new(shape, ranges.into())), Structure::Masked(MaskedWriter::default()))
         };
@@ -172,6 +178,7 @@ impl Table {
         match &self.reader {
             Reader::Exact(e) => e.handle(),
             Reader::Masked(m) => m.handle(),
+            Reader::Trie(t) => t.handle(),
         }
     }
 
@@ -237,6 +244,7 @@ impl Table {
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, Some(&block), &self.domain);
                 }
+                (Structure::Trie(w), Reader::Trie(r)) => w.put(r, encoded.rank as u32, block.address()),
                 _ => unreachable!("writer and reader are made together"),
             }
         }
@@ -354,6 +362,7 @@ impl Table {
                     w.put(r.slots(), self.shape.key_words, block.address(), &self.domain);
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => w.insert(r, &encoded.mask, &block, &self.domain),
+                (Structure::Trie(w), Reader::Trie(r)) => w.put(r, encoded.rank as u32, block.address()),
                 _ => unreachable!("writer and reader are made together"),
             }
         }
@@ -372,6 +381,9 @@ impl Table {
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, None, &self.domain);
+                }
+                (Structure::Trie(w), Reader::Trie(r)) => {
+                    w.remove(r, encoded.rank as u32, record.block.address(), &self.domain);
                 }
                 _ => unreachable!("writer and reader are made together"),
             }
@@ -428,6 +440,7 @@ impl Reader {
         match self {
             Reader::Exact(e) => e.set_default(entry),
             Reader::Masked(m) => m.set_default(entry),
+            Reader::Trie(t) => t.set_default(entry),
         }
     }
 }
@@ -449,6 +462,26 @@ impl DefaultEntry {
         );
         DefaultEntry { call: call.clone(), block }
     }
+}
+
+/// The fields of a key that a trie serves: one prefix, and few bits matched exactly.
+fn trie_fields(keys: &[KeyField]) -> Option<Box<[trie::Field]>> {
+    let (mut exact, mut prefix) = (Vec::new(), None);
+    let mut word = 0;
+    for key in keys {
+        let field = trie::Field { word, width: key.width };
+        match key.kind {
+            MatchKind::Exact => exact.push(field),
+            MatchKind::Lpm if prefix.is_none() => prefix = Some(field),
+            _ => return None,
+        }
+        word += key.words;
+    }
+    let exact_bits: u32 = exact.iter().map(|f| f.width).sum();
+    let prefix = prefix.filter(|p| p.width > 0)?;
+    exact.push(prefix);
+    let fits = exact_bits <= trie::MAX_EXACT_BITS && exact_bits + prefix.width <= trie::MAX_BITS;
+    fits.then(|| exact.into())
 }
 
 fn key_of(entry: &TableEntry) -> MatchKey {
