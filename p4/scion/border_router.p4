@@ -10,7 +10,6 @@
 //   one_hop.p4    the special path between neighbours that know no path yet
 //   delivery.p4   hosts and services of this AS
 //   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
-//   counters.p4   what is counted
 //   reasons.p4    why a packet is dropped or goes to the CPU port
 //
 // Every packet ends in one of three ways. It is forwarded, if each check has passed. It is dropped, if it makes
@@ -34,7 +33,6 @@
 #include "one_hop.p4"
 #include "delivery.p4"
 #include "underlay.p4"
-#include "counters.p4"
 
 control VerifyUnderlay(inout headers_t hdr, inout metadata_t meta) {
     apply {
@@ -60,7 +58,7 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
             ip_total = (bit<32>) hdr.ipv6.payload_len + 40;
         }
         if (hdr.packet_out.isValid()) {
-            before_ip = 16;
+            before_ip = 14 + PACKET_OUT_BYTES;
         }
         if (std.parser_error != error.NoError
             || before_ip + ip_total > std.packet_length
@@ -127,27 +125,30 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     AdvancePath() advance_path;
     AdvanceOneHop() advance_one_hop;
     WriteUnderlay() write_underlay;
-    CountReceived() count_received;
-    CountForwarded() count_forwarded;
-    CountRefused() count_refused;
 
     // By Reason; NONE counts the forwarded packets.
     counter(REASON_COUNT, CounterType.packets) reasons;
+    // By link, as the agent numbers them. Whatever came by a link, and what was forwarded to it.
+    counter(4096, CounterType.packets_and_bytes) link_in;
+    counter(4096, CounterType.packets_and_bytes) link_out;
+
+    bit<16> ingress_port = 0;
 
     apply {
+        ingress_port = (bit<16>) std.ingress_port;
         if (hdr.packet_out.isValid() && hdr.packet_out.port != PROCESS) {
             std.egress_spec = (bit<9>) hdr.packet_out.port;
             hdr.packet_out.setInvalid();
             return;
         }
+        if (hdr.packet_out.isValid()) {
+            ingress_port = hdr.packet_out.ingress_port;
+        }
 
         find_source.apply(hdr, meta, std);
         if (meta.reason == Reason.NONE) {
-            count_received.apply(hdr, meta);
+            link_in.count((bit<32>) meta.source.index);
             decide.apply(hdr, meta, std);
-            if (meta.reason != Reason.NONE) {
-                count_refused.apply(meta);
-            }
         }
 
         hdr.packet_out.setInvalid();
@@ -158,15 +159,15 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else {
                 advance_one_hop.apply(hdr, meta);
             }
-            count_forwarded.apply(hdr, meta);
             write_underlay.apply(hdr, meta, std);
+            link_out.count((bit<32>) meta.target.index);
         } else if ((bit<8>) meta.reason < PUNT_FIRST) {
             mark_to_drop(std);
         } else {
             hdr.packet_in.setValid();
             hdr.packet_in.reason = (bit<8>) meta.reason;
             hdr.packet_in.at_next_hop = (bit<8>) meta.at_next_hop;
-            hdr.packet_in.port = (bit<16>) std.ingress_port;
+            hdr.packet_in.port = ingress_port;
             hdr.packet_in.ingress = meta.source.interface;
             hdr.packet_in.egress = meta.target.interface;
             if (meta.reason == Reason.NEXT_HOP_UNRESOLVED && meta.target.scope == LinkScope.INTERNAL) {

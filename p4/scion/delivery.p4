@@ -88,7 +88,10 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
                 meta.reason = Reason.INVALID_DESTINATION_HOST;
                 return;
             }
-            if (meta.l4 != L4.PORT) {
+            if (meta.l4 == L4.SCMP_ERROR && hdr.packet_out.isValid() && hdr.packet_out.l4_port != 0) {
+                // The agent has looked into the quoted packet.
+                meta.l4_port = hdr.packet_out.l4_port;
+            } else if (meta.l4 != L4.PORT) {
                 meta.reason = meta.l4 == L4.SCMP_ERROR ? Reason.SCMP_ERROR : Reason.UNKNOWN_L4;
                 return;
             }

@@ -24,7 +24,11 @@ header packet_in_t {
 @controller_header("packet_out")
 header packet_out_t {
     bit<16> port;            // send as it is by this port; PROCESS: treat as if it had been received
+    bit<16> ingress_port;    // with PROCESS: by which port
+    bit<16> l4_port;         // with PROCESS: where to deliver an SCMP error, 0 if not known
 }
+
+const bit<32> PACKET_OUT_BYTES = 6;
 
 const bit<16> PROCESS = 0xffff;
 
@@ -239,16 +243,6 @@ enum bit<2> L4 {
     UNKNOWN    = 2
 }
 
-// Kinds of traffic, as the reference router's metrics name them.
-enum bit<3> Traffic {
-    OTHER       = 0,             // one-hop paths
-    IN          = 1,             // to a host of this AS
-    OUT         = 2,             // from a host of this AS
-    IN_TRANSIT  = 3,             // through the AS: comes in here, leaves by a sibling router
-    OUT_TRANSIT = 4,             // ... came in at a sibling router, leaves here
-    BR_TRANSIT  = 5              // ... both here
-}
-
 // Where the packet came from.
 struct source_t {
     LinkScope scope;
@@ -275,6 +269,7 @@ struct target_t {
     bit<128>  src6;
     bit<16>   dst_port;
     bit<16>   src_port;
+    bit<16>   udp_limit;         // longest UDP datagram for the link's MTU, header included
 }
 
 // This router, as the agent describes it.
@@ -292,7 +287,6 @@ struct metadata_t {
     router_t router;
     source_t source;
     target_t target;
-    bit<5>   size;               // step of the SCION packet's size, for the counters
 
     // Path, from the parser.
     bit<1>   first_of_segment;   // current hop is the first of its segment, but not of the path

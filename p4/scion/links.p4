@@ -115,12 +115,13 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
 
 // The SCION interfaces of this AS: those of this router, and those of its siblings with the way to them.
 control FindInterface(in bit<16> interface, inout metadata_t meta) {
-    action over_ipv4(LinkScope scope, LinkType relation, LinkState status, bit<16> index, bit<9> port,
-                     bit<48> dst_mac, bit<48> src_mac,
+    action over_ipv4(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<16> index,
+                     bit<9> port, bit<48> dst_mac, bit<48> src_mac,
                      bit<32> dst, bit<32> src, bit<16> dst_port, bit<16> src_port) {
         meta.target.scope = scope;
         meta.target.relation = relation;
         meta.target.status = status;
+        meta.target.udp_limit = udp_limit;
         meta.target.index = index;
         meta.target.port = port;
         meta.target.dst_mac = dst_mac;
@@ -132,12 +133,13 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
         meta.target.src_port = src_port;
     }
 
-    action over_ipv6(LinkScope scope, LinkType relation, LinkState status, bit<16> index, bit<9> port,
-                     bit<48> dst_mac, bit<48> src_mac,
+    action over_ipv6(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<16> index,
+                     bit<9> port, bit<48> dst_mac, bit<48> src_mac,
                      bit<128> dst, bit<128> src, bit<16> dst_port, bit<16> src_port) {
         meta.target.scope = scope;
         meta.target.relation = relation;
         meta.target.status = status;
+        meta.target.udp_limit = udp_limit;
         meta.target.index = index;
         meta.target.port = port;
         meta.target.dst_mac = dst_mac;

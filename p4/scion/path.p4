@@ -178,6 +178,10 @@ control CheckEgressHop(in headers_t hdr, inout metadata_t meta) {
         }
         if (meta.last_of_path == 1 && meta.target.scope == LinkScope.EXTERNAL) {
             meta.reason = Reason.PATH_ENDS;
+            return;
+        }
+        if (hdr.udp.length > meta.target.udp_limit) {
+            meta.reason = Reason.PACKET_TOO_BIG;
         }
     }
 }

@@ -48,7 +48,8 @@ enum bit<8> Reason {
     INTERFACE_DOWN             = 81,  // ExternalInterfaceDown or InternalConnectivityDown
     NEXT_HOP_UNRESOLVED        = 82,  // no link-layer address yet
     SCMP_ERROR                 = 83,  // error message for a host of ours: the port is in the quoted packet
-    NO_UDP_CHECKSUM            = 84   // must go out over IPv6, which wants a checksum, and came without
+    NO_UDP_CHECKSUM            = 84,  // must go out over IPv6, which wants a checksum, and came without
+    PACKET_TOO_BIG             = 85   // longer than the MTU of the link it would leave by
 }
 
 const bit<8> PUNT_FIRST = 64;

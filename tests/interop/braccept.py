@@ -26,7 +26,7 @@ from lab.process import Process, unwind_on_signals
 from lab.reference import INTEROP, copy_tree, module_dir, tool
 from lab.router import RouterKind, wait_ready
 
-FAST_PATH = INTEROP / "braccept-fastpath.txt"
+PLAIN_CASES = INTEROP / "braccept-cases.txt"
 PEER_MAC = "f0:0d:ca:fe:be:ef"
 MTU = 8000
 PREFIX = f"hw{os.getpid()}-"
@@ -212,8 +212,8 @@ def main() -> int:
                         help="only cases whose name matches decide the outcome")
     parser.add_argument("--list", metavar="FILE",
                         help="file of case names that must have run and passed")
-    parser.add_argument("--fastpath", dest="list", action="store_const", const=str(FAST_PATH),
-                        help=f"the same as --list {FAST_PATH.name}")
+    parser.add_argument("--plain", dest="list", action="store_const", const=str(PLAIN_CASES),
+                        help=f"the same as --list {PLAIN_CASES.name}: all but the BFD cases")
     parser.add_argument("--bfd", action="store_true", help="run the BFD cases instead")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     parser.add_argument("--quiet", action="store_true", help="do not print why a case failed")

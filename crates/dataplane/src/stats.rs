@@ -53,7 +53,6 @@ pub(crate) struct Cells {
     pub batches: Cell,
     pub packets: Cell,
     pub busy_ns: Cell,
-    pub rounds: Cell,
 }
 
 /// A port's counts.

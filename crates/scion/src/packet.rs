@@ -1,9 +1,10 @@
-//! SCION packets built from parts, down to the Ethernet frame: for tests, generated traffic and benchmarks.
+//! SCION packets built from parts, down to the Ethernet frame: for the agent's own packets, tests, generated traffic
+//! and benchmarks.
 //!
 //! Every length and checksum comes out right unless a part says otherwise; hop fields are signed on request. The
 //! forwarding path does not use this.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use aes::Aes128;
 use cmac::{Cmac, Mac};
@@ -42,6 +43,25 @@ pub struct Frame {
     pub udp_checksum: bool,
     /// What is in it.
     pub scion: Scion,
+}
+
+/// What is around a SCION packet on a link: Ethernet, IP, UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Ethernet destination.
+    pub dst_mac: [u8; 6],
+    /// Ethernet source.
+    pub src_mac: [u8; 6],
+    /// Source; of the same IP version as the destination.
+    pub src: SocketAddr,
+    /// Destination.
+    pub dst: SocketAddr,
+    /// IPv4 TTL or IPv6 hop limit.
+    pub ttl: u8,
+    /// IPv4 type of service or IPv6 traffic class.
+    pub tos: u8,
+    /// Without: 0, which means none.
+    pub udp_checksum: bool,
 }
 
 /// A SCION packet.
@@ -253,7 +273,8 @@ impl ScionPath {
 }
 
 impl Path {
-    fn pack(&self) -> (u8, Vec<u8>) {
+    /// Its type and bytes.
+    pub(crate) fn pack(&self) -> (u8, Vec<u8>) {
         let mut out = Vec::new();
         let path_type = match self {
             Path::Empty => 0,
@@ -288,6 +309,21 @@ impl Host {
 }
 
 impl Scion {
+    /// Bytes of the header, which may be more than it can say.
+    pub fn header_bytes(&self) -> usize {
+        let host = |host: &Host| host.pack().1.len();
+        28 + host(&self.dst) + host(&self.src) + self.path.pack().1.len() + 4 * usize::from(self.extra_words)
+    }
+
+    /// The checksum of the payload under a protocol number: over a pseudo header of addresses, length and number, and
+    /// the payload, in which the checksum's own place must be zero.
+    /// <https://docs.scion.org/en/latest/protocols/scion-header.html#pseudo-header-for-upper-layer-checksum>
+    pub fn payload_checksum(&self, protocol: u8) -> u16 {
+        let ias = sum(&self.dst_ia.0.to_be_bytes()) + sum(&self.src_ia.0.to_be_bytes());
+        let hosts = sum(&self.dst.pack().1) + sum(&self.src.pack().1);
+        !fold(ias + hosts + self.payload.len() as u64 + u64::from(protocol) + sum(&self.payload))
+    }
+
     /// The packet's bytes.
     pub fn pack(&self) -> Vec<u8> {
         let (path_type, path) = self.path.pack();
@@ -327,19 +363,30 @@ impl Scion {
 impl Frame {
     /// The frame's bytes.
     pub fn pack(&self) -> Vec<u8> {
-        let scion = self.scion.pack();
-        let udp_length = (scion.len() + 8) as u16;
-        let mut udp = Vec::with_capacity(scion.len() + 8);
+        let Frame { dst_mac, src_mac, src, dst, ttl, tos, udp_checksum, .. } = *self;
+        Envelope { dst_mac, src_mac, src, dst, ttl, tos, udp_checksum }.around(&self.scion.pack())
+    }
+}
+
+impl Envelope {
+    /// The frame with this in it.
+    pub fn around(&self, payload: &[u8]) -> Vec<u8> {
+        let udp_length = (payload.len() + 8) as u16;
+        let mut udp = Vec::with_capacity(payload.len() + 8);
         udp.extend(self.src.port().to_be_bytes());
         udp.extend(self.dst.port().to_be_bytes());
         udp.extend(udp_length.to_be_bytes());
         udp.extend([0; 2]);
-        udp.extend(scion);
+        udp.extend(payload);
+        if self.udp_checksum {
+            let checksum = udp_checksum(self.src.ip(), self.dst.ip(), &udp);
+            udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+        }
 
         let mut out = Vec::with_capacity(54 + udp.len());
         out.extend(self.dst_mac);
         out.extend(self.src_mac);
-        let addresses = match (self.src.ip(), self.dst.ip()) {
+        match (self.src.ip(), self.dst.ip()) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 out.extend([0x08, 0x00]);
                 let start = out.len();
@@ -348,33 +395,46 @@ impl Frame {
                 out.extend([0, 0, 0x40, 0, self.ttl, UDP, 0, 0]);
                 out.extend(src.octets());
                 out.extend(dst.octets());
-                let checksum = !fold(sum(&out[start..]));
+                let checksum = internet_checksum(&out[start..]);
                 out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
-                sum(&out[start + 12..])
             }
             (src, dst) => {
-                let v6 = |ip: IpAddr| match ip {
-                    IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-                    IpAddr::V6(ip) => ip,
-                };
                 out.extend([0x86, 0xdd]);
-                let start = out.len();
                 out.extend((6 << 28 | u32::from(self.tos) << 20).to_be_bytes());
                 out.extend(udp_length.to_be_bytes());
                 out.extend([UDP, self.ttl]);
-                out.extend(v6(src).octets());
-                out.extend(v6(dst).octets());
-                sum(&out[start + 8..])
+                out.extend(to_ipv6(src).octets());
+                out.extend(to_ipv6(dst).octets());
             }
-        };
-        if self.udp_checksum {
-            let checksum = !fold(addresses + u64::from(UDP) + u64::from(udp_length) + sum(&udp));
-            let checksum = if checksum == 0 { 0xffff } else { checksum };
-            udp[6..8].copy_from_slice(&checksum.to_be_bytes());
         }
         out.extend(udp);
         out
     }
+}
+
+fn to_ipv6(ip: IpAddr) -> Ipv6Addr {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    }
+}
+
+/// The checksum of a UDP datagram, header included, as its header carries it; what stands there now does not count.
+pub fn udp_checksum(src: IpAddr, dst: IpAddr, datagram: &[u8]) -> u16 {
+    let addresses = match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => sum(&src.octets()) + sum(&dst.octets()),
+        (src, dst) => sum(&to_ipv6(src).octets()) + sum(&to_ipv6(dst).octets()),
+    };
+    let (head, tail) = datagram.split_at(datagram.len().min(6));
+    let body = sum(head) + sum(tail.get(2..).unwrap_or_default());
+    let checksum = !fold(addresses + u64::from(UDP) + datagram.len() as u64 + body);
+    // Zero would mean that there is none (RFC 768).
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
+/// The Internet checksum of some bytes (RFC 1071).
+pub fn internet_checksum(bytes: &[u8]) -> u16 {
+    !fold(sum(bytes))
 }
 
 /// The sum of 16-bit words that Internet checksums are made from (RFC 1071), not folded.

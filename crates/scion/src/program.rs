@@ -15,7 +15,6 @@ macro_rules! files {
 pub const SOURCES: &[(&str, &str)] = files![
     "border_router.p4",
     "checksum.p4",
-    "counters.p4",
     "delivery.p4",
     "headers.p4",
     "links.p4",
@@ -116,6 +115,7 @@ reasons! {
     NextHopUnresolved "NEXT_HOP_UNRESOLVED" = 82,
     ScmpError "SCMP_ERROR" = 83,
     NoUdpChecksum "NO_UDP_CHECKSUM" = 84,
+    PacketTooBig "PACKET_TOO_BIG" = 85,
 }
 
 impl Reason {
@@ -168,6 +168,37 @@ impl PacketIn {
     }
 }
 
+/// What stands in front of a packet from the agent (`packet_out_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketOut {
+    /// Send it as it is by this port; [`PROCESS`]: treat it as if it had been received.
+    pub port: u16,
+    /// With [`PROCESS`]: by which port.
+    pub ingress_port: u16,
+    /// With [`PROCESS`]: where to deliver an SCMP error, 0 if not known.
+    pub l4_port: u16,
+}
+
+impl PacketOut {
+    /// Bytes of the header.
+    pub const BYTES: usize = 6;
+
+    /// To be processed as if received by a port.
+    pub fn process(ingress_port: u16) -> PacketOut {
+        PacketOut { port: PROCESS, ingress_port, l4_port: 0 }
+    }
+
+    /// The header and a packet.
+    pub fn before(self, packet: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(PacketOut::BYTES + packet.len());
+        for word in [self.port, self.ingress_port, self.l4_port] {
+            bytes.extend(word.to_be_bytes());
+        }
+        bytes.extend(packet);
+        bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +232,7 @@ mod tests {
         let text = source("headers.p4");
         assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
         assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
+        assert!(text.contains(&format!("const bit<32> PACKET_OUT_BYTES = {};", PacketOut::BYTES)));
     }
 
     #[test]
@@ -224,6 +256,12 @@ mod tests {
         let next_hop = Some("192.0.2.1".parse().unwrap());
         assert_eq!(header, PacketIn { reason: 82, at_next_hop: true, port: 7, ingress: 141, egress: 5, next_hop });
         assert_eq!(PacketIn::split(&bytes[..23]), None);
+    }
+
+    #[test]
+    fn packet_out_header() {
+        let header = PacketOut { l4_port: 0x1234, ..PacketOut::process(7) };
+        assert_eq!(header.before(&[9]), [0xff, 0xff, 0, 7, 0x12, 0x34, 9]);
     }
 
     #[test]

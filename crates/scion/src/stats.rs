@@ -24,6 +24,8 @@ pub struct Stats {
     pub packets_punted: BTreeMap<String, u64>,
     /// Packets dropped, by reason.
     pub packets_dropped: BTreeMap<String, u64>,
+    /// What became of packets that the agent answers: [`crate::scmp::Counts`] by name.
+    pub slow_path: BTreeMap<String, u64>,
     /// Time of the workers per packet, input and output included.
     pub ns_per_packet: Option<f64>,
     /// Devices by name.
@@ -84,6 +86,7 @@ impl Stats {
             packets_forwarded: count(Reason::None),
             packets_punted: by_reason(true),
             packets_dropped,
+            slow_path: BTreeMap::new(),
             ns_per_packet: s.ns_per_packet(),
             ports: s
                 .ports

@@ -83,7 +83,7 @@ pub fn set_clock(vdp: &VirtualDataPlane, ia: IsdAs, internal: SocketAddr, now_us
 
 /// The way to another AS.
 pub fn external(link: &External, way: Way) -> EntrySpec {
-    interface(link.id, Scope::External, link.relation, link.index, link.underlay, way)
+    interface(link.id, Scope::External, link.relation, link.mtu, link.index, link.underlay, way)
 }
 
 /// The ways to all interfaces of a sibling router.
@@ -92,7 +92,7 @@ pub fn sibling_ways(internal: SocketAddr, sibling: &Sibling, way: Way) -> impl I
     sibling
         .interfaces
         .iter()
-        .map(move |(id, relation)| interface(*id, Scope::Sibling, *relation, sibling.index, underlay, way))
+        .map(move |(id, relation)| interface(*id, Scope::Sibling, *relation, 0, sibling.index, underlay, way))
 }
 
 /// The way to a host of this AS.
@@ -121,7 +121,15 @@ fn source(underlay: Underlay, action: &str) -> EntrySpec {
         .exact(underlay.local.port())
 }
 
-fn interface(id: u16, scope: Scope, relation: Relation, index: u16, underlay: Underlay, way: Way) -> EntrySpec {
+fn interface(
+    id: u16,
+    scope: Scope,
+    relation: Relation,
+    mtu: u32,
+    index: u16,
+    underlay: Underlay,
+    way: Way,
+) -> EntrySpec {
     let nowhere = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6] };
     let (status, next_hop) = match way {
         Way::Up(next_hop) => (0u8, next_hop),
@@ -133,6 +141,7 @@ fn interface(id: u16, scope: Scope, relation: Relation, index: u16, underlay: Un
         .arg(scope as u8)
         .arg(relation as u8)
         .arg(status)
+        .arg(udp_limit(mtu))
         .arg(index)
         .arg(next_hop.port)
         .arg(mac(next_hop.dst_mac))
@@ -141,6 +150,11 @@ fn interface(id: u16, scope: Scope, relation: Relation, index: u16, underlay: Un
         .arg(address(underlay.local.ip()))
         .arg(underlay.remote.port())
         .arg(underlay.local.port())
+}
+
+/// The longest UDP datagram for an MTU in bytes of SCION packet; 0: no limit.
+fn udp_limit(mtu: u32) -> u16 {
+    if mtu == 0 { u16::MAX } else { mtu.saturating_add(8).try_into().unwrap_or(u16::MAX) }
 }
 
 /// Spreads a service's instances evenly over the buckets; no entries if there is no instance.

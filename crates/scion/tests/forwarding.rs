@@ -749,7 +749,7 @@ fn lengths_and_other_frames() {
 fn packets_from_the_agent() {
     let f = changed(|_| {});
     for router in rich().iter_mut() {
-        let again = router.process(CPU_PORT as u16, &[&program::PROCESS.to_be_bytes()[..], &f].concat());
+        let again = router.process(CPU_PORT as u16, &program::PacketOut::process(4).before(&f));
         assert_eq!(again, router.process(4, &f));
     }
 }

@@ -158,7 +158,8 @@ impl Traffic {
 
     fn payload(&mut self) -> (u8, Vec<u8>) {
         let port = self.number() as u16;
-        let mut data = vec![0x5a; self.below(100)];
+        // Now and then longer than the links carry.
+        let mut data = vec![0x5a; if self.one_in(40) { 1300 + self.below(300) } else { self.below(100) }];
         match self.below(12) {
             0 => {
                 let scmp_type = self.pick(&[1, 2, 4, 5, 6, 128, 129, 130, 131, 200]);

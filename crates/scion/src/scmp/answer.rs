@@ -1,0 +1,352 @@
+//! The answer to a punted packet, from its bytes to those of the frame that goes back. No state, no clock of its own.
+//!
+//! The reference router changes a packet while it checks it, and quotes what it has by then: here the changes that
+//! belong to the reason are made first. Does not live here: whether an answer may be sent now ([`super::limit`]).
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::message::{self, Kind, Message};
+use super::path::{HOP, INFO, META};
+use super::spao;
+use super::view::{COMMON, ETHERNET, Underlay, View, word};
+use crate::links::Links;
+use crate::packet::{self, END_TO_END, Envelope, Host, Path, SCMP, Scion, ScionPath};
+use crate::program::{PacketIn, Reason};
+
+/// Bytes of SCION packet that an error message has at most, quote included.
+const LONGEST: usize = 1232;
+/// Bytes that a SCION header can have: HdrLen counts words.
+const LONGEST_HEADER: usize = 1020;
+
+/// What to do about a punted packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Send this frame by the port the packet came by: an SCMP message of this kind.
+    Reply(Kind, Vec<u8>),
+    /// Send this frame by the port the packet came by: the packet itself, which asked for an answer but not in a way
+    /// that the router understands.
+    Bounce(Vec<u8>),
+    /// Process this frame as if it had been received now. With a port, deliver to that.
+    Process {
+        /// The whole frame.
+        frame: Vec<u8>,
+        /// UDP port of the host, 0 if the program can find it.
+        l4_port: u16,
+    },
+    /// Nothing.
+    Drop(Silence),
+}
+
+/// Why a packet gets no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Silence {
+    /// It is punted for somebody else.
+    NotOurs,
+    /// There were too many of its kind.
+    Limited,
+    /// It cannot be read.
+    Malformed,
+    /// SCMP errors are not answered.
+    ScmpError,
+    /// There is no way back: the path cannot be reversed, or the sender cannot have sent it.
+    NoWayBack,
+    /// An error message for a host whose quote does not tell the port.
+    NoPort,
+}
+
+impl Silence {
+    /// The name for people and metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Silence::NotOurs => "not_ours",
+            Silence::Limited => "limited",
+            Silence::Malformed => "malformed",
+            Silence::ScmpError => "scmp_error",
+            Silence::NoWayBack => "no_way_back",
+            Silence::NoPort => "no_port",
+        }
+    }
+}
+
+/// Which answers are to be given by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Router<'a> {
+    /// AS, addresses and interfaces.
+    pub links: &'a Links,
+    /// Errors carry an authenticator, and traceroute replies if the request did.
+    pub authenticate: bool,
+}
+
+/// What to do about a packet that came to the CPU port as `frame`, behind `header`. `now_us`: microseconds since 1970.
+pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64) -> Outcome {
+    let Some(reason) = Reason::from_number(header.reason) else { return Outcome::Drop(Silence::NotOurs) };
+    let Some(underlay) = Underlay::parse(frame) else { return Outcome::Drop(Silence::Malformed) };
+    let result = match reason {
+        Reason::Bfd | Reason::Epic | Reason::NextHopUnresolved => Err(Silence::NotOurs),
+        _ if !reason.is_punt() => Err(Silence::NotOurs),
+        Reason::IpOptions => without_options(frame, &underlay),
+        Reason::NoUdpChecksum => with_checksum(frame, &underlay),
+        Reason::ScmpError => deliver_error(frame, &underlay),
+        _ => reply(reason, &underlay, header, router, now_us),
+    };
+    result.unwrap_or_else(Outcome::Drop)
+}
+
+/// The packet as the reference has it when it finds the fault, and its path.
+struct Checked {
+    bytes: Vec<u8>,
+    view: View,
+    path: ScionPath,
+}
+
+impl Checked {
+    /// Makes the changes that come before a check that failed.
+    fn new(reason: Reason, underlay: &Underlay<'_>, header: &PacketIn) -> Result<Checked, Silence> {
+        let mut bytes = underlay.payload().to_vec();
+        let view = View::parse(&bytes).ok_or(Silence::Malformed)?;
+        let mut path = ScionPath::parse(&bytes[view.path.clone()]).ok_or(Silence::Malformed)?;
+        let peering = path.is_peering().ok_or(Silence::Malformed)?;
+        let start = view.path.start;
+
+        // Against construction direction, the router at the entry takes its hop out of the chain before the MAC.
+        let entered = match reason {
+            Reason::UnknownIngress
+            | Reason::InvalidPacketSize
+            | Reason::InvalidSourceIa
+            | Reason::InvalidDestinationIa
+            | Reason::InvalidSourceHost => false,
+            Reason::PathExpired => header.at_next_hop,
+            _ => true,
+        };
+        if entered && header.ingress != 0 && !path.info().cons_dir && !peering {
+            path.chain();
+            let info = start + META + INFO * usize::from(path.curr_inf);
+            bytes[info] &= 3;
+            bytes[info + 1] = 0;
+            bytes[info + 2..info + 4].copy_from_slice(&path.info().seg_id.to_be_bytes());
+        }
+        if header.at_next_hop {
+            path.advance().ok_or(Silence::Malformed)?;
+        }
+        if let Some(flag) = alert(reason, path.info().cons_dir) {
+            let (_, hop) = path.current();
+            (hop.ingress_alert, hop.egress_alert) = (hop.ingress_alert && flag != 2, hop.egress_alert && flag != 1);
+            let hop = start + META + INFO * path.segments.len() + HOP * usize::from(path.curr_hf);
+            bytes[hop] &= 3 ^ flag;
+        }
+        bytes[start] = path.curr_inf << 6 | path.curr_hf;
+        bytes[start + 1] &= 3;
+        Ok(Checked { bytes, view, path })
+    }
+
+    /// Offsets as an error's pointer counts them. The reference counts as if the path were of type SCION.
+    fn hop_pointer(&self) -> usize {
+        self.view.path_header.start + META + INFO * self.path.segments.len() + HOP * usize::from(self.path.curr_hf)
+    }
+
+    fn info_pointer(&self) -> usize {
+        self.view.path_header.start + META + INFO * usize::from(self.path.curr_inf)
+    }
+
+    /// What an error is about, or the answer to a request. `None` if the request is none.
+    fn message(&self, reason: Reason, header: &PacketIn, links: &Links) -> Result<Option<Message>, Silence> {
+        let cons_dir = self.path.info().cons_dir;
+        let problem = Message::parameter_problem;
+        let at_hop = |code| problem(code, self.hop_pointer());
+        let external = links.interface(header.egress);
+        Ok(Some(match reason {
+            Reason::PathExpired => at_hop(message::PATH_EXPIRED),
+            Reason::UnknownIngress if cons_dir => at_hop(message::UNKNOWN_INGRESS),
+            Reason::UnknownIngress => at_hop(message::UNKNOWN_EGRESS),
+            Reason::InvalidPacketSize => problem(message::INVALID_PACKET_SIZE, 0),
+            Reason::InvalidSourceIa => problem(message::INVALID_SOURCE, COMMON + 8),
+            Reason::InvalidDestinationIa => problem(message::INVALID_DESTINATION, COMMON),
+            Reason::InvalidSourceHost => problem(message::INVALID_SOURCE, 0),
+            Reason::InvalidHopMac => at_hop(message::INVALID_MAC),
+            Reason::NoService => Message::destination_unreachable(),
+            Reason::InvalidDestinationHost => problem(message::INVALID_DESTINATION, 0),
+            // Interface 0 is inside the AS. For the reference that is known, and of no link type.
+            Reason::UnknownEgress if header.egress == 0 && header.at_next_hop => {
+                problem(message::INVALID_SEGMENT_CHANGE, self.info_pointer())
+            }
+            Reason::UnknownEgress if header.egress == 0 && header.ingress != 0 => at_hop(message::INVALID_PATH),
+            Reason::UnknownEgress if cons_dir => at_hop(message::UNKNOWN_EGRESS),
+            Reason::UnknownEgress => at_hop(message::UNKNOWN_INGRESS),
+            Reason::InvalidPath => at_hop(message::INVALID_PATH),
+            Reason::InvalidSegmentChange => problem(message::INVALID_SEGMENT_CHANGE, self.info_pointer()),
+            Reason::InterfaceDown if external.is_some() => Message::external_interface_down(links.ia, header.egress),
+            Reason::InterfaceDown => Message::internal_connectivity_down(links.ia, header.ingress, header.egress),
+            Reason::PacketTooBig => {
+                let mtu = external.map_or(0, |link| link.mtu).try_into().unwrap_or(u16::MAX);
+                Message::packet_too_big(mtu)
+            }
+            Reason::IngressAlert | Reason::EgressAlert => {
+                if self.view.l4 != SCMP {
+                    return Ok(None);
+                }
+                let id = if reason == Reason::IngressAlert { header.ingress } else { header.egress };
+                let request = &self.bytes[self.view.payload..];
+                return Ok(Message::traceroute_reply(request, links.ia, id));
+            }
+            _ => return Err(Silence::NotOurs),
+        }))
+    }
+
+    /// The path for the answer, as the next router on the way back wants it.
+    fn way_back(&self, to_outside: bool) -> Result<ScionPath, Silence> {
+        let mut path = self.path.clone().reversed();
+        let peering = path.is_peering().ok_or(Silence::NoWayBack)?;
+        // If the packet has changed the segment here, or should have, the way back has to be in the one it came by.
+        if path.segment_ends() && !peering {
+            path.advance().ok_or(Silence::NoWayBack)?;
+        }
+        if to_outside {
+            if path.info().cons_dir && !peering {
+                path.chain();
+            }
+            path.advance().ok_or(Silence::NoWayBack)?;
+        }
+        Ok(path)
+    }
+}
+
+/// The flag that the router has seen and clears, as it stands in the hop field.
+fn alert(reason: Reason, cons_dir: bool) -> Option<u8> {
+    match (reason, cons_dir) {
+        (Reason::IngressAlert, true) | (Reason::EgressAlert, false) => Some(2),
+        (Reason::IngressAlert, false) | (Reason::EgressAlert, true) => Some(1),
+        _ => None,
+    }
+}
+
+fn reply(
+    reason: Reason,
+    underlay: &Underlay<'_>,
+    header: &PacketIn,
+    router: &Router<'_>,
+    now_us: u64,
+) -> Result<Outcome, Silence> {
+    if !can_be_sender(underlay) {
+        return Err(Silence::NoWayBack);
+    }
+    let checked = Checked::new(reason, underlay, header)?;
+    let Some(message) = checked.message(reason, header, router.links)? else {
+        return Ok(Outcome::Bounce(underlay_back(underlay, checked.bytes)));
+    };
+    let Checked { bytes, view, .. } = &checked;
+    if view.l4 == SCMP
+        && *bytes.get(view.payload).filter(|_| view.payload + 4 <= bytes.len()).ok_or(Silence::Malformed)? < 128
+    {
+        return Err(Silence::ScmpError);
+    }
+    let is_error = message.kind.is_error();
+    let authenticate = router.authenticate && (is_error || spao::is_authentic(bytes, view, now_us));
+
+    let mut scion = Scion {
+        traffic_class: bytes[0] << 4 | bytes[1] >> 4,
+        flow_id: u32::from_be_bytes([0, bytes[1] & 0xf, bytes[2], bytes[3]]),
+        dst_ia: View::src_ia(bytes),
+        src_ia: router.links.ia,
+        dst: Host::Raw(bytes[9] >> 2 & 3, bytes[view.src_host.clone()].to_vec()),
+        src: Host::Ip(router.links.internal.ip()),
+        path: Path::Scion(checked.way_back(header.ingress != 0)?),
+        extensions: if authenticate { vec![(END_TO_END, spao::extension(now_us))] } else { Vec::new() },
+        next_hdr: SCMP,
+        payload: [&[message.kind.scmp_type, message.kind.code, 0, 0], message.body.as_slice()].concat(),
+        extra_words: 0,
+    };
+    if scion.header_bytes() > LONGEST_HEADER {
+        return Err(Silence::NoWayBack);
+    }
+    if is_error {
+        let room = LONGEST.saturating_sub(scion.pack().len());
+        scion.payload.extend(&bytes[..bytes.len().min(room)]);
+    }
+    let checksum = scion.payload_checksum(SCMP);
+    scion.payload[2..4].copy_from_slice(&checksum.to_be_bytes());
+    let mut packet = scion.pack();
+    if authenticate {
+        spao::sign(&mut packet).ok_or(Silence::NoWayBack)?;
+    }
+    Ok(Outcome::Reply(message.kind, underlay_back(underlay, packet)))
+}
+
+/// Whether the underlay addresses are those of two machines: an answer would go to many or to nobody otherwise.
+fn can_be_sender(underlay: &Underlay<'_>) -> bool {
+    let one = |address: &SocketAddr| match address.ip() {
+        IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
+        IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
+    };
+    let one_mac = |mac: &[u8; 6]| mac[0] & 1 == 0;
+    one(&underlay.src) && one(&underlay.dst) && one_mac(&underlay.src_mac) && one_mac(&underlay.dst_mac)
+}
+
+/// A frame to whoever sent one.
+fn underlay_back(to: &Underlay<'_>, packet: Vec<u8>) -> Vec<u8> {
+    let (dst_mac, src_mac, src, dst) = (to.src_mac, to.dst_mac, to.dst, to.src);
+    Envelope { dst_mac, src_mac, src, dst, ttl: 64, tos: 0, udp_checksum: true }.around(&packet)
+}
+
+/// IP options mean nothing to us, as to a socket: takes them away.
+fn without_options(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
+    let fragment = word(frame, ETHERNET + 6).ok_or(Silence::Malformed)? & 0x3fff != 0;
+    if underlay.src.is_ipv6() || underlay.ip_header <= 20 || fragment {
+        return Err(Silence::Malformed);
+    }
+    // The kernel of the reference router would look.
+    if packet::internet_checksum(&frame[ETHERNET..ETHERNET + underlay.ip_header]) != 0 {
+        return Err(Silence::Malformed);
+    }
+    let mut out = frame[..ETHERNET + 20].to_vec();
+    let ip = &mut out[ETHERNET..];
+    ip[0] = 0x45;
+    ip[2..4].copy_from_slice(&(20 + underlay.udp.len() as u16).to_be_bytes());
+    ip[10..12].fill(0);
+    let checksum = packet::internet_checksum(ip);
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    out.extend(underlay.udp);
+    Ok(Outcome::Process { frame: out, l4_port: 0 })
+}
+
+/// A packet that came without UDP checksum and goes on over IPv6: gives it one.
+fn with_checksum(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
+    let mut out = frame.to_vec();
+    let udp = ETHERNET + underlay.ip_header;
+    let checksum = packet::udp_checksum(underlay.src.ip(), underlay.dst.ip(), underlay.udp);
+    out[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
+    Ok(Outcome::Process { frame: out, l4_port: 0 })
+}
+
+/// An error message for a host of the AS: whoever sent the quoted packet has the port that stands there.
+fn deliver_error(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
+    let packet = underlay.payload();
+    let view = View::parse(packet).ok_or(Silence::Malformed)?;
+    let l4_port = quoted_port(&packet[view.payload..]).ok_or(Silence::NoPort)?;
+    Ok(Outcome::Process { frame: frame.to_vec(), l4_port })
+}
+
+/// The port of the sender of the packet that an SCMP error quotes.
+fn quoted_port(error: &[u8]) -> Option<u16> {
+    let info = match *error.first()? {
+        message::DESTINATION_UNREACHABLE | message::PACKET_TOO_BIG | message::PARAMETER_PROBLEM => 4,
+        message::EXTERNAL_INTERFACE_DOWN => 16,
+        message::INTERNAL_CONNECTIVITY_DOWN => 24,
+        _ => return None,
+    };
+    let quote = error.get(4 + info..)?;
+    let view = View::parse(quote)?;
+    if !view.path.is_empty() {
+        ScionPath::parse(&quote[view.path.clone()])?;
+    }
+    let l4 = quote.get(view.payload..)?;
+    let port = match view.l4 {
+        packet::UDP if l4.len() >= 8 => word(l4, 0),
+        SCMP => match *l4.first()? {
+            message::ECHO_REQUEST if l4.len() >= 8 => word(l4, 4),
+            message::TRACEROUTE_REQUEST if l4.len() >= 24 => word(l4, 4),
+            _ => None,
+        },
+        _ => None,
+    };
+    port.filter(|port| *port != 0)
+}

@@ -1,0 +1,105 @@
+//! How many punted packets are answered: a token bucket for each reason and interface, so that bad packets buy little
+//! CPU, and those of one neighbour take nothing from another's.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+/// `[hopwright.scmp]`: the limit for each reason and each interface; interface 0 is the inside of the AS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Limit {
+    /// Packets per second in the long run.
+    pub rate: u32,
+    /// Packets at once.
+    pub burst: u32,
+}
+
+impl Default for Limit {
+    fn default() -> Limit {
+        Limit { rate: 1000, burst: 1000 }
+    }
+}
+
+/// Tokens are counted in nanoseconds of their making.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    ns: u64,
+    filled: Instant,
+}
+
+/// The buckets in use. Their number is bounded by those of reasons and interfaces, which the program's tables know.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    limit: Limit,
+    buckets: HashMap<(u8, u16), Bucket>,
+}
+
+impl Limiter {
+    pub fn new(limit: Limit) -> Limiter {
+        Limiter { limit, buckets: HashMap::new() }
+    }
+
+    pub fn set(&mut self, limit: Limit) {
+        if limit != self.limit {
+            *self = Limiter::new(limit);
+        }
+    }
+
+    /// Whether a packet may have attention now; takes the token for it.
+    pub fn admit(&mut self, reason: u8, interface: u16, now: Instant) -> bool {
+        let Some(each) = 1_000_000_000_u64.checked_div(self.limit.rate.into()) else { return false };
+        let each = each.max(1);
+        let full = each * u64::from(self.limit.burst);
+        let bucket = self.buckets.entry((reason, interface)).or_insert(Bucket { ns: full, filled: now });
+        let passed = now.saturating_duration_since(bucket.filled).min(Duration::from_secs(1 << 33));
+        bucket.ns = bucket.ns.saturating_add(passed.as_nanos() as u64).min(full);
+        bucket.filled = bucket.filled.max(now);
+        let admitted = bucket.ns >= each;
+        if admitted {
+            bucket.ns -= each;
+        }
+        admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admitted(limiter: &mut Limiter, interface: u16, now: Instant) -> usize {
+        (0..10_000).take_while(|_| limiter.admit(67, interface, now)).count()
+    }
+
+    #[test]
+    fn burst_then_rate() {
+        let mut limiter = Limiter::new(Limit { rate: 100, burst: 20 });
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        assert_eq!(admitted(&mut limiter, 1, start), 20);
+        assert_eq!(admitted(&mut limiter, 1, after(9)), 0);
+        assert_eq!(admitted(&mut limiter, 1, after(10)), 1);
+        assert_eq!(admitted(&mut limiter, 1, after(60)), 5);
+        // A pause fills the bucket, but no further; time that goes back gives nothing.
+        assert_eq!(admitted(&mut limiter, 1, after(100_000)), 20);
+        assert_eq!(admitted(&mut limiter, 1, start), 0);
+    }
+
+    #[test]
+    fn each_reason_and_interface_has_its_own() {
+        let mut limiter = Limiter::new(Limit { rate: 1, burst: 1 });
+        let now = Instant::now();
+        assert_eq!(admitted(&mut limiter, 1, now), 1);
+        assert_eq!(admitted(&mut limiter, 2, now), 1);
+        assert!(limiter.admit(68, 1, now) && !limiter.admit(68, 1, now));
+    }
+
+    #[test]
+    fn extremes() {
+        let now = Instant::now();
+        assert_eq!(admitted(&mut Limiter::new(Limit { rate: 0, burst: 100 }), 1, now), 0);
+        assert_eq!(admitted(&mut Limiter::new(Limit { rate: 100, burst: 0 }), 1, now), 0);
+        assert_eq!(admitted(&mut Limiter::new(Limit { rate: u32::MAX, burst: u32::MAX }), 1, now), 10_000);
+    }
+}

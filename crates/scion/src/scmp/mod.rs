@@ -1,0 +1,156 @@
+//! The slow path's answers to punted packets: SCMP errors, traceroute, and packets that the program could not finish.
+//!
+//! [`answer()`] is a function of the packet and of what the router knows; [`SlowPath`] adds the limit on answers and
+//! counts. Types, codes, pointers, quotes and the order of checks are those of the reference router
+//! (`router/dataplane.go`), whose order the program keeps. Does not live here: sending the answers
+//! ([`crate::agent`]), BFD, EPIC.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::links::Links;
+use crate::program::{PacketIn, Reason};
+
+mod answer;
+mod limit;
+mod message;
+mod path;
+mod spao;
+mod view;
+
+pub use answer::{Outcome, Router, Silence, answer};
+pub use limit::Limit;
+pub use message::Kind;
+
+/// How punted packets are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `features.experimental_scmp_authentication`.
+    pub authenticate: bool,
+    /// `[hopwright.scmp]`.
+    pub limit: Limit,
+}
+
+/// Answers punted packets as fast as it may, and counts.
+#[derive(Debug)]
+pub struct SlowPath {
+    authenticate: bool,
+    limiter: limit::Limiter,
+    counts: Counts,
+}
+
+/// What the slow path has done since it started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// SCMP messages, by type and code.
+    pub sent: BTreeMap<Kind, u64>,
+    /// Packets sent back because they asked for an answer in a way that the router does not understand.
+    pub bounced: u64,
+    /// Packets completed and given to the program again, by the reason they were punted for.
+    pub resumed: BTreeMap<Reason, u64>,
+    /// Packets beyond the limit, by the reason they were punted for.
+    pub limited: BTreeMap<Reason, u64>,
+    /// Packets that get no answer.
+    pub silent: BTreeMap<Silence, u64>,
+    /// Frames that the data plane had no room for.
+    pub not_sent: u64,
+}
+
+impl Counts {
+    /// All that are not zero, by names for people and metrics: `sent_parameter_problem_51`, `limited_path_expired`.
+    pub fn by_name(&self) -> BTreeMap<String, u64> {
+        let sent = self.sent.iter().map(|(kind, n)| (format!("sent_{}", kind.label()), *n));
+        let resumed = self.resumed.iter().map(|(reason, n)| (format!("resumed_{}", reason.label()), *n));
+        let limited = self.limited.iter().map(|(reason, n)| (format!("limited_{}", reason.label()), *n));
+        let silent = self.silent.iter().map(|(silence, n)| (format!("silent_{}", silence.label()), *n));
+        let others = [("bounced", self.bounced), ("not_sent", self.not_sent)].map(|(name, n)| (name.to_string(), n));
+        sent.chain(resumed).chain(limited).chain(silent).chain(others).filter(|(_, n)| *n > 0).collect()
+    }
+}
+
+impl SlowPath {
+    /// Nothing answered yet.
+    pub fn new(settings: Settings) -> SlowPath {
+        SlowPath {
+            authenticate: settings.authenticate,
+            limiter: limit::Limiter::new(settings.limit),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Other settings from now on; counts stay.
+    pub fn set(&mut self, settings: Settings) {
+        self.authenticate = settings.authenticate;
+        self.limiter.set(settings.limit);
+    }
+
+    /// Whether packets punted for this reason are answered here.
+    pub fn takes(reason: Reason) -> bool {
+        reason.is_punt() && !matches!(reason, Reason::Bfd | Reason::Epic | Reason::NextHopUnresolved)
+    }
+
+    /// What to do about a punted packet, within the limit. `now_us`: microseconds since 1970. What the outcome says is
+    /// counted as done; tell [`SlowPath::not_sent`] if it was not.
+    pub fn handle(&mut self, frame: &[u8], header: &PacketIn, links: &Links, now: Instant, now_us: u64) -> Outcome {
+        let Some(reason) = Reason::from_number(header.reason).filter(|r| SlowPath::takes(*r)) else {
+            return Outcome::Drop(Silence::NotOurs);
+        };
+        if !self.limiter.admit(header.reason, header.ingress, now) {
+            *self.counts.limited.entry(reason).or_default() += 1;
+            return Outcome::Drop(Silence::Limited);
+        }
+        let outcome = answer(frame, header, &Router { links, authenticate: self.authenticate }, now_us);
+        match &outcome {
+            Outcome::Reply(kind, _) => *self.counts.sent.entry(*kind).or_default() += 1,
+            Outcome::Bounce(_) => self.counts.bounced += 1,
+            Outcome::Process { .. } => *self.counts.resumed.entry(reason).or_default() += 1,
+            Outcome::Drop(silence) => *self.counts.silent.entry(*silence).or_default() += 1,
+        }
+        outcome
+    }
+
+    /// The data plane could not take a frame.
+    pub fn not_sent(&mut self) {
+        self.counts.not_sent += 1;
+    }
+
+    /// What it has done.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::rich_links;
+
+    #[test]
+    fn limits_and_counts() {
+        let limit = Limit { rate: 1, burst: 2 };
+        let mut slow_path = SlowPath::new(Settings { authenticate: false, limit });
+        let links = rich_links(false);
+        let header = |reason: Reason, ingress| PacketIn {
+            reason: reason as u8,
+            at_next_hop: false,
+            port: 4,
+            ingress,
+            egress: 0,
+            next_hop: None,
+        };
+        let now = Instant::now();
+        let mut handle = |reason, ingress| slow_path.handle(b"no frame", &header(reason, ingress), &links, now, 0);
+        for _ in 0..2 {
+            assert_eq!(handle(Reason::PathExpired, 4), Outcome::Drop(Silence::Malformed));
+        }
+        assert_eq!(handle(Reason::PathExpired, 4), Outcome::Drop(Silence::Limited));
+        assert_eq!(handle(Reason::PathExpired, 5), Outcome::Drop(Silence::Malformed));
+        for reason in [Reason::Bfd, Reason::Epic, Reason::NextHopUnresolved, Reason::Malformed] {
+            assert_eq!(handle(reason, 4), Outcome::Drop(Silence::NotOurs));
+        }
+        slow_path.not_sent();
+        let named = slow_path.counts().by_name();
+        let wanted = [("limited_path_expired", 1), ("not_sent", 1), ("silent_malformed", 3)];
+        assert_eq!(named, wanted.map(|(name, n)| (name.to_string(), n)).into());
+    }
+}

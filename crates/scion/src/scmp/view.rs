@@ -1,0 +1,134 @@
+//! Punted bytes taken apart: the underlay around a SCION packet, and where the packet's parts are.
+//!
+//! Takes any bytes; what cannot be read is `None`. Does not live here: what the path says ([`super::path`]).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+
+use crate::ia::IsdAs;
+use crate::packet::{END_TO_END, HOP_BY_HOP, UDP};
+
+/// Bytes of the common header.
+pub(super) const COMMON: usize = 12;
+/// Bytes in front of the path that an EPIC path has more than a SCION path.
+const EPIC_BYTES: usize = 16;
+
+/// A frame with UDP over IPv4 or IPv6, from the receiver's side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Underlay<'a> {
+    /// Ethernet destination and source.
+    pub dst_mac: [u8; 6],
+    pub src_mac: [u8; 6],
+    /// Other end and this end.
+    pub src: SocketAddr,
+    pub dst: SocketAddr,
+    /// Bytes of the IP header; more than 20 over IPv4 if there are options.
+    pub ip_header: usize,
+    /// UDP header and what follows, as long as it says.
+    pub udp: &'a [u8],
+}
+
+/// Bytes of an Ethernet header.
+pub(super) const ETHERNET: usize = 14;
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+/// Two bytes as a number, most significant first.
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    array(bytes, at).map(u16::from_be_bytes)
+}
+
+impl<'a> Underlay<'a> {
+    pub fn parse(frame: &'a [u8]) -> Option<Underlay<'a>> {
+        let ip = frame.get(ETHERNET..)?;
+        let (src, dst, ip_header): (IpAddr, IpAddr, usize) = match word(frame, 12)? {
+            0x0800 if ip.first()? >> 4 == 4 && *ip.get(9)? == UDP => {
+                let (src, dst) = (array::<4>(ip, 12)?, array::<4>(ip, 16)?);
+                (Ipv4Addr::from(src).into(), Ipv4Addr::from(dst).into(), usize::from(ip[0] & 0xf) * 4)
+            }
+            0x86dd if ip.first()? >> 4 == 6 && *ip.get(6)? == UDP => {
+                let (src, dst) = (array::<16>(ip, 8)?, array::<16>(ip, 24)?);
+                (Ipv6Addr::from(src).into(), Ipv6Addr::from(dst).into(), 40)
+            }
+            _ => return None,
+        };
+        if ip_header < 20 {
+            return None;
+        }
+        let udp = ip.get(ip_header..)?;
+        let udp = udp.get(..usize::from(word(udp, 4)?)).filter(|udp| udp.len() >= 8)?;
+        Some(Underlay {
+            dst_mac: array(frame, 0)?,
+            src_mac: array(frame, 6)?,
+            src: SocketAddr::new(src, word(udp, 0)?),
+            dst: SocketAddr::new(dst, word(udp, 2)?),
+            ip_header,
+            udp,
+        })
+    }
+
+    /// What the datagram carries: the SCION packet.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.udp[8..]
+    }
+}
+
+/// Where the parts of a SCION packet are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct View {
+    pub dst_host: Range<usize>,
+    pub src_host: Range<usize>,
+    /// The whole path header, and the part of it that is laid out as a path of type SCION; empty for other types.
+    pub path_header: Range<usize>,
+    pub path: Range<usize>,
+    /// The end-to-end extension header, if there is one.
+    pub end_to_end: Option<Range<usize>>,
+    /// Number of what follows the extension headers, and where that begins.
+    pub l4: u8,
+    pub payload: usize,
+}
+
+impl View {
+    /// `None` if a length is wrong, the path type unknown, or the order of extension headers.
+    pub fn parse(packet: &[u8]) -> Option<View> {
+        let lengths = *packet.get(9)?;
+        let dst_host = COMMON + 16..COMMON + 16 + 4 * (usize::from(lengths >> 4 & 3) + 1);
+        let src_host = dst_host.end..dst_host.end + 4 * (usize::from(lengths & 3) + 1);
+        let path_header = src_host.end..4 * usize::from(*packet.get(5)?);
+        if path_header.start > path_header.end || path_header.end > packet.len() {
+            return None;
+        }
+        let path = match packet[8] {
+            1 => path_header.clone(),
+            3 => path_header.start + EPIC_BYTES..path_header.end,
+            0 | 2 => path_header.end..path_header.end,
+            _ => return None,
+        };
+        if path.start > path.end {
+            return None;
+        }
+
+        let (mut l4, mut payload) = (packet[4], path_header.end);
+        let mut extension = |number: u8| {
+            if l4 != number {
+                return Some(None);
+            }
+            let start = payload;
+            let end = start + 4 * (usize::from(*packet.get(start + 1)?) + 1);
+            l4 = *packet.get(..end)?.get(start)?;
+            payload = end;
+            // Each once, hop-by-hop first.
+            let in_order = l4 != HOP_BY_HOP && (number == HOP_BY_HOP || l4 != END_TO_END);
+            in_order.then_some(Some(start..end))
+        };
+        extension(HOP_BY_HOP)?;
+        let end_to_end = extension(END_TO_END)?;
+        Some(View { dst_host, src_host, path_header, path, end_to_end, l4, payload })
+    }
+
+    pub fn src_ia(packet: &[u8]) -> IsdAs {
+        IsdAs(array(packet, COMMON + 8).map_or(0, u64::from_be_bytes))
+    }
+}
