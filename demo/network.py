@@ -219,6 +219,41 @@ class Network:
         except ValueError:
             raise LabError(f"traffic {route.name}: {done.stderr.strip()}") from None
 
+    def provoke(self, route: Route, *options: str) -> dict:
+        """Sends a packet along a route that a router must refuse.
+
+        Returns `type`, `code` and `from` of the SCMP error; empty without one.
+        """
+        source, destination = (self.plan.get(route.hops[i][0]) for i in (0, -1))
+        done = self.hosts[source.number].run(
+            tool("traffic"), "provoke", "-listen", planning.host_port(source.host, 0),
+            "-remote", f"{destination.isd_as}," +
+            planning.host_port(destination.host, planning.TRAFFIC_PORT),
+            "-interfaces", route.interfaces, *options)
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            return {}
+
+    def traceroute(self, route: Route) -> list[dict]:
+        """The hops that `scion traceroute` finds along a route."""
+        target = self.plan.get(route.hops[-1][0])
+        done = self.scion(route.hops[0][0], "traceroute", f"{target.isd_as},{target.host}",
+                          "--sequence", route.sequence, "--format", "json")
+        try:
+            return json.loads(done.stdout).get("hops") or []
+        except ValueError:
+            return []
+
+    def probed(self, source: str, destination: str) -> list[str]:
+        """The states of the paths as `scion showpaths` finds them by probing."""
+        done = self.scion(source, "showpaths", self.plan.get(destination).isd_as,
+                          "--format", "json", "--refresh", "--maxpaths", "50")
+        try:
+            return [path["status"] for path in json.loads(done.stdout).get("paths") or []]
+        except (ValueError, KeyError):
+            return []
+
     def stop_routers(self) -> None:
         """Ends the routers, so that they write their last counters."""
         for router in self.routers.values():

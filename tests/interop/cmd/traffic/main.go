@@ -3,11 +3,13 @@
 //
 //	traffic serve -listen 10.0.0.1:31500
 //	traffic send -listen 10.0.0.1:0 -remote 1-ff00:0:112,10.0.0.2:31500 -interfaces 41,1,3,3
+//	traffic provoke -listen 10.0.0.1:0 -remote 1-ff00:0:112,10.0.0.2:31500 -service 7
 //
 // The server echoes. The sender keeps a window of packets under way, so it loads
 // the routers on the path in both directions without overrunning the hosts'
 // socket buffers: on a sound path nothing is lost. It prints its result as JSON
-// and exits with status 1 if a packet was lost or came back changed.
+// and exits with status 1 if a packet was lost or came back changed. Provoke sends
+// one packet that a router must refuse, and prints the SCMP error that it answers.
 package main
 
 import (
@@ -41,7 +43,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: traffic serve|send [flags]; see traffic send -h")
+		return errors.New("usage: traffic serve|send|provoke [flags]; see traffic send -h")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	sciond := flags.String("sciond", "127.0.0.1:30255", "address of the SCION daemon")
@@ -51,6 +53,7 @@ func run(args []string) error {
 	count := flags.Int("count", 1000, "packets to send")
 	size := flags.Int("size", 1000, "payload bytes per packet")
 	window := flags.Int("window", 64, "packets under way at most")
+	service := flags.Uint("service", 0, "provoke: send to this service of the remote AS")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func run(args []string) error {
 	switch args[0] {
 	case "serve":
 		return serve(ctx, network, local)
-	case "send":
+	case "send", "provoke":
 		to, err := snet.ParseUDPAddr(*remote)
 		if err != nil {
 			return fmt.Errorf("-remote: %w", err)
@@ -83,6 +86,9 @@ func run(args []string) error {
 		}
 		if err := choosePath(ctx, connector, topology.LocalIA, to, *interfaces); err != nil {
 			return err
+		}
+		if args[0] == "provoke" {
+			return provoke(ctx, network, local, to, addr.SVC(*service), *size)
 		}
 		return send(ctx, network, local, to, *count, *size, *window)
 	default:
@@ -196,6 +202,58 @@ func send(
 		return fmt.Errorf("%d of %d packets lost, %d changed", total.Lost, total.Sent, total.Changed)
 	}
 	return nil
+}
+
+// complaint is the SCMP error that a packet got, as provoke prints it.
+type complaint struct {
+	Type uint8  `json:"type"`
+	Code uint8  `json:"code"`
+	From string `json:"from"`
+	MTU  uint16 `json:"mtu,omitempty"`
+}
+
+func (c complaint) Error() string { return fmt.Sprintf("SCMP error %d/%d", c.Type, c.Code) }
+
+// Handle makes reading end with the first SCMP message.
+func (complaint) Handle(packet *snet.Packet) error {
+	message, ok := packet.Payload.(snet.SCMPPayload)
+	if !ok {
+		return errors.New("an SCMP packet without an SCMP message")
+	}
+	got := complaint{Type: uint8(message.Type()), Code: uint8(message.Code()), From: packet.Source.IA.String()}
+	if tooBig, ok := message.(snet.SCMPPacketTooBig); ok {
+		got.MTU = tooBig.MTU
+	}
+	return got
+}
+
+// provoke sends one packet, to a service if one is named, and prints the error that comes back.
+func provoke(
+	ctx context.Context, network *snet.SCIONNetwork, local *net.UDPAddr, to *snet.UDPAddr,
+	service addr.SVC, size int,
+) error {
+	network.SCMPHandler = complaint{}
+	conn, err := network.Listen(ctx, "udp", local)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var remote net.Addr = to
+	if service != 0 {
+		remote = &snet.SVCAddr{IA: to.IA, Path: to.Path, NextHop: to.NextHop, SVC: service}
+	}
+	if _, err := conn.WriteTo(make([]byte, size), remote); err != nil {
+		return err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(4 * patience)); err != nil {
+		return err
+	}
+	_, _, err = conn.ReadFrom(make([]byte, 1<<16))
+	var got complaint
+	if !errors.As(err, &got) {
+		return fmt.Errorf("no SCMP error came back: %w", err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(got)
 }
 
 // fill writes the payload of one packet: its number, then bytes that depend on it.
