@@ -177,13 +177,14 @@ class Network:
         wait_until(f"{want} paths from AS {source} to AS {destination}", enough, timeout, 0.3)
         return found
 
-    def ping(self, route: Route, count: int = 3, payload: int = 64) -> tuple[int, float]:
+    def ping(self, route: Route, count: int = 3, payload: int = 64,
+             epic: bool = False) -> tuple[int, float]:
         """Pings along a route; returns the answers and their mean time in ms."""
         source, destination = route.hops[0][0], self.plan.get(route.hops[-1][0])
         done = self.scion(source, "ping", f"{destination.isd_as},{destination.host}",
                           "--sequence", route.sequence, "--count", str(count),
                           "--interval", "100ms", "--payload-size", str(payload),
-                          "--format", "json")
+                          "--format", "json", *(("--epic",) if epic else ()))
         try:
             statistics = json.loads(done.stdout)["statistics"]
             return statistics["received"], statistics["avg_rtt"]

@@ -222,6 +222,7 @@ connection = "{directory}/{name}.trust.db"
 connection = "{directory}/{name}.path.db"
 
 [beaconing]
+epic = true
 origination_interval = "1s"
 propagation_interval = "1s"
 registration_interval = "1s"

@@ -1,6 +1,6 @@
 // Cryptographic blocks, as a chip would offer them: an AES-128 core beside the pipeline.
 //
-// Keys never enter a program. An object is declared with a number of key slots; the control plane fills
+// Keys of the control plane never enter a program. An object is declared with a number of key slots; the control plane fills
 // them, and the program names a slot by its index. Two slots are enough to change keys without a gap: put
 // the next key into slot 1, let the table entries or the packets choose, then put it into slot 0.
 //
@@ -30,6 +30,16 @@ extern Aes128 {
     // slot: whose key; block: plaintext; result: ciphertext.
     @noSideEffects
     void encrypt(in bit<32> slot, in bit<128> block, out bit<128> result);
+}
+
+// The same cipher under a key that the program has: one that was computed for this packet from a key of the
+// control plane, like the tag of an AesCmac. The key is expanded at each call.
+extern Aes128WithKey {
+    Aes128WithKey();
+
+    // key: 128 bits; block: plaintext; result: ciphertext.
+    @noSideEffects
+    void encrypt(in bit<128> key, in bit<128> block, out bit<128> result);
 }
 
 #endif

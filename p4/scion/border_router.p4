@@ -8,13 +8,15 @@
 //   links.p4      which link the packet came by; which links there are to leave by
 //   path.p4       may it come this way and go that way?    mac.p4  hop authentication and expiry
 //   one_hop.p4    the special path between neighbours that know no path yet
+//   epic.p4       the path type whose packets prove each for itself that they may use the path
 //   delivery.p4   hosts and services of this AS
 //   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
 //   reasons.p4    why a packet is dropped or goes to the CPU port
 //
 // Every packet ends in one of three ways. It is forwarded, if each check has passed. It is dropped, if it makes
 // no sense and nobody should be told. Or it is punted to the CPU port, unmodified and with the reason, if
-// somebody has to answer it. So that "unmodified" costs nothing, all checks come before the first change.
+// somebody has to answer it. So that "unmodified" costs nothing, all checks that may punt come before the first
+// change.
 //
 // Written for v1model; the only addition is the AES core of crypto.p4. Behaviour follows the reference
 // router of https://github.com/scionproto/scion, v0.14.0.
@@ -29,6 +31,7 @@
 #include "checksum.p4"
 #include "links.p4"
 #include "mac.p4"
+#include "epic.p4"
 #include "path.p4"
 #include "one_hop.p4"
 #include "delivery.p4"
@@ -84,14 +87,12 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
             return;
         }
 
-        if (hdr.scion.path_type == PATH_SCION) {
+        if (hdr.path.isValid()) {
             check_ingress_hop.apply(hdr, meta);
         } else if (meta.bfd == 1) {
             meta.reason = Reason.BFD;
         } else if (hdr.scion.path_type == PATH_ONE_HOP) {
             check_one_hop.apply(hdr, meta);
-        } else if (hdr.scion.path_type == PATH_EPIC) {
-            meta.reason = Reason.EPIC;
         } else {
             meta.reason = Reason.UNSUPPORTED_PATH_TYPE;
         }
@@ -125,6 +126,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     AdvancePath() advance_path;
     AdvanceOneHop() advance_one_hop;
     WriteUnderlay() write_underlay;
+    CheckEpic() check_epic;
 
     // By Reason; NONE counts the forwarded packets.
     counter(REASON_COUNT, CounterType.packets) reasons;
@@ -152,14 +154,23 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         }
 
         hdr.packet_out.setInvalid();
-        reasons.count((bit<32>) (bit<8>) meta.reason);
         if (meta.reason == Reason.NONE) {
-            if (hdr.scion.path_type == PATH_SCION) {
+            if (hdr.path.isValid()) {
                 advance_path.apply(hdr, meta);
             } else {
                 advance_one_hop.apply(hdr, meta);
             }
             write_underlay.apply(hdr, meta, std);
+            if (hdr.epic.isValid()) {
+                // Last, because here it costs the other packets nothing. What it finds wrong is dropped: that the
+                // packet is no longer as it came does not matter.
+                check_epic.apply(hdr, meta);
+                if (meta.reason != Reason.NONE) {
+                    mark_to_drop(std);
+                    reasons.count((bit<32>) (bit<8>) meta.reason);
+                    return;
+                }
+            }
             link_out.count((bit<32>) meta.target.index);
         } else if ((bit<8>) meta.reason < PUNT_FIRST) {
             mark_to_drop(std);
@@ -176,6 +187,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
             std.egress_spec = CPU_PORT;
         }
+        reasons.count((bit<32>) (bit<8>) meta.reason);
     }
 }
 

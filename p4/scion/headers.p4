@@ -124,6 +124,14 @@ header host16_t { bit<128> addr; }
 // ---------------------------------------------------------------------------------------------------------
 // SCION path
 
+// In front of a path of type EPIC-HP: what names this one packet, and its proof to the last two ASes.
+header epic_t {
+    bit<32> timestamp;           // when it was sent: 21 us units, minus one, since the first info field's timestamp
+    bit<32> counter;             // tells packets of one moment apart
+    bit<32> penultimate_hvf;     // hop validation field for the last AS but one
+    bit<32> last_hvf;            // ... for the last
+}
+
 // Path meta header: which info and hop field are current, and how many hops each segment has.
 header path_meta_t {
     bit<2> curr_inf;
@@ -155,6 +163,7 @@ header hop_t {
     bit<48> mac;
 }
 
+const bit<8>  EPIC_WORDS    = 4;
 const bit<8>  HOP_WORDS     = 3;
 const bit<8>  MAX_HOPS      = 64;
 const bit<32> HOP_BITS      = 96;
@@ -190,6 +199,8 @@ struct headers_t {
     host8_t      src8;
     host12_t     src12;
     host16_t     src16;
+
+    epic_t       epic;
 
     // A SCION path seen from the current hop. Which of these are there depends on where that is.
     // A one-hop path has info, hop (the sender's) and hop_next (filled in by the receiving router).

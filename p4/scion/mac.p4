@@ -19,10 +19,12 @@ bool is_expired(in bit<32> timestamp, in bit<8> exp_time, in bit<64> now) {
     return (bit<64>) timestamp * 1000000 + ((bit<64>) exp_time + 1) * 337500000 < now;
 }
 
+// The AS's key.
+AesCmac(1) hop_key;
+
 // The MAC of the current hop, at a segment change that of the next one, too; and for a packet that comes over a
 // one-hop path, the MAC of the hop to be added.
 control CheckMacs(in headers_t hdr, inout metadata_t meta) {
-    AesCmac(1) hop_key;
     bit<128> tag = 0;
     bit<128> tag_next = 0;
     bit<1> alert = 0;

@@ -28,6 +28,7 @@ parser BorderRouterParser(packet_in packet,
     bit<8> segment_start = 0;
     bit<8> segment_end = 0;
     bit<8> hop_count = 0;
+    bit<8> epic_words = 0;
     bit<8> info_words = 0;
     bit<8> next_hdr = 0;
 
@@ -114,11 +115,19 @@ parser BorderRouterParser(packet_in packet,
             PATH_SCION: scion_path;
             PATH_ONE_HOP: one_hop_path;
             PATH_EMPTY: empty_path;
+            PATH_EPIC: epic_path;
             default: accept;
         }
     }
 
-    // ---- Path type SCION ----------------------------------------------------------------------------
+    // ---- Path types SCION and EPIC-HP ---------------------------------------------------------------
+
+    // A SCION path with something in front of it.
+    state epic_path {
+        packet.extract(hdr.epic);
+        epic_words = EPIC_WORDS;
+        transition scion_path;
+    }
 
     // The info fields, named by their place relative to the current one.
     state scion_path {
@@ -208,9 +217,9 @@ parser BorderRouterParser(packet_in packet,
         current = (bit<8>) hdr.path.curr_hf;
         verify(hop_count <= MAX_HOPS, error.ScionTooManyHops);
         verify(current >= segment_start && current < segment_end, error.ScionHopNotInSegment);
-        // Common header and AS numbers, host addresses, path meta header, info fields, hop fields.
+        // Common header and AS numbers, host addresses, EPIC header, path meta header, info fields, hop fields.
         meta.path_words = 7 + ((bit<8>) hdr.scion.dst_len + 1) + ((bit<8>) hdr.scion.src_len + 1)
-                        + 1 + info_words + HOP_WORDS * hop_count;
+                        + epic_words + 1 + info_words + HOP_WORDS * hop_count;
         verify(meta.path_words <= hdr.scion.hdr_len, error.ScionHeaderTooShort);
         meta.first_of_segment = (bit<1>) (current == segment_start && current != 0);
         meta.last_of_segment = (bit<1>) (current + 1 == segment_end && segment_end != hop_count);

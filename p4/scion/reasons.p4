@@ -26,11 +26,13 @@ enum bit<8> Reason {
     ONE_HOP_MAC                = 15,
     ONE_HOP_UNDELIVERABLE      = 16,  // one-hop path to an unknown service or unusable address
     UNDERLAY_MISMATCH          = 17,  // IPv6 destination in an AS with IPv4 underlay or the other way round
+    EPIC_TOO_OLD               = 18,  // EPIC-HP packet that was sent too long ago
+    EPIC_FROM_FUTURE           = 19,  // ... or will be sent only later
+    EPIC_HVF                   = 20,  // ... or whose hop validation field is wrong
 
     // Punted: somebody must answer, or look closer.
     IP_OPTIONS                 = 64,  // IPv4 options or a fragment
     BFD                        = 65,  // Bidirectional Forwarding Detection between routers
-    EPIC                       = 66,  // path type EPIC-HP
     PATH_EXPIRED               = 67,  // ParameterProblem, pointing at the hop field
     UNKNOWN_INGRESS            = 68,  // the hop field names another interface than it came by
     INVALID_PACKET_SIZE        = 69,  // PayloadLen is not what follows the SCION header

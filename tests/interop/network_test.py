@@ -82,6 +82,12 @@ def check_network(network: Network, checks: Checks) -> None:
         answers, _ = network.ping(route, count=3)
         ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
         checks.that(f"ping {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
+        if "peering" in route.name:
+            # The reference's end hosts take half of the key of a peering hop from another hop field
+            # (private/path/combinator, getAuthPeer): no router can find such packets good.
+            continue
+        answers, _ = network.ping(route, count=3, epic=True)
+        checks.that(f"EPIC-HP ping {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
     for number in ("110", "111", "112"):
         network.serve_traffic(number)
     for route in routes:

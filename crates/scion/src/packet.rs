@@ -11,6 +11,10 @@ use cmac::{Cmac, Mac};
 
 use crate::ia::IsdAs;
 
+mod epic;
+
+pub use epic::Epic;
+
 /// Next-header numbers.
 pub const UDP: u8 = 17;
 /// See [`UDP`].
@@ -111,6 +115,8 @@ pub enum Path {
     Scion(ScionPath),
     /// Type 2.
     OneHop(Info, Hop, Hop),
+    /// Type 3.
+    Epic(Epic, ScionPath),
     /// Any type and any bytes, a multiple of 4.
     Raw(u8, Vec<u8>),
 }
@@ -226,15 +232,16 @@ impl ScionPath {
 
     /// Signs the current hop, and the next one if the segment changes behind it, as the AS with this key would find
     /// them. `from_outside`: the packet comes from another AS, so that a hop travelled against construction direction
-    /// (and not at a peering link) is still in the chain.
-    pub fn sign(&mut self, key: &[u8; 16], from_outside: bool) {
-        let Some((segment, hop)) = self.position() else { return };
+    /// (and not at a peering link) is still in the chain. Returns the whole MAC of the current hop, if there is one.
+    pub fn sign(&mut self, key: &[u8; 16], from_outside: bool) -> Option<[u8; 16]> {
+        let (segment, hop) = self.position()?;
         let last = hop + 1 == self.segments[segment].hops.len();
         let peering = self.segments[segment].info.peering
             && self.segments.len() == 2
             && (last && segment == 0 || hop == 0 && segment == 1);
         let s = &mut self.segments[segment];
         let timestamp = s.info.timestamp;
+        let mac = full_mac(key, s.info.seg_id, timestamp, &s.hops[hop]);
         s.hops[hop] = s.hops[hop].signed(key, s.info.seg_id, timestamp);
         if from_outside && !s.info.cons_dir && !peering {
             s.info.seg_id ^= s.hops[hop].chain();
@@ -245,6 +252,7 @@ impl ScionPath {
         {
             next.hops[0] = next.hops[0].signed(key, next.info.seg_id, next.info.timestamp);
         }
+        Some(mac)
     }
 
     /// The current hop's segment and its place in that.
@@ -287,6 +295,11 @@ impl Path {
                 first.pack(&mut out);
                 second.pack(&mut out);
                 2
+            }
+            Path::Epic(epic, path) => {
+                epic.pack(&mut out);
+                path.pack(&mut out);
+                3
             }
             Path::Raw(path_type, bytes) => {
                 out.extend(bytes);

@@ -84,6 +84,24 @@ impl Aes128Key {
     }
 }
 
+/// AES-128 of one block under a key that is used for nothing else; most significant byte first.
+#[inline]
+pub(super) fn encrypt_once(key: u128, block: u128) -> u128 {
+    #[cfg(target_arch = "x86_64")]
+    if x86::available() {
+        // SAFETY: the features are there.
+        return unsafe { x86::encrypt_once(key, block) };
+    }
+    portable_encrypt_once(key, block)
+}
+
+fn portable_encrypt_once(key: u128, block: u128) -> u128 {
+    use aes::cipher::{BlockEncrypt, KeyInit};
+    let mut bytes = aes::Block::from(block.to_be_bytes());
+    aes::Aes128::new(&key.to_be_bytes().into()).encrypt_block(&mut bytes);
+    u128::from_be_bytes(bytes.into())
+}
+
 /// What generated code calls for one block. `state` leads to the key, by `key_of`; `args` are the key's index, the
 /// block in two limbs, and two limbs for the result.
 pub(super) type BlockCall = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
@@ -239,36 +257,60 @@ mod x86 {
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
 
+    /// The next round's key; `CONSTANT` is that round's.
+    #[inline]
+    #[target_feature(enable = "aes,ssse3")]
+    fn next_round<const CONSTANT: i32>(key: __m128i) -> __m128i {
+        let assist = _mm_shuffle_epi32(_mm_aeskeygenassist_si128(key, CONSTANT), 0xff);
+        let key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
+        let key = _mm_xor_si128(key, _mm_slli_si128(key, 8));
+        _mm_xor_si128(key, assist)
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,ssse3")]
+    fn round_keys(first: __m128i) -> [__m128i; 11] {
+        let mut keys = [first; 11];
+        keys[1] = next_round::<0x01>(keys[0]);
+        keys[2] = next_round::<0x02>(keys[1]);
+        keys[3] = next_round::<0x04>(keys[2]);
+        keys[4] = next_round::<0x08>(keys[3]);
+        keys[5] = next_round::<0x10>(keys[4]);
+        keys[6] = next_round::<0x20>(keys[5]);
+        keys[7] = next_round::<0x40>(keys[6]);
+        keys[8] = next_round::<0x80>(keys[7]);
+        keys[9] = next_round::<0x1b>(keys[8]);
+        keys[10] = next_round::<0x36>(keys[9]);
+        keys
+    }
+
     #[target_feature(enable = "aes,ssse3")]
     unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
         // SAFETY: 16 readable bytes.
-        let mut current = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
-        macro_rules! store {
-            ($round:expr) => {
-                // SAFETY: 16 writable bytes.
-                unsafe { _mm_storeu_si128(rounds[$round].as_mut_ptr().cast(), current) }
-            };
+        let first = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
+        for (to, key) in rounds.iter_mut().zip(round_keys(first)) {
+            // SAFETY: 16 writable bytes.
+            unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), key) }
         }
-        store!(0);
-        macro_rules! step {
-            ($round:expr, $constant:expr) => {
-                let assist = _mm_shuffle_epi32(_mm_aeskeygenassist_si128(current, $constant), 0xff);
-                current = _mm_xor_si128(current, _mm_slli_si128(current, 4));
-                current = _mm_xor_si128(current, _mm_slli_si128(current, 8));
-                current = _mm_xor_si128(current, assist);
-                store!($round);
-            };
+    }
+
+    /// See [`super::encrypt_once`]. The round keys need no memory of their own.
+    ///
+    /// # Safety
+    /// The processor has AES-NI and SSSE3.
+    #[target_feature(enable = "aes,ssse3")]
+    pub(super) unsafe fn encrypt_once(key: u128, block: u128) -> u128 {
+        let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let bytes = |n: u128| _mm_shuffle_epi8(_mm_set_epi64x((n >> 64) as i64, n as i64), reverse);
+        let keys = round_keys(bytes(key));
+        let mut state = _mm_xor_si128(bytes(block), keys[0]);
+        for key in &keys[1..10] {
+            state = _mm_aesenc_si128(state, *key);
         }
-        step!(1, 0x01);
-        step!(2, 0x02);
-        step!(3, 0x04);
-        step!(4, 0x08);
-        step!(5, 0x10);
-        step!(6, 0x20);
-        step!(7, 0x40);
-        step!(8, 0x80);
-        step!(9, 0x1b);
-        step!(10, 0x36);
+        let state = _mm_shuffle_epi8(_mm_aesenclast_si128(state, keys[10]), reverse);
+        let low = _mm_cvtsi128_si64(state) as u64;
+        let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
+        u128::from(high) << 64 | u128::from(low)
     }
 }
 
@@ -306,6 +348,8 @@ mod tests {
             let [a, b] = both(seed);
             assert_eq!(a.encrypt(!seed), b.encrypt(!seed));
             assert_eq!(a.cmac_block(!seed), b.cmac_block(!seed));
+            assert_eq!(encrypt_once(seed, !seed), a.encrypt(!seed));
+            assert_eq!(portable_encrypt_once(seed, !seed), a.encrypt(!seed));
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod aes;
 mod key;
+mod with_key;
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -68,6 +69,7 @@ impl ExternTypes {
         let mut types = ExternTypes(BTreeMap::new());
         types.add("AesCmac", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Cmac, args, domain)?)));
         types.add("Aes128", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Encrypt, args, domain)?)));
+        types.add("Aes128WithKey", |args, _| Ok(Arc::new(with_key::WithKey::new(args)?)));
         types
     }
 

@@ -82,7 +82,7 @@ pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64)
     let Some(reason) = Reason::from_number(header.reason) else { return Outcome::Drop(Silence::NotOurs) };
     let Some(underlay) = Underlay::parse(frame) else { return Outcome::Drop(Silence::Malformed) };
     let result = match reason {
-        Reason::Bfd | Reason::Epic | Reason::NextHopUnresolved => Err(Silence::NotOurs),
+        Reason::Bfd | Reason::NextHopUnresolved => Err(Silence::NotOurs),
         _ if !reason.is_punt() => Err(Silence::NotOurs),
         Reason::IpOptions => without_options(frame, &underlay),
         Reason::NoUdpChecksum => with_checksum(frame, &underlay),

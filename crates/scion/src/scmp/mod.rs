@@ -3,7 +3,7 @@
 //! [`answer()`] is a function of the packet and of what the router knows; [`SlowPath`] adds the limit on answers and
 //! counts. Types, codes, pointers, quotes and the order of checks are those of the reference router
 //! (`router/dataplane.go`), whose order the program keeps. Does not live here: sending the answers
-//! ([`crate::agent`]), BFD, EPIC.
+//! ([`crate::agent`]), BFD.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -86,7 +86,7 @@ impl SlowPath {
 
     /// Whether packets punted for this reason are answered here.
     pub fn takes(reason: Reason) -> bool {
-        reason.is_punt() && !matches!(reason, Reason::Bfd | Reason::Epic | Reason::NextHopUnresolved)
+        reason.is_punt() && !matches!(reason, Reason::Bfd | Reason::NextHopUnresolved)
     }
 
     /// What to do about a punted packet, within the limit. `now_us`: microseconds since 1970. What the outcome says is
@@ -145,7 +145,7 @@ mod tests {
         }
         assert_eq!(handle(Reason::PathExpired, 4), Outcome::Drop(Silence::Limited));
         assert_eq!(handle(Reason::PathExpired, 5), Outcome::Drop(Silence::Malformed));
-        for reason in [Reason::Bfd, Reason::Epic, Reason::NextHopUnresolved, Reason::Malformed] {
+        for reason in [Reason::Bfd, Reason::NextHopUnresolved, Reason::Malformed] {
             assert_eq!(handle(reason, 4), Outcome::Drop(Silence::NotOurs));
         }
         slow_path.not_sent();

@@ -6,7 +6,7 @@ use super::{LOCAL, OTHER_MAC, ROUTER_MAC, rich_hosts, rich_links};
 use crate::ia::IsdAs;
 use crate::keys::HopKey;
 use crate::links::Links;
-use crate::packet::{self, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
+use crate::packet::{self, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
 
 /// An endless, repeatable stream of frames for [`rich_links`].
 pub struct Traffic {
@@ -96,10 +96,14 @@ impl Traffic {
         let entry = self.pick(&entries);
         self.entries = entries;
         let deliver = entry.outside && self.one_in(3);
-        let (path, hop_exit) = match self.below(12) {
+        let (mut path, hop_exit) = match self.below(12) {
             0 => self.one_hop(entry),
             1 if self.one_in(4) => (Path::Empty, 0),
             _ => self.scion_path(entry, deliver),
+        };
+        let mac = match &mut path {
+            Path::Scion(path) => path.sign(self.key.bytes(), entry.outside),
+            _ => None,
         };
         let is_one_hop = matches!(path, Path::OneHop(..));
         let neighbour = |id: u16| self.links.external.iter().find(|e| e.id == id).map(|e| e.neighbour);
@@ -117,7 +121,7 @@ impl Traffic {
         if self.one_in(40) {
             dst_ia = self.pick(&[LOCAL, far]);
         }
-        let frame = Frame {
+        let mut frame = Frame {
             dst_mac: ROUTER_MAC,
             src_mac: OTHER_MAC,
             src: entry.src,
@@ -127,7 +131,30 @@ impl Traffic {
             udp_checksum: !self.one_in(4),
             scion: self.scion(src_ia, dst_ia, path),
         };
+        if let Some(mac) = mac
+            && self.one_in(6)
+        {
+            self.make_epic(&mut frame.scion, &mac);
+        }
         (entry, frame)
+    }
+
+    /// Turns a packet on a SCION path into one on an EPIC-HP path, proven to the hop with this MAC.
+    fn make_epic(&mut self, scion: &mut Scion, mac: &[u8; 16]) {
+        let Path::Scion(path) = &mut scion.path else { return };
+        let path = ScionPath { segments: std::mem::take(&mut path.segments), ..*path };
+        let now_us = u64::from(self.now_s) * 1_000_000;
+        let sent_us = match self.below(8) {
+            0 => now_us + self.number() % 2_000_000,
+            1 => now_us - 2_000_000 - self.number() % 2_000_000,
+            _ => now_us - self.number() % 2_000_000,
+        };
+        let first = path.segments.first().map_or(0, |s| s.info.timestamp);
+        let epic = Epic { counter: self.number() as u32, ..Epic::sent_at(sent_us, first) };
+        scion.path = Path::Epic(epic, path);
+        if !self.one_in(10) {
+            scion.prove(mac);
+        }
     }
 
     fn scion(&mut self, src_ia: IsdAs, dst_ia: IsdAs, path: Path) -> Scion {
@@ -294,9 +321,7 @@ impl Traffic {
                 segments.push(self.segment(info, before, (entered, exit), after));
             }
         }
-        let mut path = ScionPath::at(curr_hf as u8, segments);
-        path.sign(self.key.bytes(), entry.outside);
-        (Path::Scion(path), exit)
+        (Path::Scion(ScionPath::at(curr_hf as u8, segments)), exit)
     }
 
     /// A one-hop path, and the interface it leaves by.
