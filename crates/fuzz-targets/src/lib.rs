@@ -13,9 +13,11 @@ use hopwright_syntax::{Options, render};
 
 mod packets;
 mod repair;
+mod slow_path;
 
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
 pub use repair::{LENGTHS, SIGNATURES};
+pub use slow_path::{AUTHENTICATE, encode_punted, slow_path};
 
 /// Any bytes are a P4 program: it compiles, or there are diagnostics that can be printed.
 pub fn p4_source(data: &[u8]) {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use hopwright_fuzz_targets as targets;
 use hopwright_scion::program::Reason;
+use hopwright_scion::scmp::Outcome;
 
 /// Calls `check` with each file of `fuzz/corpus/NAME`; an empty corpus is a mistake.
 fn replay(name: &str, mut check: impl FnMut(&[u8])) {
@@ -38,6 +39,38 @@ fn router_config() {
 #[test]
 fn stf() {
     replay("stf", targets::stf);
+}
+
+#[test]
+fn slow_path() {
+    let mut kinds = BTreeSet::new();
+    let mut others = BTreeSet::new();
+    replay("slow_path", |data| match targets::slow_path(data) {
+        Some(Outcome::Reply(kind, _)) => drop(kinds.insert(kind.label())),
+        Some(Outcome::Bounce(_)) => drop(others.insert("bounce")),
+        Some(Outcome::Process { .. }) => drop(others.insert("process")),
+        Some(Outcome::Drop(silence)) => drop(others.insert(silence.label())),
+        None => {}
+    });
+    let wanted = [
+        "destination_unreachable",
+        "external_interface_down",
+        "internal_connectivity_down",
+        "packet_too_big",
+        "parameter_problem_19",
+        "parameter_problem_33",
+        "parameter_problem_34",
+        "parameter_problem_48",
+        "parameter_problem_49",
+        "parameter_problem_50",
+        "parameter_problem_51",
+        "parameter_problem_52",
+        "parameter_problem_53",
+        "traceroute_reply",
+    ];
+    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
+    let wanted = ["bounce", "malformed", "no_port", "no_way_back", "not_ours", "process", "scmp_error"];
+    assert_eq!(others.into_iter().collect::<Vec<_>>(), wanted);
 }
 
 #[test]
