@@ -11,6 +11,7 @@
 //   epic.p4       the path type whose packets prove each for itself that they may use the path
 //   delivery.p4   hosts and services of this AS
 //   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
+//   counters.p4   what is counted
 //   reasons.p4    why a packet is dropped or goes to the CPU port
 //
 // Every packet ends in one of three ways. It is forwarded, if each check has passed. It is dropped, if it makes
@@ -36,6 +37,7 @@
 #include "one_hop.p4"
 #include "delivery.p4"
 #include "underlay.p4"
+#include "counters.p4"
 
 control VerifyUnderlay(inout headers_t hdr, inout metadata_t meta) {
     apply {
@@ -127,12 +129,12 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     AdvanceOneHop() advance_one_hop;
     WriteUnderlay() write_underlay;
     CheckEpic() check_epic;
+    CountReceived() count_received;
+    CountForwarded() count_forwarded;
+    CountRefused() count_refused;
 
     // By Reason; NONE counts the forwarded packets.
     counter(REASON_COUNT, CounterType.packets) reasons;
-    // By link, as the agent numbers them. Whatever came by a link, and what was forwarded to it.
-    counter(4096, CounterType.packets_and_bytes) link_in;
-    counter(4096, CounterType.packets_and_bytes) link_out;
 
     bit<16> ingress_port = 0;
 
@@ -149,8 +151,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
         find_source.apply(hdr, meta, std);
         if (meta.reason == Reason.NONE) {
-            link_in.count((bit<32>) meta.source.index);
+            count_received.apply(hdr, meta);
             decide.apply(hdr, meta, std);
+            if (meta.reason != Reason.NONE) {
+                count_refused.apply(meta);
+            }
         }
 
         hdr.packet_out.setInvalid();
@@ -168,10 +173,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 if (meta.reason != Reason.NONE) {
                     mark_to_drop(std);
                     reasons.count((bit<32>) (bit<8>) meta.reason);
+                    count_refused.apply(meta);
                     return;
                 }
             }
-            link_out.count((bit<32>) meta.target.index);
+            count_forwarded.apply(hdr, meta);
         } else if ((bit<8>) meta.reason < PUNT_FIRST) {
             mark_to_drop(std);
         } else {

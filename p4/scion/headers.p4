@@ -254,6 +254,16 @@ enum bit<2> L4 {
     UNKNOWN    = 2
 }
 
+// Kinds of traffic, as the reference router's metrics name them.
+enum bit<3> Traffic {
+    OTHER       = 0,             // one-hop paths
+    IN          = 1,             // to a host of this AS
+    OUT         = 2,             // from a host of this AS
+    IN_TRANSIT  = 3,             // through the AS: comes in here, leaves by a sibling router
+    OUT_TRANSIT = 4,             // ... came in at a sibling router, leaves here
+    BR_TRANSIT  = 5              // ... both here
+}
+
 // Where the packet came from.
 struct source_t {
     LinkScope scope;
@@ -298,6 +308,8 @@ struct metadata_t {
     router_t router;
     source_t source;
     target_t target;
+    bit<5>   size;               // step of the SCION packet's size, for the counters
+    bit<2>   front;              // in front of the SCION packet received: a packet_out_t, IPv6; for the counters
 
     // Path, from the parser.
     bit<1>   first_of_segment;   // current hop is the first of its segment, but not of the path

@@ -14,8 +14,10 @@ pub use hopwright_ir::interp::Count;
 struct Words(Box<[AtomicU64]>);
 
 impl Words {
+    /// Zeros. Pages that nobody counts in take no memory.
     fn new(count: usize) -> Words {
-        Words((0..count).map(|_| AtomicU64::new(0)).collect())
+        // SAFETY: an `AtomicU64` whose bytes are all zero is a valid one.
+        Words(unsafe { Box::new_zeroed_slice(count).assume_init() })
     }
 
     fn as_ptr(&self) -> *mut u64 {

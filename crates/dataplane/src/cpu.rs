@@ -141,6 +141,21 @@ impl CpuQueue {
     pub fn lost(&self) -> u64 {
         self.0.lost()
     }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        self.0.filled.len()
+    }
+
+    /// No packet waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.filled.is_empty()
+    }
+
+    /// Packets that may wait.
+    pub fn capacity(&self) -> usize {
+        self.0.filled.capacity()
+    }
 }
 
 impl fmt::Debug for CpuQueue {

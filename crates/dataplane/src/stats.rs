@@ -53,6 +53,7 @@ pub(crate) struct Cells {
     pub batches: Cell,
     pub packets: Cell,
     pub busy_ns: Cell,
+    pub rounds: Cell,
 }
 
 /// A port's counts.

@@ -220,6 +220,11 @@ impl Switch {
         Ok(())
     }
 
+    /// Rounds that the worker has made, with and without packets: it lives as long as they become more.
+    pub fn rounds(&self) -> u64 {
+        self.cells.rounds.get()
+    }
+
     /// Where packets to the CPU port arrive.
     pub fn cpu(&self) -> CpuQueue {
         CpuQueue(self.cpu.clone())
@@ -338,6 +343,7 @@ impl Worker {
             self.change_ports();
         }
         let mut total = 0;
+        self.switch.cells.rounds.add(1);
         for index in 0..self.lanes.len() {
             let room = self.limit.min(self.pool.available());
             let lane = &mut self.lanes[index];

@@ -3,6 +3,7 @@
 //! Does not live here: running packets through it ([`crate::engine`]), ports and workers ([`crate::switch`]).
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_ir::interp::{ExternModel, ExternRegistry, Interp};
@@ -303,13 +304,17 @@ impl VirtualDataPlane {
 
     /// All cells of a counter.
     pub fn counters(&self, name: &str) -> Result<Vec<Count>, ControlError> {
+        self.counters_in(name, 0..u64::MAX)
+    }
+
+    /// Those cells of a counter that there are in a range.
+    pub fn counters_in(&self, name: &str, range: Range<u64>) -> Result<Vec<Count>, ControlError> {
         let (id, object) = self.extern_object(name)?;
         let ExternObject::Counters(cells) = object else { return Err(self.wrong(id, "a counter")) };
+        let end = range.end.min(cells.len() as u64);
         match self.interp() {
-            Some(mut interp) => {
-                (0..cells.len() as u64).map(|i| interp.counter(id, i).map_err(|e| refused(&e))).collect()
-            }
-            None => Ok((0..cells.len()).map(|i| cells.read(i)).collect()),
+            Some(mut interp) => (range.start..end).map(|i| interp.counter(id, i).map_err(|e| refused(&e))).collect(),
+            None => Ok((range.start..end).map(|i| cells.read(i as usize)).collect()),
         }
     }
 

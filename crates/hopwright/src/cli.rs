@@ -52,9 +52,21 @@ pub enum Command {
     ///
     /// Reads the same router.toml, topology.json and keys as the reference `router`, and takes its place. Only frames
     /// to the router's own underlay addresses are taken; the kernel keeps everything else.
+    ///
+    /// Needs CAP_NET_RAW and CAP_NET_ADMIN, not root. SIGTERM and SIGINT end it with status 0; a configuration or a
+    /// machine it cannot run with ends it at once with status 1 and the reason on standard error. Logs go to standard
+    /// error, as log.console says; metrics and status pages to where metrics.prometheus and api.addr say. Under systemd
+    /// (Type=notify) it says when it forwards packets, and feeds the watchdog.
     Scion(ScionArgs),
     /// Measure
     Bench(BenchArgs),
+    /// Print a script that makes a shell complete this command
+    ///
+    /// For bash: hopwright completion bash > /etc/bash_completion.d/hopwright
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// A P4 program and how to preprocess it.
@@ -230,6 +242,21 @@ pub struct ScionArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ScionCommand {
+    /// Check a router's files without running it
+    ///
+    /// Reads router.toml, topology.json and keys, and says everything that is wrong with them, each with file and field.
+    /// Needs no privileges, no network and no devices. Exit status: 0 the router would start with these files (there may
+    /// be warnings), 1 it would not, 2 the command line is wrong.
+    Check {
+        /// The router's configuration
+        #[arg(long, value_name = "router.toml")]
+        config: PathBuf,
+        /// Look there for topology.json and keys, instead of where the configuration says
+        #[arg(long, value_name = "DIR")]
+        config_dir: Option<PathBuf>,
+    },
+    /// Print the version
+    Version,
     /// Print sample files
     #[command(subcommand)]
     Sample(SampleCommand),

@@ -1,24 +1,29 @@
-//! The `hopwright` command. Lives here: logging and dispatch; each command has its module.
+//! The `hopwright` command. Lives here: dispatch; each command has its module.
 
 mod cli;
 mod commands;
 mod compile;
 mod engine;
 mod failure;
+mod logging;
 mod trace;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use tracing_subscriber::EnvFilter;
+use clap::{CommandFactory, Parser};
+use hopwright_scion::config::Console;
 
 use cli::{BenchCommand, Cli, Command};
 use failure::Failure;
+use logging::Logging;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    let console = match &cli.command {
+        Command::Scion(args) => commands::scion::console(args),
+        _ => Console::default(),
+    };
+    let logging = Logging::start(&console);
     let result = match cli.command {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
@@ -28,10 +33,14 @@ fn main() -> ExitCode {
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
-        Command::Scion(args) => commands::scion::run(&args),
+        Command::Scion(args) => commands::scion::run(&args, logging),
         Command::Bench(args) => match args.command {
             BenchCommand::Scion(args) => commands::bench::scion(&args),
         },
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "hopwright", &mut std::io::stdout());
+            Ok(())
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -19,12 +19,16 @@ use hopwright_dataplane::{
 use hopwright_ir::Pipeline;
 use hopwright_ports::{AfPacket, Filter, UdpClaim};
 
+use crate::board::{Board, Figures, Setting};
 use crate::config::{Config, ConfigError};
+use crate::http::{HttpError, Listeners, LogLevel, NoLog};
 use crate::kernel::{Device, Kernel};
 use crate::keys::{self, HopKey, KeyError};
 use crate::links::{Links, LinksError};
+use crate::metrics::OwnPackets;
 use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason};
 use crate::scmp::{self, Outcome, SlowPath};
+use crate::service::{self, Manager, PrivilegeError};
 use crate::stats::Stats;
 use crate::tables::{self, Way};
 use crate::topology::{Topology, TopologyError};
@@ -34,6 +38,8 @@ use crate::ways::{Change, Target, Ways};
 const TICK: Duration = Duration::from_millis(250);
 /// The same while a next hop is looked for.
 const SHORT_TICK: Duration = Duration::from_millis(20);
+/// Time between two posts of the figures that others read.
+const POST_TIME: Duration = Duration::from_millis(200);
 /// Packets that may wait for a next hop, for one host and for all.
 const WAITING_EACH: usize = 16;
 /// See [`WAITING_EACH`].
@@ -52,6 +58,8 @@ pub struct Options {
     pub interpret: bool,
     /// Set to end the run.
     pub stop: Arc<AtomicBool>,
+    /// The log's level, to be read and changed over HTTP.
+    pub log_level: Option<Arc<dyn LogLevel>>,
 }
 
 /// Why the router does not run.
@@ -86,6 +94,12 @@ pub enum AgentError {
     Control(#[from] ControlError),
     #[error("{}: {source}", file.display())]
     Stats { file: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error("cannot start the thread that serves HTTP: {0}")]
+    HttpThread(#[source] io::Error),
+    #[error(transparent)]
+    Privileges(#[from] PrivilegeError),
     #[error("the thread that forwards packets has ended: {0}")]
     Worker(String),
 }
@@ -97,6 +111,8 @@ pub struct Setup {
     pub file: Option<PathBuf>,
     /// `router.toml`.
     pub config: Config,
+    /// `topology.json`.
+    pub topology: Topology,
     /// The router's links.
     pub links: Links,
     /// Key of the hop fields.
@@ -119,7 +135,12 @@ impl Setup {
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
         let key = keys::load(dir)?;
-        Ok(Setup { file: None, config, links, key })
+        Ok(Setup { file: None, config, topology, links, key })
+    }
+
+    /// What may be shown of it: not the key.
+    fn shown(&self) -> Setting {
+        Setting { config: self.config.clone(), topology: self.topology.clone(), links: self.links.clone() }
     }
 }
 
@@ -148,6 +169,10 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         tracing::info!(device = %device.name, mtu = device.mtu, "device opened");
     }
     let (switch, mut worker) = builder.build()?;
+    let listeners = Listeners::open(&setup.config)?;
+    // Threads that start from here on have no more than what stays.
+    service::drop_privileges()?;
+    let board = Board::new(switch.clone(), setup.shown());
 
     let mut agent = Agent {
         vdp,
@@ -163,6 +188,10 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
             limit: setup.config.hopwright.scmp,
         }),
         started: Instant::now(),
+        waiting_lost: 0,
+        own_packets: OwnPackets::default(),
+        board: board.clone(),
+        manager: Manager::new(),
         setup,
     };
     // Ways that are known are programmed before the first packet.
@@ -174,8 +203,13 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         .name("worker-0".into())
         .spawn(move || worker.run())
         .map_err(|e| AgentError::Worker(e.to_string()))?;
+    let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
+    let server = listeners.serve(board, log_level).map_err(AgentError::HttpThread)?;
+    agent.manager.ready();
     let result = agent.follow(options, &moving);
+    agent.manager.stopping();
     switch.stop();
+    drop(server);
     if moving.join().is_err() {
         return Err(AgentError::Worker("it panicked".into()));
     }
@@ -248,12 +282,19 @@ struct Agent {
     punted: HashMap<u8, u64>,
     slow_path: SlowPath,
     started: Instant,
+    /// Packets that waited in vain.
+    waiting_lost: u64,
+    /// Packets that the router itself has sent.
+    own_packets: OwnPackets,
+    board: Arc<Board>,
+    manager: Manager,
 }
 
 impl Agent {
     /// Works until told to stop.
     fn follow(&mut self, options: &Options, worker: &std::thread::JoinHandle<()>) -> Result<(), AgentError> {
         let mut next_report = Instant::now() + Duration::from_secs(1);
+        let mut next_post = Instant::now();
         while !options.stop.load(Ordering::Relaxed) {
             if worker.is_finished() {
                 return Err(AgentError::Worker("it stopped".into()));
@@ -264,7 +305,13 @@ impl Agent {
             poll.wait(if self.ways.is_waiting() { SHORT_TICK } else { TICK });
             self.take_punted();
             self.look_around()?;
-            if Instant::now() >= next_report {
+            let now = Instant::now();
+            self.manager.alive(self.switch.rounds(), now);
+            if now >= next_post {
+                next_post = now + POST_TIME;
+                self.board.post(self.figures());
+            }
+            if now >= next_report {
                 next_report = Instant::now() + Duration::from_secs(1);
                 if options.stats.is_some() {
                     self.report(options)?;
@@ -302,8 +349,9 @@ impl Agent {
             Change::Lost(target) => self.program_way(target)?,
             Change::Forgotten(host) => {
                 tracing::debug!(%host, "host not found");
-                let lost = self.waiting.remove(&Target::Host(host));
-                self.waiting_count -= lost.map_or(0, |packets| packets.len());
+                let lost = self.waiting.remove(&Target::Host(host)).map_or(0, |packets| packets.len());
+                self.waiting_count -= lost;
+                self.waiting_lost += lost as u64;
             }
         }
         Ok(())
@@ -366,7 +414,14 @@ impl Agent {
     fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
         let injector = self.switch.injector();
         let sent = match self.slow_path.handle(packet, header, &self.setup.links, Instant::now(), wall_clock_us()) {
-            Outcome::Reply(_, frame) | Outcome::Bounce(frame) => injector.transmit(header.port.into(), &frame),
+            Outcome::Reply(_, frame) | Outcome::Bounce(frame) => {
+                let sent = injector.transmit(header.port.into(), &frame);
+                let way_out = scmp::way_out(&frame, header.ingress, &self.setup.links);
+                if let (Ok(()), Some((link, bytes))) = (sent, way_out) {
+                    self.own_packets.count(link, bytes);
+                }
+                sent
+            }
             Outcome::Process { frame, l4_port } => {
                 let header = PacketOut { l4_port, ..PacketOut::process(header.port) };
                 injector.packet_out(CPU_PORT, &header.before(&frame))
@@ -393,6 +448,7 @@ impl Agent {
         let now = Instant::now();
         if let Target::Host(host) = target {
             if self.ways.len() >= HOSTS {
+                self.waiting_lost += 1;
                 return;
             }
             self.ways.add(target, host, self.setup.links.internal.ip(), &mut self.kernel, now);
@@ -401,6 +457,8 @@ impl Agent {
         if packets.len() < WAITING_EACH && self.waiting_count < WAITING_ALL {
             packets.push_back((now, header.port, packet.to_vec()));
             self.waiting_count += 1;
+        } else {
+            self.waiting_lost += 1;
         }
         if self.ways.next_hop(target).is_some() {
             // It came while the entry was on its way into the table.
@@ -414,6 +472,7 @@ impl Agent {
         for (_, port, packet) in self.waiting.remove(&target).unwrap_or_default() {
             self.waiting_count -= 1;
             if injector.packet_out(CPU_PORT, &PacketOut::process(port).before(&packet)).is_err() {
+                self.waiting_lost += 1;
                 tracing::debug!("no room for a packet that waited");
             }
         }
@@ -421,14 +480,27 @@ impl Agent {
 
     /// Gives up packets that have waited too long.
     fn expire(&mut self, now: Instant) {
-        let count = &mut self.waiting_count;
+        let (count, lost) = (&mut self.waiting_count, &mut self.waiting_lost);
         self.waiting.retain(|_, packets| {
             while packets.front().is_some_and(|(since, ..)| now.duration_since(*since) > WAITING_TIME) {
                 packets.pop_front();
                 *count -= 1;
+                *lost += 1;
             }
             !packets.is_empty()
         });
+    }
+
+    /// What the agent knows and the data plane's counters do not.
+    fn figures(&self) -> Figures {
+        Figures {
+            waiting: self.waiting_count,
+            waiting_lost: self.waiting_lost,
+            hosts: self.ways.len(),
+            own_packets: self.own_packets.clone(),
+            counts: self.slow_path.counts().families(),
+            ..Figures::default()
+        }
     }
 
     fn report(&self, options: &Options) -> Result<Stats, AgentError> {

@@ -8,14 +8,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 /// A sample file with every key, as `sample config` prints it.
 pub const SAMPLE: &str = include_str!("sample_router.toml");
 
 /// `router.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// `[general]`
@@ -38,7 +39,7 @@ pub struct Config {
 }
 
 /// `[hopwright]`: what the reference does not have. It only warns of these keys.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hopwright {
     /// `[hopwright.scmp]`
@@ -46,17 +47,18 @@ pub struct Hopwright {
 }
 
 /// `[general]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct General {
     /// Which border router of the topology this is.
     pub id: String,
     /// Where `topology.json` and `keys/` are; empty: the working directory.
+    #[serde(skip_serializing_if = "no_path")]
     pub config_dir: PathBuf,
 }
 
 /// `[features]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Features {
     /// No meaning for a router.
@@ -66,7 +68,7 @@ pub struct Features {
 }
 
 /// `[log]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Log {
     /// `[log.console]`
@@ -74,7 +76,7 @@ pub struct Log {
 }
 
 /// `[log.console]`
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Console {
     /// `debug`, `info` or `error`.
@@ -84,6 +86,7 @@ pub struct Console {
     /// Accepted, without effect.
     pub stacktrace_level: String,
     /// Accepted, without effect.
+    #[serde(skip_serializing_if = "is_default")]
     pub disable_caller: bool,
 }
 
@@ -94,30 +97,35 @@ impl Default for Console {
 }
 
 /// `[metrics]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metrics {
     /// Address of the metrics endpoint; empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub prometheus: String,
 }
 
 /// `[api]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Api {
     /// Address of the management API; empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub addr: String,
 }
 
 /// `[router]`. Buffer sizes and processor counts are the reference's; a data plane that needs none ignores them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Router {
     /// Bytes; 0: the system's default.
+    #[serde(skip_serializing_if = "is_default")]
     pub receive_buffer_size: i64,
     /// Bytes; 0: the system's default.
+    #[serde(skip_serializing_if = "is_default")]
     pub send_buffer_size: i64,
     /// 0: as many as fit the machine.
+    #[serde(skip_serializing_if = "is_default")]
     pub num_processors: i64,
     /// At least 1; 0: the default of 1.
     pub num_slow_processors: i64,
@@ -126,8 +134,10 @@ pub struct Router {
     /// `[router.bfd]`
     pub bfd: Bfd,
     /// Overrides the topology's `dispatched_ports`, together with the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatched_port_start: Option<i64>,
     /// Last port of the range.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatched_port_end: Option<i64>,
 }
 
@@ -147,18 +157,19 @@ impl Default for Router {
 }
 
 /// `[router.bfd]`
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bfd {
     /// No sessions, but for links that say otherwise.
+    #[serde(skip_serializing_if = "is_default")]
     pub disable: bool,
     /// Lost packets after which a link is down.
     pub detect_mult: u8,
     /// How often to send.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "duration_text")]
     pub desired_min_tx_interval: Duration,
     /// How often to receive.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "duration_text")]
     pub required_min_rx_interval: Duration,
 }
 
@@ -186,11 +197,16 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads a configuration file and checks it. Unknown keys are logged as warnings.
-    pub fn load(file: &Path) -> Result<Config, ConfigError> {
+    /// Reads a configuration file and checks what it says.
+    pub fn read(file: &Path) -> Result<Config, ConfigError> {
         let text =
             std::fs::read_to_string(file).map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
-        let config = Config::parse(file, &text)?;
+        Config::parse(file, &text)
+    }
+
+    /// Reads a configuration file and checks it. Unknown keys are logged as warnings.
+    pub fn load(file: &Path) -> Result<Config, ConfigError> {
+        let config = Config::read(file)?;
         for key in &config.unknown_keys {
             tracing::warn!(file = %file.display(), key, "unknown key in the configuration is ignored");
         }
@@ -204,6 +220,15 @@ impl Config {
 
     /// Reads and checks a configuration's text; `file` is for messages.
     pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
+        let config = Config::parse_unchecked(file, text)?;
+        match config.problems(file).into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(config),
+        }
+    }
+
+    /// Reads a configuration's text; what is wrong with single values, [`Config::problems`] says.
+    pub fn parse_unchecked(file: &Path, text: &str) -> Result<Config, ConfigError> {
         let mut unknown_keys = Vec::new();
         let in_toml = |error: toml::de::Error| ConfigError::Toml {
             file: file.to_path_buf(),
@@ -214,7 +239,6 @@ impl Config {
             serde_ignored::deserialize(parsed, |path| unknown_keys.push(path.to_string())).map_err(in_toml)?;
         config.unknown_keys = unknown_keys;
         config.default_zeros();
-        config.check().map_err(|(field, message)| ConfigError::Field { file: file.to_path_buf(), field, message })?;
         Ok(config)
     }
 
@@ -227,6 +251,7 @@ impl Config {
             }
         }
         zero(&mut self.log.console.level, default.log.console.level);
+        zero(&mut self.log.console.format, default.log.console.format);
         zero(&mut self.router.num_slow_processors, default.router.num_slow_processors);
         zero(&mut self.router.batch_size, default.router.batch_size);
         let (bfd, default) = (&mut self.router.bfd, default.router.bfd);
@@ -235,13 +260,17 @@ impl Config {
         zero(&mut bfd.required_min_rx_interval, default.required_min_rx_interval);
     }
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
+    /// Every value that makes no sense.
+    pub fn problems(&self, file: &Path) -> Vec<ConfigError> {
+        let mut problems = Vec::new();
+        let mut problem =
+            |field, message| problems.push(ConfigError::Field { file: file.to_path_buf(), field, message });
         if self.general.id.is_empty() {
-            return Err(("general.id", "missing: which border router of the topology is this?".into()));
+            problem("general.id", "missing: which border router of the topology is this?".into());
         }
         let level = self.log.console.level.to_ascii_lowercase();
         if !["debug", "info", "error", "warn", "crit"].contains(&level.as_str()) {
-            return Err(("log.console.level", format!("`{level}` is none of debug, info, error")));
+            problem("log.console.level", format!("`{level}` is none of debug, info, error"));
         }
         let router = &self.router;
         for (field, value, least) in [
@@ -252,25 +281,29 @@ impl Config {
             ("router.batch_size", router.batch_size, 1),
         ] {
             if value < least {
-                return Err((field, format!("{value} is less than {least}")));
+                problem(field, format!("{value} is less than {least}"));
             }
         }
+        let ports = 0..=i64::from(u16::MAX);
         match (router.dispatched_port_start, router.dispatched_port_end) {
-            (None, None) => Ok(()),
+            (None, None) => {}
             (Some(start), Some(end)) => {
-                if start < 0 {
-                    Err(("router.dispatched_port_start", format!("{start} is less than 0")))
-                } else if end > 65535 {
-                    Err(("router.dispatched_port_end", format!("{end} is no port: more than 65535")))
+                if !ports.contains(&start) {
+                    problem("router.dispatched_port_start", format!("{start} is no port"));
+                } else if !ports.contains(&end) {
+                    problem("router.dispatched_port_end", format!("{end} is no port"));
                 } else if start > end {
-                    Err(("router.dispatched_port_start", format!("{start} is beyond the range's end, {end}")))
-                } else {
-                    Ok(())
+                    problem("router.dispatched_port_start", format!("{start} is beyond the range's end, {end}"));
                 }
             }
-            (Some(_), None) => Err(("router.dispatched_port_end", "missing: the range has a start only".into())),
-            (None, Some(_)) => Err(("router.dispatched_port_start", "missing: the range has an end only".into())),
+            (Some(_), None) => {
+                problem("router.dispatched_port_end", "missing: the range has a start only".into());
+            }
+            (None, Some(_)) => {
+                problem("router.dispatched_port_start", "missing: the range has an end only".into());
+            }
         }
+        problems
     }
 }
 
@@ -308,6 +341,25 @@ pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dur
         }
     }
     deserializer.deserialize_str(Text).map_err(D::Error::custom)
+}
+
+/// The longest unit that fits, as the reference writes it.
+fn duration_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    let ns = duration.as_nanos();
+    let units = [("y", 365 * 86_400), ("w", 7 * 86_400), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+    let long = units.map(|(name, seconds)| (name, seconds * 1_000_000_000));
+    let short = [("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+    let fits = long.iter().chain(&short).find(|(_, unit)| ns >= *unit && ns % unit == 0);
+    let (name, unit) = fits.unwrap_or(&("s", 1_000_000_000));
+    serializer.serialize_str(&format!("{}{name}", ns / unit))
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn no_path(path: &Path) -> bool {
+    path.as_os_str().is_empty()
 }
 
 #[cfg(test)]
@@ -374,6 +426,16 @@ mod tests {
     fn zero_means_the_default() {
         let config = parse("general.id = 'a'\nrouter.batch_size = 0\nrouter.bfd.detect_mult = 0").unwrap();
         assert_eq!(config.router, Router::default());
+    }
+
+    #[test]
+    fn what_is_shown_is_what_was_read() {
+        for text in [SAMPLE, "general.id = 'a'\nrouter.bfd.disable = true\nrouter.bfd.desired_min_tx_interval = '90s'"]
+        {
+            let config = parse(text).unwrap();
+            let shown = toml::to_string(&config).unwrap();
+            assert_eq!(parse(&shown).unwrap(), config, "{shown}");
+        }
     }
 
     #[test]

@@ -46,12 +46,13 @@ pub enum KeyError {
 /// Reads `keys/master0.key` and `keys/master1.key` below a configuration directory. Both must be good; the hop-field
 /// key comes from the first.
 pub fn load(config_dir: &Path) -> Result<HopKey, KeyError> {
-    let master0 = read_key(&config_dir.join("keys/master0.key"))?;
-    read_key(&config_dir.join("keys/master1.key"))?;
+    let master0 = read(&config_dir.join("keys/master0.key"))?;
+    read(&config_dir.join("keys/master1.key"))?;
     Ok(HopKey::derive(&master0))
 }
 
-fn read_key(file: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+/// A master key file's content.
+pub fn read(file: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mut text = std::fs::read(file)
         .map(Zeroizing::new)
         .map_err(|source| KeyError::Read { file: file.to_path_buf(), source })?;

@@ -4,14 +4,19 @@
 //! Does not live here: forwarding (the program), tables and packet I/O (`dataplane`, `ports`).
 
 pub mod agent;
+pub mod board;
+pub mod check;
 pub mod config;
+pub mod http;
 pub mod ia;
 pub mod kernel;
 pub mod keys;
 pub mod links;
+pub mod metrics;
 pub mod packet;
 pub mod program;
 pub mod scmp;
+pub mod service;
 pub mod stats;
 pub mod synthetic;
 pub mod tables;

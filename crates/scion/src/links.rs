@@ -10,6 +10,9 @@ use crate::topology::{Relation, Topology, Underlay};
 /// Counter index of the internal link: packets from and to hosts of this AS.
 pub const INTERNAL_INDEX: u16 = 0;
 
+/// Links that the program has counters for (`LINK_COUNT`), siblings and the internal one among them.
+pub const COUNT: usize = 1024;
+
 /// Number of the control service and of the discovery service in SCION addresses.
 pub const SERVICE_CONTROL: u16 = 2;
 /// See [`SERVICE_CONTROL`].
@@ -74,7 +77,7 @@ pub enum LinksError {
     SameAddress { sibling: String, router: String, address: SocketAddr },
     #[error("border_routers.{sibling}.internal_addr: {address} is not of the IP version of {router}'s {internal}")]
     OtherVersion { sibling: String, router: String, address: SocketAddr, internal: SocketAddr },
-    #[error("{0} links are more than the 4096 that the program has counters for")]
+    #[error("{0} links are more than the {COUNT} that the program has counters for")]
     TooMany(usize),
 }
 
@@ -88,7 +91,7 @@ impl Links {
         let others =
             topology.border_routers.iter().filter(|(name, router)| *name != id && !router.interfaces.is_empty());
         let count = 1 + own.interfaces.len() + others.clone().count();
-        if count > 4096 {
+        if count > COUNT {
             return Err(LinksError::TooMany(count));
         }
         let mut index = INTERNAL_INDEX;

@@ -15,6 +15,7 @@ macro_rules! files {
 pub const SOURCES: &[(&str, &str)] = files![
     "border_router.p4",
     "checksum.p4",
+    "counters.p4",
     "delivery.p4",
     "epic.p4",
     "headers.p4",
@@ -236,6 +237,12 @@ mod tests {
         assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
         assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
         assert!(text.contains(&format!("const bit<32> PACKET_OUT_BYTES = {};", PacketOut::BYTES)));
+    }
+
+    #[test]
+    fn links_are_as_many_as_counters() {
+        let count = crate::links::COUNT;
+        assert!(source("counters.p4").contains(&format!("const bit<32> LINK_COUNT = {count};")));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Topology {
     pub control_service: Vec<SocketAddr>,
     /// Addresses of the discovery service's instances.
     pub discovery_service: Vec<SocketAddr>,
+    /// The file's content, to be shown.
+    pub file: serde_json::Value,
 }
 
 /// A border router.
@@ -136,12 +138,29 @@ impl Topology {
 
     /// Reads and checks a topology's text; `file` is for messages.
     pub fn parse(file: &Path, text: &[u8]) -> Result<Topology, TopologyError> {
-        let error = |field: String, message: String| TopologyError::Field { file: file.to_path_buf(), field, message };
+        // There is at least one problem if there is no topology.
+        Topology::parse_all(file, text).map_err(|mut problems| problems.swap_remove(0))
+    }
+
+    /// As [`Topology::parse`], with every problem, in the file's order as far as it has one.
+    pub fn parse_all(file: &Path, text: &[u8]) -> Result<Topology, Vec<TopologyError>> {
+        let error = |(field, message)| TopologyError::Field { file: file.to_path_buf(), field, message };
+        let raw = Topology::read_raw(text).map_err(|fault| vec![error(fault)])?;
+        let file_content = serde_json::from_slice(text).map_err(|e| vec![error((".".into(), e.to_string()))])?;
+        let mut faults = Vec::new();
+        let topology = raw.check(&mut faults);
+        if !faults.is_empty() {
+            return Err(faults.into_iter().map(error).collect());
+        }
+        Ok(Topology { file: file_content, ..topology })
+    }
+
+    fn read_raw(text: &[u8]) -> Result<Raw, Fault> {
         let mut json = serde_json::Deserializer::from_slice(text);
-        let raw: Raw = serde_path_to_error::deserialize(&mut json)
-            .map_err(|e| error(e.path().to_string(), e.inner().to_string()))?;
-        json.end().map_err(|e| error(".".into(), e.to_string()))?;
-        raw.check().map_err(|(field, message)| error(field, message))
+        let raw: Raw =
+            serde_path_to_error::deserialize(&mut json).map_err(|e| (e.path().to_string(), e.inner().to_string()))?;
+        json.end().map_err(|e| (".".into(), e.to_string()))?;
+        Ok(raw)
     }
 }
 
@@ -202,9 +221,10 @@ struct RawServer {
 }
 
 impl Raw {
-    fn check(self) -> Result<Topology, Fault> {
+    /// What is good of it; of use only if there is no fault.
+    fn check(self, faults: &mut Vec<Fault>) -> Topology {
         if self.isd_as.is_wildcard() {
-            return Err(("isd_as".into(), format!("{} is a wildcard, not an AS", self.isd_as)));
+            faults.push(("isd_as".into(), format!("{} is a wildcard, not an AS", self.isd_as)));
         }
         let mut core = false;
         for (i, attribute) in self.attributes.iter().enumerate() {
@@ -212,57 +232,76 @@ impl Raw {
                 "core" => core = true,
                 // Deprecated, without meaning.
                 "authoritative" | "issuing" | "voting" => {}
-                other => return Err((format!("attributes[{i}]"), format!("`{other}` is unknown; there is `core`"))),
+                other => faults.push((format!("attributes[{i}]"), format!("`{other}` is unknown; there is `core`"))),
             }
         }
-        let dispatched_ports =
-            port_range(&self.dispatched_ports).map_err(|message| ("dispatched_ports".to_string(), message))?;
+        let dispatched_ports = port_range(&self.dispatched_ports).unwrap_or_else(|message| {
+            faults.push(("dispatched_ports".into(), message));
+            None
+        });
         let mut border_routers = BTreeMap::new();
         let mut owners: HashMap<u16, String> = HashMap::new();
         for (name, raw) in self.border_routers {
-            let router = raw.check(&name, core, &mut owners)?;
-            border_routers.insert(name, router);
+            if let Some(router) = raw.check(&name, core, &mut owners, faults) {
+                border_routers.insert(name, router);
+            }
         }
-        Ok(Topology {
+        Topology {
             ia: self.isd_as,
             core,
             mtu: self.mtu,
             dispatched_ports,
             border_routers,
-            control_service: servers("control_service", &self.control_service)?,
-            discovery_service: servers("discovery_service", &self.discovery_service)?,
-        })
+            control_service: servers("control_service", &self.control_service, faults),
+            discovery_service: servers("discovery_service", &self.discovery_service, faults),
+            file: serde_json::Value::Null,
+        }
     }
 }
 
 impl RawRouter {
-    fn check(self, name: &str, core: bool, owners: &mut HashMap<u16, String>) -> Result<BorderRouter, Fault> {
+    /// `None` only with a fault.
+    fn check(
+        self,
+        name: &str,
+        core: bool,
+        owners: &mut HashMap<u16, String>,
+        faults: &mut Vec<Fault>,
+    ) -> Option<BorderRouter> {
         let path = format!("border_routers.{name}");
-        if self.internal_addr.is_empty() {
-            return Err((format!("{path}.internal_addr"), "missing".into()));
-        }
-        let internal = resolve(&self.internal_addr).map_err(|why| (format!("{path}.internal_addr"), why))?;
+        let internal = if self.internal_addr.is_empty() { Err("missing".into()) } else { resolve(&self.internal_addr) };
+        let internal = internal.map_err(|why| faults.push((format!("{path}.internal_addr"), why))).ok();
         let mut interfaces = BTreeMap::new();
         let mut remotes: HashMap<SocketAddr, u16> = HashMap::new();
         for (id, raw) in self.interfaces {
             let path = format!("{path}.interfaces.{id}");
             let id = match id.parse::<u16>() {
                 Ok(id) if id != 0 => id,
-                _ => return Err((path, "an interface id is a number from 1 to 65535".into())),
+                _ => {
+                    faults.push((path, "an interface id is a number from 1 to 65535".into()));
+                    continue;
+                }
             };
             if let Some(other) = owners.insert(id, name.to_string()) {
-                return Err((path, format!("interface {id} belongs to border router {other} already")));
+                faults.push((path, format!("interface {id} belongs to border router {other} already")));
+                continue;
             }
-            let interface = raw.check(&path, core)?;
+            let interface = match raw.check(&path, core) {
+                Ok(interface) => interface,
+                Err(fault) => {
+                    faults.push(fault);
+                    continue;
+                }
+            };
             if let Some(underlay) = interface.underlay
                 && let Some(other) = remotes.insert(underlay.remote, id)
             {
                 let message = format!("{} is the remote address of interface {other} already", underlay.remote);
-                return Err((format!("{path}.underlay.remote"), message));
+                faults.push((format!("{path}.underlay.remote"), message));
             }
             interfaces.insert(id, interface);
         }
-        Ok(BorderRouter { internal, interfaces })
+        Some(BorderRouter { internal: internal?, interfaces })
     }
 }
 
@@ -310,15 +349,16 @@ impl RawInterface {
     }
 }
 
-fn servers(service: &str, raw: &BTreeMap<String, RawServer>) -> Result<Vec<SocketAddr>, Fault> {
+fn servers(service: &str, raw: &BTreeMap<String, RawServer>, faults: &mut Vec<Fault>) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();
     for (name, server) in raw {
-        let address = resolve(&server.addr).map_err(|why| (format!("{service}.{name}.addr"), why))?;
-        if !addresses.contains(&address) {
-            addresses.push(address);
+        match resolve(&server.addr) {
+            Ok(address) if !addresses.contains(&address) => addresses.push(address),
+            Ok(_) => {}
+            Err(why) => faults.push((format!("{service}.{name}.addr"), why)),
         }
     }
-    Ok(addresses)
+    addresses
 }
 
 /// `first-last`, `all`, or nothing.

@@ -62,7 +62,7 @@ fn compare(seed: u64, v6: bool, packets: usize) {
         a.into_iter().for_each(|p| interp.pool.give(p));
         b.into_iter().for_each(|p| jit.pool.give(p));
     }
-    for counter in ["reasons", "link_in", "link_out"] {
+    for counter in ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"] {
         assert_eq!(interp.vdp.counters(counter).unwrap(), jit.vdp.counters(counter).unwrap(), "{counter}");
     }
     // The traffic is worth the comparison: a good part gets through, and nearly every reason occurs.

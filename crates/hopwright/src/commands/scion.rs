@@ -1,27 +1,62 @@
 //! `hopwright scion`: the SCION border router.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hopwright_scion::config::{Config, Console};
 use hopwright_scion::{Options, Setup, config};
 
 use crate::cli::{SampleCommand, ScionArgs, ScionCommand};
 use crate::compile;
 use crate::failure::Failure;
+use crate::logging::Logging;
 
-/// Runs a border router until SIGTERM or SIGINT, or prints a sample.
-pub fn run(args: &ScionArgs) -> Result<(), Failure> {
-    if let Some(ScionCommand::Sample(SampleCommand::Config)) = args.command {
-        print!("{}", config::SAMPLE);
-        return Ok(());
+/// How the log is to be, as far as that can be read; what is wrong with the configuration comes up later.
+pub fn console(args: &ScionArgs) -> Console {
+    let config = args.config.as_ref().and_then(|file| Config::read(file).ok());
+    config.map(|c| c.log.console).unwrap_or_default()
+}
+
+/// Runs a border router until SIGTERM or SIGINT, or does what is asked instead.
+pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
+    match &args.command {
+        Some(ScionCommand::Sample(SampleCommand::Config)) => {
+            print!("{}", config::SAMPLE);
+            return Ok(());
+        }
+        Some(ScionCommand::Version) => {
+            println!("hopwright {}", env!("CARGO_PKG_VERSION"));
+            return Ok(());
+        }
+        Some(ScionCommand::Check { config, config_dir }) => return check(config, config_dir.as_deref()),
+        None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
     let setup = Setup::load(file)?;
-    let options = Options { stats: args.stats.clone(), ..Options::default() };
+    let options = Options { stats: args.stats.clone(), log_level: Some(Arc::new(logging)), ..Options::default() };
     let stop = options.stop.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Release))?;
     let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
     let stats = hopwright_scion::run(setup, Arc::clone(&pipeline), &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
+}
+
+/// Says what is wrong with a router's files.
+fn check(config: &Path, config_dir: Option<&Path>) -> Result<(), Failure> {
+    let report = hopwright_scion::check::check(config, config_dir);
+    for warning in &report.warnings {
+        eprintln!("warning: {warning}");
+    }
+    for problem in &report.problems {
+        eprintln!("error: {problem}");
+    }
+    match report.summary {
+        Some(summary) => {
+            println!("{summary}");
+            Ok(())
+        }
+        None => Err(Failure::Reported),
+    }
 }

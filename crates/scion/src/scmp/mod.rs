@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::links::Links;
+use crate::board;
+use crate::links::{INTERNAL_INDEX, Links};
 use crate::program::{PacketIn, Reason};
 
 mod answer;
@@ -57,6 +58,37 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// All, as families of metrics.
+    pub fn families(&self) -> Vec<board::Counts> {
+        let family = |name, help, label, values| board::Counts { name, help, label, values };
+        let by_reason = |counts: &BTreeMap<Reason, u64>| counts.iter().map(|(r, n)| (r.label(), *n)).collect();
+        let sent = self.sent.iter().map(|(kind, n)| (kind.label(), *n)).collect();
+        let silent = self.silent.iter().map(|(silence, n)| (silence.label().to_string(), *n)).collect();
+        let others = [("bounced", self.bounced), ("not_sent", self.not_sent)].map(|(name, n)| (name.to_string(), n));
+        vec![
+            family("hopwright_scmp_sent_packets_total", "SCMP messages sent, by type and code.", "type", sent),
+            family(
+                "hopwright_slow_path_resumed_packets_total",
+                "Packets completed and given to the program again.",
+                "reason",
+                by_reason(&self.resumed),
+            ),
+            family(
+                "hopwright_slow_path_limited_packets_total",
+                "Packets without an answer: beyond the limit.",
+                "reason",
+                by_reason(&self.limited),
+            ),
+            family("hopwright_slow_path_silent_packets_total", "Packets that get no answer.", "why", silent),
+            family(
+                "hopwright_slow_path_other_packets_total",
+                "Packets sent back as they came, and packets that the data plane had no room for.",
+                "what",
+                others.to_vec(),
+            ),
+        ]
+    }
+
     /// All that are not zero, by names for people and metrics: `sent_parameter_problem_51`, `limited_path_expired`.
     pub fn by_name(&self) -> BTreeMap<String, u64> {
         let sent = self.sent.iter().map(|(kind, n)| (format!("sent_{}", kind.label()), *n));
@@ -66,6 +98,17 @@ impl Counts {
         let others = [("bounced", self.bounced), ("not_sent", self.not_sent)].map(|(name, n)| (name.to_string(), n));
         sent.chain(resumed).chain(limited).chain(silent).chain(others).filter(|(_, n)| *n > 0).collect()
     }
+}
+
+/// The link that a frame for the other end of the ingress link goes out by, by the index of its counters, and the
+/// bytes of its SCION packet.
+pub fn way_out(frame: &[u8], ingress: u16, links: &Links) -> Option<(u16, usize)> {
+    let underlay = view::Underlay::parse(frame)?;
+    let index = match ingress {
+        0 => links.siblings.iter().find(|s| s.address == underlay.dst).map_or(INTERNAL_INDEX, |s| s.index),
+        id => links.interface(id)?.index,
+    };
+    Some((index, underlay.payload().len()))
 }
 
 impl SlowPath {

@@ -1,0 +1,60 @@
+//! The log: to standard error, for people or as JSON, with a level that can be changed while running.
+//!
+//! `HOPWRIGHT_LOG` has the last word at the start (`debug`, `hopwright_scion=trace`, …).
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+
+use hopwright_scion::config::Console;
+use hopwright_scion::http::{Level, LogLevel};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+
+/// The log's level.
+#[derive(Debug)]
+pub struct Logging {
+    level: Mutex<Level>,
+    filter: reload::Handle<EnvFilter, Registry>,
+}
+
+impl Logging {
+    /// Begins to log, once in a process.
+    pub fn start(console: &Console) -> Logging {
+        // The configuration has been checked; a level it does not know cannot come here.
+        let level = Level::parse(&console.level).unwrap_or(Level::Info);
+        let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(level));
+        let (filter, handle) = reload::Layer::new(filter);
+        let registry = tracing_subscriber::registry().with(filter);
+        let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+        if console.format.eq_ignore_ascii_case("json") {
+            registry.with(lines.json().flatten_event(true)).init();
+        } else {
+            registry.with(lines.with_ansi(std::io::stderr().is_terminal())).init();
+        }
+        Logging { level: Mutex::new(level), filter: handle }
+    }
+}
+
+/// Libraries say only what is wrong.
+fn filter(level: Level) -> EnvFilter {
+    EnvFilter::new(match level {
+        Level::Debug => "warn,hopwright=debug",
+        Level::Info => "warn,hopwright=info",
+        Level::Warn => "warn",
+        Level::Error => "error",
+    })
+}
+
+impl LogLevel for Logging {
+    fn get(&self) -> Level {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, level: Level) {
+        // Fails only if there is no subscriber any more.
+        if self.filter.reload(filter(level)).is_ok() {
+            *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a running router shows of itself. The agent writes it now and then; whoever serves it reads it at leisure, so
+//! that no reader makes the agent or a worker wait.
+//!
+//! Keys are not on it. Does not live here: how it is shown ([`crate::metrics`], [`crate::http`]).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hopwright_dataplane::Switch;
+
+use crate::config::Config;
+use crate::links::Links;
+use crate::metrics::OwnPackets;
+use crate::topology::Topology;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Board {
+    switch: Arc<Switch>,
+    setting: Mutex<Arc<Setting>>,
+    figures: Mutex<Arc<Figures>>,
+}
+
+/// What the router runs with.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// `router.toml`.
+    pub config: Config,
+    /// `topology.json`.
+    pub topology: Topology,
+    /// The router's links.
+    pub links: Links,
+}
+
+/// What the agent has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Packets that the router itself has sent.
+    pub own_packets: OwnPackets,
+    /// BFD sessions by the counter index of their links. A link without one counts as up.
+    pub sessions: BTreeMap<u16, Session>,
+    /// Packets that wait for a next hop.
+    pub waiting: usize,
+    /// Packets for which no next hop was found in time, or no room.
+    pub waiting_lost: u64,
+    /// Hosts whose next hops are followed.
+    pub hosts: usize,
+    /// Further counts of the agent: family, help, label name, and values by label value.
+    pub counts: Vec<Counts>,
+}
+
+/// A family of counts with one label.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// Name of the metric, `…_total`.
+    pub name: &'static str,
+    /// What is counted.
+    pub help: &'static str,
+    /// Name of the label.
+    pub label: &'static str,
+    /// By value of the label.
+    pub values: Vec<(String, u64)>,
+}
+
+/// A BFD session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// The other side answers.
+    pub up: bool,
+    /// Changes of state.
+    pub state_changes: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets received.
+    pub received: u64,
+}
+
+impl Board {
+    /// A board that shows a switch and what it was set up with.
+    pub fn new(switch: Arc<Switch>, setting: Setting) -> Arc<Board> {
+        Arc::new(Board { switch, setting: Mutex::new(Arc::new(setting)), figures: Mutex::default() })
+    }
+
+    /// The switch.
+    pub fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    /// What the router runs with.
+    pub fn setting(&self) -> Arc<Setting> {
+        self.setting.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Shows a new setting.
+    pub fn set_setting(&self, setting: Setting) {
+        *self.setting.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(setting);
+    }
+
+    /// The figures as they were posted last.
+    pub fn figures(&self) -> Arc<Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Posts new figures.
+    pub fn post(&self, figures: Figures) {
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(figures);
+    }
+}

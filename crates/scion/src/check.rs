@@ -1,0 +1,191 @@
+//! Looking at a router's files without running it: every problem, with file and field. Needs no privileges, devices or
+//! network (but for names of hosts in the topology, which are resolved as at the start).
+
+use std::net::ToSocketAddrs;
+use std::path::{Path, PathBuf};
+
+use crate::config::{Config, ConfigError};
+use crate::keys;
+use crate::links::Links;
+use crate::topology::{Topology, TopologyError};
+
+/// What is to be said about the files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What keeps the router from running.
+    pub problems: Vec<String>,
+    /// What it would run with, though it may not be meant.
+    pub warnings: Vec<String>,
+    /// The router, in a line, if there is no problem.
+    pub summary: Option<String>,
+}
+
+/// Reads `router.toml` and everything it refers to. `config_dir` stands for the directory that the file names.
+pub fn check(file: &Path, config_dir: Option<&Path>) -> Report {
+    let mut report = Report::default();
+    let config = std::fs::read_to_string(file)
+        .map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })
+        .and_then(|text| Config::parse_unchecked(file, &text));
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => {
+            report.problem(error);
+            return report;
+        }
+    };
+    for problem in config.problems(file) {
+        report.problem(problem);
+    }
+    for key in &config.unknown_keys {
+        report.warnings.push(format!("{}: {key}: unknown, and ignored", file.display()));
+    }
+    for (field, address) in [("metrics.prometheus", &config.metrics.prometheus), ("api.addr", &config.api.addr)] {
+        let address = if address.starts_with(':') { format!("[::]{address}") } else { address.clone() };
+        if !address.is_empty() && address.to_socket_addrs().is_err() {
+            report.problem(format!("{}: {field}: `{address}` is no host and port", file.display()));
+        }
+    }
+    let dir = config_dir.unwrap_or(&config.general.config_dir);
+    if !dir.as_os_str().is_empty() && !dir.is_dir() {
+        report.problem(format!("{}: general.config_dir: {} is no directory", file.display(), dir.display()));
+        return report;
+    }
+    let links = topology(&dir.join("topology.json"), &config.general.id, &mut report);
+    for name in ["master0.key", "master1.key"] {
+        key(dir.join("keys").join(name), &mut report);
+    }
+    if let (Some(links), true) = (links, report.problems.is_empty()) {
+        let (id, own, siblings) = (&config.general.id, links.external.len(), links.siblings.len());
+        let s = |count: usize| if count == 1 { "" } else { "s" };
+        report.summary = Some(format!(
+            "{}: router {id} of {}: {own} link{}, {siblings} sibling router{}",
+            file.display(),
+            links.ia,
+            s(own),
+            s(siblings)
+        ));
+    }
+    report
+}
+
+impl Report {
+    fn problem(&mut self, problem: impl ToString) {
+        self.problems.push(problem.to_string());
+    }
+}
+
+fn topology(file: &Path, id: &str, report: &mut Report) -> Option<Links> {
+    let text = std::fs::read(file)
+        .map_err(|source| vec![TopologyError::Read { file: file.to_path_buf(), source }])
+        .and_then(|text| Topology::parse_all(file, &text));
+    let topology = match text {
+        Ok(topology) => topology,
+        Err(errors) => {
+            errors.into_iter().for_each(|error| report.problem(error));
+            return None;
+        }
+    };
+    let links = Links::of(&topology, id).map_err(|error| report.problem(format!("{}: {error}", file.display())));
+    links.ok()
+}
+
+fn key(file: PathBuf, report: &mut Report) {
+    use std::os::unix::fs::PermissionsExt;
+
+    if let Err(error) = keys::read(&file) {
+        report.problem(error);
+        return;
+    }
+    let mode = std::fs::metadata(&file).map_or(0, |m| m.permissions().mode());
+    if mode & 0o007 != 0 {
+        let mode = mode & 0o777;
+        report.warnings.push(format!("{}: mode {mode:03o}: anybody on this machine may use the key", file.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(config: &str, topology: &str, keys: &[(&str, &str)]) -> (tempfile::TempDir, Report) {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("router.toml");
+        std::fs::write(&file, config).unwrap();
+        std::fs::write(dir.path().join("topology.json"), topology).unwrap();
+        std::fs::create_dir(dir.path().join("keys")).unwrap();
+        for (name, text) in keys {
+            let key = dir.path().join("keys").join(name);
+            std::fs::write(&key, text).unwrap();
+            std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let report = check(&file, Some(dir.path()));
+        (dir, report)
+    }
+
+    const KEYS: [(&str, &str); 2] =
+        [("master0.key", "MDEyMzQ1Njc4OWFiY2RlZg=="), ("master1.key", "MDEyMzQ1Njc4OWFiY2RlZg==")];
+    const TOPOLOGY: &str = r#"{"isd_as": "1-ff00:0:1", "border_routers": {"a": {"internal_addr": "10.0.0.1:30042",
+        "interfaces": {"3": {"isd_as": "1-ff00:0:3", "link_to": "parent",
+                             "underlay": {"local": "10.3.0.1:50000", "remote": "10.3.0.2:50001"}}}}}}"#;
+
+    #[test]
+    fn fine() {
+        let (_dir, report) = files("general.id = 'a'\nmetrics.prometheus = ':30401'", TOPOLOGY, &KEYS);
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!(report.warnings, Vec::<String>::new());
+        assert!(report.summary.unwrap().ends_with("router a of 1-ff00:0:1: 1 link, 0 sibling routers"));
+    }
+
+    #[test]
+    fn every_problem_of_every_file() {
+        let config = "general.id = 'a'\nrouter.batch_size = -1\nrouter.num_processors = -2\napi.addr = 'nowhere'\n\
+                      [turbo]\non = true";
+        let topology = r#"{"isd_as": "1-ff00:0:1", "attributes": ["big"], "dispatched_ports": "9-1", "border_routers": {
+            "a": {"interfaces": {"0": {"isd_as": "1-ff00:0:3", "link_to": "parent"},
+                                 "3": {"isd_as": "1-ff00:0:3", "link_to": "uncle"}}},
+            "b": {"internal_addr": "10.0.0.2"}},
+            "control_service": {"cs": {"addr": "10.0.0.3"}}}"#;
+        let (dir, report) = files(config, topology, &[("master0.key", "secret!")]);
+        assert_eq!(report.summary, None);
+        let name = |text: &str| text.strip_prefix(&format!("{}/", dir.path().display())).unwrap_or(text).to_string();
+        let problems: Vec<_> = report.problems.iter().map(|p| name(p)).collect();
+        for wanted in [
+            "router.toml: router.num_processors: -2",
+            "router.toml: router.batch_size: -1",
+            "router.toml: api.addr: `nowhere`",
+            "topology.json: attributes[0]: `big`",
+            "topology.json: dispatched_ports: 9 is beyond",
+            "topology.json: border_routers.a.internal_addr: missing",
+            "topology.json: border_routers.a.interfaces.0: ",
+            "topology.json: border_routers.a.interfaces.3.link_to: `uncle`",
+            "topology.json: border_routers.b.internal_addr: ",
+            "topology.json: control_service.cs.addr: ",
+            "keys/master0.key: not base64",
+            "keys/master1.key: ",
+        ] {
+            assert!(problems.iter().any(|p| p.starts_with(wanted)), "{wanted} in {problems:#?}");
+        }
+        assert_eq!(problems.len(), 12, "{problems:#?}");
+        assert!(!problems.iter().any(|p| p.contains("secret")), "{problems:#?}");
+        assert_eq!(
+            report.warnings.iter().map(|p| name(p)).collect::<Vec<_>>(),
+            ["router.toml: turbo: unknown, and ignored"]
+        );
+    }
+
+    #[test]
+    fn a_router_that_the_topology_lacks_and_keys_for_all() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let (dir, report) = files("general.id = 'x'", TOPOLOGY, &KEYS);
+        assert!(report.problems[0].contains("topology.json: general.id: the topology has no border router `x`"));
+        let key = dir.path().join("keys/master0.key");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let report = check(&dir.path().join("router.toml"), Some(dir.path()));
+        assert!(report.warnings[0].contains("master0.key: mode 644"), "{:?}", report.warnings);
+        let report = check(&dir.path().join("router.toml"), Some(Path::new("/nowhere/at/all")));
+        assert!(report.problems[0].contains("general.config_dir: /nowhere/at/all is no directory"));
+    }
+}

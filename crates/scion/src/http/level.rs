@@ -1,0 +1,116 @@
+//! The log level, as it is read and changed over HTTP: JSON as the reference's (`pkg/log`, `go.uber.org/zap`).
+
+use std::fmt;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Everything.
+    Debug,
+    /// What happens.
+    Info,
+    /// What may be wrong.
+    Warn,
+    /// What is wrong.
+    Error,
+}
+
+impl Level {
+    /// The level with a name; upper case will do, and names above `error` mean it.
+    pub fn parse(name: &str) -> Option<Level> {
+        match name.to_ascii_lowercase().as_str() {
+            "debug" => Some(Level::Debug),
+            "info" => Some(Level::Info),
+            "warn" => Some(Level::Warn),
+            "error" | "crit" | "dpanic" | "panic" | "fatal" => Some(Level::Error),
+            _ => None,
+        }
+    }
+}
+
+/// What logs.
+pub trait LogLevel: Send + Sync + fmt::Debug {
+    /// The level in force.
+    fn get(&self) -> Level;
+    /// Changes it.
+    fn set(&self, level: Level);
+}
+
+/// A log that cannot be changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLog;
+
+impl LogLevel for NoLog {
+    fn get(&self) -> Level {
+        Level::Info
+    }
+
+    fn set(&self, _: Level) {}
+}
+
+#[derive(Serialize)]
+struct Answer {
+    level: Level,
+}
+
+#[derive(Serialize)]
+struct Refusal {
+    error: String,
+}
+
+#[derive(Deserialize)]
+struct Wish {
+    level: Option<String>,
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    // The types of this file always serialise.
+    let mut text = serde_json::to_string(body).unwrap_or_default();
+    text.push('\n');
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}
+
+/// GET and PUT of the level.
+pub fn answer(level: &dyn LogLevel, method: &Method, headers: &HeaderMap, body: &Bytes) -> Response {
+    let refuse = |status, error: String| json(status, &Refusal { error });
+    match *method {
+        Method::GET | Method::HEAD => json(StatusCode::OK, &Answer { level: level.get() }),
+        Method::PUT => {
+            let form = headers.get(header::CONTENT_TYPE).is_some_and(|t| t == "application/x-www-form-urlencoded");
+            let wish = if form { from_form(body) } else { from_json(body) };
+            match wish {
+                Ok(wish) => {
+                    level.set(wish);
+                    tracing::info!(level = ?wish, "log level set over HTTP");
+                    json(StatusCode::OK, &Answer { level: wish })
+                }
+                Err(error) => refuse(StatusCode::BAD_REQUEST, error),
+            }
+        }
+        _ => refuse(StatusCode::METHOD_NOT_ALLOWED, format!("HTTP method not supported: {method}")),
+    }
+}
+
+fn from_json(body: &[u8]) -> Result<Level, String> {
+    let wish: Wish = serde_json::from_slice(body).map_err(|e| format!("malformed request body: {e}"))?;
+    named(wish.level.as_deref().unwrap_or_default())
+}
+
+fn from_form(body: &[u8]) -> Result<Level, String> {
+    // Level names need no escapes.
+    let text = std::str::from_utf8(body).map_err(|e| format!("malformed request body: {e}"))?;
+    named(text.split('&').find_map(|pair| pair.strip_prefix("level=")).unwrap_or_default())
+}
+
+fn named(name: &str) -> Result<Level, String> {
+    if name.is_empty() {
+        return Err("must specify logging level".into());
+    }
+    Level::parse(name).ok_or_else(|| format!("unrecognized level: {name:?}"))
+}

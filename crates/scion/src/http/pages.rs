@@ -1,0 +1,199 @@
+//! The pages, and at which paths they are: those of the reference router (`router/cmd/router`, `private/service`,
+//! `router/mgmtapi`). Its `/debug/pprof` and `/all` are not here.
+//!
+//! Keys are on none of them: they are not on the board.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{any, get};
+
+use super::level::{self, LogLevel};
+use super::{interfaces, topology};
+use crate::board::Board;
+use crate::metrics;
+
+/// Bytes of a request's body.
+const LONGEST_BODY: usize = 1024;
+/// Metrics are not computed more often.
+const METRICS_AGE: Duration = Duration::from_millis(100);
+
+/// The interface of the management API, OpenAPI 3.
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// What the pages are made from.
+#[derive(Debug)]
+pub struct Source {
+    /// The running router.
+    pub board: Arc<Board>,
+    /// Its log.
+    pub level: Arc<dyn LogLevel>,
+    metrics: Mutex<Option<(Instant, Bytes)>>,
+}
+
+impl Source {
+    /// Pages about a router.
+    pub fn new(board: Arc<Board>, level: Arc<dyn LogLevel>) -> Arc<Source> {
+        Arc::new(Source { board, level, metrics: Mutex::new(None) })
+    }
+
+    /// The page of metrics; the same for everybody who asks within a short time.
+    fn metrics(&self) -> Result<Bytes, String> {
+        let mut cached = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made, page)) = &*cached
+            && made.elapsed() < METRICS_AGE
+        {
+            return Ok(page.clone());
+        }
+        let page = Bytes::from(metrics::page(&self.board).map_err(|e| e.to_string())?);
+        *cached = Some((Instant::now(), page.clone()));
+        Ok(page)
+    }
+}
+
+type Pages = State<Arc<Source>>;
+
+/// What is served at `metrics.prometheus`.
+pub fn status(source: Arc<Source>) -> Router {
+    Router::new()
+        .route("/", any(index))
+        .route("/info", any(info))
+        .route("/config", any(config))
+        .route("/log/level", any(log_level))
+        .route("/topology", any(topology_page))
+        .route("/metrics", any(metrics_page))
+        .fallback(not_found)
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .with_state(source)
+}
+
+/// What is served at `api.addr`.
+pub fn api(source: Arc<Source>) -> Router {
+    Router::new()
+        .route("/", get(api_index))
+        .route("/openapi.json", get(openapi))
+        .route("/api/v1/info", get(info))
+        .route("/api/v1/config", get(config))
+        .route("/api/v1/interfaces", get(interfaces_page))
+        .route("/api/v1/log/level", get(log_level).put(log_level))
+        .fallback(not_found)
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(axum::middleware::map_response(any_origin))
+        .with_state(source)
+}
+
+/// Pages of other origins may read the API, not change anything: browsers ask before a PUT, and get no leave.
+async fn any_origin(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
+fn text(kind: &'static str, body: impl IntoResponse) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+fn failed(why: impl std::fmt::Display) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response()
+}
+
+fn pretty(value: &serde_json::Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    let indented = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    // A value always serialises.
+    let _ = serde::Serialize::serialize(value, &mut serde_json::Serializer::with_formatter(&mut out, indented));
+    out.push(b'\n');
+    out
+}
+
+async fn index(State(source): Pages) -> Html<String> {
+    let mut id = String::new();
+    for c in source.board.setting().config.general.id.chars() {
+        match c {
+            '<' => id.push_str("&lt;"),
+            '&' => id.push_str("&amp;"),
+            c => id.push(c),
+        }
+    }
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html>\n<head><title>{id}</title></head>\n<body style=\"font-family:sans-serif\">\n\
+         <h1>{id}</h1>\n<table>\n"
+    );
+    for (path, what) in [
+        ("config", "configuration of the service"),
+        ("info", "generic info about the process"),
+        ("log/level", "logging level (supports PUT)"),
+        ("metrics", "prometheus metrics"),
+        ("topology", "SCION topology"),
+    ] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "<tr><td><a href=\"{path}\">[{path}]</a></td><td>{what}</td></tr>");
+    }
+    page.push_str("</table>\n</body>\n</html>\n");
+    Html(page)
+}
+
+async fn info() -> Response {
+    let arguments: Vec<_> = std::env::args_os().map(|a| format!("{:?}", a.to_string_lossy())).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let page = format!(
+        "  Scion version: hopwright-{version}\n  In docker:     {}\n  pid:           {}\n  euid/egid:     {} {}\n\
+         \x20 cmd line:      [{}]\n",
+        std::path::Path::new("/.dockerenv").exists(),
+        std::process::id(),
+        user.as_raw(),
+        group.as_raw(),
+        arguments.join(" ")
+    );
+    text("text/plain", page)
+}
+
+async fn config(State(source): Pages) -> Response {
+    match toml::to_string(&source.board.setting().config) {
+        Ok(page) => text("text/plain", page),
+        Err(error) => failed(error),
+    }
+}
+
+async fn log_level(State(source): Pages, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+    level::answer(&*source.level, &method, &headers, &body)
+}
+
+async fn topology_page(State(source): Pages) -> Response {
+    text("application/json", pretty(&topology::page(&source.board.setting().topology)))
+}
+
+async fn metrics_page(State(source): Pages) -> Response {
+    match source.metrics() {
+        Ok(page) => text(metrics::CONTENT_TYPE, page),
+        Err(error) => failed(error),
+    }
+}
+
+async fn interfaces_page(State(source): Pages) -> Response {
+    let board = &source.board;
+    text("text/plain; charset=utf-8", pretty(&interfaces::page(&board.setting(), &board.figures())))
+}
+
+async fn api_index() -> Html<&'static str> {
+    Html(
+        "<!DOCTYPE html>\n<html>\n<body>\n<h1>SCION router</h1>\n\
+         The API is described at <a href=\"./openapi.json\">/openapi.json</a>.\n</body>\n</html>\n",
+    )
+}
+
+async fn openapi() -> Response {
+    text("application/json", OPENAPI)
+}
+
+async fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
+}

@@ -1,0 +1,331 @@
+//! The families of metrics, each with its labels and where its figures come from.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use hopwright_dataplane::{ControlError, SwitchStats};
+use hopwright_ir::TableId;
+
+use super::process;
+use super::text::{Labels, Text};
+use super::traffic::{BySize, KINDS, LinkTraffic, SIZE_CLASSES};
+use crate::board::{Board, Figures, Session, Setting};
+use crate::links::{INTERNAL_INDEX, SERVICE_CONTROL};
+use crate::program::Reason;
+
+/// The page of all metrics, in [`super::CONTENT_TYPE`].
+pub fn page(board: &Board) -> Result<String, ControlError> {
+    let (setting, figures, stats) = (board.setting(), board.figures(), board.switch().stats());
+    let vdp = board.switch().vdp();
+    let mut links = link_labels(&setting);
+    for link in &mut links {
+        link.traffic = LinkTraffic::read(vdp, link.index, link.ipv6, &figures.own_packets)?;
+    }
+    lost_before_and_behind(&mut links, &stats);
+    let mut text = Text::default();
+    traffic(&mut text, &links);
+    sessions(&mut text, &setting, &figures);
+    services(&mut text, &setting);
+    identity(&mut text, &setting);
+    process::write(&mut text);
+    let reasons = vdp.counters("reasons")?;
+    refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
+    switch(&mut text, board, &stats);
+    agent(&mut text, &figures);
+    Ok(text.finish())
+}
+
+/// A link, as metrics name it.
+struct Link {
+    index: u16,
+    ipv6: bool,
+    interface: String,
+    isd_as: String,
+    neighbour: String,
+    traffic: LinkTraffic,
+    /// Lost where packets arrive, on the way out and on the way to the slow path.
+    busy: [u64; 3],
+}
+
+impl Link {
+    fn with<'a>(&'a self, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+        let own = [("interface", &*self.interface), ("isd_as", &*self.isd_as), ("neighbor_isd_as", &*self.neighbour)];
+        own.into_iter().chain(more.iter().copied()).collect()
+    }
+}
+
+fn link_labels(setting: &Setting) -> Vec<Link> {
+    let isd_as = setting.links.ia.to_string();
+    let link = |index, local: IpAddr, interface: String, neighbour: String| Link {
+        index,
+        ipv6: local.is_ipv6(),
+        interface,
+        isd_as: isd_as.clone(),
+        neighbour,
+        traffic: LinkTraffic::default(),
+        busy: [0; 3],
+    };
+    let internal = setting.links.internal.ip();
+    let mut links = vec![link(INTERNAL_INDEX, internal, "internal".into(), isd_as.clone())];
+    for e in &setting.links.external {
+        links.push(link(e.index, e.underlay.local.ip(), e.id.to_string(), e.neighbour.to_string()));
+    }
+    for s in &setting.links.siblings {
+        links.push(link(s.index, internal, format!("sibling->{}", s.address), "unknown".into()));
+    }
+    links
+}
+
+/// Packets that are lost outside of the program belong to a device or a queue, not to a link: they are shown at the
+/// internal link, in the smallest size class, so that sums over links are right.
+fn lost_before_and_behind(links: &mut [Link], stats: &SwitchStats) {
+    let Some(internal) = links.first_mut() else { return };
+    let ports = || stats.ports.iter().chain([&stats.removed_ports]);
+    let arriving = ports().map(|p| p.device.rx_overrun).sum::<u64>() + stats.no_frame;
+    let leaving = ports().map(|p| p.tx_lost).sum();
+    internal.busy = [arriving, leaving, stats.punt_lost];
+}
+
+fn traffic(text: &mut Text, links: &[Link]) {
+    text.counter("router_dropped_pkts_total", "Total number of packets dropped by the router.");
+    for link in links {
+        for (class, name) in SIZE_CLASSES.iter().enumerate() {
+            let busy = if class == 0 { link.busy } else { [0; 3] };
+            for (reason, count) in [
+                ("busy_forwarder", busy[1]),
+                ("busy_processor", busy[0]),
+                ("busy_slow_path", busy[2]),
+                ("invalid", link.traffic.dropped[class]),
+            ] {
+                text.sample(&link.with(&[("reason", reason), ("sizeclass", name)]), count);
+            }
+        }
+    }
+    let by_size = |text: &mut Text, count: fn(&BySize, usize) -> u64| {
+        for link in links {
+            for (class, name) in SIZE_CLASSES.iter().enumerate() {
+                text.sample(&link.with(&[("sizeclass", name)]), count(&link.traffic.input, class));
+            }
+        }
+    };
+    text.counter("router_input_bytes_total", "Total number of bytes received");
+    by_size(text, |input, class| input[class].bytes);
+    text.counter("router_input_pkts_total", "Total number of packets received");
+    by_size(text, |input, class| input[class].packets);
+    text.counter("router_processed_pkts_total", "Total number of packets processed by the processor");
+    by_size(text, |input, class| input[class].packets);
+    let by_kind = |text: &mut Text, count: fn(&BySize, usize) -> u64| {
+        for link in links {
+            for (class, name) in SIZE_CLASSES.iter().enumerate() {
+                for (kind, output) in KINDS.iter().zip(&link.traffic.output) {
+                    text.sample(&link.with(&[("sizeclass", name), ("type", kind)]), count(output, class));
+                }
+            }
+        }
+    };
+    text.counter("router_output_bytes_total", "Total number of bytes sent.");
+    by_kind(text, |output, class| output[class].bytes);
+    text.counter("router_output_pkts_total", "Total number of packets sent.");
+    by_kind(text, |output, class| output[class].packets);
+}
+
+/// Links' states, by BFD where there is a session.
+fn sessions(text: &mut Text, setting: &Setting, figures: &Figures) {
+    let isd_as = setting.links.ia.to_string();
+    let links = &setting.links;
+    let up = |index: u16| u8::from(figures.sessions.get(&index).is_none_or(|s| s.up));
+    type Figure = fn(&Session) -> u64;
+
+    let interfaces: Vec<_> =
+        links.external.iter().map(|e| (e.index, e.id.to_string(), e.neighbour.to_string())).collect();
+    text.gauge("router_interface_up", "Either zero or one depending on whether the interface is up.");
+    for (index, id, neighbour) in &interfaces {
+        text.sample(&[("interface", id), ("isd_as", &isd_as), ("neighbor_isd_as", neighbour)], up(*index));
+    }
+    let of_interfaces: [(&str, &str, Figure); 3] = [
+        ("router_bfd_state_changes_total", "Total number of BFD state changes.", |s| s.state_changes),
+        ("router_bfd_sent_packets_total", "Number of BFD packets sent.", |s| s.sent),
+        ("router_bfd_received_packets_total", "Number of BFD packets received.", |s| s.received),
+    ];
+    for (name, help, figure) in of_interfaces {
+        text.counter(name, help);
+        for (index, id, neighbour) in &interfaces {
+            if let Some(session) = figures.sessions.get(index) {
+                let labels = [("interface", &**id), ("isd_as", &isd_as), ("neighbor_isd_as", neighbour)];
+                text.sample(&labels, figure(session));
+            }
+        }
+    }
+
+    text.gauge(
+        "router_sibling_reachable",
+        "Either zero or one depending on whether a sibling router instance is reachable.",
+    );
+    for sibling in &links.siblings {
+        text.sample(&[("isd_as", &isd_as), ("sibling", &sibling.name)], up(sibling.index));
+    }
+    let of_siblings: [(&str, &str, Figure); 3] = [
+        (
+            "router_bfd_sibling_state_changes_total",
+            "Total number of BFD state changes for sibling router instances",
+            |s| s.state_changes,
+        ),
+        ("router_bfd_sent_sibling_packets_total", "Number of BFD packets sent to sibling router instance.", |s| s.sent),
+        (
+            "router_bfd_received_sibling_packets_total",
+            "Number of BFD packets received from sibling router instance.",
+            |s| s.received,
+        ),
+    ];
+    for (name, help, figure) in of_siblings {
+        text.counter(name, help);
+        for sibling in &links.siblings {
+            if let Some(session) = figures.sessions.get(&sibling.index) {
+                text.sample(&[("isd_as", &isd_as), ("sibling", &sibling.name)], figure(session));
+            }
+        }
+    }
+}
+
+fn services(text: &mut Text, setting: &Setting) {
+    let isd_as = setting.links.ia.to_string();
+    let all = || {
+        let some = setting.links.services.iter().filter(|(_, instances)| !instances.is_empty());
+        some.map(|(service, instances)| (if *service == SERVICE_CONTROL { "CS" } else { "DS" }, instances.len()))
+    };
+    text.gauge("router_service_instance_count", "Number of service instances known by the data plane.");
+    for (service, count) in all() {
+        text.sample(&[("isd_as", &isd_as), ("service", service)], count);
+    }
+    text.counter(
+        "router_service_instance_changes_total",
+        "Number of total service instance changes. Both addition and removal of a service instance is accumulated.",
+    );
+    for (service, count) in all() {
+        text.sample(&[("isd_as", &isd_as), ("service", service)], count);
+    }
+}
+
+fn identity(text: &mut Text, setting: &Setting) {
+    let version = env!("CARGO_PKG_VERSION");
+    text.gauge("scion_build_info", "SCION build information");
+    text.sample(&[("version", &format!("hopwright-{version}"))], 1);
+    text.gauge("scion_elem_id", "The element ID from the config file");
+    text.sample(&[("cfg", &setting.config.general.id)], 1);
+}
+
+/// Exact reasons: more than the reference tells.
+fn refused(text: &mut Text, links: &[Link], reasons: &[u64]) {
+    // What no link has counted came from nowhere we know.
+    let mut unknown: BTreeMap<Reason, u64> = BTreeMap::new();
+    for reason in Reason::ALL {
+        let of_links = links.iter().flat_map(|l| &l.traffic.refused).filter(|(r, _)| r == reason);
+        let counted = reasons.get(*reason as usize).copied().unwrap_or(0);
+        unknown.insert(*reason, counted.saturating_sub(of_links.map(|(_, n)| n).sum()));
+    }
+    for (name, help, punt) in [
+        ("hopwright_dropped_packets_total", "Packets the program dropped, by link and exact reason.", false),
+        ("hopwright_punted_packets_total", "Packets handed to the slow path, by link and reason.", true),
+    ] {
+        text.counter(name, help);
+        for reason in Reason::ALL.iter().filter(|r| **r != Reason::None && r.is_punt() == punt) {
+            let label = reason.label();
+            for link in links {
+                let count = link.traffic.refused.iter().find(|(r, _)| r == reason);
+                if let Some((_, count)) = count {
+                    text.sample(&link.with(&[("reason", &label)]), count);
+                }
+            }
+            let nowhere = [("interface", "none"), ("reason", &*label)];
+            text.sample(&nowhere, unknown[reason]);
+        }
+    }
+}
+
+fn switch(text: &mut Text, board: &Board, stats: &SwitchStats) {
+    let single = |text: &mut Text, name, help, value: u64| {
+        text.counter(name, help);
+        text.sample(&[], value);
+    };
+    single(text, "hopwright_worker_packets_total", "Packets run through the program.", stats.packets);
+    single(text, "hopwright_worker_batches_total", "Batches they came in.", stats.batches);
+    text.counter("hopwright_worker_busy_seconds_total", "Time spent in the program, packet I/O not included.");
+    text.sample(&[], stats.busy_ns as f64 / 1e9);
+
+    text.counter("hopwright_lost_packets_total", "Packets lost in the data plane, by why.");
+    for (why, count) in [
+        ("cpu_queue_full", stats.punt_lost),
+        ("fault", stats.faults),
+        ("no_buffer", stats.no_frame),
+        ("no_headroom", stats.no_headroom),
+        ("no_such_port", stats.no_such_port),
+    ] {
+        text.sample(&[("reason", why)], count);
+    }
+    single(text, "hopwright_slow_path_received_total", "Packets handed to the slow path.", stats.punted);
+    single(text, "hopwright_slow_path_sent_total", "Packets the slow path sent.", stats.injected);
+    let queue = board.switch().cpu();
+    text.gauge("hopwright_cpu_queue_packets", "Packets that wait for the slow path.");
+    text.sample(&[], queue.len());
+    text.gauge("hopwright_cpu_queue_capacity", "Packets that may wait for the slow path.");
+    text.sample(&[], queue.capacity());
+
+    for (name, help, figure) in [
+        (
+            "hopwright_port_received_packets_total",
+            "Packets received by a device.",
+            (|p| p.rx_packets) as fn(&hopwright_dataplane::PortStats) -> u64,
+        ),
+        ("hopwright_port_received_bytes_total", "Bytes of frames received by a device.", |p| p.rx_bytes),
+        ("hopwright_port_sent_packets_total", "Packets sent by a device.", |p| p.tx_packets),
+        ("hopwright_port_sent_bytes_total", "Bytes of frames sent by a device.", |p| p.tx_bytes),
+    ] {
+        text.counter(name, help);
+        for port in &stats.ports {
+            text.sample(&[("device", &port.name)], figure(port));
+        }
+    }
+    text.counter("hopwright_port_lost_packets_total", "Packets lost at a device, by why.");
+    for port in &stats.ports {
+        for (why, count) in [
+            ("rx_overrun", port.device.rx_overrun),
+            ("rx_too_long", port.device.rx_too_long),
+            ("tx_refused", port.tx_lost),
+        ] {
+            text.sample(&[("device", &port.name), ("reason", why)], count);
+        }
+    }
+
+    let vdp = board.switch().vdp();
+    let tables = || (0..).map(TableId).zip(&vdp.pipeline().tables);
+    text.gauge("hopwright_table_entries", "Entries in a table of the program.");
+    for (id, table) in tables() {
+        text.sample(&[("table", &table.name)], vdp.entry_count(id));
+    }
+    text.gauge("hopwright_table_size", "Entries that a table of the program can hold.");
+    for (_, table) in tables() {
+        text.sample(&[("table", &table.name)], table.size);
+    }
+    text.counter("hopwright_parser_errors_total", "Packets whose parser ended with an error.");
+    for (name, count) in vdp.pipeline().errors.iter().zip(&stats.parser_errors).skip(1) {
+        text.sample(&[("error", name)], count);
+    }
+}
+
+fn agent(text: &mut Text, figures: &Figures) {
+    let mut gauge = |name, help, value: usize| {
+        text.gauge(name, help);
+        text.sample(&[], value);
+    };
+    gauge("hopwright_next_hop_waiting_packets", "Packets that wait for a next hop.", figures.waiting);
+    gauge("hopwright_next_hop_hosts", "Hosts whose next hops are followed.", figures.hosts);
+    text.counter("hopwright_next_hop_lost_packets_total", "Packets for which no next hop was found in time.");
+    text.sample(&[], figures.waiting_lost);
+    for counts in &figures.counts {
+        text.counter(counts.name, counts.help);
+        for (value, count) in &counts.values {
+            let labels: Labels<'_> = &[(counts.label, value)];
+            text.sample(labels, count);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Metrics for Prometheus: the reference router's, with its names and labels, and more under `hopwright_`.
+//!
+//! Computed from the data plane's counters when asked for; nothing here runs per packet. Does not live here: serving
+//! them ([`crate::http`]).
+
+mod families;
+mod process;
+mod text;
+mod traffic;
+
+pub use families::page;
+pub use text::CONTENT_TYPE;
+pub use traffic::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, size_class};

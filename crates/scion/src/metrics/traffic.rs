@@ -1,0 +1,155 @@
+//! The program's counters, read as traffic: packets and SCION bytes by link, kind of traffic and size class.
+//!
+//! How cells are numbered is `p4/scion/counters.p4`; kinds and size classes are those of the reference router's metrics
+//! (`router/metrics.go`). Does not live here: how it is shown ([`super::families`]).
+
+use std::collections::BTreeMap;
+
+use hopwright_dataplane::{ControlError, Count, VirtualDataPlane};
+
+use crate::program::{PacketOut, Reason};
+
+/// Size classes: powers of two of bytes of SCION packet, as the reference names them.
+pub const SIZE_CLASSES: [&str; 9] =
+    ["0_63", "64_127", "128_255", "256_511", "512_1023", "1024_2047", "2048_4095", "4096_8191", "8192_16383"];
+
+/// Kinds of traffic in the order of the program's `Traffic`, as the reference names them.
+pub const KINDS: [&str; 6] = ["other", "in", "out", "in_transit", "out_transit", "br_transit"];
+
+/// Of [`KINDS`]: whatever the router itself sends, and one-hop paths.
+const OTHER: usize = 0;
+
+/// Bits of the steps by which the program tells sizes apart.
+const SIZE_BITS: u64 = 5;
+/// Bits of a kind of traffic, and of what is in front of the SCION packet.
+const KIND_BITS: u64 = 5;
+/// Bits of a reason.
+const REASON_BITS: u64 = 7;
+/// Bytes in front of a SCION packet: Ethernet, IPv4 or IPv6, UDP; the same behind a packet-out header.
+const IN_FRONT: [u64; 4] = [42, 62, 42 + PacketOut::BYTES as u64, 62 + PacketOut::BYTES as u64];
+
+/// The size class of a SCION packet.
+pub fn size_class(bytes: usize) -> usize {
+    let bits = (usize::BITS - bytes.leading_zeros()) as usize;
+    bits.clamp(6, 14) - 6
+}
+
+/// The size class of one of the program's steps.
+fn class_of_step(step: usize) -> usize {
+    match step {
+        0..16 => size_class(step * 64),
+        _ => size_class((step - 16) * 1024),
+    }
+}
+
+/// Packets by size class.
+pub type BySize = [Count; SIZE_CLASSES.len()];
+
+/// What the router itself sends: SCMP messages, BFD. Kept by the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnPackets(BTreeMap<u16, BySize>);
+
+impl OwnPackets {
+    /// Counts a packet sent by the link with this counter index; `bytes` of SCION packet.
+    pub fn count(&mut self, index: u16, bytes: usize) {
+        let count = &mut self.0.entry(index).or_default()[size_class(bytes)];
+        count.packets += 1;
+        count.bytes += bytes as u64;
+    }
+}
+
+/// What a link has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkTraffic {
+    /// What came by it.
+    pub input: BySize,
+    /// What was sent by it, by kind.
+    pub output: [BySize; KINDS.len()],
+    /// What came by it and was dropped.
+    pub dropped: [u64; SIZE_CLASSES.len()],
+    /// What came by it and was not forwarded, by why; only where there is something.
+    pub refused: Vec<(Reason, u64)>,
+}
+
+impl LinkTraffic {
+    /// Reads the counters of the link with this index. `ipv6`: the link's own IP version.
+    pub fn read(vdp: &VirtualDataPlane, index: u16, ipv6: bool, own: &OwnPackets) -> Result<LinkTraffic, ControlError> {
+        let mut traffic = LinkTraffic::default();
+        let cells = |name: &str, bits: u64| {
+            let start = u64::from(index) << bits;
+            vdp.counters_in(name, start..start + (1 << bits))
+        };
+        for (step, count) in cells("link_in", SIZE_BITS)?.into_iter().enumerate() {
+            add(&mut traffic.input[class_of_step(step)], count, usize::from(ipv6));
+        }
+        for (cell, count) in cells("link_out", KIND_BITS + SIZE_BITS)?.into_iter().enumerate() {
+            let (step, front, kind) = (cell & 0x1f, cell >> 5 & 3, cell >> 7);
+            if let Some(output) = traffic.output.get_mut(kind) {
+                add(&mut output[class_of_step(step)], count, front);
+            }
+        }
+        for (step, count) in cells("link_dropped", SIZE_BITS)?.into_iter().enumerate() {
+            traffic.dropped[class_of_step(step)] += count.packets;
+        }
+        for (number, count) in (0u8..).zip(cells("link_reasons", REASON_BITS)?) {
+            if let (Some(reason), 1..) = (Reason::from_number(number), count.packets) {
+                traffic.refused.push((reason, count.packets));
+            }
+        }
+        for (output, own) in traffic.output[OTHER].iter_mut().zip(own.0.get(&index).into_iter().flatten()) {
+            output.packets += own.packets;
+            output.bytes += own.bytes;
+        }
+        Ok(traffic)
+    }
+}
+
+/// Adds frames as SCION packets.
+fn add(sum: &mut Count, frames: Count, front: usize) {
+    sum.packets += frames.packets;
+    sum.bytes += frames.bytes.saturating_sub(frames.packets * IN_FRONT[front]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_powers_of_two() {
+        for (bytes, class) in [
+            (0, "0_63"),
+            (63, "0_63"),
+            (64, "64_127"),
+            (127, "64_127"),
+            (1023, "512_1023"),
+            (1024, "1024_2047"),
+            (8191, "4096_8191"),
+            (8192, "8192_16383"),
+            (70_000, "8192_16383"),
+        ] {
+            assert_eq!(SIZE_CLASSES[size_class(bytes)], class, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn steps_and_classes_agree() {
+        // As the program computes the step.
+        for bytes in 0usize..16384 {
+            let step = if bytes < 1024 { bytes >> 6 & 15 } else { 16 + (bytes >> 10 & 15) };
+            assert_eq!(class_of_step(step), size_class(bytes), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_those_of_the_program() {
+        let (_, text) = crate::program::SOURCES.iter().find(|(name, _)| *name == "headers.p4").unwrap();
+        let start = text.find("enum bit<3> Traffic {").unwrap();
+        let names: Vec<_> = text[start..]
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.starts_with('}'))
+            .map(|line| line.split('=').next().unwrap().trim().to_ascii_lowercase())
+            .collect();
+        assert_eq!(names, KINDS);
+    }
+}

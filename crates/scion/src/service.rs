@@ -1,0 +1,97 @@
+//! Being a service: what the service manager is told (sd_notify(3)), and which privileges stay once everything is open.
+//!
+//! Does not live here: the unit file (`packaging/`).
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use caps::{CapSet, Capability, CapsHashSet};
+use sd_notify::NotifyState;
+
+/// Capabilities that stay: opening devices and resolving neighbours goes on at run time, and a reload reads files.
+const KEPT: [Capability; 4] =
+    [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF, Capability::CAP_DAC_READ_SEARCH];
+
+/// Gives up every other capability, for this thread and those it starts, and the way to get one back: bounding set
+/// and set-user-id programs.
+pub fn drop_privileges() -> Result<(), PrivilegeError> {
+    let kept: CapsHashSet = KEPT.into_iter().collect();
+    let before = caps::read(None, CapSet::Permitted)?;
+    // Only who has CAP_SETPCAP can shrink the bounding set; who has not gains nothing by what is in it.
+    if before.contains(&Capability::CAP_SETPCAP) {
+        for capability in &caps::runtime::thread_all_supported() - &kept {
+            caps::drop(None, CapSet::Bounding, capability)?;
+        }
+    }
+    let rest: CapsHashSet = before.intersection(&kept).copied().collect();
+    caps::clear(None, CapSet::Ambient)?;
+    caps::set(None, CapSet::Effective, &rest)?;
+    caps::set(None, CapSet::Permitted, &rest)?;
+    caps::clear(None, CapSet::Inheritable)?;
+    rustix::thread::set_no_new_privs(true).map_err(io::Error::from)?;
+    let mut names: Vec<_> = rest.iter().map(ToString::to_string).collect();
+    names.sort_unstable();
+    tracing::debug!(kept = names.join(" "), "privileges dropped");
+    Ok(())
+}
+
+/// Why privileges could not be given up.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivilegeError {
+    /// Capabilities.
+    #[error("cannot drop capabilities: {0}")]
+    Capabilities(#[from] caps::errors::CapsError),
+    /// The flag that no program may raise them.
+    #[error("cannot set no_new_privs: {0}")]
+    NoNewPrivileges(#[from] io::Error),
+}
+
+/// What the service manager, if there is one, is told.
+#[derive(Debug)]
+pub struct Manager {
+    /// How often it wants a sign of life, halved to be early.
+    every: Option<Duration>,
+    next: Instant,
+    /// The worker's rounds when it last made progress.
+    rounds: Option<u64>,
+}
+
+impl Manager {
+    /// Finds out what it wants.
+    pub fn new() -> Manager {
+        Manager { every: sd_notify::watchdog_enabled().map(|t| t / 2), next: Instant::now(), rounds: None }
+    }
+
+    /// Packets are being forwarded.
+    pub fn ready(&self) {
+        tell(&[NotifyState::Ready]);
+    }
+
+    /// The end has begun.
+    pub fn stopping(&self) {
+        tell(&[NotifyState::Stopping]);
+    }
+
+    /// Called by the agent's loop with the count of the worker's rounds: a sign of life if both go on.
+    pub fn alive(&mut self, rounds: u64, now: Instant) {
+        let Some(every) = self.every else { return };
+        if now < self.next || self.rounds == Some(rounds) {
+            return;
+        }
+        self.rounds = Some(rounds);
+        self.next = now + every.min(Duration::from_secs(10));
+        tell(&[NotifyState::Watchdog]);
+    }
+}
+
+impl Default for Manager {
+    fn default() -> Manager {
+        Manager::new()
+    }
+}
+
+fn tell(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "cannot reach the service manager");
+    }
+}

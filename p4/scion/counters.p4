@@ -1,0 +1,61 @@
+// What is counted: traffic by link, kind and size; packets that were not forwarded by link and reason.
+//
+// One increment for what comes in and one for what goes out: everything else is in the index. Bytes are those of the
+// frame as it was received; the agent takes off what is in front of the SCION packet.
+
+const bit<32> LINK_COUNT = 1024;
+
+control CountReceived(in headers_t hdr, inout metadata_t meta) {
+    // By link and size.
+    counter(LINK_COUNT << 5, CounterType.packets_and_bytes) link_in;
+    bit<16> size = 0;
+
+    apply {
+        // Steps of 64 bytes of SCION packet below 1024, then of 1024: every power of two is a boundary.
+        size = hdr.udp.length - UDP_BYTES;
+        meta.size = size < 1024 ? 1w0 ++ size[9:6] : 1w1 ++ size[13:10];
+        // What the agent sends once more has been counted when it came.
+        meta.front = (bit<1>) hdr.packet_out.isValid() ++ (bit<1>) hdr.ipv6.isValid();
+        if (!hdr.packet_out.isValid()) {
+            link_in.count((bit<32>) (meta.source.index[9:0] ++ meta.size));
+        }
+    }
+}
+
+control CountForwarded(in headers_t hdr, inout metadata_t meta) {
+    // By link, kind of traffic, what is in front of the SCION packet, and size.
+    counter(LINK_COUNT << 10, CounterType.packets_and_bytes) link_out;
+    Traffic traffic = Traffic.OTHER;
+
+    apply {
+        if (hdr.scion.path_type != PATH_ONE_HOP) {
+            if (meta.target.scope == LinkScope.INTERNAL) {
+                traffic = Traffic.IN;
+            } else if (meta.target.scope == LinkScope.SIBLING) {
+                traffic = Traffic.IN_TRANSIT;
+            } else if (meta.source.scope == LinkScope.EXTERNAL) {
+                traffic = Traffic.BR_TRANSIT;
+            } else if (hdr.scion.src_ia == meta.router.ia) {
+                traffic = Traffic.OUT;
+            } else {
+                traffic = Traffic.OUT_TRANSIT;
+            }
+        }
+        link_out.count((bit<32>) (meta.target.index[9:0] ++ (bit<3>) traffic ++ meta.front ++ meta.size));
+    }
+}
+
+// Of packets whose link is known.
+control CountRefused(inout metadata_t meta) {
+    // By link and reason.
+    counter(LINK_COUNT << 7, CounterType.packets) link_reasons;
+    // Dropped ones by link and size.
+    counter(LINK_COUNT << 5, CounterType.packets) link_dropped;
+
+    apply {
+        link_reasons.count((bit<32>) (meta.source.index[9:0] ++ ((bit<8>) meta.reason)[6:0]));
+        if ((bit<8>) meta.reason < PUNT_FIRST) {
+            link_dropped.count((bit<32>) (meta.source.index[9:0] ++ meta.size));
+        }
+    }
+}
