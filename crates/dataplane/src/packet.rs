@@ -6,6 +6,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use hopwright_jit::abi;
 
@@ -14,6 +15,9 @@ pub const MAX_BATCH: usize = 256;
 
 /// Room that a pool leaves before each packet by default, so that headers can grow.
 pub const DEFAULT_HEADROOM: u32 = 128;
+
+/// Room before each packet that an AF_XDP socket receives (the kernel's `XDP_PACKET_HEADROOM`).
+pub const SHARED_HEADROOM: u32 = 256;
 
 /// Bytes of the largest frame ports deliver by default: a 9,000-byte packet and its link headers.
 pub const JUMBO_BYTES: u32 = 9216;
@@ -35,6 +39,22 @@ impl FrameSize {
     /// of an MTU up to 1,800 fit 2 KiB.
     pub fn for_mtu(mtu: u32) -> FrameSize {
         FrameSize { headroom: DEFAULT_HEADROOM, data: mtu.saturating_add(22 + 42).max(256) }
+    }
+
+    /// Frames for an MTU that devices can share with the kernel: each is a chunk of 2 KiB or 4 KiB, or several of
+    /// 4 KiB, with the headroom that AF_XDP leaves ([`SHARED_HEADROOM`]).
+    pub fn shared(mtu: u32) -> FrameSize {
+        let needed = FrameSize::for_mtu(mtu).data.saturating_add(SHARED_HEADROOM);
+        let stride = if needed <= 2048 { 2048 } else { needed.next_multiple_of(4096).max(4096) };
+        FrameSize { headroom: SHARED_HEADROOM, data: stride - SHARED_HEADROOM }
+    }
+
+    /// Bytes of the chunks that the kernel would see in such frames: the whole frame, or equal parts of it. None if
+    /// frames of this size cannot be shared.
+    pub fn chunk(self) -> Option<u32> {
+        let stride = self.stride();
+        let chunk = if stride == 2048 { 2048 } else { 4096 };
+        (stride.is_multiple_of(chunk as usize) && self.headroom == SHARED_HEADROOM).then_some(chunk)
     }
 
     /// Bytes from one frame to the next, a multiple of a cache line.
@@ -119,6 +139,18 @@ impl Packet {
         if fits {
             self.0.end = start + bytes.len() as u32;
             self.bytes_mut().copy_from_slice(bytes);
+        }
+        fits
+    }
+
+    /// Adds bytes at the packet's end. False (and no change) if they do not fit.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) -> bool {
+        let at = self.0.end as usize;
+        let fits = bytes.len() <= self.0.capacity as usize - at;
+        if fits {
+            self.0.end += bytes.len() as u32;
+            self.buffer_mut()[at..at + bytes.len()].copy_from_slice(bytes);
         }
         fits
     }
@@ -227,18 +259,47 @@ pub enum PoolError {
     Memory(usize),
 }
 
-/// Frames of one size in one piece of memory. The frame given back last is taken first: it is still in the cache.
-pub struct Pool {
-    memory: NonNull<u8>,
+/// The memory of a pool's frames. It lives as long as the pool or anybody who shares it, such as a device.
+pub struct Memory {
+    start: NonNull<u8>,
     layout: Layout,
+}
+
+// SAFETY: the memory is reached through packets and devices, each of which has frames of its own.
+unsafe impl Send for Memory {}
+// SAFETY: as above; nothing here changes after construction.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Where it begins, a multiple of a page, and its bytes.
+    pub fn region(&self) -> (NonNull<u8>, usize) {
+        (self.start, self.layout.size())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `Pool::new` with this layout; nobody who shares it is left.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("bytes", &self.layout.size()).finish_non_exhaustive()
+    }
+}
+
+/// Frames of one size in one piece of memory. The frame given back last is taken first: it is still in the cache.
+///
+/// A frame is free, or a packet's, or lent: to a device that fills it or sends it.
+pub struct Pool {
+    memory: Arc<Memory>,
     size: FrameSize,
     stride: usize,
     free: Vec<u32>,
     frames: u32,
 }
-
-// SAFETY: the pool owns its memory; packets own disjoint frames of it.
-unsafe impl Send for Pool {}
 
 impl Pool {
     /// Memory for `frames` frames, aligned to a page.
@@ -248,29 +309,74 @@ impl Pool {
         let bytes = stride.checked_mul(frames as usize).filter(|b| *b > 0 && stride <= u32::MAX as usize).ok_or(bad)?;
         let layout = Layout::from_size_align(bytes, 4096).map_err(|_| bad)?;
         // SAFETY: the layout's size is not zero.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
-        Ok(Pool { memory, layout, size, stride, free: (0..frames).rev().collect(), frames })
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
+        let memory = Arc::new(Memory { start, layout });
+        Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames })
     }
 
     /// An empty packet with the pool's headroom, or none if every frame is out.
     #[inline]
     pub fn take(&mut self) -> Option<Packet> {
         let frame = self.free.pop()? as usize;
-        // SAFETY: frame < frames, so its stride bytes lie within the memory; it was on the free list, so no packet
-        // has it.
-        let buffer = unsafe { self.memory.as_ptr().add(frame * self.stride) };
-        let headroom = self.size.headroom;
-        Some(Packet(abi::Packet {
+        // SAFETY: it was on the free list, so nobody else has it.
+        Some(unsafe { self.packet(frame, self.size.headroom, self.size.headroom) })
+    }
+
+    /// # Safety
+    /// `frame` is a frame of the pool that nobody else has; `start <= end <= stride`.
+    #[inline]
+    unsafe fn packet(&self, frame: usize, start: u32, end: u32) -> Packet {
+        // SAFETY: frame < frames, so its stride bytes lie within the memory.
+        let buffer = unsafe { self.memory.start.as_ptr().add(frame * self.stride) };
+        Packet(abi::Packet {
             buffer,
             capacity: self.stride as u32,
-            start: headroom,
-            end: headroom,
+            start,
+            end,
             ingress_port: 0,
             egress_port: 0,
             verdict: abi::Verdict::Drop as u32,
             parser_error: 0,
             reserved: 0,
-        }))
+        })
+    }
+
+    /// Takes a free frame out for a device to fill. Returns where in the memory it begins.
+    #[inline]
+    pub fn lend(&mut self) -> Option<u64> {
+        Some(u64::from(self.free.pop()?) * self.stride as u64)
+    }
+
+    /// The packet that a device wrote to a lent frame: `length` bytes at `offset` of the memory. None if that is not
+    /// within one frame.
+    ///
+    /// # Safety
+    /// The frame around `offset` was lent, and the device has handed it back: neither it nor another packet uses it.
+    #[inline]
+    pub unsafe fn received(&self, offset: u64, length: u32) -> Option<Packet> {
+        let (frame, start) = ((offset / self.stride as u64) as usize, (offset % self.stride as u64) as u32);
+        let end = start.checked_add(length).filter(|end| *end <= self.stride as u32)?;
+        // SAFETY: the caller's promise; the bounds were just checked.
+        (frame < self.frames as usize).then(|| unsafe { self.packet(frame, start, end) })
+    }
+
+    /// Turns a packet into a lent frame, for a device to send. Returns where in the memory its first byte is. A
+    /// packet that is not this pool's comes back.
+    #[inline]
+    pub fn lend_packet(&mut self, packet: Packet) -> Result<u64, Packet> {
+        match self.frame_of(&packet) {
+            Some(_) => Ok(packet.0.buffer as u64 - self.memory.start.as_ptr() as u64 + u64::from(packet.0.start)),
+            None => Err(packet),
+        }
+    }
+
+    /// Takes back the lent frame around `offset`. The device that had it must not use it any more.
+    #[inline]
+    pub fn take_back(&mut self, offset: u64) {
+        let frame = offset / self.stride as u64;
+        if frame < u64::from(self.frames) && self.free.len() < self.frames as usize {
+            self.free.push(frame as u32);
+        }
     }
 
     /// A packet with these bytes, or none if every frame is out or the bytes do not fit.
@@ -293,8 +399,8 @@ impl Pool {
     }
 
     fn frame_of(&self, packet: &Packet) -> Option<u32> {
-        let offset = (packet.0.buffer as usize).wrapping_sub(self.memory.as_ptr() as usize);
-        (offset < self.layout.size()).then(|| (offset / self.stride) as u32)
+        let offset = (packet.0.buffer as usize).wrapping_sub(self.memory.start.as_ptr() as usize);
+        (offset < self.memory.layout.size()).then(|| (offset / self.stride) as u32)
     }
 
     /// Frames that can be taken.
@@ -312,19 +418,17 @@ impl Pool {
         self.size
     }
 
-    /// The memory and its length, for ports that register it with a device. Frames start at multiples of
-    /// [`FrameSize::stride`].
-    pub fn region(&self) -> (NonNull<u8>, usize) {
-        (self.memory, self.layout.size())
+    /// The memory, for devices that share it. Frames start at multiples of [`FrameSize::stride`].
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
         // Packets that are still out keep pointing to the memory: then it stays.
-        if self.free.len() == self.frames as usize {
-            // SAFETY: allocated in `new` with this layout; every frame is back, so no packet points to it.
-            unsafe { dealloc(self.memory.as_ptr(), self.layout) }
+        if self.free.len() < self.frames as usize {
+            std::mem::forget(self.memory.clone());
         }
     }
 }

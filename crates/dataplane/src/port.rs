@@ -23,6 +23,11 @@ pub trait Port: Send {
     /// Makes sure that what was transmitted is on its way.
     fn flush(&mut self) {}
 
+    /// True if the device has not taken everything that was transmitted: to be flushed again soon.
+    fn pending(&mut self) -> bool {
+        false
+    }
+
     /// Something to `poll(2)` for input, if the port has it. A worker whose ports all have one may sleep.
     fn poll_fd(&self) -> Option<RawFd> {
         None

@@ -2,14 +2,17 @@
 //!
 //! - [`af_packet`]: a Linux network device, by a packet socket. With a [`filter::Filter`] it takes only what is meant
 //!   for it; a [`claim::UdpClaim`] keeps the kernel from answering the same packets.
+//! - [`af_xdp`]: the same faster, by AF_XDP sockets and a program that takes what is ours before the kernel sees it.
 //! - [`pcap`]: capture files in and out.
 //! - [`memory`]: queues and repeated packets, for tests and benchmarks.
 //!
 //! Does not live here: what packets mean, the loop that moves them.
 
 pub mod af_packet;
+pub mod af_xdp;
 pub mod checksum;
 pub mod claim;
+pub mod device;
 pub mod filter;
 pub mod memory;
 pub mod pcap;
@@ -17,7 +20,9 @@ pub mod pcap;
 mod sys;
 
 pub use af_packet::{AfPacket, RingSize};
+pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 pub use claim::UdpClaim;
+pub use device::DeviceError;
 pub use filter::Filter;
 pub use memory::{MemoryPort, RepeatPort, Wire};
 pub use pcap::PcapPort;

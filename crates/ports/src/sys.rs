@@ -139,3 +139,70 @@ pub fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
     let wanted = libc::IFF_UP | libc::IFF_RUNNING;
     Ok(flags & wanted == wanted)
 }
+
+/// A socket that is only good for asking about devices.
+pub fn control_socket() -> io::Result<OwnedFd> {
+    // SAFETY: plain system call; the result is checked.
+    let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An `ethtool` request. `value` begins with the command's number.
+fn ethtool<T: Copy>(fd: &OwnedFd, name: &str, value: &mut T) -> io::Result<()> {
+    // SAFETY: all-zero is a valid ifreq.
+    let mut ifreq: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    if name.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    ifreq.ifr_ifru.ifru_data = (&raw mut *value).cast();
+    // SAFETY: the requests used here read and write the struct of their command, which `value` is.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL, &raw mut ifreq) }).map(drop)
+}
+
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+const ETHTOOL_DRIVER: u32 = 0x03;
+const ETHTOOL_CHANNELS: u32 = 0x3c;
+
+/// Receive queues of a device.
+pub fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
+    #[repr(C)]
+    #[derive(Clone, Copy, Default)]
+    struct Channels {
+        command: u32,
+        most: [u32; 4],
+        receive: u32,
+        transmit: u32,
+        other: u32,
+        combined: u32,
+    }
+    let mut channels = Channels { command: ETHTOOL_CHANNELS, ..Channels::default() };
+    ethtool(fd, name, &mut channels)?;
+    Ok(channels.receive + channels.combined)
+}
+
+/// Name of a device's driver.
+pub fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Info {
+        command: u32,
+        driver: [u8; 32],
+        rest: [u8; 160],
+    }
+    let mut info = Info { command: ETHTOOL_DRIVER, driver: [0; 32], rest: [0; 160] };
+    ethtool(fd, name, &mut info)?;
+    let text: Vec<u8> = info.driver.iter().copied().take_while(|b| *b != 0).collect();
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Waits until whatever the kernel was doing with a map's element on any CPU is over (an RCU grace period).
+pub fn wait_for_readers() -> io::Result<()> {
+    const MEMBARRIER_CMD_GLOBAL: libc::c_int = 1;
+    // SAFETY: plain system call.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

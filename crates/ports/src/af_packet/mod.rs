@@ -14,9 +14,8 @@
 mod ring;
 mod send;
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
@@ -25,6 +24,8 @@ use ring::{Received, Ring};
 use send::Burst;
 
 use crate::checksum;
+pub use crate::device::DeviceError;
+use crate::device::{Facts, failed};
 use crate::filter::Filter;
 use crate::sys;
 
@@ -33,7 +34,7 @@ const SEND_BUFFER: libc::c_int = 8 << 20;
 
 /// A packet socket on one device.
 pub struct AfPacket {
-    name: String,
+    facts: Facts,
     // The ring is unmapped before its socket is closed.
     ring: Ring,
     receiver: OwnedFd,
@@ -41,21 +42,6 @@ pub struct AfPacket {
     burst: Burst,
     stats: DeviceStats,
     overrun: AtomicU64,
-    /// Bytes of the longest frame the device carries; looked up now and then, because the MTU may change.
-    longest: AtomicU32,
-}
-
-/// A device that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{device}: cannot {what}: {error}")]
-pub struct DeviceError {
-    /// The device.
-    pub device: String,
-    /// What failed.
-    pub what: &'static str,
-    /// Why.
-    #[source]
-    pub error: io::Error,
 }
 
 impl AfPacket {
@@ -66,7 +52,7 @@ impl AfPacket {
 
     /// The same with a receive ring of another size.
     pub fn with_ring(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<AfPacket, DeviceError> {
-        let failed = |what| move |error| DeviceError { device: device.into(), what, error };
+        let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
         let receiver = sys::packet_socket().map_err(failed("open a packet socket"))?;
         let option = |name, value: libc::c_int| sys::set_option(&receiver, libc::SOL_PACKET, name, &value);
@@ -84,25 +70,20 @@ impl AfPacket {
                 .map_err(failed("size the send buffer"))?;
         }
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
-        let mtu = sys::mtu(&sender, device).map_err(failed("read the MTU"))?;
+        let control = sys::control_socket().map_err(failed("open a socket"))?;
+        let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
         // Last: from here on it receives.
         sys::bind_packet(&receiver, index, libc::ETH_P_ALL).map_err(failed("bind"))?;
         Ok(AfPacket {
-            name: device.into(),
+            facts,
             ring,
             receiver,
             sender,
             burst: Burst::new(),
             stats: DeviceStats::default(),
             overrun: AtomicU64::new(0),
-            longest: AtomicU32::new(longest_frame(mtu)),
         })
     }
-}
-
-/// An MTU does not count the Ethernet header and tags; two are allowed for.
-fn longest_frame(mtu: u32) -> u32 {
-    mtu.saturating_add(14 + 2 * 4)
 }
 
 /// Copies a received frame into a packet: the tag goes back in, the checksum is completed. False if it does not fit.
@@ -136,11 +117,11 @@ fn take(packet: &mut Packet, received: &Received<'_>) -> bool {
 
 impl Port for AfPacket {
     fn name(&self) -> &str {
-        &self.name
+        self.facts.name()
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
-        let longest = self.longest.load(Ordering::Relaxed);
+        let longest = self.facts.longest();
         let mut count = 0;
         while count < limit {
             let Some(mut packet) = pool.take() else { break };
@@ -180,23 +161,17 @@ impl Port for AfPacket {
         }
         // A device that goes down leaves an error; the socket goes on when it comes up again.
         let _ = sys::take_error(&self.receiver);
-        if let Ok(mtu) = sys::mtu(&self.receiver, &self.name) {
-            self.longest.store(longest_frame(mtu), Ordering::Relaxed);
-        }
+        self.facts.refresh();
         DeviceStats { rx_overrun: self.overrun.load(Ordering::Relaxed), ..self.stats }
     }
 
     fn info(&self) -> PortInfo {
-        PortInfo {
-            mac: sys::mac(&self.receiver, &self.name).ok().flatten(),
-            mtu: sys::mtu(&self.receiver, &self.name).ok(),
-            up: sys::is_up(&self.receiver, &self.name).ok(),
-        }
+        self.facts.info()
     }
 }
 
 impl std::fmt::Debug for AfPacket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AfPacket").field("name", &self.name).field("stats", &self.stats).finish_non_exhaustive()
+        f.debug_struct("AfPacket").field("name", &self.facts.name()).field("stats", &self.stats).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,180 @@
+//! Just enough of an eBPF assembler: instructions by name, jumps to labels. Does not live here: what a program does
+//! ([`super::redirect`]) and loading it ([`super::bpf`]).
+//!
+//! Encoding: RFC 9669.
+
+/// One instruction, laid out as the kernel's `struct bpf_insn`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instruction {
+    code: u8,
+    /// Destination in the lower, source in the upper four bits.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+/// A register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Register(u8);
+
+/// Result of calls and of the program.
+pub(super) const R0: Register = Register(0);
+/// Arguments of calls; the program's argument is in `R1`. Calls spoil them.
+pub(super) const R1: Register = Register(1);
+pub(super) const R2: Register = Register(2);
+pub(super) const R3: Register = Register(3);
+pub(super) const R4: Register = Register(4);
+pub(super) const R5: Register = Register(5);
+/// Kept over calls.
+pub(super) const R6: Register = Register(6);
+pub(super) const R7: Register = Register(7);
+/// End of the stack; not to be written.
+pub(super) const STACK: Register = Register(10);
+
+/// Bytes that a load or store moves, as encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    One = 0x10,
+    Two = 0x08,
+    Four = 0x00,
+}
+
+/// When a jump is taken; unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    Equal = 0x10,
+    Greater = 0x20,
+    Less = 0xa0,
+    NotEqual = 0x50,
+}
+
+/// A place to jump to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(usize);
+
+/// What the pseudo source of a wide immediate says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MapUse {
+    /// The map itself, for calls.
+    Map = 1,
+    /// The address of an array map's first value.
+    Value = 2,
+}
+
+/// A program under construction.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    code: Vec<Instruction>,
+    labels: Vec<Option<usize>>,
+    jumps: Vec<(usize, Label)>,
+}
+
+impl Assembler {
+    pub fn new() -> Assembler {
+        Assembler::default()
+    }
+
+    fn emit(&mut self, code: u8, to: Register, from: Register, offset: i16, immediate: i32) {
+        self.code.push(Instruction { code, registers: to.0 | from.0 << 4, offset, immediate });
+    }
+
+    /// `to = *(from + offset)`, extended with zeros.
+    pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
+        self.emit(0x61 | width as u8, to, from, offset, 0);
+    }
+
+    /// `*(to + offset) = from`
+    pub fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) {
+        self.emit(0x63 | width as u8, to, from, offset, 0);
+    }
+
+    /// `*(to + offset) = value`
+    pub fn store_value(&mut self, width: Width, to: Register, offset: i16, value: i32) {
+        self.emit(0x62 | width as u8, to, R0, offset, value);
+    }
+
+    /// `to = from`
+    pub fn copy(&mut self, to: Register, from: Register) {
+        self.emit(0xbf, to, from, 0, 0);
+    }
+
+    /// `to = value`
+    pub fn set(&mut self, to: Register, value: i32) {
+        self.emit(0xb7, to, R0, 0, value);
+    }
+
+    /// `to += value`
+    pub fn add(&mut self, to: Register, value: i32) {
+        self.emit(0x07, to, R0, 0, value);
+    }
+
+    /// `to += from`
+    pub fn add_register(&mut self, to: Register, from: Register) {
+        self.emit(0x0f, to, from, 0, 0);
+    }
+
+    /// `to &= value`
+    pub fn and(&mut self, to: Register, value: i32) {
+        self.emit(0x57, to, R0, 0, value);
+    }
+
+    /// `to <<= bits`
+    pub fn shift_left(&mut self, to: Register, bits: i32) {
+        self.emit(0x67, to, R0, 0, bits);
+    }
+
+    /// `to` = a map or an address in it.
+    pub fn map(&mut self, to: Register, what: MapUse, map: i32) {
+        self.emit(0x18, to, Register(what as u8), 0, map);
+        self.emit(0, R0, R0, 0, 0);
+    }
+
+    /// Calls a helper function of the kernel.
+    pub fn call(&mut self, helper: i32) {
+        self.emit(0x85, R0, R0, 0, helper);
+    }
+
+    /// Ends the program with the result in `R0`.
+    pub fn exit(&mut self) {
+        self.emit(0x95, R0, R0, 0, 0);
+    }
+
+    /// A label that is not placed yet.
+    pub fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    /// Places a label here.
+    pub fn place(&mut self, label: Label) {
+        self.labels[label.0] = Some(self.code.len());
+    }
+
+    /// Jumps.
+    pub fn jump(&mut self, to: Label) {
+        self.jumps.push((self.code.len(), to));
+        self.emit(0x05, R0, R0, 0, 0);
+    }
+
+    /// Jumps if `left` compares so with a value.
+    pub fn jump_if(&mut self, left: Register, when: When, value: i32, to: Label) {
+        self.jumps.push((self.code.len(), to));
+        self.emit(0x05 | when as u8, left, R0, 0, value);
+    }
+
+    /// Jumps if two registers compare so.
+    pub fn jump_if_register(&mut self, left: Register, when: When, right: Register, to: Label) {
+        self.jumps.push((self.code.len(), to));
+        self.emit(0x0d | when as u8, left, right, 0, 0);
+    }
+
+    /// The program. Labels that were jumped to but never placed end it there: the kernel's verifier refuses that.
+    pub fn finish(mut self) -> Vec<Instruction> {
+        for (at, label) in self.jumps {
+            let target = self.labels[label.0].unwrap_or(self.code.len());
+            self.code[at].offset = (target as i64 - at as i64 - 1) as i16;
+        }
+        self.code
+    }
+}

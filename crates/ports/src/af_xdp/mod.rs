@@ -1,0 +1,515 @@
+//! A Linux network device as a port, by AF_XDP sockets: frames pass between device and program without the kernel's
+//! stack, and from one such port to another without a copy.
+//!
+//! A small program on the device's receive path ([`redirect`]) takes frames to our own UDP addresses (or all frames)
+//! and leaves everything else to the kernel. It is native where the driver can run it, generic otherwise; frames are
+//! copied by the kernel once each way unless the driver has zero-copy. A jumbo packet that arrives in several pieces
+//! is put together in one frame.
+//!
+//! Senders on the same machine may leave the UDP checksum of what they send over a veth to the device, and AF_XDP does
+//! not say so: on such devices checksums that look unfinished are completed.
+//!
+//! What a device takes off received frames, such as VLAN tags with `rx-vlan-offload`, is lost: switch that off on
+//! devices whose tags a program is to see.
+//!
+//! It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and, for memory beyond the limit on locked memory, CAP_IPC_LOCK.
+
+mod assembler;
+mod bpf;
+pub mod redirect;
+mod ring;
+mod shared;
+mod socket;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
+
+use redirect::Redirect;
+pub use redirect::XdpMode;
+pub use shared::{SharedFrames, Unshareable};
+use socket::{RingSizes, Rings};
+
+use crate::checksum;
+use crate::device::{DeviceError, Facts, failed};
+use crate::sys;
+
+/// System calls in a row for one burst of sending.
+const KICKS: u32 = 8;
+
+/// How to use devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XdpOptions {
+    /// How the program is attached; `None`: native if the driver can, else generic.
+    pub mode: Option<XdpMode>,
+    /// Try zero-copy first.
+    pub zero_copy: bool,
+    /// Microseconds the kernel may poll the device for us when we ask for packets; 0: it does not.
+    pub busy_poll_us: u32,
+    /// Frames that wait in each direction, a power of two.
+    pub ring: u32,
+}
+
+impl Default for XdpOptions {
+    fn default() -> XdpOptions {
+        XdpOptions { mode: None, zero_copy: true, busy_poll_us: 0, ring: 1024 }
+    }
+}
+
+/// A device with the redirect program attached. It leaves the device when the last port made of it is dropped, or when
+/// the process ends in whatever way.
+pub struct XdpDevice {
+    facts: Facts,
+    index: u32,
+    redirect: Redirect,
+    mode: XdpMode,
+    /// Why it is not native, if that was tried.
+    refused: Option<String>,
+    queues: u32,
+    /// Senders may leave checksums unfinished.
+    mends: bool,
+    options: XdpOptions,
+}
+
+impl XdpDevice {
+    /// Attaches the program to a device. With destinations it takes only frames to these UDP addresses; without, it
+    /// takes everything: nothing the device receives reaches the kernel.
+    pub fn attach(
+        device: &str,
+        destinations: Option<&[(IpAddr, u16)]>,
+        options: XdpOptions,
+    ) -> Result<Arc<XdpDevice>, DeviceError> {
+        let index = sys::interface_index(device).map_err(failed(device, "find the device"))? as u32;
+        let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
+        let facts = Facts::new(device, control).map_err(failed(device, "read the MTU"))?;
+        let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
+        let attach = |mode| Redirect::attach(index, mac, destinations, mode);
+        let (redirect, mode, refused) = match options.mode {
+            Some(mode) => (attach(mode), mode, None),
+            None => match attach(XdpMode::Native) {
+                Ok(redirect) => (Ok(redirect), XdpMode::Native, None),
+                Err(error) => (attach(XdpMode::Generic), XdpMode::Generic, Some(error.to_string())),
+            },
+        };
+        let redirect = redirect.map_err(failed(device, "attach the XDP program"))?;
+        let queues = sys::receive_queues(facts.socket(), device).unwrap_or(1).clamp(1, redirect::MAX_QUEUES);
+        let driver = sys::driver(facts.socket(), device).unwrap_or_default();
+        let mends = mode == XdpMode::Generic || driver == "veth";
+        Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, mends, options }))
+    }
+
+    /// Receive queues of the device. Frames at a queue without port go to the kernel.
+    pub fn queues(&self) -> u32 {
+        self.queues
+    }
+
+    /// How the program is attached.
+    pub fn mode(&self) -> XdpMode {
+        self.mode
+    }
+
+    /// Why it is not native, if that was tried.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Takes frames to this UDP address, too, unless it takes everything anyway.
+    pub fn add(&self, address: IpAddr, port: u16) -> Result<(), DeviceError> {
+        self.redirect.add(address, port).map_err(failed(self.facts.name(), "change the XDP program's addresses"))
+    }
+
+    /// Leaves frames to this UDP address to the kernel.
+    pub fn remove(&self, address: IpAddr, port: u16) -> Result<(), DeviceError> {
+        self.redirect.remove(address, port).map_err(failed(self.facts.name(), "change the XDP program's addresses"))
+    }
+
+    /// A port that receives and sends on some of the device's queues, one at least, with frames of one pool.
+    pub fn port(self: &Arc<Self>, frames: &SharedFrames, queues: &[u32]) -> Result<AfXdp, DeviceError> {
+        if queues.is_empty() {
+            let error = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+            return Err(DeviceError { device: self.facts.name().into(), what: "do without a queue", error });
+        }
+        let queues = queues.iter().map(|q| self.queue(frames, *q)).collect::<Result<Vec<_>, _>>()?;
+        let per_frame = if frames.pieces() > 1 { frames.frames() as usize } else { 0 };
+        Ok(AfXdp {
+            device: self.clone(),
+            queues,
+            pieces: vec![0; per_frame].into(),
+            stats: DeviceStats::default(),
+            frames: frames.clone(),
+        })
+    }
+
+    fn queue(&self, frames: &SharedFrames, id: u32) -> Result<Queue, DeviceError> {
+        let copy = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP;
+        let mut flags = vec![copy | libc::XDP_USE_SG, copy];
+        if self.options.zero_copy && self.mode == XdpMode::Native {
+            let zero_copy = libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP;
+            flags.splice(0..0, [zero_copy | libc::XDP_USE_SG, zero_copy]);
+        }
+        let sizes = RingSizes { receive: self.options.ring, transmit: self.options.ring };
+        let (socket, rings) = frames
+            .join(self.index, id, &flags, |socket| socket::rings(socket, sizes))
+            .map_err(failed(self.facts.name(), "bind an AF_XDP socket"))?;
+        socket::tune(&socket, self.options.ring, self.options.busy_poll_us);
+        self.redirect.serve(id, &socket).map_err(failed(self.facts.name(), "hand a queue to its socket"))?;
+        Ok(Queue { id, socket, rings, partial: Partial::None, down: false })
+    }
+}
+
+impl fmt::Debug for XdpDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("XdpDevice")
+            .field("name", &self.facts.name())
+            .field("mode", &self.mode)
+            .field("queues", &self.queues)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A packet whose pieces have not all been seen.
+#[derive(Debug)]
+enum Partial {
+    None,
+    Some(Packet),
+    /// It does not fit a frame; what still comes of it is dropped.
+    TooLong,
+}
+
+#[derive(Debug)]
+struct Queue {
+    id: u32,
+    // The rings are unmapped before their socket is closed.
+    rings: Rings,
+    socket: Arc<OwnedFd>,
+    partial: Partial,
+    /// The device refused to send.
+    down: bool,
+}
+
+/// AF_XDP sockets on some queues of one device. See [`XdpDevice::port`].
+pub struct AfXdp {
+    queues: Vec<Queue>,
+    device: Arc<XdpDevice>,
+    /// Descriptors not completed yet of each frame that is sent in pieces; empty if none ever is.
+    pieces: Box<[u8]>,
+    stats: DeviceStats,
+    // Dropped last: it keeps the memory that the sockets use.
+    frames: SharedFrames,
+}
+
+impl AfXdp {
+    /// Whether the device itself reads and writes the frames.
+    pub fn is_zero_copy(&self) -> bool {
+        self.queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false))
+    }
+}
+
+#[inline]
+fn prefetch(packet: &Packet) {
+    #[cfg(target_arch = "x86_64")]
+    for line in packet.bytes().chunks(64).take(3) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect but on caches, and the address is of live memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = packet;
+}
+
+impl Queue {
+    /// Takes back frames that were sent.
+    #[inline]
+    fn reclaim(&mut self, pool: &mut Pool, stride: u64, pieces: &mut [u8]) {
+        let mut any = false;
+        while let Some(offset) = self.rings.completed.pop() {
+            any = true;
+            if is_last_piece(offset, stride, pieces) {
+                pool.take_back(offset);
+            }
+        }
+        if any {
+            self.rings.completed.release();
+        }
+    }
+
+    /// Gives the kernel empty frames, but leaves the pool some.
+    #[inline]
+    fn refill(&mut self, pool: &mut Pool) {
+        let fill = &mut self.rings.fill;
+        let reserve = pool.frames() as usize / 8;
+        let wanted = (fill.room(u32::MAX) as usize).min(pool.available().saturating_sub(reserve));
+        if wanted == 0 {
+            return;
+        }
+        for _ in 0..wanted {
+            let Some(offset) = pool.lend() else { break };
+            fill.push(offset);
+        }
+        fill.publish();
+    }
+
+    /// Tells the kernel about what is to be sent.
+    fn kick(&mut self) {
+        for _ in 0..KICKS {
+            if self.rings.transmit.outstanding() == 0 {
+                return;
+            }
+            if !self.rings.transmit.needs_wakeup() {
+                return;
+            }
+            match socket::kick_transmit(&self.socket) {
+                Ok(()) => self.down = false,
+                Err(error) => match error.raw_os_error() {
+                    // More than it sends at a time, or no room now.
+                    Some(libc::EAGAIN | libc::EINTR) => {}
+                    Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                        self.down = true;
+                        return;
+                    }
+                    _ => return,
+                },
+            }
+        }
+    }
+
+    /// The next whole packet.
+    #[inline]
+    fn next(&mut self, pool: &mut Pool, too_long: &mut u64) -> Option<Packet> {
+        loop {
+            let piece = self.rings.receive.pop()?;
+            // SAFETY: the kernel hands back frames that stood in the fill ring, where `refill` put lent ones, each
+            // once.
+            let Some(packet) = (unsafe { pool.received(piece.addr, piece.len) }) else { continue };
+            let last = piece.options & libc::XDP_PKT_CONTD == 0;
+            match (std::mem::replace(&mut self.partial, Partial::None), last) {
+                (Partial::None, true) => return Some(packet),
+                (Partial::None, false) => self.partial = Partial::Some(packet),
+                (Partial::Some(mut first), last) => {
+                    let fits = first.append(packet.bytes());
+                    pool.give(packet);
+                    match (fits, last) {
+                        (true, true) => return Some(first),
+                        (true, false) => self.partial = Partial::Some(first),
+                        (false, _) => {
+                            *too_long += 1;
+                            pool.give(first);
+                            self.partial = if last { Partial::None } else { Partial::TooLong };
+                        }
+                    }
+                }
+                (Partial::TooLong, last) => {
+                    pool.give(packet);
+                    self.partial = if last { Partial::None } else { Partial::TooLong };
+                }
+            }
+        }
+    }
+
+    /// Puts a packet on the transmit ring. It comes back if there is no room.
+    #[inline]
+    fn push(&mut self, pool: &mut Pool, packet: Packet, chunk: u32, pieces: &mut [u8]) -> Result<(), Packet> {
+        let length = packet.len() as u32;
+        // Descriptors must not cross the border of what the kernel takes for a frame.
+        let in_chunk = packet.raw().start % chunk;
+        let count = if length == 0 { 1 } else { (in_chunk + length).div_ceil(chunk) };
+        let transmit = &mut self.rings.transmit;
+        if transmit.room(count) < count {
+            return Err(packet);
+        }
+        let frame_start = packet.raw().start;
+        let mut at = pool.lend_packet(packet)?;
+        if count > 1 {
+            let stride = pool.frame_size().stride() as u64;
+            pieces[((at - u64::from(frame_start)) / stride) as usize] = count as u8;
+        }
+        let mut left = length;
+        let mut room = chunk - in_chunk;
+        for i in 1..=count {
+            let len = left.min(room);
+            let options = if i < count { libc::XDP_PKT_CONTD } else { 0 };
+            transmit.push(libc::xdp_desc { addr: at, len, options });
+            at += u64::from(len);
+            left -= len;
+            room = chunk;
+        }
+        Ok(())
+    }
+}
+
+/// Whether what was sent from here was the last of its frame's pieces to be done.
+#[inline]
+fn is_last_piece(offset: u64, stride: u64, pieces: &mut [u8]) -> bool {
+    match pieces.get_mut((offset / stride) as usize) {
+        Some(left) if *left > 1 => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    }
+}
+
+impl Port for AfXdp {
+    fn name(&self) -> &str {
+        self.device.facts.name()
+    }
+
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        if !self.frames.are_of(pool) {
+            return 0;
+        }
+        let longest = self.device.facts.longest() as usize;
+        let stride = self.frames.stride();
+        self.frames.collect(pool);
+        let mut count = 0;
+        for queue in &mut self.queues {
+            queue.reclaim(pool, stride, &mut self.pieces);
+            if queue.rings.transmit.outstanding() > 0 {
+                queue.kick();
+            }
+            if self.device.options.busy_poll_us > 0 || queue.rings.fill.needs_wakeup() {
+                socket::kick_receive(&queue.socket);
+            }
+            let before = count;
+            while count < limit {
+                let Some(mut packet) = queue.next(pool, &mut self.stats.rx_too_long) else { break };
+                if packet.len() > longest {
+                    self.stats.rx_too_long += 1;
+                    pool.give(packet);
+                    continue;
+                }
+                prefetch(&packet);
+                if self.device.mends {
+                    checksum::mend(packet.bytes_mut());
+                }
+                batch.push(packet);
+                count += 1;
+            }
+            if count > before {
+                queue.rings.receive.release();
+            }
+            queue.refill(pool);
+        }
+        count
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        let longest = self.device.facts.longest() as usize;
+        let chunk = self.frames.chunk();
+        let stride = self.frames.stride();
+        let queue = &mut self.queues[0];
+        // Where it is full the kernel sends no more.
+        queue.reclaim(pool, stride, &mut self.pieces);
+        if queue.down {
+            queue.kick();
+        }
+        let mut sent = 0;
+        for packet in packets.drain(..) {
+            if packet.len() > longest || packet.len() < 14 || queue.down {
+                self.stats.tx_error += 1;
+                pool.give(packet);
+                continue;
+            }
+            let mut result = queue.push(pool, packet, chunk, &mut self.pieces);
+            if let Err(packet) = result {
+                // Once more with what the device is done with.
+                queue.rings.transmit.publish();
+                queue.kick();
+                queue.reclaim(pool, stride, &mut self.pieces);
+                result = queue.push(pool, packet, chunk, &mut self.pieces);
+            }
+            match result {
+                Ok(()) => sent += 1,
+                Err(packet) => {
+                    self.stats.tx_busy += 1;
+                    pool.give(packet);
+                }
+            }
+        }
+        queue.rings.transmit.publish();
+        sent
+    }
+
+    fn flush(&mut self) {
+        for queue in &mut self.queues {
+            queue.kick();
+        }
+    }
+
+    fn pending(&mut self) -> bool {
+        self.queues.iter_mut().any(|q| !q.down && q.rings.transmit.outstanding() > 0)
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        match &self.queues[..] {
+            [queue] => Some(queue.socket.as_raw_fd()),
+            _ => None,
+        }
+    }
+
+    fn stats(&self) -> DeviceStats {
+        let facts = &self.device.facts;
+        facts.refresh();
+        if let Ok(Some(mac)) = facts.mac() {
+            // Only fails for what no device has.
+            let _ = self.device.redirect.set_mac(mac);
+        }
+        let mut stats = self.stats;
+        for queue in &self.queues {
+            if let Ok(s) = socket::statistics(&queue.socket) {
+                // In copy mode a frame for which there is no empty one is counted as dropped, too.
+                stats.rx_overrun += s.rx_ring_full + s.rx_fill_ring_empty_descs;
+                stats.rx_too_long += s.rx_dropped.saturating_sub(s.rx_fill_ring_empty_descs);
+                stats.tx_error += s.tx_invalid_descs;
+            }
+        }
+        stats
+    }
+
+    fn info(&self) -> PortInfo {
+        self.device.facts.info()
+    }
+}
+
+impl Drop for AfXdp {
+    /// Takes the sockets off the device and hands the frames that the kernel had back to the pool, by way of the next
+    /// port that uses it.
+    fn drop(&mut self) {
+        let unserved = self.queues.iter().all(|q| self.device.redirect.unserve(q.id).is_ok());
+        if !unserved || sys::wait_for_readers().is_err() {
+            return;
+        }
+        let stride = self.frames.stride();
+        let mut offsets = Vec::new();
+        for queue in &mut self.queues {
+            queue.rings.fill.drain(|offset| offsets.push(offset));
+            while let Some(piece) = queue.rings.receive.pop() {
+                offsets.push(piece.addr);
+            }
+            let mut sent = |offset| {
+                if is_last_piece(offset, stride, &mut self.pieces) {
+                    offsets.push(offset);
+                }
+            };
+            while let Some(offset) = queue.rings.completed.pop() {
+                sent(offset);
+            }
+            queue.rings.transmit.drain(|piece| sent(piece.addr));
+        }
+        self.queues.clear();
+        self.frames.hand_back(offsets);
+    }
+}
+
+impl fmt::Debug for AfXdp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AfXdp")
+            .field("device", &self.device)
+            .field("queues", &self.queues.len())
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}

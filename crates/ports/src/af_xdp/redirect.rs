@@ -1,0 +1,329 @@
+//! The program that takes our frames off a device's receive path and hands them to AF_XDP sockets; everything else
+//! goes on to the kernel.
+//!
+//! It is assembled here, loaded with `bpf(2)` and attached by a link that belongs to a descriptor of this process: it
+//! leaves the device when the process ends, however that happens. Which addresses are ours stands in a map, so that
+//! they may change while frames flow.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::assembler::{Assembler, Instruction, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, STACK, When, Width};
+use super::bpf::{self, AttachMode, Map, MapKind};
+
+/// Most UDP addresses that can be ours.
+pub const MAX_DESTINATIONS: u32 = 65_536;
+/// Most receive queues of a device.
+pub const MAX_QUEUES: u32 = 256;
+
+const HELPER_LOOKUP: i32 = 1;
+const HELPER_REDIRECT_MAP: i32 = 51;
+/// `XDP_PASS`: the kernel gets the frame.
+const PASS: i32 = 2;
+
+/// Bytes of an address and port: the address, IPv4 after twelve zeros; the port; the IP version; a zero.
+const KEY: usize = 20;
+
+fn key(address: IpAddr, port: u16) -> [u8; KEY] {
+    let mut key = [0; KEY];
+    match address {
+        IpAddr::V4(a) => key[12..16].copy_from_slice(&a.octets()),
+        IpAddr::V6(a) => key[..16].copy_from_slice(&a.octets()),
+    }
+    key[16..18].copy_from_slice(&port.to_be_bytes());
+    key[18] = if address.is_ipv4() { 4 } else { 6 };
+    key
+}
+
+/// A 16-bit field in network order as a load on this machine sees it.
+fn wire16(value: u16) -> i32 {
+    i32::from(u16::from_ne_bytes(value.to_be_bytes()))
+}
+
+/// UDP addresses whose frames are taken.
+#[derive(Debug)]
+struct Ours {
+    destinations: Map,
+    /// The device's Ethernet address: only frames to it are taken.
+    mac: Map,
+}
+
+/// The program. `unserved` is its result for frames of ours at a queue without socket.
+fn assemble(sockets: &Map, ours: Option<&Ours>, unserved: i32) -> Vec<Instruction> {
+    let mut a = Assembler::new();
+    let pass = a.label();
+    a.copy(R6, R1);
+    if let Some(ours) = ours {
+        only_ours(&mut a, ours, pass);
+    }
+    a.map(R1, MapUse::Map, sockets.number());
+    a.load(Width::Four, R2, R6, 16);
+    a.set(R3, unserved);
+    a.call(HELPER_REDIRECT_MAP);
+    a.exit();
+    // The verifier refuses what is never reached.
+    if ours.is_some() {
+        a.place(pass);
+        a.set(R0, PASS);
+        a.exit();
+    }
+    a.finish()
+}
+
+/// Jumps to `pass` unless the frame is untagged, addressed to the device, and a UDP datagram over IPv4 (whole) or IPv6
+/// (without extension headers) to one of the destinations. The same frames as `Filter::udp_destinations` passes.
+fn only_ours(a: &mut Assembler, ours: &Ours, pass: super::assembler::Label) {
+    const ETHERNET: i16 = 14;
+    const STACK_KEY: i16 = -(KEY as i16);
+    let (v4, look_up) = (a.label(), a.label());
+    // R2: the frame, R3: its end. Nothing shorter than Ethernet, IPv4 and UDP is ours.
+    a.load(Width::Four, R2, R1, 0);
+    a.load(Width::Four, R3, R1, 4);
+    a.copy(R4, R2);
+    a.add(R4, 42);
+    a.jump_if_register(R4, When::Greater, R3, pass);
+    a.map(R5, MapUse::Value, ours.mac.number());
+    for (width, at) in [(Width::Four, 0), (Width::Two, 4)] {
+        a.load(width, R0, R2, at);
+        a.load(width, R7, R5, at);
+        a.jump_if_register(R0, When::NotEqual, R7, pass);
+    }
+    a.load(Width::Two, R0, R2, 12);
+    a.jump_if(R0, When::Equal, wire16(0x0800), v4);
+    a.jump_if(R0, When::NotEqual, wire16(0x86dd), pass);
+
+    a.copy(R4, R2);
+    a.add(R4, 62);
+    a.jump_if_register(R4, When::Greater, R3, pass);
+    a.load(Width::One, R0, R2, ETHERNET + 6);
+    a.jump_if(R0, When::NotEqual, 17, pass);
+    for word in 0..4 {
+        a.load(Width::Four, R0, R2, ETHERNET + 24 + 4 * word);
+        a.store(Width::Four, STACK, STACK_KEY + 4 * word, R0);
+    }
+    a.store_value(Width::Two, STACK, STACK_KEY + 18, i32::from(u16::from_ne_bytes([6, 0])));
+    a.load(Width::Two, R0, R2, ETHERNET + 40 + 2);
+    a.jump(look_up);
+
+    a.place(v4);
+    a.load(Width::One, R0, R2, ETHERNET);
+    a.copy(R7, R0);
+    a.and(R7, 0xf0);
+    a.jump_if(R7, When::NotEqual, 0x40, pass);
+    a.and(R0, 0x0f);
+    a.jump_if(R0, When::Less, 5, pass);
+    a.shift_left(R0, 2);
+    a.load(Width::Two, R7, R2, ETHERNET + 6);
+    a.and(R7, wire16(0x3fff));
+    a.jump_if(R7, When::NotEqual, 0, pass);
+    a.load(Width::One, R7, R2, ETHERNET + 9);
+    a.jump_if(R7, When::NotEqual, 17, pass);
+    a.store_value(Width::Four, STACK, STACK_KEY, 0);
+    a.store_value(Width::Four, STACK, STACK_KEY + 4, 0);
+    a.store_value(Width::Four, STACK, STACK_KEY + 8, 0);
+    a.store_value(Width::Two, STACK, STACK_KEY + 18, i32::from(u16::from_ne_bytes([4, 0])));
+    a.load(Width::Four, R7, R2, ETHERNET + 16);
+    a.store(Width::Four, STACK, STACK_KEY + 12, R7);
+    // R4: where the UDP header is, less the Ethernet header.
+    a.copy(R4, R2);
+    a.add_register(R4, R0);
+    a.copy(R7, R4);
+    a.add(R7, 22);
+    a.jump_if_register(R7, When::Greater, R3, pass);
+    a.load(Width::Two, R0, R4, ETHERNET + 2);
+
+    a.place(look_up);
+    a.store(Width::Two, STACK, STACK_KEY + 16, R0);
+    a.map(R1, MapUse::Map, ours.destinations.number());
+    a.copy(R2, STACK);
+    a.add(R2, i32::from(STACK_KEY));
+    a.call(HELPER_LOOKUP);
+    a.jump_if(R0, When::Equal, 0, pass);
+}
+
+/// How a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XdpMode {
+    /// By the device's driver.
+    Native,
+    /// By the kernel's stack, on any device.
+    Generic,
+}
+
+/// The program on a device. It leaves the device when this is dropped, or when the process ends in whatever way.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    sockets: Map,
+    ours: Option<Ours>,
+    /// Ends the attachment when closed.
+    _link: OwnedFd,
+}
+
+impl Redirect {
+    /// Attaches it. With destinations it takes only frames to these and to the Ethernet address `mac`; without, it
+    /// takes everything that the device receives.
+    pub fn attach(device: u32, mac: [u8; 6], ours: Option<&[(IpAddr, u16)]>, mode: XdpMode) -> io::Result<Redirect> {
+        let (sockets, ours) = maps(mac, ours)?;
+        let code = assemble(&sockets, ours.as_ref(), PASS);
+        let program = match bpf::load(&code, "hopwright", true) {
+            // Kernels before 5.18 know no packets of several buffers.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => bpf::load(&code, "hopwright", false)?,
+            other => other?,
+        };
+        let mode = match mode {
+            XdpMode::Native => AttachMode::Native,
+            XdpMode::Generic => AttachMode::Generic,
+        };
+        let link = bpf::attach(&program, device, mode)?;
+        Ok(Redirect { sockets, ours, _link: link })
+    }
+
+    /// Sends a receive queue's frames to a socket from now on, until the socket is closed.
+    pub fn serve(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
+        self.sockets.put(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
+    }
+
+    /// Leaves a receive queue's frames to the kernel again.
+    pub fn unserve(&self, queue: u32) -> io::Result<()> {
+        self.sockets.remove(&queue.to_ne_bytes())
+    }
+
+    /// Tells the program that the device's Ethernet address has changed.
+    pub fn set_mac(&self, mac: [u8; 6]) -> io::Result<()> {
+        self.ours.as_ref().map_or(Ok(()), |ours| put_mac(&ours.mac, mac))
+    }
+
+    /// Takes frames to this address, too. No effect on a program that takes everything.
+    pub fn add(&self, address: IpAddr, port: u16) -> io::Result<()> {
+        self.ours.as_ref().map_or(Ok(()), |ours| ours.destinations.put(&key(address, port), &[1]))
+    }
+
+    /// Leaves frames to this address to the kernel. No effect on a program that takes everything.
+    pub fn remove(&self, address: IpAddr, port: u16) -> io::Result<()> {
+        self.ours.as_ref().map_or(Ok(()), |ours| ours.destinations.remove(&key(address, port)))
+    }
+}
+
+fn put_mac(map: &Map, mac: [u8; 6]) -> io::Result<()> {
+    let mut value = [0; 8];
+    value[..6].copy_from_slice(&mac);
+    map.put(&0u32.to_ne_bytes(), &value)
+}
+
+fn maps(mac: [u8; 6], ours: Option<&[(IpAddr, u16)]>) -> io::Result<(Map, Option<Ours>)> {
+    let sockets = Map::new(MapKind::Sockets, "hw_sockets", 4, 4, MAX_QUEUES)?;
+    let Some(ours) = ours else { return Ok((sockets, None)) };
+    let entries = (ours.len() as u32 * 2).clamp(64, MAX_DESTINATIONS);
+    let destinations = Map::new(MapKind::Hash, "hw_ours", KEY as u32, 1, entries)?;
+    for (address, port) in ours {
+        destinations.put(&key(*address, *port), &[1])?;
+    }
+    let own = Map::new(MapKind::Array, "hw_mac", 4, 8, 1)?;
+    put_mac(&own, mac)?;
+    Ok((sockets, Some(Ours { destinations, mac: own })))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0x0b];
+    /// `XDP_DROP`, which stands for "taken" here.
+    const TAKEN: i32 = 1;
+
+    fn program(ours: &[(IpAddr, u16)]) -> Option<(OwnedFd, Ours, Map)> {
+        let (sockets, ours) = match maps(OWN, Some(ours)) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                eprintln!("\n*** SKIPPED, NOT TESTED: XDP programs need CAP_BPF and CAP_NET_ADMIN ***\n");
+                return None;
+            }
+            other => other.unwrap(),
+        };
+        let ours = ours.unwrap();
+        let program = bpf::load(&assemble(&sockets, Some(&ours), TAKEN), "test", true).unwrap();
+        Some((program, ours, sockets))
+    }
+
+    fn v4(dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
+        let mut f = OWN.to_vec();
+        f.extend([9; 6]);
+        f.extend([8, 0, 0x45 + options as u8, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0, 9, 9, 9, 9]);
+        f.extend(dst);
+        f.extend(vec![1; options * 4]);
+        f.extend([0x30, 0x39]);
+        f.extend(port.to_be_bytes());
+        f.extend([0; 8]);
+        f
+    }
+
+    fn v6(dst: &str, port: u16) -> Vec<u8> {
+        let mut f = OWN.to_vec();
+        f.extend([9; 6]);
+        f.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
+        f.extend([9; 16]);
+        f.extend(dst.parse::<Ipv6Addr>().unwrap().octets());
+        f.extend([0x30, 0x39]);
+        f.extend(port.to_be_bytes());
+        f.extend([0; 4]);
+        f
+    }
+
+    #[test]
+    fn takes_what_is_ours_and_nothing_else() {
+        let mut list: Vec<(IpAddr, u16)> = vec![
+            ("192.0.2.1".parse().unwrap(), 30042),
+            ("192.0.2.1".parse().unwrap(), 50000),
+            ("198.51.100.7".parse().unwrap(), 30042),
+            ("fd00::1".parse().unwrap(), 50000),
+            ("fd00::2".parse().unwrap(), 50001),
+            ("fd00::2".parse().unwrap(), 50001),
+        ];
+        list.extend((0..3000).map(|i| (IpAddr::from([10, 0, (i >> 8) as u8, i as u8]), 1000 + i)));
+        let Some((program, ours, _sockets)) = program(&list) else { return };
+        let taken = |f: &[u8]| bpf::test_run(&program, f).unwrap() == TAKEN as u32;
+        assert!(taken(&v4([192, 0, 2, 1], 30042, 0)));
+        assert!(taken(&v4([192, 0, 2, 1], 50000, 3)));
+        assert!(taken(&v4([192, 0, 2, 1], 50000, 10)));
+        assert!(taken(&v4([198, 51, 100, 7], 30042, 0)));
+        assert!(!taken(&v4([198, 51, 100, 7], 50000, 0)), "the other address's port");
+        assert!(!taken(&v4([192, 0, 2, 2], 30042, 0)), "another address");
+        assert!(taken(&v4([10, 0, 11, 183], 3999, 0)), "one of many");
+        assert!(taken(&v6("fd00::1", 50000)));
+        assert!(taken(&v6("fd00::2", 50001)));
+        assert!(!taken(&v6("fd00::2", 50000)));
+        assert!(!taken(&v6("fd00:0:0:1::2", 50001)));
+        assert!(!taken(&v6("::ffff:192.0.2.1", 30042)), "no IPv6 packet has an IPv4 address");
+
+        let good = v4([192, 0, 2, 1], 30042, 0);
+        let change = |at: usize, to: u8| {
+            let mut p = good.clone();
+            p[at] = to;
+            taken(&p)
+        };
+        assert!(!change(5, 0x0c), "another host's frame");
+        assert!(!change(0, 3), "another host's frame");
+        assert!(!change(13, 6), "ARP");
+        assert!(!change(14, 0x65), "version 6 in IPv4");
+        assert!(!change(14, 0x44), "a header too short");
+        assert!(!change(14, 0x4f), "a header longer than the frame");
+        assert!(!change(20, 0x20), "first fragment");
+        assert!(!change(21, 1), "later fragment");
+        assert!(change(20, 0), "without DF");
+        assert!(!change(23, 6), "TCP");
+        let mut tagged = good.clone();
+        tagged.splice(12..12, [0x81, 0, 0, 5]);
+        assert!(!taken(&tagged), "a VLAN's frame");
+        for cut in 14..42 {
+            assert!(!taken(&good[..cut]), "cut to {cut}");
+        }
+
+        put_mac(&ours.mac, [9; 6]).unwrap();
+        assert!(!taken(&good), "the device has another address now");
+        put_mac(&ours.mac, OWN).unwrap();
+        ours.destinations.remove(&key("192.0.2.1".parse().unwrap(), 30042)).unwrap();
+        assert!(!taken(&good), "not ours any more");
+    }
+}

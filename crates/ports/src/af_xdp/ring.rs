@@ -1,0 +1,183 @@
+//! The rings an AF_XDP socket shares with the kernel: single producer, single consumer, a power of two in size. All
+//! access to their memory is here.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A ring's memory and where in it things are.
+#[derive(Debug)]
+struct Shared<T> {
+    memory: NonNull<u8>,
+    bytes: usize,
+    producer: NonNull<AtomicU32>,
+    consumer: NonNull<AtomicU32>,
+    flags: NonNull<AtomicU32>,
+    slots: NonNull<T>,
+    mask: u32,
+}
+
+// SAFETY: the mapping belongs to this value alone on our side.
+unsafe impl<T> Send for Shared<T> {}
+
+impl<T: Copy> Shared<T> {
+    /// Maps a ring of `size` slots, a power of two, that was made on the socket before.
+    fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Shared<T>> {
+        let bytes = offsets.desc as usize + size as usize * size_of::<T>();
+        // SAFETY: a fresh mapping of the socket's ring; the result is checked.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.as_raw_fd(),
+                page,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        // SAFETY: the kernel says where in the mapping, which is as long as needed, the ring's words are.
+        let at = |offset: u64| unsafe { memory.add(offset as usize) };
+        Ok(Shared {
+            memory,
+            bytes,
+            producer: at(offsets.producer).cast(),
+            consumer: at(offsets.consumer).cast(),
+            flags: at(offsets.flags).cast(),
+            slots: at(offsets.desc).cast(),
+            mask: size - 1,
+        })
+    }
+
+    fn producer(&self) -> &AtomicU32 {
+        // SAFETY: an aligned word in the mapping that is only accessed atomically, here and by the kernel.
+        unsafe { self.producer.as_ref() }
+    }
+
+    fn consumer(&self) -> &AtomicU32 {
+        // SAFETY: as for the producer.
+        unsafe { self.consumer.as_ref() }
+    }
+
+    fn needs_wakeup(&self) -> bool {
+        // SAFETY: as for the producer.
+        unsafe { self.flags.as_ref() }.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+
+    /// The slot that a free-running index names.
+    fn slot(&self, index: u32) -> *mut T {
+        // SAFETY: masked, so within the mapping.
+        unsafe { self.slots.as_ptr().add((index & self.mask) as usize) }
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map`, used nowhere else.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A ring we fill.
+#[derive(Debug)]
+pub(super) struct Producer<T: Copy> {
+    shared: Shared<T>,
+    /// The next index to write; not necessarily published yet.
+    next: u32,
+    /// The kernel's index when last looked at.
+    taken: u32,
+}
+
+impl<T: Copy> Producer<T> {
+    pub fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Producer<T>> {
+        Ok(Producer { shared: Shared::map(socket, page, offsets, size)?, next: 0, taken: 0 })
+    }
+
+    /// Slots that can be written now. Looks at the kernel's index only if fewer than `wanted` are known.
+    #[inline]
+    pub fn room(&mut self, wanted: u32) -> u32 {
+        let size = self.shared.mask + 1;
+        if size - self.next.wrapping_sub(self.taken) < wanted {
+            self.taken = self.shared.consumer().load(Ordering::Acquire);
+        }
+        size.saturating_sub(self.next.wrapping_sub(self.taken))
+    }
+
+    /// Writes the next slot. To be called only as often as [`Producer::room`] said.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        // SAFETY: within the mapping; the kernel does not read it before it is published.
+        unsafe { self.shared.slot(self.next).write(value) };
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// Hands what was written to the kernel.
+    #[inline]
+    pub fn publish(&self) {
+        self.shared.producer().store(self.next, Ordering::Release);
+    }
+
+    /// Slots that the kernel has not taken yet.
+    #[inline]
+    pub fn outstanding(&mut self) -> u32 {
+        self.taken = self.shared.consumer().load(Ordering::Acquire);
+        self.next.wrapping_sub(self.taken)
+    }
+
+    /// Whether the kernel must be told by a system call.
+    #[inline]
+    pub fn needs_wakeup(&self) -> bool {
+        self.shared.needs_wakeup()
+    }
+
+    /// What the kernel has not taken, once it uses the ring no more.
+    pub fn drain(&mut self, mut use_it: impl FnMut(T)) {
+        let left = self.outstanding().min(self.shared.mask + 1);
+        for i in 0..left {
+            // SAFETY: within the mapping; written by us.
+            use_it(unsafe { self.shared.slot(self.taken.wrapping_add(i)).read() });
+        }
+        self.taken = self.next;
+    }
+}
+
+/// A ring the kernel fills.
+#[derive(Debug)]
+pub(super) struct Consumer<T: Copy> {
+    shared: Shared<T>,
+    /// The next index to read; not necessarily given back yet.
+    next: u32,
+    /// The kernel's index when last looked at.
+    filled: u32,
+}
+
+impl<T: Copy> Consumer<T> {
+    pub fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Consumer<T>> {
+        Ok(Consumer { shared: Shared::map(socket, page, offsets, size)?, next: 0, filled: 0 })
+    }
+
+    /// The next value. [`Consumer::release`] gives its slot back.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.next == self.filled {
+            self.filled = self.shared.producer().load(Ordering::Acquire);
+            if self.next == self.filled {
+                return None;
+            }
+        }
+        // SAFETY: within the mapping; the kernel published it and does not write it before it is given back.
+        let value = unsafe { self.shared.slot(self.next).read() };
+        self.next = self.next.wrapping_add(1);
+        Some(value)
+    }
+
+    /// Gives the slots that were read back to the kernel.
+    #[inline]
+    pub fn release(&self) {
+        self.shared.consumer().store(self.next, Ordering::Release);
+    }
+}

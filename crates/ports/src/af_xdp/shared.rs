@@ -1,0 +1,148 @@
+//! A pool's memory shared with the kernel (a UMEM), for all AF_XDP sockets of one worker.
+//!
+//! The first socket registers the memory; those of other devices and queues share it with any socket that is still
+//! open. So a frame received on one device is sent by another without a copy.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::Pool;
+use hopwright_dataplane::packet::Memory;
+
+use super::socket;
+
+/// How long to wait for a queue that another socket had.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The frames of one pool, as sockets see them. Cloning it is cheap and shares it.
+#[derive(Clone, Debug)]
+pub struct SharedFrames(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    memory: Arc<Memory>,
+    chunk: u32,
+    frames: u32,
+    stride: u64,
+    sockets: Mutex<Vec<Weak<OwnedFd>>>,
+    /// Lent frames of ports that are gone.
+    returned: Mutex<Vec<u64>>,
+    any_returned: AtomicBool,
+}
+
+/// A pool whose frames a device cannot share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("packet buffers of this size cannot be shared with the kernel")]
+pub struct Unshareable;
+
+impl SharedFrames {
+    /// The memory of a pool made with [`FrameSize::shared`](hopwright_dataplane::FrameSize::shared). Ports that use it
+    /// must be used with that pool.
+    pub fn new(pool: &Pool) -> Result<SharedFrames, Unshareable> {
+        let chunk = pool.frame_size().chunk().ok_or(Unshareable)?;
+        let inner = Inner {
+            memory: pool.memory().clone(),
+            chunk,
+            frames: pool.frames(),
+            stride: pool.frame_size().stride() as u64,
+            sockets: Mutex::default(),
+            returned: Mutex::default(),
+            any_returned: AtomicBool::new(false),
+        };
+        Ok(SharedFrames(Arc::new(inner)))
+    }
+
+    /// Bytes of what the kernel takes for a frame: one of ours has one or more.
+    pub fn chunk(&self) -> u32 {
+        self.0.chunk
+    }
+
+    /// Bytes from one frame of the pool to the next.
+    pub fn stride(&self) -> u64 {
+        self.0.stride
+    }
+
+    /// Chunks in a frame.
+    pub fn pieces(&self) -> u64 {
+        self.0.stride / u64::from(self.0.chunk)
+    }
+
+    /// Keeps lent frames that nobody uses any more for whoever next calls [`SharedFrames::collect`].
+    pub(super) fn hand_back(&self, offsets: Vec<u64>) {
+        self.0.returned.lock().unwrap_or_else(PoisonError::into_inner).extend(offsets);
+        self.0.any_returned.store(true, Ordering::Release);
+    }
+
+    /// Gives the pool back what [`SharedFrames::hand_back`] kept. One load if there is nothing.
+    #[inline]
+    pub(super) fn collect(&self, pool: &mut Pool) {
+        if self.0.any_returned.load(Ordering::Relaxed)
+            && let Ok(mut returned) = self.0.returned.try_lock()
+        {
+            self.0.any_returned.store(false, Ordering::Relaxed);
+            returned.drain(..).for_each(|offset| pool.take_back(offset));
+        }
+    }
+
+    /// Frames of the pool.
+    pub fn frames(&self) -> u32 {
+        self.0.frames
+    }
+
+    /// Whether these are the pool's frames.
+    #[inline]
+    pub fn are_of(&self, pool: &Pool) -> bool {
+        Arc::ptr_eq(&self.0.memory, pool.memory())
+    }
+
+    /// Binds a socket whose rings are made with `prepare` in between, sharing the memory where it is registered
+    /// already and registering it where not. `flags` are tried in order by the socket that registers.
+    pub(super) fn join<T>(
+        &self,
+        device: u32,
+        queue: u32,
+        flags: &[u16],
+        prepare: impl Fn(&OwnedFd) -> io::Result<T>,
+    ) -> io::Result<(Arc<OwnedFd>, T)> {
+        let mut sockets = self.0.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.retain(|s| s.strong_count() > 0);
+        let other = sockets.iter().find_map(Weak::upgrade);
+        let attempts = if other.is_some() { &flags[..1] } else { flags };
+        let mut last = io::Error::from(io::ErrorKind::InvalidInput);
+        for flags in attempts {
+            let new = socket::open()?;
+            if other.is_none() {
+                let (start, bytes) = self.0.memory.region();
+                // SAFETY: the memory lives as long as `self`, of which each port that has a socket holds a clone
+                // that it drops after the socket.
+                unsafe { socket::register(&new, start.as_ptr() as u64, bytes as u64, self.0.chunk) }?;
+            }
+            let made = prepare(&new)?;
+            match patiently(|| socket::bind(&new, device, queue, *flags, other.as_deref())) {
+                Ok(()) => {
+                    let new = Arc::new(new);
+                    sockets.push(Arc::downgrade(&new));
+                    return Ok((new, made));
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Tries again for a while if the queue is busy: the kernel takes its time to free that of a socket that was closed.
+fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}

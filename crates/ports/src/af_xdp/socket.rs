@@ -1,0 +1,157 @@
+//! AF_XDP sockets: the system calls. Linux `if_xdp.h`, `Documentation/networking/af_xdp.rst`.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::ring::{Consumer, Producer};
+use crate::sys;
+
+/// Frames sent for one system call; the kernel's default is 32. Kernels before 6.17 do not know it.
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
+const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
+
+/// Bytes of frames that the kernel may have taken for sending but not got rid of.
+const SEND_BUFFER: libc::c_int = 8 << 20;
+
+/// Slots of each ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RingSizes {
+    /// Of the receive and fill rings, a power of two.
+    pub receive: u32,
+    /// Of the transmit and completion rings, a power of two.
+    pub transmit: u32,
+}
+
+/// The rings of a socket.
+#[derive(Debug)]
+pub(super) struct Rings {
+    pub receive: Consumer<libc::xdp_desc>,
+    pub transmit: Producer<libc::xdp_desc>,
+    /// Empty frames for the kernel.
+    pub fill: Producer<u64>,
+    /// Frames that the kernel has sent.
+    pub completed: Consumer<u64>,
+}
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn option<T: Copy>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+    sys::set_option(socket, libc::SOL_XDP, name, value)
+}
+
+/// A socket that is not bound yet.
+pub(super) fn open() -> io::Result<OwnedFd> {
+    // SAFETY: plain system call; the result is checked.
+    let fd = check(unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Registers the memory of frames with a socket that others may then share it with.
+///
+/// # Safety
+/// The memory must stay allocated until every socket that uses it is closed; the kernel writes to the frames that
+/// stand in the sockets' fill rings, and only to these.
+pub(super) unsafe fn register(socket: &OwnedFd, start: u64, bytes: u64, chunk: u32) -> io::Result<()> {
+    let memory =
+        libc::xdp_umem_reg { addr: start, len: bytes, chunk_size: chunk, headroom: 0, flags: 0, tx_metadata_len: 0 };
+    option(socket, libc::XDP_UMEM_REG, &memory)
+}
+
+/// Makes and maps a socket's rings.
+pub(super) fn rings(socket: &OwnedFd, sizes: RingSizes) -> io::Result<Rings> {
+    option(socket, libc::XDP_UMEM_FILL_RING, &sizes.receive)?;
+    option(socket, libc::XDP_UMEM_COMPLETION_RING, &sizes.transmit)?;
+    option(socket, libc::XDP_RX_RING, &sizes.receive)?;
+    option(socket, libc::XDP_TX_RING, &sizes.transmit)?;
+    let offsets: libc::xdp_mmap_offsets = get(socket, libc::XDP_MMAP_OFFSETS)?;
+    Ok(Rings {
+        receive: Consumer::map(socket, libc::XDP_PGOFF_RX_RING, offsets.rx, sizes.receive)?,
+        transmit: Producer::map(socket, libc::XDP_PGOFF_TX_RING, offsets.tx, sizes.transmit)?,
+        fill: Producer::map(socket, libc::XDP_UMEM_PGOFF_FILL_RING as i64, offsets.fr, sizes.receive)?,
+        completed: Consumer::map(socket, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64, offsets.cr, sizes.transmit)?,
+    })
+}
+
+/// Options that only make things faster: what the kernel does not know is left out.
+pub(super) fn tune(socket: &OwnedFd, budget: u32, busy_poll_us: u32) {
+    let _ = option(socket, XDP_MAX_TX_SKB_BUDGET, &budget);
+    if sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
+        let _ = sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER);
+    }
+    if busy_poll_us > 0 {
+        let socket_option = |name, value: libc::c_int| {
+            let _ = sys::set_option(socket, libc::SOL_SOCKET, name, &value);
+        };
+        socket_option(SO_PREFER_BUSY_POLL, 1);
+        socket_option(libc::SO_BUSY_POLL, busy_poll_us as libc::c_int);
+        socket_option(SO_BUSY_POLL_BUDGET, 64);
+    }
+}
+
+/// Binds a socket to a receive and transmit queue of a device. `share`: the memory is this socket's, which is bound
+/// already, and so are the flags.
+pub(super) fn bind(socket: &OwnedFd, device: u32, queue: u32, flags: u16, share: Option<&OwnedFd>) -> io::Result<()> {
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: if share.is_some() { libc::XDP_SHARED_UMEM } else { flags },
+        sxdp_ifindex: device,
+        sxdp_queue_id: queue,
+        sxdp_shared_umem_fd: share.map_or(0, |s| s.as_raw_fd() as u32),
+    };
+    // SAFETY: pointer and size are those of a live sockaddr_xdp.
+    let result = unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_xdp>() as libc::socklen_t)
+    };
+    check(result).map(drop)
+}
+
+/// Makes the kernel look at the transmit ring.
+pub(super) fn kick_transmit(socket: &OwnedFd) -> io::Result<()> {
+    // SAFETY: no data is passed.
+    let result =
+        unsafe { libc::sendto(socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes the kernel look at the fill ring, or poll the device where busy polling is on.
+pub(super) fn kick_receive(socket: &OwnedFd) {
+    // SAFETY: no data is passed. Its errors mean that there was nothing to do.
+    unsafe {
+        libc::recvfrom(
+            socket.as_raw_fd(),
+            std::ptr::null_mut(),
+            0,
+            libc::MSG_DONTWAIT,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+/// What the kernel counts for a socket.
+pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::xdp_statistics> {
+    get(socket, libc::XDP_STATISTICS)
+}
+
+/// Whether the device writes to and reads from the frames itself.
+pub(super) fn is_zero_copy(socket: &OwnedFd) -> io::Result<bool> {
+    let options: libc::xdp_options = get(socket, libc::XDP_OPTIONS)?;
+    Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
+}
+
+fn get<T: Copy>(socket: &OwnedFd, name: libc::c_int) -> io::Result<T> {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live value.
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    check(result)?;
+    // SAFETY: used with plain structs of integers, for which any bytes, all zero to begin with, are valid.
+    Ok(unsafe { value.assume_init() })
+}

@@ -1,0 +1,81 @@
+//! What all back ends for network devices share: the error, and facts about a device.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hopwright_dataplane::PortInfo;
+
+use crate::sys;
+
+/// A device that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{device}: cannot {what}: {error}")]
+pub struct DeviceError {
+    /// The device.
+    pub device: String,
+    /// What failed.
+    pub what: &'static str,
+    /// Why.
+    #[source]
+    pub error: io::Error,
+}
+
+/// Says what failed with a device: for `map_err`.
+pub(crate) fn failed<'a>(device: &'a str, what: &'static str) -> impl Fn(io::Error) -> DeviceError + 'a {
+    move |error| DeviceError { device: device.into(), what, error }
+}
+
+/// A device's name, and any socket that can be asked about it.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    name: String,
+    socket: OwnedFd,
+    /// Bytes of the longest frame the device carries; looked up now and then, because the MTU may change.
+    longest: AtomicU32,
+}
+
+impl Facts {
+    pub fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
+        let mtu = sys::mtu(&socket, name)?;
+        Ok(Facts { name: name.into(), socket, longest: AtomicU32::new(longest_frame(mtu)) })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of the longest frame, its Ethernet header and tags included.
+    #[inline]
+    pub fn longest(&self) -> u32 {
+        self.longest.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the MTU again.
+    pub fn refresh(&self) {
+        if let Ok(mtu) = sys::mtu(&self.socket, &self.name) {
+            self.longest.store(longest_frame(mtu), Ordering::Relaxed);
+        }
+    }
+
+    pub fn mac(&self) -> io::Result<Option<[u8; 6]>> {
+        sys::mac(&self.socket, &self.name)
+    }
+
+    pub fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    pub fn info(&self) -> PortInfo {
+        PortInfo {
+            mac: self.mac().ok().flatten(),
+            mtu: sys::mtu(&self.socket, &self.name).ok(),
+            up: sys::is_up(&self.socket, &self.name).ok(),
+        }
+    }
+}
+
+/// An MTU does not count the Ethernet header and tags; two are allowed for.
+fn longest_frame(mtu: u32) -> u32 {
+    mtu.saturating_add(14 + 2 * 4)
+}
