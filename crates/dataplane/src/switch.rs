@@ -61,6 +61,7 @@ pub struct SwitchBuilder {
     queue: usize,
     frames: u32,
     frame_size: FrameSize,
+    pool: Option<Pool>,
     batch: usize,
 }
 
@@ -74,6 +75,7 @@ impl SwitchBuilder {
             queue: 1024,
             frames: 2048,
             frame_size: FrameSize::JUMBO,
+            pool: None,
             batch: MAX_BATCH,
         }
     }
@@ -101,6 +103,13 @@ impl SwitchBuilder {
     pub fn pool(mut self, frames: u32, size: FrameSize) -> SwitchBuilder {
         self.frames = frames.max(2 * MAX_BATCH as u32);
         self.frame_size = size;
+        self
+    }
+
+    /// The packet buffers themselves, for ports that share their memory.
+    pub fn with_pool(mut self, pool: Pool) -> SwitchBuilder {
+        self.frame_size = pool.frame_size();
+        self.pool = Some(pool);
         self
     }
 
@@ -148,7 +157,10 @@ impl SwitchBuilder {
         let mut worker = Worker {
             switch: switch.clone(),
             executor: Executor::new(self.vdp),
-            pool: Pool::new(self.frames, self.frame_size)?,
+            pool: match self.pool {
+                Some(pool) => pool,
+                None => Pool::new(self.frames, self.frame_size)?,
+            },
             batch: Vec::with_capacity(MAX_BATCH),
             limit: self.batch,
             lanes,
@@ -323,7 +335,7 @@ impl Worker {
             if self.refreshed.elapsed() > REFRESH {
                 self.refresh();
             }
-            if self.can_sleep {
+            if self.can_sleep && !self.lanes.iter_mut().any(|lane| lane.port.pending()) {
                 self.poll.wait(NAP);
                 self.switch.inject.clear_wakeup();
             } else {
@@ -345,9 +357,8 @@ impl Worker {
         let mut total = 0;
         self.switch.cells.rounds.add(1);
         for index in 0..self.lanes.len() {
-            let room = self.limit.min(self.pool.available());
             let lane = &mut self.lanes[index];
-            let count = lane.port.receive(&mut self.pool, &mut self.batch, room);
+            let count = lane.port.receive(&mut self.pool, &mut self.batch, self.limit);
             if count == 0 {
                 continue;
             }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hopwright_ports::PortChoice;
 
 /// A P4-16 compiler and data plane.
 ///
@@ -189,6 +190,10 @@ pub struct RunArgs {
     /// What runs the program
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub engine: EngineChoice,
+    /// How packets are received and sent: af_xdp, af_packet, or auto: AF_XDP on each interface where it works and that
+    /// has no IP addresses (AF_XDP takes everything an interface receives away from the kernel)
+    #[arg(long, value_name = "KIND", default_value_t)]
+    pub ports: PortChoice,
     /// Port number whose packets go to the CPU
     #[arg(long, value_name = "NUMBER", default_value_t = 510)]
     pub cpu_port: u16,

@@ -3,6 +3,7 @@
 //! - [`af_packet`]: a Linux network device, by a packet socket. With a [`filter::Filter`] it takes only what is meant
 //!   for it; a [`claim::UdpClaim`] keeps the kernel from answering the same packets.
 //! - [`af_xdp`]: the same faster, by AF_XDP sockets and a program that takes what is ours before the kernel sees it.
+//! - [`choice`]: which of these a device gets.
 //! - [`pcap`]: capture files in and out.
 //! - [`memory`]: queues and repeated packets, for tests and benchmarks.
 //!
@@ -11,6 +12,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 pub mod checksum;
+pub mod choice;
 pub mod claim;
 pub mod device;
 pub mod filter;
@@ -21,6 +23,7 @@ mod sys;
 
 pub use af_packet::{AfPacket, RingSize};
 pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
+pub use choice::{Opened, Opener, PortChoice, Wanted};
 pub use claim::UdpClaim;
 pub use device::DeviceError;
 pub use filter::Filter;

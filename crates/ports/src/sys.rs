@@ -206,3 +206,69 @@ pub fn wait_for_readers() -> io::Result<()> {
     let result = unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Whether a device has IP addresses beside link-local ones.
+pub fn is_used_by_kernel(name: &str) -> bool {
+    let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: writes the list's head into a local.
+    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
+        return false;
+    }
+    let mut found = false;
+    let mut next = first;
+    // SAFETY: the list's elements, their names and addresses live until it is freed below.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        // SAFETY: as above; a name ends with zero.
+        let device = unsafe { std::ffi::CStr::from_ptr(entry.ifa_name) };
+        // SAFETY: as above; an address is null or at least has its family.
+        let family = unsafe { entry.ifa_addr.as_ref() }.map_or(0, |a| i32::from(a.sa_family));
+        if device.to_bytes() == name.as_bytes() {
+            found |= match family {
+                libc::AF_INET => true,
+                libc::AF_INET6 => {
+                    // SAFETY: an address of this family has this type.
+                    let address = unsafe { *entry.ifa_addr.cast::<libc::sockaddr_in6>() };
+                    let octets = address.sin6_addr.s6_addr;
+                    !(octets[0] == 0xfe && octets[1] & 0xc0 == 0x80)
+                }
+                _ => false,
+            };
+        }
+        next = entry.ifa_next;
+    }
+    // SAFETY: made by getifaddrs, freed once.
+    unsafe { libc::freeifaddrs(first) };
+    found
+}
+
+/// Makes a packet socket one of a group that share what a device receives, by flow. `group` is the group's number,
+/// none for the first, which founds it. Returns the number.
+pub fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
+    const PACKET_FANOUT_HASH: u32 = 0;
+    const PACKET_FANOUT_FLAG_UNIQUEID: u32 = 0x2000;
+    let (number, flags) = match group {
+        Some(number) => (number, 0),
+        None => (0, PACKET_FANOUT_FLAG_UNIQUEID),
+    };
+    let value = u32::from(number) | (PACKET_FANOUT_HASH | flags) << 16;
+    set_option(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, &value)?;
+    let mut value = 0u32;
+    let mut length = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live value.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_FANOUT,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    check(result)?;
+    Ok(value as u16)
+}
+
+/// Takes a socket's filter off.
+pub fn detach_filter(fd: &OwnedFd) -> io::Result<()> {
+    set_option(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &(0 as libc::c_int))
+}

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{
-    BuildError, ControlError, EngineKind, FrameSize, Port, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
+    BuildError, ControlError, EngineKind, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
 };
 use hopwright_ir::Pipeline;
-use hopwright_ports::{AfPacket, Filter, UdpClaim};
+use hopwright_ports::{Opener, UdpClaim, Wanted, XdpOptions};
 
 use crate::board::{Board, Figures, Setting};
 use crate::config::{Config, ConfigError};
@@ -85,7 +85,7 @@ pub enum AgentError {
     #[error(transparent)]
     Claim(#[from] hopwright_ports::claim::ClaimError),
     #[error(transparent)]
-    Filter(#[from] hopwright_ports::filter::TooLong),
+    Ports(#[from] hopwright_ports::choice::OpenerError),
     #[error("cannot build the data plane: {0}")]
     Build(#[from] BuildError),
     #[error("cannot build the switch: {0}")]
@@ -160,13 +160,27 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     // The claims stay until the end.
     let own = own_addresses(&setup.links);
     let _claims: Vec<UdpClaim> = own.iter().map(|a| UdpClaim::new(*a)).collect::<Result<_, _>>()?;
-    let filter = Filter::udp_destinations(&own.iter().map(|a| (a.ip(), a.port())).collect::<Vec<_>>())?;
+    let ours: Vec<_> = own.iter().map(|a| (a.ip(), a.port())).collect();
     let mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(1500, 9216);
-    let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).pool(4096, FrameSize::for_mtu(mtu));
+    let settings = &setup.config.hopwright;
+    let (opener, pools) = Opener::new(&Wanted {
+        choice: settings.ports,
+        ours: Some(&ours),
+        mtu,
+        devices: devices.len(),
+        workers: 1,
+        options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
+    })?;
+    let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT);
+    for pool in pools {
+        builder = builder.with_pool(pool);
+    }
     for (number, device) in (1u32..).zip(&devices) {
-        let port: Box<dyn Port> = Box::new(AfPacket::open(&device.name, Some(&filter))?);
-        builder = builder.port(number, port);
-        tracing::info!(device = %device.name, mtu = device.mtu, "device opened");
+        let opened = opener.open(&device.name)?;
+        tracing::info!(device = %device.name, mtu = device.mtu, ports = %opened.how, "device opened");
+        for port in opened.ports {
+            builder = builder.port(number, port);
+        }
     }
     let (switch, mut worker) = builder.build()?;
     let listeners = Listeners::open(&setup.config)?;

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hopwright_ports::PortChoice;
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,11 @@ pub struct Config {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hopwright {
+    /// How packets are received and sent: `auto`, `af_xdp` or `af_packet`.
+    #[serde(deserialize_with = "port_choice", serialize_with = "port_choice_text")]
+    pub ports: PortChoice,
+    /// Microseconds the kernel polls an AF_XDP device when asked for packets; 0: it does not.
+    pub busy_poll_us: u32,
     /// `[hopwright.scmp]`
     pub scmp: crate::scmp::Limit,
 }
@@ -362,6 +368,14 @@ fn no_path(path: &Path) -> bool {
     path.as_os_str().is_empty()
 }
 
+fn port_choice_text<S: Serializer>(choice: &PortChoice, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(choice)
+}
+
+fn port_choice<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PortChoice, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +418,9 @@ mod tests {
             detect_mult = 5
             desired_min_tx_interval = "25ms"
             required_min_rx_interval = "1s"
+            [hopwright]
+            ports = "af_xdp"
+            busy_poll_us = 20
             "#,
         )
         .unwrap();
@@ -411,6 +428,7 @@ mod tests {
         assert_eq!(config.metrics.prometheus, "127.0.0.1:30442");
         assert_eq!(config.api.addr, "127.0.0.1:31142");
         assert_eq!(config.router.dispatched_port_end, Some(65535));
+        assert_eq!((config.hopwright.ports, config.hopwright.busy_poll_us), (PortChoice::AfXdp, 20));
         assert_eq!(
             config.router.bfd,
             Bfd {
@@ -465,6 +483,7 @@ mod tests {
             ),
             ("general.id = 'a'\nrouter.bfd.desired_min_tx_interval = '5 parsecs'", "no duration"),
             ("general.id = 'a'\nrouter.bfd.detect_mult = 256", "line 2"),
+            ("general.id = 'a'\nhopwright.ports = 'dpdk'", "`dpdk` is no kind of port"),
             ("general.id = 'a'\nlog.console.level = 'loud'", "log.console.level"),
             ("[general\nid = 'a'", "line 1"),
         ] {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Port, Switch, SwitchBuilder, SwitchStats};
-use hopwright_ports::AfPacket;
+use hopwright_dataplane::{Switch, SwitchBuilder, SwitchStats};
+use hopwright_ports::{Opener, Wanted, XdpOptions};
 
 use crate::cli::RunArgs;
 use crate::commands::stf;
@@ -13,6 +13,8 @@ use crate::compile;
 use crate::engine::OneByOne;
 use crate::failure::Failure;
 
+/// Bytes of network layer that packets may have.
+const JUMBO_MTU: u32 = 9100;
 /// How often statistics are written.
 const STATS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -24,9 +26,24 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         stf::configure(entries, &mut program)?;
     }
     let mut builder = SwitchBuilder::new(program.into_vdp()).cpu_port(u32::from(args.cpu_port));
+    let (opener, pools) = Opener::new(&Wanted {
+        choice: args.ports,
+        ours: None,
+        mtu: JUMBO_MTU,
+        devices: args.interfaces.len(),
+        workers: 1,
+        options: XdpOptions::default(),
+    })?;
+    for pool in pools {
+        builder = builder.with_pool(pool);
+    }
     for interface in &args.interfaces {
         let (number, name) = parse_interface(interface)?;
-        builder = builder.port(number, Box::new(AfPacket::open(name, None)?) as Box<dyn Port>);
+        let opened = opener.open(name)?;
+        tracing::info!("port {number}: {}", opened.how);
+        for port in opened.ports {
+            builder = builder.port(number, port);
+        }
     }
     let (switch, mut worker) = builder.build()?;
     for port in switch.ports() {

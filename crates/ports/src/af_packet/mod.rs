@@ -35,13 +35,18 @@ const SEND_BUFFER: libc::c_int = 8 << 20;
 /// A packet socket on one device.
 pub struct AfPacket {
     facts: Facts,
-    // The ring is unmapped before its socket is closed.
-    ring: Ring,
-    receiver: OwnedFd,
+    /// None of a port that only sends.
+    input: Option<Input>,
     sender: OwnedFd,
     burst: Burst,
     stats: DeviceStats,
     overrun: AtomicU64,
+}
+
+struct Input {
+    // The ring is unmapped before its socket is closed.
+    ring: Ring,
+    socket: OwnedFd,
 }
 
 impl AfPacket {
@@ -52,15 +57,46 @@ impl AfPacket {
 
     /// The same with a receive ring of another size.
     pub fn with_ring(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<AfPacket, DeviceError> {
+        let mut port = AfPacket::sender(device)?;
+        let input = Input::new(device, filter, size)?;
+        // Last: from here on it receives.
+        input.start(device)?;
+        port.input = Some(input);
+        Ok(port)
+    }
+
+    /// Several ports on one device, for a worker each. What the device receives is spread over them by flow: packets
+    /// with the same addresses and ports stay together.
+    pub fn open_group(device: &str, filter: Option<&Filter>, count: usize) -> Result<Vec<AfPacket>, DeviceError> {
+        if count == 1 {
+            return Ok(vec![AfPacket::open(device, filter)?]);
+        }
+        let mut ports = Vec::new();
+        let mut group = None;
+        for _ in 0..count {
+            let mut port = AfPacket::sender(device)?;
+            // Until all have joined each would get everything.
+            let input = Input::new(device, Some(&Filter::nothing()), RingSize::default())?;
+            input.start(device)?;
+            let joined = sys::join_group(&input.socket, group).map_err(failed(device, "share a device's packets"))?;
+            group = Some(joined);
+            port.input = Some(input);
+            ports.push(port);
+        }
+        for input in ports.iter().filter_map(|port| port.input.as_ref()) {
+            match filter {
+                Some(filter) => sys::attach_filter(&input.socket, filter),
+                None => sys::detach_filter(&input.socket),
+            }
+            .map_err(failed(device, "attach the filter"))?;
+        }
+        Ok(ports)
+    }
+
+    /// A port that only sends.
+    pub fn sender(device: &str) -> Result<AfPacket, DeviceError> {
         let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
-        let receiver = sys::packet_socket().map_err(failed("open a packet socket"))?;
-        let option = |name, value: libc::c_int| sys::set_option(&receiver, libc::SOL_PACKET, name, &value);
-        option(sys::PACKET_IGNORE_OUTGOING, 1).map_err(failed("ignore outgoing packets"))?;
-        let ring = Ring::new(&receiver, size).map_err(failed("make a receive ring"))?;
-        if let Some(filter) = filter {
-            sys::attach_filter(&receiver, filter).map_err(failed("attach the filter"))?;
-        }
         let sender = sys::packet_socket().map_err(failed("open a packet socket"))?;
         sys::set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &(1 as libc::c_int))
             .map_err(failed("bypass the queueing discipline"))?;
@@ -72,17 +108,28 @@ impl AfPacket {
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
         let control = sys::control_socket().map_err(failed("open a socket"))?;
         let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
-        // Last: from here on it receives.
-        sys::bind_packet(&receiver, index, libc::ETH_P_ALL).map_err(failed("bind"))?;
-        Ok(AfPacket {
-            facts,
-            ring,
-            receiver,
-            sender,
-            burst: Burst::new(),
-            stats: DeviceStats::default(),
-            overrun: AtomicU64::new(0),
-        })
+        let (burst, stats, overrun) = (Burst::new(), DeviceStats::default(), AtomicU64::new(0));
+        Ok(AfPacket { facts, input: None, sender, burst, stats, overrun })
+    }
+}
+
+impl Input {
+    /// A socket that is not bound yet.
+    fn new(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<Input, DeviceError> {
+        let failed = |what| failed(device, what);
+        let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
+        sys::set_option(&socket, libc::SOL_PACKET, sys::PACKET_IGNORE_OUTGOING, &(1 as libc::c_int))
+            .map_err(failed("ignore outgoing packets"))?;
+        let ring = Ring::new(&socket, size).map_err(failed("make a receive ring"))?;
+        if let Some(filter) = filter {
+            sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
+        }
+        Ok(Input { ring, socket })
+    }
+
+    fn start(&self, device: &str) -> Result<(), DeviceError> {
+        let index = sys::interface_index(device).map_err(failed(device, "find the device"))?;
+        sys::bind_packet(&self.socket, index, libc::ETH_P_ALL).map_err(failed(device, "bind"))
     }
 }
 
@@ -121,12 +168,13 @@ impl Port for AfPacket {
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let Some(input) = &mut self.input else { return 0 };
         let longest = self.facts.longest();
         let mut count = 0;
         while count < limit {
             let Some(mut packet) = pool.take() else { break };
             let mut fits = false;
-            let some = self.ring.next(|received| fits = received.length <= longest && take(&mut packet, &received));
+            let some = input.ring.next(|received| fits = received.length <= longest && take(&mut packet, &received));
             if some && fits {
                 batch.push(packet);
                 count += 1;
@@ -152,15 +200,19 @@ impl Port for AfPacket {
     }
 
     fn poll_fd(&self) -> Option<RawFd> {
-        Some(self.receiver.as_raw_fd())
+        // One that only sends is woken by errors of its device.
+        Some(self.input.as_ref().map_or(&self.sender, |input| &input.socket).as_raw_fd())
     }
 
     fn stats(&self) -> DeviceStats {
-        if let Ok((_, drops)) = sys::packet_statistics(&self.receiver) {
-            self.overrun.fetch_add(u64::from(drops), Ordering::Relaxed);
+        if let Some(input) = &self.input {
+            if let Ok((_, drops)) = sys::packet_statistics(&input.socket) {
+                self.overrun.fetch_add(u64::from(drops), Ordering::Relaxed);
+            }
+            // A device that goes down leaves an error; the socket goes on when it comes up again.
+            let _ = sys::take_error(&input.socket);
         }
-        // A device that goes down leaves an error; the socket goes on when it comes up again.
-        let _ = sys::take_error(&self.receiver);
+        let _ = sys::take_error(&self.sender);
         self.facts.refresh();
         DeviceStats { rx_overrun: self.overrun.load(Ordering::Relaxed), ..self.stats }
     }

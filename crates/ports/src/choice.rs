@@ -1,0 +1,194 @@
+//! Which back end a network device gets, chosen by what works: AF_XDP where it does, else packet sockets.
+//!
+//! Does not live here: the back ends ([`crate::af_xdp`], [`crate::af_packet`]).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use hopwright_dataplane::packet::PoolError;
+use hopwright_dataplane::{FrameSize, Pool, Port};
+
+use crate::af_packet::AfPacket;
+use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
+use crate::device::DeviceError;
+use crate::filter::{Filter, TooLong};
+use crate::sys;
+
+/// Which back end to use for network devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortChoice {
+    /// AF_XDP where it works, else packet sockets.
+    #[default]
+    Auto,
+    /// AF_XDP or nothing.
+    AfXdp,
+    /// Packet sockets.
+    AfPacket,
+}
+
+/// The names a user gives them.
+const NAMES: [(&str, PortChoice); 3] =
+    [("auto", PortChoice::Auto), ("af_xdp", PortChoice::AfXdp), ("af_packet", PortChoice::AfPacket)];
+
+/// A name that is none of the choices.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of port; there are auto, af_xdp and af_packet")]
+pub struct UnknownChoice(String);
+
+impl FromStr for PortChoice {
+    type Err = UnknownChoice;
+
+    fn from_str(text: &str) -> Result<PortChoice, UnknownChoice> {
+        let found = NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, choice)| *choice).ok_or_else(|| UnknownChoice(text.into()))
+    }
+}
+
+impl fmt::Display for PortChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAMES.iter().find(|(_, choice)| choice == self).map_or("?", |(name, _)| name))
+    }
+}
+
+/// Most memory for the packets of one worker, unless it needs more for two bursts.
+const POOL_BYTES: usize = 64 << 20;
+/// Frames that wait on each device in each direction, at most.
+const RING: u32 = 1024;
+
+/// Opens devices for the workers of a switch.
+#[derive(Debug)]
+pub struct Opener {
+    choice: PortChoice,
+    options: XdpOptions,
+    ours: Option<Vec<(IpAddr, u16)>>,
+    filter: Option<Filter>,
+    /// By worker; empty if devices are never to share frames.
+    frames: Vec<SharedFrames>,
+    workers: usize,
+    /// Programs on devices, as long as ports use them.
+    attached: Mutex<HashMap<String, Weak<XdpDevice>>>,
+}
+
+/// A device that is open.
+pub struct Opened {
+    /// A port for each worker.
+    pub ports: Vec<Box<dyn Port>>,
+    /// Which back end it is and why, for the log.
+    pub how: String,
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("ports", &self.ports.len()).field("how", &self.how).finish()
+    }
+}
+
+/// What is to be opened.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// The back end.
+    pub choice: PortChoice,
+    /// UDP addresses whose frames are taken, everything else being left to the kernel; `None`: all frames.
+    pub ours: Option<&'a [(IpAddr, u16)]>,
+    /// The largest MTU of the devices.
+    pub mtu: u32,
+    /// About how many devices there will be.
+    pub devices: usize,
+    /// Workers that will use them.
+    pub workers: usize,
+    /// How to use AF_XDP; the ring size is chosen here.
+    pub options: XdpOptions,
+}
+
+impl Opener {
+    /// An opener, and the packet buffers for each worker to use its ports with.
+    pub fn new(wanted: &Wanted<'_>) -> Result<(Opener, Vec<Pool>), OpenerError> {
+        let filter = wanted.ours.map(Filter::udp_destinations).transpose()?;
+        let mut opener = Opener {
+            choice: wanted.choice,
+            options: wanted.options,
+            ours: wanted.ours.map(Into::into),
+            filter,
+            frames: Vec::new(),
+            workers: wanted.workers.max(1),
+            attached: Mutex::default(),
+        };
+        if wanted.choice == PortChoice::AfPacket {
+            let size = FrameSize::for_mtu(wanted.mtu);
+            let pools = (0..opener.workers).map(|_| Pool::new(4096, size)).collect::<Result<_, _>>()?;
+            return Ok((opener, pools));
+        }
+        let size = FrameSize::shared(wanted.mtu);
+        // Each device has a ring full of frames in each direction; as much again is for what is in between.
+        let rings = 2 * (wanted.devices.max(1) + 1);
+        let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);
+        opener.options.ring = RING.min(1 << (frames / rings).ilog2());
+        let pools: Vec<Pool> = (0..opener.workers).map(|_| Pool::new(frames as u32, size)).collect::<Result<_, _>>()?;
+        opener.frames = pools.iter().filter_map(|pool| SharedFrames::new(pool).ok()).collect();
+        Ok((opener, pools))
+    }
+
+    /// Opens a device.
+    pub fn open(&self, device: &str) -> Result<Opened, DeviceError> {
+        let why = match self.choice {
+            PortChoice::AfPacket => "as configured".into(),
+            PortChoice::Auto if self.ours.is_none() && sys::is_used_by_kernel(device) => {
+                "it has IP addresses, and AF_XDP would take everything from the kernel".into()
+            }
+            _ => match self.open_xdp(device) {
+                Ok(opened) => return Ok(opened),
+                Err(error) if self.choice == PortChoice::AfXdp => return Err(error),
+                Err(error) => format!("AF_XDP does not work: {error}"),
+            },
+        };
+        let ports = AfPacket::open_group(device, self.filter.as_ref(), self.workers)?;
+        let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+        Ok(Opened { ports, how: format!("AF_PACKET: {why}") })
+    }
+
+    /// The devices that are open with AF_XDP, to change their addresses.
+    pub fn xdp_devices(&self) -> Vec<Arc<XdpDevice>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn open_xdp(&self, device: &str) -> Result<Opened, DeviceError> {
+        let xdp = XdpDevice::attach(device, self.ours.as_deref(), self.options)?;
+        let queues: Vec<u32> = (0..xdp.queues()).collect();
+        let mut ports: Vec<Box<dyn Port>> = Vec::new();
+        let mut zero_copy = true;
+        for (worker, frames) in self.frames.iter().enumerate() {
+            let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
+            if mine.is_empty() {
+                // Every queue has a socket of another worker: this one only sends.
+                ports.push(Box::new(AfPacket::sender(device)?));
+                continue;
+            }
+            let port: AfXdp = xdp.port(frames, &mine)?;
+            zero_copy &= port.is_zero_copy();
+            ports.push(Box::new(port));
+        }
+        let mode = match (xdp.mode(), xdp.refused()) {
+            (XdpMode::Native, _) => "native".into(),
+            (XdpMode::Generic, None) => "generic".into(),
+            (XdpMode::Generic, Some(why)) => format!("generic, because the driver refused the program ({why})"),
+        };
+        let copy = if zero_copy { "zero-copy" } else { "copy: the driver has no zero-copy" };
+        let copy = if zero_copy || self.options.zero_copy && xdp.mode() == XdpMode::Native { copy } else { "copy" };
+        let how = format!("AF_XDP, {mode}, {copy}, {} receive queues", queues.len());
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner).insert(device.into(), Arc::downgrade(&xdp));
+        Ok(Opened { ports, how })
+    }
+}
+
+/// Why there is no opener.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum OpenerError {
+    #[error(transparent)]
+    Filter(#[from] TooLong),
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+}
