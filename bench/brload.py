@@ -159,16 +159,16 @@ def medians(records: list[Record], case: str, size: int, router: str) -> dict[st
 
 
 def print_table(records: list[Record], kinds: list[RouterKind]) -> None:
-    print(f"{'case':<12}{'bytes':>6}  {'router':<12}{'offered/s':>12}{'forwarded/s':>13}"
+    print(f"{'case':<12}{'bytes':>6}  {'router':<30}{'offered/s':>12}{'forwarded/s':>13}"
           f"{'CPU':>6}{'core':>6}{'per CPU s':>13}{'per core s':>13}")
     for case, size in dict.fromkeys((r.case, r.size) for r in records):
         rows = {k.name: medians(records, case, size, k.name) for k in kinds}
         for name, row in rows.items():
-            print(f"{case:<12}{size:>6}  {name:<12}{row['offered']:>12,.0f}"
+            print(f"{case:<12}{size:>6}  {name:<30}{row['offered']:>12,.0f}"
                   f"{row['forwarded']:>13,.0f}{row['cpu_share']:>6.0%}{row['core_share']:>6.0%}"
                   f"{row['per_cpu_second']:>13,.0f}{row['per_core_second']:>13,.0f}")
-        if len(rows) == 2:
-            (base_name, base), (name, row) = rows.items()
+        (base_name, base), *others = rows.items()
+        for name, row in others:
 
             def ratio(key: str) -> str:
                 return f"{row[key] / base[key]:.2f}×" if base[key] else "–"
@@ -206,8 +206,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--router", action="append", metavar="ROUTER",
-                        help="reference, hopwright, or a command with {config}; may be given "
-                             "twice, the first is the base of the ratios "
+                        help="reference, hopwright, hopwright+ports=af_packet (or other settings), "
+                             "or a command with {config}; may be given several times, the first "
+                             "is the base of the ratios "
                              "(default: reference, then hopwright)")
     parser.add_argument("--cases", default=",".join(CASES), help="default: %(default)s")
     parser.add_argument("--sizes", default="172,512,1500",

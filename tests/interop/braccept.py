@@ -207,7 +207,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--router", default="hopwright",
-                        help="reference, hopwright (default), or a command with {config} in it")
+                        help="reference, hopwright (default), hopwright+ports=af_packet (or other "
+                             "settings), or a command with {config} in it")
     parser.add_argument("--cases", default="", metavar="REGEX",
                         help="only cases whose name matches decide the outcome")
     parser.add_argument("--list", metavar="FILE",

@@ -107,7 +107,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--router", default="hopwright",
-                        help="reference, hopwright (default), or a command with {config} in it")
+                        help="reference, hopwright (default), hopwright+ports=af_packet (or other "
+                             "settings), or a command with {config} in it")
     parser.add_argument("--reference", default="", metavar="ROUTERS",
                         help="these routers, e.g. br110b,br112, are the reference's: "
                              "a network of both kinds")

@@ -32,8 +32,20 @@ def hopwright_binary() -> str:
     return str(path)
 
 
+def _setting(text: str) -> str:
+    """One line of TOML from `KEY=VALUE`."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise LabError(f"{text}: expected KEY=VALUE")
+    return f'{key} = "{value}"' if value.replace("_", "").isalpha() else f"{key} = {value}"
+
+
 class RouterKind:
     """A way to start a border router: `reference`, `hopwright`, or a command line.
+
+    `hopwright+KEY=VALUE+…` is hopwright with settings in the `[hopwright]` table
+    of its configuration, for example `hopwright+ports="af_packet"+workers=2`;
+    quotes around a word may be left out.
 
     In a command line `{config}` stands for the path of router.toml and
     `{stats}`, where it appears, for the path of the statistics file.
@@ -41,11 +53,13 @@ class RouterKind:
 
     def __init__(self, choice: str):
         self.choice = choice
+        self._settings: list[str] = []
         if choice == "reference":
             self.name = "reference"
             self._template = [tool("router"), "--config", "{config}"]
-        elif choice == "hopwright":
-            self.name = "hopwright"
+        elif choice.split("+")[0] == "hopwright":
+            self.name = choice.replace('"', "")
+            self._settings = [_setting(text) for text in choice.split("+")[1:]]
             self._template = [hopwright_binary(), "scion", "--config", "{config}",
                               "--stats", "{stats}"]
         else:
@@ -64,6 +78,10 @@ class RouterKind:
         cpus: str | None = None,
     ) -> Process:
         """Starts the router in its namespace."""
+        if self._settings:
+            text = "\n".join([config.read_text(), "[hopwright]", *self._settings, ""])
+            config = config.with_name(f"{config.stem}-{self.name}.toml")
+            config.write_text(text)
         command = [
             word.replace("{config}", str(config)).replace("{stats}", str(stats))
             for word in self._template
