@@ -35,6 +35,10 @@ pub enum Command {
     ///
     /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
     Graph(GraphArgs),
+    /// Print the P4Info of a program
+    ///
+    /// What a P4Runtime controller needs to know: tables, actions and extern objects with the ids that p4c gives them.
+    P4info(P4infoArgs),
     /// Run a packet test (STF)
     ///
     /// Table entries and packets of the test file go in, what comes out is compared with what the file expects.
@@ -151,6 +155,28 @@ pub enum GraphFormat {
     Svg,
     Dot,
     Both,
+}
+
+#[derive(Args, Debug)]
+pub struct P4infoArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Form
+    #[arg(long, value_enum, default_value_t = P4infoFormat::Text)]
+    pub format: P4infoFormat,
+    /// File to write to, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum P4infoFormat {
+    /// Protocol buffers' text form (.p4info.txtpb)
+    Text,
+    /// Protocol buffers' wire form
+    Binary,
+    /// Protocol buffers' JSON form
+    Json,
 }
 
 /// What runs the program.

@@ -23,11 +23,16 @@ pub fn pipeline(source: &Source) -> Result<Arc<Pipeline>, Failure> {
 
 /// Prints the diagnostics on standard error; fails if there are errors.
 pub fn printed(compiled: Compiled) -> Result<Arc<Pipeline>, Failure> {
+    print_diagnostics(&compiled);
+    compiled.pipeline.map(Arc::new).ok_or(Failure::Reported)
+}
+
+/// Prints the diagnostics on standard error.
+pub fn print_diagnostics(compiled: &Compiled) {
     let text = render::render(&compiled.diagnostics, &compiled.sources, color());
     if !text.is_empty() {
         eprint!("{text}");
     }
-    compiled.pipeline.map(Arc::new).ok_or(Failure::Reported)
 }
 
 /// Prints what an engine cannot do, at its place in the program.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Ir(args) => commands::ir::run(&args),
         Command::Asm(args) => commands::asm::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
+        Command::P4info(args) => commands::p4info::run(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),

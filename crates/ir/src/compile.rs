@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hopwright_sema::hir::TypedProgram;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Program, SourceMap};
 
 use crate::{Pipeline, lower, passes, verify};
@@ -14,6 +15,8 @@ use crate::{Pipeline, lower, passes, verify};
 pub struct Compiled {
     /// The pipeline, unless there are errors.
     pub pipeline: Option<Pipeline>,
+    /// What the pipeline was made from: annotations and types of the source, for P4Info.
+    pub typed: Option<TypedProgram>,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
     /// The text that spans point into.
@@ -39,7 +42,7 @@ pub fn compile_text(name: &str, text: &str, options: &Options, optimise: bool) -
 fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optimise: bool) -> Compiled {
     let sources = Arc::new(sources);
     let (program, mut diagnostics) = parsed;
-    let failed = |diagnostics| Compiled { pipeline: None, diagnostics, sources: sources.clone() };
+    let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
     if diagnostics.has_errors() {
         return failed(diagnostics);
     }
@@ -66,5 +69,5 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
         }
         return failed(diagnostics);
     }
-    Compiled { pipeline: Some(pipeline), diagnostics, sources }
+    Compiled { pipeline: Some(pipeline), typed: Some(typed), diagnostics, sources }
 }

@@ -6,6 +6,7 @@ pub mod check;
 pub mod explain;
 pub mod graph;
 pub mod ir;
+pub mod p4info;
 pub mod replay;
 pub mod run;
 pub mod scion;
