@@ -122,6 +122,8 @@ pub enum ControlError {
     Index { name: String, index: u64, size: u64 },
     #[error("the value does not fit the {width} bits of `{name}`")]
     ValueWidth { name: String, width: u32 },
+    #[error("{0} is not supported yet by this engine; the interpreter has it")]
+    Unsupported(&'static str),
     #[error("the interpreter refused: {0}")]
     Interpreter(String),
 }

@@ -14,6 +14,9 @@ use crate::packet::Packet;
 use crate::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
+/// Digests that are kept until they are taken, but for those of one packet.
+const MAX_DIGESTS: usize = 4096;
+
 /// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap every
 /// 8.9 years, next in 2032).
 pub fn wall_clock_us() -> u64 {
@@ -26,6 +29,7 @@ pub struct Executor {
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
     copies: Vec<interp::Sent>,
+    digests: Vec<interp::Digest>,
 }
 
 impl Executor {
@@ -36,7 +40,7 @@ impl Executor {
             Engine::Jit(program) => Some(Machine::new(program)),
             Engine::Interp(_) => None,
         };
-        Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), vdp }
+        Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), digests: Vec::new(), vdp }
     }
 
     /// The data plane.
@@ -61,11 +65,19 @@ impl Executor {
         std::mem::take(&mut self.copies)
     }
 
+    /// Digests the program sent since the last call. Only the interpreter sends any.
+    pub fn take_digests(&mut self) -> Vec<interp::Digest> {
+        std::mem::take(&mut self.digests)
+    }
+
     fn interpret(&mut self, packets: &mut [Packet], now_us: u64) {
         // Named externs enter the domain themselves when they are called.
         let Some(mut interp) = self.vdp.interp() else { return };
         for packet in packets {
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
+            if self.digests.len() < MAX_DIGESTS {
+                self.digests.extend(output.digests);
+            }
             let mut sent = output.sent.into_iter();
             let error = output.parser_error;
             match (sent.next(), output.verdict) {

@@ -64,6 +64,7 @@ pub mod vdp;
 pub mod wait;
 
 mod cell;
+mod handover;
 mod lane;
 mod limbs;
 mod machine;
@@ -73,6 +74,8 @@ pub use control::{ControlError, EntrySpec, MatchSpec};
 pub use cpu::{CpuQueue, Injector, PuntedPacket};
 pub use engine::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
+pub use handover::WorkerBusy;
+pub use hopwright_ir::interp::{CloneSession, Digest, Replica};
 pub use hopwright_jit::abi::Verdict;
 pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};

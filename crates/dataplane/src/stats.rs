@@ -49,6 +49,7 @@ pub(crate) struct Cells {
     pub punted: Cell,
     pub injected: Cell,
     pub copied: Cell,
+    pub digests_lost: Cell,
     pub parser_errors: Vec<Cell>,
     pub batches: Cell,
     pub packets: Cell,
@@ -117,6 +118,8 @@ pub struct SwitchStats {
     pub injected: u64,
     /// Packets the program made beside those it got: clones, copies to a multicast group.
     pub copied: u64,
+    /// Digests lost because too many waited for the control plane.
+    pub digests_lost: u64,
     /// Packets whose parser ended with an error, by the number of the error in the program (0, NoError, stays 0).
     pub parser_errors: Vec<u64>,
     /// Batches run.

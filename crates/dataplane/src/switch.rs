@@ -6,14 +6,17 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crossbeam_queue::ArrayQueue;
+use hopwright_ir::interp::Digest;
 use hopwright_jit::abi::Verdict;
 
 use crate::cpu::{CpuQueue, Injector, Queue};
 use crate::engine::{Executor, wall_clock_us};
+use crate::handover::{Handover, WorkerBusy};
 use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Ports};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
@@ -29,6 +32,11 @@ const NAP: Duration = Duration::from_millis(50);
 const REFRESH_ROUNDS: u32 = 4096;
 /// Time between two such looks when there is little to do.
 const REFRESH: Duration = Duration::from_millis(200);
+
+/// Digests that may wait for the control plane.
+const DIGESTS: usize = 4096;
+/// Parser errors that are counted apart, whatever the program.
+const MAX_ERRORS: usize = 256;
 
 /// Why a switch cannot be built or changed.
 #[derive(Debug, thiserror::Error)]
@@ -142,13 +150,13 @@ impl SwitchBuilder {
         let queue_bytes = self.frame_size.stride();
         let cpu = Queue::new(if self.cpu_port.is_some() { self.queue } else { 1 }, queue_bytes)?;
         let inject = Queue::new(self.queue, self.frame_size.data as usize)?;
-        let cells = Cells {
-            parser_errors: self.vdp.pipeline().errors.iter().map(|_| Default::default()).collect(),
-            ..Cells::default()
-        };
+        let cells = Cells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..Cells::default() };
         let switch = Arc::new(Switch {
             ports: Ports::new(&lanes, self.cpu_port),
-            vdp: self.vdp.clone(),
+            vdp: Mutex::new(self.vdp.clone()),
+            cpu_port: self.cpu_port,
+            handover: Handover::new(),
+            digests: ArrayQueue::new(DIGESTS),
             cells,
             cpu,
             inject,
@@ -197,7 +205,10 @@ pub struct PortSummary {
 
 /// A running switch, seen from outside its worker.
 pub struct Switch {
-    vdp: Arc<VirtualDataPlane>,
+    vdp: Mutex<Arc<VirtualDataPlane>>,
+    cpu_port: Option<u32>,
+    handover: Handover,
+    digests: ArrayQueue<Digest>,
     ports: Ports,
     cells: Cells,
     cpu: Arc<Queue>,
@@ -207,8 +218,38 @@ pub struct Switch {
 
 impl Switch {
     /// The data plane, to control it.
-    pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
-        &self.vdp
+    pub fn vdp(&self) -> Arc<VirtualDataPlane> {
+        self.vdp.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the switch another program, with its state. The worker takes it up between two rounds: every packet runs
+    /// through one program or the other. Returns when it has.
+    ///
+    /// # Errors
+    /// If the worker does not end its round in time; it will take up the program when it does.
+    pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), WorkerBusy> {
+        let executor = Executor::new(vdp.clone());
+        *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp;
+        self.handover.replace(executor, || self.inject.notify())
+    }
+
+    /// Does some work while the worker waits between two rounds, so that each packet sees all of its changes or none.
+    /// Packets wait meanwhile: it should be short.
+    ///
+    /// # Errors
+    /// If the worker does not end its round in time; nothing was done then.
+    pub fn between_rounds<R>(&self, work: impl FnOnce() -> R) -> Result<R, WorkerBusy> {
+        self.handover.while_waiting(|| self.inject.notify(), work)
+    }
+
+    /// The number of the CPU port, if there is one.
+    pub fn cpu_port(&self) -> Option<u32> {
+        self.cpu_port
+    }
+
+    /// The oldest digest nobody has taken. When too many wait, new ones are lost and counted.
+    pub fn next_digest(&self) -> Option<Digest> {
+        self.digests.pop()
     }
 
     /// The ports in the order they were given.
@@ -274,7 +315,8 @@ impl Switch {
             punt_lost: self.cpu.lost(),
             injected: c.injected.get(),
             copied: c.copied.get(),
-            parser_errors: c.parser_errors.iter().map(|e| e.get()).collect(),
+            digests_lost: c.digests_lost.get(),
+            parser_errors: c.parser_errors.iter().take(self.vdp().pipeline().errors.len()).map(|e| e.get()).collect(),
             batches: c.batches.get(),
             packets: c.packets.get(),
             busy_ns: c.busy_ns.get(),
@@ -284,7 +326,10 @@ impl Switch {
 
 impl fmt::Debug for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Switch").field("vdp", &self.vdp).field("ports", &self.ports.summaries()).finish_non_exhaustive()
+        f.debug_struct("Switch")
+            .field("vdp", &self.vdp())
+            .field("ports", &self.ports.summaries())
+            .finish_non_exhaustive()
     }
 }
 
@@ -314,6 +359,7 @@ pub struct Worker {
 impl Worker {
     /// Works until the switch is stopped, or every port is finished and nothing is left to do.
     pub fn run(&mut self) {
+        self.switch.handover.set_running(true);
         let mut idle = 0;
         while !self.switch.stopping() {
             if self.step() > 0 {
@@ -342,6 +388,7 @@ impl Worker {
                 std::thread::yield_now();
             }
         }
+        self.switch.handover.set_running(false);
         for lane in &mut self.lanes {
             lane.port.flush();
         }
@@ -353,6 +400,9 @@ impl Worker {
     pub fn step(&mut self) -> usize {
         if self.switch.ports.changing() {
             self.change_ports();
+        }
+        if self.switch.handover.calls() {
+            self.switch.handover.attend(&mut self.executor, || self.switch.stopping());
         }
         let mut total = 0;
         self.switch.cells.rounds.add(1);
@@ -498,6 +548,11 @@ impl Worker {
             };
             lost.add(1);
             self.pool.give(packet);
+        }
+        for digest in self.executor.take_digests() {
+            if self.switch.digests.push(digest).is_err() {
+                self.switch.cells.digests_lost.add(1);
+            }
         }
         self.copies(now_us, &mut punts);
         self.transmit();

@@ -6,9 +6,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_ir::interp::{ExternModel, ExternRegistry, Interp};
+use hopwright_ir::interp::{CloneSession, ExternModel, ExternRegistry, Interp, Replica};
 use hopwright_ir::{
-    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, bits,
+    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, ValueSetId, bits,
 };
 use hopwright_jit::abi::ExternHandle;
 use num_bigint::BigUint;
@@ -289,6 +289,61 @@ impl VirtualDataPlane {
         let Some(interp) = interp else { return Ok(count) };
         let found = interp.entries(table).iter().find(|(e, _)| e.matches == matches && e.priority == priority);
         Ok(found.map(|(_, count)| *count).unwrap_or_default())
+    }
+
+    /// How often an entry was hit, in tables with a direct counter or idle timeouts; zero in others.
+    pub fn entry_hits(&self, table: TableId, matches: &[MatchValue], priority: i32) -> u64 {
+        match self.interp() {
+            Some(interp) => {
+                let found = interp.entries(table).iter().find(|(e, _)| e.matches == matches && e.priority == priority);
+                found.map_or(0, |(_, count)| count.packets)
+            }
+            None => self.tables[table.index()].hits(matches, priority),
+        }
+    }
+
+    /// Sets the direct counter of an entry. What a worker counts at the same moment may be lost.
+    pub fn set_direct_count(
+        &self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        count: Count,
+    ) -> Result<(), ControlError> {
+        let interp = self.interp();
+        self.tables[table.index()].set_direct_count(matches, priority, count)?;
+        agree(interp, |i| i.set_direct_count(table, matches, priority, count))
+    }
+
+    /// The action of the entry with these keys and priority.
+    pub fn entry_action(&self, table: TableId, matches: &[MatchValue], priority: i32) -> Option<ActionCall> {
+        self.tables[table.index()].get(matches, priority)
+    }
+
+    /// Sets a multicast group (from 1); `None` removes it.
+    pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) -> Result<(), ControlError> {
+        let mut interp = self.interp().ok_or(ControlError::Unsupported("multicast"))?;
+        match replicas {
+            Some(replicas) => interp.traffic.groups.insert(group, replicas),
+            None => interp.traffic.groups.remove(&group),
+        };
+        Ok(())
+    }
+
+    /// Sets a clone session (0 to 32,767); `None` removes it.
+    pub fn set_clone_session(&self, session: u32, to: Option<CloneSession>) -> Result<(), ControlError> {
+        let mut interp = self.interp().ok_or(ControlError::Unsupported("clone"))?;
+        match to {
+            Some(to) => interp.traffic.sessions.insert(session, to),
+            None => interp.traffic.sessions.remove(&session),
+        };
+        Ok(())
+    }
+
+    /// Replaces a value set's members.
+    pub fn set_value_set(&self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
+        let mut interp = self.interp().ok_or(ControlError::Unsupported("a value set"))?;
+        interp.set_value_set(set, members).map_err(|e| refused(&e))
     }
 
     /// One cell of a counter.

@@ -44,7 +44,8 @@ impl Gen<'_> {
         let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
         let entry = self.b.inst_results(call)[0];
 
-        if table.direct_counter.is_some() {
+        // Idle timeouts are seen from whether the count grows.
+        if table.direct_counter.is_some() || table.idle_timeout {
             self.count_directly(entry);
         }
         let flags = self.flags.entry;

@@ -331,6 +331,29 @@ impl Table {
         Ok(record.counter.as_ref().map(|c| c.read(0)).unwrap_or_default())
     }
 
+    /// How often an entry was hit, in tables with a direct counter or idle timeouts; zero in others, or if there is no
+    /// such entry.
+    pub fn hits(&self, matches: &[MatchValue], priority: i32) -> u64 {
+        let key = MatchKey { matches: matches.to_vec(), priority };
+        let writer = self.lock();
+        let counter = writer.records.get(&key).and_then(|r| r.counter.as_ref());
+        counter.map_or(0, |c| c.read(0).packets)
+    }
+
+    /// Sets the direct counter of an entry. What a worker counts at the same moment may be lost.
+    pub fn set_direct_count(&self, matches: &[MatchValue], priority: i32, count: Count) -> Result<(), ControlError> {
+        if self.pipeline[self.id].direct_counter.is_none() {
+            return Err(ControlError::NoDirectCounter(self.name()));
+        }
+        let key = MatchKey { matches: matches.to_vec(), priority };
+        let writer = self.lock();
+        let record = writer.records.get(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
+        if let Some(counter) = &record.counter {
+            counter.write(0, count);
+        }
+        Ok(())
+    }
+
     fn name(&self) -> String {
         self.pipeline[self.id].name.clone()
     }
@@ -351,7 +374,8 @@ impl Table {
     fn add(&self, writer: &mut Writer, entry: TableEntry) {
         let sequence = writer.sequence;
         writer.sequence += 1;
-        let counter = self.pipeline[self.id].direct_counter.map(|_| Arc::new(Cells::new(1)));
+        let model = &self.pipeline[self.id];
+        let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
         let encoded = self.encode(&entry.matches, entry.priority);
         let block = self.block(&encoded, sequence, &entry.action, counter.as_deref());
         // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and

@@ -184,6 +184,20 @@ impl Interp {
         &self.store.tables[table.index()].entries
     }
 
+    /// Sets the direct counter of the entry with these matches and priority, if there is one.
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn set_direct_count(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        count: Count,
+    ) -> Result<(), ControlError> {
+        self.store.set_direct_count(table, matches, priority, count)
+    }
+
     /// A table's present default action. Panics if there is no such table.
     pub fn default_action(&self, table: TableId) -> &ActionCall {
         &self.store.tables[table.index()].default_action

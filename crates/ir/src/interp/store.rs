@@ -265,6 +265,20 @@ impl Store {
         Ok(())
     }
 
+    pub fn set_direct_count(
+        &mut self,
+        id: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        count: Count,
+    ) -> Result<(), ControlError> {
+        let found = self.table(id)?.entries.iter_mut().find(|(e, _)| e.matches == matches && e.priority == priority);
+        if let Some((_, cell)) = found {
+            *cell = count;
+        }
+        Ok(())
+    }
+
     pub fn set_value_set(
         &mut self,
         pipeline: &Pipeline,
