@@ -39,6 +39,11 @@ pub enum Command {
     ///
     /// What a P4Runtime controller needs to know: tables, actions and extern objects with the ids that p4c gives them.
     P4info(P4infoArgs),
+    /// Pack a program and what it includes into one file, to be pushed to a switch by P4Runtime
+    ///
+    /// A controller sends it as the device config, together with the P4Info. The text of a program in one file does as
+    /// well.
+    Bundle(BundleArgs),
     /// Run a packet test (STF)
     ///
     /// Table entries and packets of the test file go in, what comes out is compared with what the file expects.
@@ -46,7 +51,8 @@ pub enum Command {
     Stf(StfArgs),
     /// Run a program as a software switch on network interfaces
     ///
-    /// Interfaces are taken with AF_PACKET; this needs CAP_NET_RAW. Stop it with Ctrl-C: it prints its counters.
+    /// Interfaces are taken with AF_PACKET; this needs CAP_NET_RAW. Controllers reach it by P4Runtime. Stop it with Ctrl-C:
+    /// it prints its counters.
     Run(RunArgs),
     /// Run a program on the packets of a capture
     ///
@@ -169,6 +175,15 @@ pub struct P4infoArgs {
     pub output: Option<PathBuf>,
 }
 
+#[derive(Args, Debug)]
+pub struct BundleArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// File to write to, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum P4infoFormat {
     /// Protocol buffers' text form (.p4info.txtpb)
@@ -183,6 +198,17 @@ pub enum P4infoFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EngineChoice {
     /// The reference interpreter: slow, defines the meaning
+    Interp,
+    /// Machine code
+    Jit,
+}
+
+/// What runs a switch's program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RunEngine {
+    /// Machine code, or the interpreter for a program that uses what machine code has not yet
+    Auto,
+    /// The reference interpreter: slow, complete
     Interp,
     /// Machine code
     Jit,
@@ -214,8 +240,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,
     /// What runs the program
-    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
-    pub engine: EngineChoice,
+    #[arg(long, value_enum, default_value_t = RunEngine::Auto)]
+    pub engine: RunEngine,
     /// How packets are received and sent: af_xdp, af_packet, or auto: AF_XDP on each interface where it works and that
     /// has no IP addresses (AF_XDP takes everything an interface receives away from the kernel)
     #[arg(long, value_name = "KIND", default_value_t)]
@@ -223,6 +249,24 @@ pub struct RunArgs {
     /// Port number whose packets go to the CPU
     #[arg(long, value_name = "NUMBER", default_value_t = 510)]
     pub cpu_port: u16,
+    /// Where to serve P4Runtime
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = hopwright_p4runtime::DEFAULT_ADDRESS)]
+    pub p4runtime: std::net::SocketAddr,
+    /// Do not serve P4Runtime
+    #[arg(long, conflicts_with = "p4runtime")]
+    pub no_p4runtime: bool,
+    /// P4Runtime's number of the switch
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub device_id: u64,
+    /// Encrypt P4Runtime with this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Let in only controllers with a certificate of these authorities (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
     /// Write the counters as JSON each second
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

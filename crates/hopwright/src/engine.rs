@@ -38,19 +38,18 @@ pub fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<
 impl OneByOne {
     /// The program with empty tables.
     pub fn new(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<OneByOne, Failure> {
-        let vdp = data_plane(pipeline, engine)?;
+        OneByOne::over(data_plane(pipeline, engine)?)
+    }
+
+    /// A data plane with what it holds.
+    pub fn over(vdp: Arc<VirtualDataPlane>) -> Result<OneByOne, Failure> {
         let pool = Pool::new(FRAMES, FrameSize::JUMBO).map_err(|e: PoolError| Failure::message(e))?;
-        Ok(OneByOne { pipeline: pipeline.clone(), executor: Executor::new(vdp.clone()), vdp, pool })
+        Ok(OneByOne { pipeline: vdp.pipeline().clone(), executor: Executor::new(vdp.clone()), vdp, pool })
     }
 
     /// The data plane.
     pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
         &self.vdp
-    }
-
-    /// The data plane alone, set up as it is.
-    pub fn into_vdp(self) -> Arc<VirtualDataPlane> {
-        self.vdp
     }
 
     fn extern_name(&self, id: ExternId) -> &str {

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Asm(args) => commands::asm::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         Command::P4info(args) => commands::p4info::run(&args),
+        Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),

@@ -1,10 +1,11 @@
-//! `hopwright p4info`: what a program offers to a controller.
+//! `hopwright p4info` and `hopwright bundle`: what a controller needs of a program.
 
 use std::io::Write;
+use std::path::Path;
 
-use hopwright_p4runtime::p4info;
+use hopwright_p4runtime::{Bundle, p4info};
 
-use crate::cli::{P4infoArgs, P4infoFormat};
+use crate::cli::{BundleArgs, P4infoArgs, P4infoFormat};
 use crate::compile;
 use crate::failure::Failure;
 
@@ -19,8 +20,23 @@ pub fn run(args: &P4infoArgs) -> Result<(), Failure> {
         P4infoFormat::Json => p4info::to_json(&info)?.into_bytes(),
         P4infoFormat::Binary => p4info::to_binary(&info),
     };
-    match &args.output {
+    write(args.output.as_deref(), &bytes)
+}
+
+/// Prints or writes the program as one file.
+pub fn bundle(args: &BundleArgs) -> Result<(), Failure> {
+    let compiled = compile::compile(&args.source, false);
+    compile::print_diagnostics(&compiled);
+    if compiled.pipeline.is_none() {
+        return Err(Failure::Reported);
+    }
+    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define);
+    write(args.output.as_deref(), &bundle.to_bytes())
+}
+
+fn write(output: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    match output {
         Some(path) => std::fs::write(path, bytes).map_err(|e| Failure::message(format!("{}: {e}", path.display()))),
-        None => Ok(std::io::stdout().write_all(&bytes)?),
+        None => Ok(std::io::stdout().write_all(bytes)?),
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Switch, SwitchBuilder, SwitchStats};
+use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, Server, Tls};
 use hopwright_ports::{Opener, Wanted, XdpOptions};
 
-use crate::cli::RunArgs;
+use crate::cli::{EngineChoice, RunArgs, RunEngine};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::OneByOne;
+use crate::engine::{OneByOne, data_plane};
 use crate::failure::Failure;
 
 /// Bytes of network layer that packets may have.
@@ -20,12 +21,26 @@ const STATS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a switch until it is told to stop.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let pipeline = compile::pipeline(&args.source)?;
-    let mut program = OneByOne::new(&pipeline, args.engine)?;
-    if let Some(entries) = &args.entries {
-        stf::configure(entries, &mut program)?;
+    let compiled = compile::compile(&args.source, true);
+    compile::print_diagnostics(&compiled);
+    if compiled.pipeline.is_none() {
+        return Err(Failure::Reported);
     }
-    let mut builder = SwitchBuilder::new(program.into_vdp()).cpu_port(u32::from(args.cpu_port));
+    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define);
+    let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
+    let (vdp, policy) = match args.engine {
+        RunEngine::Auto => {
+            let policy = EnginePolicy::Auto;
+            (program.data_plane(policy).map_err(|f| Failure::message(f.message))?, policy)
+        }
+        RunEngine::Jit => (data_plane(&program.pipeline, EngineChoice::Jit)?, EnginePolicy::Jit),
+        RunEngine::Interp => (data_plane(&program.pipeline, EngineChoice::Interp)?, EnginePolicy::Interp),
+    };
+    if let Some(entries) = &args.entries {
+        stf::configure(entries, &mut OneByOne::over(vdp.clone())?)?;
+    }
+    let engine = vdp.engine_kind();
+    let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port));
     let (opener, pools) = Opener::new(&Wanted {
         choice: args.ports,
         ours: None,
@@ -50,14 +65,16 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
         tracing::info!("port {} is {}, MTU {mtu}", port.number, port.name);
     }
-    tracing::info!("running {} with {:?}; stop with Ctrl-C", args.source.file.display(), args.engine);
+    let server = if args.no_p4runtime { None } else { Some(serve(args, &switch, policy, program)?) };
+    tracing::info!("running {} with {engine:?}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();
     ctrlc::set_handler(move || stopped.stop())?;
     let started = Instant::now();
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
-    watch(&switch, started, args.stats.as_deref())?;
+    watch(&switch, server.is_none(), started, args.stats.as_deref())?;
     thread.join().map_err(|_| Failure::message("the worker died"))?;
+    drop(server);
     let stats = switch.stats();
     if let Some(path) = &args.stats {
         write(path, &stats, started)?;
@@ -70,6 +87,31 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Serves P4Runtime for the switch, which runs the program already.
+fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Program) -> Result<Server, Failure> {
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Some(Tls { certificate: certificate.clone(), key: key.clone(), client_ca: args.tls_client_ca.clone() })
+        }
+        _ => None,
+    };
+    let clients = match &tls {
+        None => "without encryption",
+        Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
+        Some(_) => "encrypted, for clients with a certificate",
+    };
+    let device = Device::new(args.device_id, switch.clone(), policy).with_program(program);
+    let options = Options { address: args.p4runtime, tls };
+    let server = Server::start(&options, [device])
+        .map_err(|e| Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")))?;
+    let address = server.address();
+    tracing::info!("P4Runtime: device {} at {address}, {clients}", args.device_id);
+    if !address.ip().is_loopback() && args.tls_client_ca.is_none() {
+        tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
+    }
+    Ok(server)
+}
+
 fn parse_interface(text: &str) -> Result<(u32, &str), Failure> {
     let parts = text.split_once('@').and_then(|(number, name)| Some((number.parse().ok()?, name)));
     parts
@@ -77,12 +119,12 @@ fn parse_interface(text: &str) -> Result<(u32, &str), Failure> {
         .ok_or_else(|| Failure::message(format!("`{text}`: expected NUMBER@INTERFACE, for example 0@eth0")))
 }
 
-/// Until the switch stops: drains the CPU queue, which nobody reads yet, and writes statistics.
-fn watch(switch: &Arc<Switch>, started: Instant, stats: Option<&Path>) -> Result<(), Failure> {
+/// Until the switch stops: writes statistics, and drains the CPU queue if there is nobody to read it.
+fn watch(switch: &Arc<Switch>, drain: bool, started: Instant, stats: Option<&Path>) -> Result<(), Failure> {
     let cpu = switch.cpu();
     let mut next = started + STATS_INTERVAL;
     while !switch.stopping() {
-        while cpu.try_receive().is_some() {}
+        while drain && cpu.try_receive().is_some() {}
         std::thread::sleep(Duration::from_millis(100));
         if Instant::now() >= next {
             next += STATS_INTERVAL;

@@ -127,8 +127,8 @@ mod tests {
             (Kind::Action, "MyIngress.drop", 25652968),
             (Kind::Action, "MyIngress.myTunnel_ingress", 24181246),
             (Kind::Action, "NoAction", 21257015),
-            (Kind::ControllerHeader, "packet_in", 81826293),
-            (Kind::ControllerHeader, "packet_out", 76689799),
+            (Kind::ControllerHeader, "packet_in_header_t", 81826293),
+            (Kind::ControllerHeader, "packet_out_header_t", 76689799),
         ];
         let mut names = Names::default();
         for (kind, name, _) in cases {

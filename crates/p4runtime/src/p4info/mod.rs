@@ -95,8 +95,9 @@ impl<'p> Builder<'p> {
         for set in &self.program.value_sets {
             self.names.add(Kind::ValueSet, &set.name, id(&set.annotations));
         }
-        for (header, name) in self.controller_headers() {
-            self.names.add(Kind::ControllerHeader, name, id(&header.annotations));
+        // Known by what the annotation says, numbered by the type's name.
+        for (header, _) in self.controller_headers() {
+            self.names.add(Kind::ControllerHeader, &header.name, id(&header.annotations));
         }
         for object in &self.program.objects {
             if let Some(kind) = object_kind(&object.type_name)
@@ -160,8 +161,9 @@ impl<'p> Builder<'p> {
                     bitwidth: self.types.width(&f.ty) as i32,
                     ..Default::default()
                 };
+                let preamble = self.preamble(Kind::ControllerHeader, &header.name, &header.annotations);
                 p4::ControllerPacketMetadata {
-                    preamble: Some(self.preamble(Kind::ControllerHeader, name, &header.annotations)),
+                    preamble: Some(p4::Preamble { name: name.into(), alias: name.into(), ..preamble }),
                     metadata: header.fields.iter().zip(ids).map(metadata).collect(),
                 }
             })

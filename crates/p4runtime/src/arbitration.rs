@@ -1,0 +1,266 @@
+//! Who is primary: one controller for each role of a device may write (P4Runtime section 5). Pure bookkeeping; streams
+//! live in `stream`.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc::Sender;
+use tonic::{Code, Status};
+
+use crate::failure::{Failure, Result, denied, exhausted, invalid, precondition};
+use crate::proto::{rpc, v1};
+
+/// What a stream carries to its client.
+pub type Outgoing = std::result::Result<v1::StreamMessageResponse, Status>;
+
+/// Streams of one device.
+const MAX_STREAMS: usize = 64;
+/// Roles of one device.
+const MAX_ROLES: usize = 64;
+
+/// Names a stream.
+pub type StreamId = u64;
+
+/// The controllers of a device.
+#[derive(Debug, Default)]
+pub struct Elections {
+    roles: BTreeMap<String, Role>,
+}
+
+#[derive(Debug, Default)]
+struct Role {
+    /// As the first of its clients said it.
+    said: Option<v1::Role>,
+    /// The highest election id ever seen.
+    highest: Option<u128>,
+    primary: Option<StreamId>,
+    streams: BTreeMap<StreamId, Controller>,
+}
+
+#[derive(Debug)]
+struct Controller {
+    election_id: Option<u128>,
+    to: Sender<Outgoing>,
+}
+
+/// The number in a message.
+pub fn number(id: &v1::Uint128) -> u128 {
+    u128::from(id.high) << 64 | u128::from(id.low)
+}
+
+fn wire(id: u128) -> v1::Uint128 {
+    v1::Uint128 { high: (id >> 64) as u64, low: id as u64 }
+}
+
+/// A role's name, or a made-up one for those that only have a number.
+pub fn role_name(name: &str, id: u64) -> String {
+    match (name, id) {
+        ("", 0) => String::new(),
+        ("", id) => format!("#{id}"),
+        (name, _) => name.to_string(),
+    }
+}
+
+impl Elections {
+    /// A client says who it wants to be. Everybody concerned is told.
+    ///
+    /// # Errors
+    /// What ends the client's stream: an election id in use, another role than before, too many streams.
+    pub fn update(
+        &mut self,
+        device: u64,
+        stream: StreamId,
+        said: &v1::MasterArbitrationUpdate,
+        to: &Sender<Outgoing>,
+    ) -> Result<()> {
+        let role = said.role.as_ref().map(|r| role_name(&r.name, r.id)).unwrap_or_default();
+        if said.role.as_ref().is_some_and(|r| r.config.is_some()) {
+            return Err(invalid("role configurations are not understood: leave it out for access to everything"));
+        }
+        let before = self.roles.iter().find(|(_, r)| r.streams.contains_key(&stream)).map(|(name, _)| name);
+        if before.is_some_and(|before| *before != role) {
+            return Err(precondition("a stream keeps its role"));
+        }
+        if before.is_none() && self.roles.values().map(|r| r.streams.len()).sum::<usize>() >= MAX_STREAMS {
+            return Err(exhausted(format!("the device has {MAX_STREAMS} streams already")));
+        }
+        if !self.roles.contains_key(&role) && self.roles.len() >= MAX_ROLES {
+            // Roles nobody uses any more make room, with the ids they have seen.
+            self.roles.retain(|_, r| !r.streams.is_empty());
+            if self.roles.len() >= MAX_ROLES {
+                return Err(exhausted(format!("the device has {MAX_ROLES} roles already")));
+            }
+        }
+        let election_id = said.election_id.as_ref().map(number);
+        let role = self.roles.entry(role).or_default();
+        role.said = role.said.take().or(said.role.clone());
+        let taken = |(id, c): (&StreamId, &Controller)| *id != stream && c.election_id == election_id;
+        if election_id.is_some() && role.streams.iter().any(taken) {
+            // Worded as clients expect it.
+            let id = election_id.unwrap_or_default();
+            return Err(invalid(format!("election id {id} is used: it exists on another stream of this role")));
+        }
+        let was = role.primary;
+        role.streams.insert(stream, Controller { election_id, to: to.clone() });
+        match election_id {
+            Some(id) if role.highest.is_none_or(|highest| id >= highest) => {
+                role.highest = Some(id);
+                role.primary = Some(stream);
+            }
+            _ if was == Some(stream) => role.primary = None,
+            _ => {}
+        }
+        if role.primary != was {
+            role.tell_all(device)
+        } else {
+            role.tell(device, stream)
+        }
+        Ok(())
+    }
+
+    /// A stream has ended.
+    pub fn leave(&mut self, device: u64, stream: StreamId) {
+        for role in self.roles.values_mut() {
+            if role.streams.remove(&stream).is_some() && role.primary == Some(stream) {
+                role.primary = None;
+                role.tell_all(device);
+            }
+        }
+    }
+
+    /// Whether whoever has this id is primary of the role.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check(&self, role: &str, election_id: Option<&v1::Uint128>) -> Result<()> {
+        let Some(role) = self.roles.get(role) else { return Err(denied("nobody is primary: arbitrate first")) };
+        let primary = role.primary.and_then(|p| role.streams.get(&p)?.election_id);
+        match (primary, election_id.map(number)) {
+            (Some(primary), Some(id)) if primary == id => Ok(()),
+            (None, _) => Err(denied("nobody is primary: arbitrate first")),
+            (Some(_), _) => Err(denied("not the primary")),
+        }
+    }
+
+    /// Whether a stream is primary of its role.
+    pub fn is_primary(&self, stream: StreamId) -> bool {
+        self.roles.values().any(|r| r.primary == Some(stream))
+    }
+
+    /// Hands a message to the primary of each role. Returns how many were not ready for it.
+    pub fn send_to_primaries(&self, message: &v1::stream_message_response::Update) -> usize {
+        self.roles
+            .values()
+            .filter_map(|r| r.streams.get(&r.primary?))
+            .filter(|c| {
+                let message = v1::StreamMessageResponse { update: Some(message.clone()) };
+                c.to.try_send(Ok(message)).is_err()
+            })
+            .count()
+    }
+
+    /// Whether any role has a primary.
+    pub fn has_primary(&self) -> bool {
+        self.roles.values().any(|r| r.primary.is_some())
+    }
+}
+
+impl Role {
+    fn tell_all(&self, device: u64) {
+        self.streams.keys().for_each(|stream| self.tell(device, *stream));
+    }
+
+    fn tell(&self, device: u64, stream: StreamId) {
+        let Some(controller) = self.streams.get(&stream) else { return };
+        let (code, message) = match self.primary {
+            Some(primary) if primary == stream => (Code::Ok, "you are primary"),
+            Some(_) => (Code::AlreadyExists, "another controller is primary"),
+            None => (Code::NotFound, "nobody is primary"),
+        };
+        let update = v1::MasterArbitrationUpdate {
+            device_id: device,
+            role: self.said.clone(),
+            election_id: self.highest.map(wire),
+            status: Some(rpc::Status { code: code as i32, message: message.into(), details: Vec::new() }),
+        };
+        let update = v1::stream_message_response::Update::Arbitration(update);
+        // A client that does not read is told when it asks.
+        let _ = controller.to.try_send(Ok(v1::StreamMessageResponse { update: Some(update) }));
+    }
+}
+
+/// As an answer on a stream, for what concerns one message only.
+pub fn stream_error(failure: Failure, details: Option<v1::stream_error::Details>) -> v1::StreamMessageResponse {
+    let error = v1::StreamError {
+        canonical_code: failure.code as i32,
+        message: failure.message,
+        details,
+        ..Default::default()
+    };
+    v1::StreamMessageResponse { update: Some(v1::stream_message_response::Update::Error(error)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::{Receiver, channel};
+
+    fn ask(id: Option<u128>) -> v1::MasterArbitrationUpdate {
+        v1::MasterArbitrationUpdate { device_id: 1, election_id: id.map(wire), ..Default::default() }
+    }
+
+    /// Code and election id of the next message.
+    fn heard(from: &mut Receiver<Outgoing>) -> (Code, Option<u128>) {
+        let Some(v1::stream_message_response::Update::Arbitration(a)) = from.try_recv().unwrap().unwrap().update else {
+            panic!("not about arbitration");
+        };
+        (Code::from_i32(a.status.unwrap().code), a.election_id.as_ref().map(number))
+    }
+
+    #[test]
+    fn the_highest_id_ever_seen_decides() {
+        let mut e = Elections::default();
+        let (a, mut from_a) = channel(9);
+        let (b, mut from_b) = channel(9);
+        e.update(1, 1, &ask(Some(5)), &a).unwrap();
+        assert_eq!(heard(&mut from_a), (Code::Ok, Some(5)));
+        e.update(1, 2, &ask(Some(4)), &b).unwrap();
+        assert_eq!(heard(&mut from_b), (Code::AlreadyExists, Some(5)));
+        assert!(from_a.try_recv().is_err());
+        let failure = e.update(1, 2, &ask(Some(5)), &b).unwrap_err();
+        assert_eq!(failure.code, Code::InvalidArgument);
+
+        e.update(1, 2, &ask(Some(6)), &b).unwrap();
+        assert_eq!(heard(&mut from_b), (Code::Ok, Some(6)));
+        assert_eq!(heard(&mut from_a), (Code::AlreadyExists, Some(6)));
+        assert!(e.check("", Some(&wire(6))).is_ok());
+        assert_eq!(e.check("", Some(&wire(5))).unwrap_err().code, Code::PermissionDenied);
+        assert_eq!(e.check("", None).unwrap_err().code, Code::PermissionDenied);
+
+        // Nobody inherits: the id to reach stays.
+        e.leave(1, 2);
+        assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
+        e.update(1, 1, &ask(Some(5)), &a).unwrap();
+        assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
+        e.update(1, 1, &ask(Some(6)), &a).unwrap();
+        assert_eq!(heard(&mut from_a), (Code::Ok, Some(6)));
+        // Stepping back.
+        e.update(1, 1, &ask(None), &a).unwrap();
+        assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
+        assert!(!e.has_primary());
+    }
+
+    #[test]
+    fn roles_are_apart_and_kept() {
+        let mut e = Elections::default();
+        let (a, _from_a) = channel(9);
+        let (b, mut from_b) = channel(9);
+        let mut other = ask(Some(1));
+        other.role = Some(v1::Role { name: "acl".into(), ..Default::default() });
+        e.update(1, 1, &ask(Some(9)), &a).unwrap();
+        e.update(1, 2, &other, &b).unwrap();
+        assert_eq!(heard(&mut from_b), (Code::Ok, Some(1)));
+        assert_eq!(e.update(1, 2, &ask(Some(1)), &b).unwrap_err().code, Code::FailedPrecondition);
+        assert!(e.check("acl", Some(&wire(1))).is_ok());
+        assert!(e.check("", Some(&wire(9))).is_ok());
+    }
+}

@@ -1,0 +1,353 @@
+//! A device: a switch with the program controllers gave it, who may control it, and what it tells them.
+//!
+//! Does not live here: gRPC (`service`), what updates mean (`state`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hopwright_dataplane::{Switch, VirtualDataPlane};
+use hopwright_ir::{ActionCall, TableEntry};
+use tonic::Status;
+
+use crate::arbitration::{Elections, role_name};
+use crate::failure::{self, Failure, Result, exhausted, invalid, precondition};
+use crate::packet;
+use crate::program::{EnginePolicy, Program};
+use crate::proto::v1;
+use crate::state::State;
+use v1::set_forwarding_pipeline_config_request::Action;
+use v1::stream_message_response::Update;
+use v1::write_request::Atomicity;
+
+/// How long the thread that tells controllers things waits for a packet before it looks at other things.
+const TICK: Duration = Duration::from_millis(10);
+/// Between two looks at idle timeouts.
+const IDLE_SWEEP: Duration = Duration::from_millis(250);
+/// Digests handled before packets get their turn again.
+const DIGESTS_A_TURN: usize = 256;
+
+/// What a device did.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Updates carried out.
+    pub updates: AtomicU64,
+    /// Updates that failed.
+    pub failed: AtomicU64,
+    /// Packets handed to controllers.
+    pub packets_in: AtomicU64,
+    /// Messages for controllers that were lost: nobody primary, or a controller that does not read.
+    pub lost: AtomicU64,
+    /// Packets taken from controllers.
+    pub packets_out: AtomicU64,
+}
+
+/// A switch under P4Runtime.
+pub struct Device {
+    id: u64,
+    switch: Arc<Switch>,
+    policy: EnginePolicy,
+    elections: Mutex<Elections>,
+    state: Mutex<Option<State>>,
+    saved: Mutex<Option<Program>>,
+    counts: Counts,
+}
+
+impl Device {
+    /// A device for a switch, which need not run yet. Programs that controllers push are run as the policy says.
+    pub fn new(id: u64, switch: Arc<Switch>, policy: EnginePolicy) -> Device {
+        Device {
+            id,
+            switch,
+            policy,
+            elections: Mutex::default(),
+            state: Mutex::default(),
+            saved: Mutex::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Tells that the switch runs this program already, so that controllers find it there.
+    pub fn with_program(self, program: Program) -> Device {
+        let vdp = self.switch.vdp();
+        *lock(&self.state) = Some(State::new(program, vdp));
+        self
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What it did.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The switch.
+    pub fn switch(&self) -> &Arc<Switch> {
+        &self.switch
+    }
+
+    pub(crate) fn elections(&self) -> MutexGuard<'_, Elections> {
+        lock(&self.elections)
+    }
+
+    fn check_primary(&self, role: &str, role_id: u64, election_id: Option<&v1::Uint128>) -> Result<()> {
+        self.elections().check(&role_name(role, role_id), election_id)
+    }
+
+    /// Carries out a batch of updates.
+    pub(crate) fn write(&self, request: &v1::WriteRequest) -> std::result::Result<(), Status> {
+        self.check_primary(&request.role, request.role_id, request.election_id.as_ref()).map_err(Failure::status)?;
+        let mut state = lock(&self.state);
+        let state = state.as_mut().ok_or_else(no_program).map_err(Failure::status)?;
+        let results = match Atomicity::try_from(request.atomicity) {
+            Ok(Atomicity::ContinueOnError) => state.write_each(&request.updates),
+            Ok(Atomicity::RollbackOnError) => state.write_all(&request.updates),
+            Ok(Atomicity::DataplaneAtomic) => self
+                .switch
+                .between_rounds(|| state.write_all(&request.updates))
+                .map_err(|e| exhausted(e.to_string()).status())?,
+            Err(_) => return Err(invalid("no such atomicity").status()),
+        };
+        let failed = results.iter().filter(|r| r.is_err()).count();
+        self.counts.failed.fetch_add(failed as u64, Ordering::Relaxed);
+        self.counts.updates.fetch_add((results.len() - failed) as u64, Ordering::Relaxed);
+        if failed > 0 { Err(failure::batch(&results)) } else { Ok(()) }
+    }
+
+    /// What one entity of a read asks for.
+    pub(crate) fn read(&self, entity: &v1::Entity) -> Result<Vec<v1::entity::Entity>> {
+        let asked = entity.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))?;
+        let state = lock(&self.state);
+        let mut found = Vec::new();
+        state.as_ref().ok_or_else(no_program)?.read(asked, &mut found)?;
+        Ok(found)
+    }
+
+    /// Sets the program, or only looks whether it could be set.
+    pub(crate) fn set_config(&self, request: &v1::SetForwardingPipelineConfigRequest) -> Result<()> {
+        self.check_primary(&request.role, request.role_id, request.election_id.as_ref())?;
+        let program = || {
+            let config = request.config.as_ref().ok_or_else(|| invalid("no config"))?;
+            Program::from_config(config)
+        };
+        match Action::try_from(request.action).unwrap_or(Action::Unspecified) {
+            Action::Unspecified => Err(invalid("no action")),
+            Action::Verify => {
+                let program = program()?;
+                program.data_plane(self.policy).map(drop)
+            }
+            Action::VerifyAndSave => {
+                let program = program()?;
+                program.data_plane(self.policy)?;
+                *lock(&self.saved) = Some(program);
+                Ok(())
+            }
+            Action::VerifyAndCommit => self.commit(program()?, false),
+            Action::Commit => {
+                if request.config.is_some() {
+                    return Err(invalid("COMMIT takes the config that was saved, not another"));
+                }
+                let saved = lock(&self.saved).take();
+                self.commit(saved.ok_or_else(|| precondition("no config was saved"))?, false)
+            }
+            Action::ReconcileAndCommit => self.commit(program()?, true),
+        }
+    }
+
+    fn commit(&self, program: Program, keep: bool) -> Result<()> {
+        let vdp = program.data_plane(self.policy)?;
+        let mut state = lock(&self.state);
+        let mut next = State::new(program, vdp.clone());
+        if keep && let Some(old) = state.as_ref() {
+            let (kept, lost) = carry_over(old, &mut next);
+            tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
+        }
+        self.switch.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
+        tracing::info!("device {}: program `{}` is running", self.id, next.program.pipeline.name);
+        *state = Some(next);
+        Ok(())
+    }
+
+    /// The program as it was set.
+    pub(crate) fn config(&self) -> Result<v1::ForwardingPipelineConfig> {
+        let state = lock(&self.state);
+        Ok(state.as_ref().ok_or_else(no_program)?.program.config.clone())
+    }
+
+    /// A packet of a controller.
+    pub(crate) fn packet_out(&self, said: &v1::PacketOut) -> Result<()> {
+        let port = self.switch.cpu_port().ok_or_else(|| precondition("the switch has no CPU port"))?;
+        let schema = lock(&self.state).as_ref().ok_or_else(no_program)?.program.schema.clone();
+        let bytes = packet::packet_out(&schema, said)?;
+        self.switch.injector().packet_out(port, &bytes).map_err(|e| exhausted(e.to_string()))?;
+        self.counts.packets_out.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A controller has a list of digests.
+    pub(crate) fn acknowledge(&self, ack: &v1::DigestListAck) -> Result<()> {
+        lock(&self.state).as_mut().ok_or_else(no_program)?.digests.acknowledge(ack)
+    }
+
+    /// Starts telling controllers about packets, digests and idle entries, for as long as the device is used.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub(crate) fn start_telling(self: &Arc<Device>) -> std::io::Result<()> {
+        let device = Arc::downgrade(self);
+        let name = format!("p4runtime-{}", self.id);
+        std::thread::Builder::new().name(name).spawn(move || tell(&device)).map(drop)
+    }
+
+    fn tell_once(&self, swept: &mut Instant) {
+        let cpu = self.switch.cpu();
+        if let Some(first) = cpu.receive(TICK) {
+            let schema = lock(&self.state).as_ref().map(|s| s.program.schema.clone());
+            let mut next = Some(first);
+            // One burst; a flood of packets does not keep digests waiting.
+            for _ in 0..DIGESTS_A_TURN {
+                let Some(punted) = next.take().or_else(|| cpu.try_receive()) else { break };
+                match schema.as_ref().and_then(|s| packet::packet_in(s, &punted)) {
+                    Some(packet) => {
+                        self.counts.packets_in.fetch_add(1, Ordering::Relaxed);
+                        self.send(Update::Packet(packet));
+                    }
+                    None => {
+                        self.counts.lost.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        let now = Instant::now();
+        let (mut lists, mut idle) = (Vec::new(), Vec::new());
+        if let Some(state) = lock(&self.state).as_mut() {
+            for _ in 0..DIGESTS_A_TURN {
+                let Some(digest) = self.switch.next_digest() else { break };
+                lists.extend(state.digests.add(&digest, now));
+            }
+            lists.extend(state.digests.due(now));
+            if now.duration_since(*swept) >= IDLE_SWEEP {
+                *swept = now;
+                idle = state.idle_entries(now);
+            }
+        }
+        lists.into_iter().for_each(|list| self.send(Update::Digest(list)));
+        if !idle.is_empty() {
+            let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+            self.send(Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry: idle, timestamp }));
+        }
+    }
+
+    fn send(&self, update: Update) {
+        let elections = self.elections();
+        let lost = if elections.has_primary() { elections.send_to_primaries(&update) } else { 1 };
+        self.counts.lost.fetch_add(lost as u64, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("id", &self.id).field("switch", &self.switch).finish_non_exhaustive()
+    }
+}
+
+/// Until the device is gone or its switch stops.
+fn tell(device: &Weak<Device>) {
+    let mut swept = Instant::now();
+    while let Some(device) = device.upgrade() {
+        if device.switch.stopping() {
+            break;
+        }
+        device.tell_once(&mut swept);
+    }
+}
+
+fn no_program() -> Failure {
+    // Worded as clients expect it.
+    precondition("no forwarding pipeline config set for this device")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes to a new program what an old one held and the new one has a place for: entries, default actions, counters,
+/// registers, multicast groups, clone sessions. Returns how many entries found a place and how many did not.
+fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
+    let (mut kept, mut lost) = (0, 0);
+    for (at, model) in old.vdp.pipeline().tables.iter().enumerate() {
+        let at = hopwright_ir::TableId(at as u32);
+        let entries = if model.const_entries { Vec::new() } else { old.vdp.entries(at) };
+        let Some(to) = new.vdp.pipeline().tables.iter().position(|t| t.name == model.name) else {
+            lost += entries.len();
+            continue;
+        };
+        let to = hopwright_ir::TableId(to as u32);
+        let same_keys = {
+            let (a, b) = (&model.keys, &new.vdp.pipeline()[to].keys);
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && a.kind == b.kind)
+        };
+        // The program's own entries are in both.
+        let initial = |e: &TableEntry| new.vdp.entry_action(to, &e.matches, e.priority).is_some();
+        for entry in entries {
+            let key = (at, entry.matches.clone(), entry.priority);
+            let call = call_in(&old.vdp, &entry.action, &new.vdp, to);
+            let entry = call.map(|action| TableEntry { action, ..entry.clone() }).filter(|_| same_keys);
+            let done = entry.is_some_and(|entry| match initial(&entry) {
+                true => new.vdp.modify_entry(to, entry).is_ok(),
+                false => new.vdp.insert_entry(to, entry).is_ok(),
+            });
+            if done {
+                kept += 1;
+                if let Some(note) = old.notes.get(&key) {
+                    new.notes.insert((to, key.1, key.2), note.clone());
+                }
+            } else {
+                lost += 1;
+            }
+        }
+        let default = old.vdp.default_action(at);
+        if default != model.default_action
+            && let Some(call) = call_in(&old.vdp, &default, &new.vdp, to)
+        {
+            let _ = new.vdp.set_default_action(to, Some(call));
+        }
+    }
+    for object in &old.vdp.pipeline().externs {
+        if let Ok(counts) = old.vdp.counters(&object.name) {
+            for (at, count) in counts.into_iter().enumerate().filter(|(_, c)| *c != Default::default()) {
+                let _ = new.vdp.set_counter(&object.name, at as u64, count);
+            }
+        }
+        if let hopwright_ir::ExternKind::Register { size, .. } = object.kind {
+            for at in 0..size {
+                let Ok(value) = old.vdp.register(&object.name, at) else { break };
+                if value != num_bigint::BigUint::ZERO {
+                    let _ = new.vdp.set_register(&object.name, at, value);
+                }
+            }
+        }
+    }
+    for (id, group) in &old.groups {
+        let _ = new.set_group(*id, Some(group.clone()));
+    }
+    for (id, session) in &old.sessions {
+        let _ = new.set_session(*id, Some(session.clone()));
+    }
+    (kept, lost)
+}
+
+/// An action call of one program in a table of another.
+fn call_in(
+    from: &VirtualDataPlane,
+    call: &ActionCall,
+    to: &VirtualDataPlane,
+    table: hopwright_ir::TableId,
+) -> Option<ActionCall> {
+    let name = &from.pipeline()[call.action].name;
+    let listed = to.pipeline()[table].actions.iter().find(|a| to.pipeline()[a.action].name == *name)?;
+    Some(ActionCall { action: listed.action, args: call.args.clone() })
+}

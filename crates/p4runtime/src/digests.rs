@@ -1,0 +1,236 @@
+//! Digests on their way to the controller: gathered into lists, and not sent again while a list that has the same data
+//! waits for its acknowledgement (P4Runtime 9.8).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ::bytes::Bytes;
+use hopwright_dataplane::Digest;
+use num_bigint::BigUint;
+use prost::Message;
+
+use crate::bytes;
+use crate::failure::{Result, exists, invalid, not_found};
+use crate::program::Program;
+use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
+use crate::proto::v1;
+use crate::state::{State, UndoLog};
+use v1::p4_data::Data;
+use v1::update::Type;
+
+/// Lists of one digest that may wait for their acknowledgement; beyond that they are not remembered.
+const MAX_UNACKED: usize = 1024;
+/// Digests in a list at most, whatever the controller wants.
+const MAX_LIST: usize = 1024;
+/// Types within types.
+const MAX_DEPTH: u32 = 16;
+
+/// The digests a controller has asked for.
+#[derive(Default)]
+pub struct Digests {
+    /// By id, those that are on.
+    active: BTreeMap<u32, Active>,
+    /// Ids and types by name.
+    known: HashMap<String, (u32, Option<p4::P4DataTypeSpec>)>,
+    types: Arc<p4::P4TypeInfo>,
+    /// Numbers lists.
+    lists: u64,
+}
+
+struct Active {
+    config: v1::digest_entry::Config,
+    waiting: Vec<v1::P4Data>,
+    since: Instant,
+    /// Lists that are not acknowledged: when they were sent and what they have.
+    unacked: BTreeMap<u64, (Instant, Vec<Vec<u8>>)>,
+    /// All of what these have, and what waits.
+    seen: HashSet<Vec<u8>>,
+}
+
+impl Digests {
+    /// Nothing is on.
+    pub fn new(program: &Program) -> Digests {
+        let info = program.config.p4info.clone().unwrap_or_default();
+        let known = info
+            .digests
+            .iter()
+            .filter_map(|d| Some((d.preamble.as_ref()?.name.clone(), (d.preamble.as_ref()?.id, d.type_spec.clone()))));
+        Digests { known: known.collect(), types: Arc::new(info.type_info.unwrap_or_default()), ..Digests::default() }
+    }
+
+    /// Whether there is a digest with this id.
+    pub fn is_known(&self, id: u32) -> bool {
+        self.known.values().any(|(known, _)| *known == id)
+    }
+
+    /// The configurations that are on.
+    pub fn configs(&self) -> impl Iterator<Item = (u32, &v1::digest_entry::Config)> {
+        self.active.iter().map(|(id, a)| (*id, &a.config))
+    }
+
+    /// Takes a digest of the program. Returns a list if it is full.
+    pub fn add(&mut self, digest: &Digest, now: Instant) -> Option<v1::DigestList> {
+        let (id, spec) = self.known.get(&digest.name)?;
+        let id = *id;
+        let active = self.active.get_mut(&id)?;
+        let mut fields = digest.data.iter().map(|v| (&v.bits, v.width));
+        let data = value(spec.as_ref(), &self.types, &mut fields, 0);
+        let encoded = data.encode_to_vec();
+        if active.config.ack_timeout_ns > 0 && !active.seen.insert(encoded) {
+            return None;
+        }
+        if active.waiting.is_empty() {
+            active.since = now;
+        }
+        active.waiting.push(data);
+        let most = usize::try_from(active.config.max_list_size).unwrap_or(0);
+        let most = if most == 0 { MAX_LIST } else { most.min(MAX_LIST) };
+        let at_once = active.config.max_timeout_ns <= 0;
+        (at_once || active.waiting.len() >= most).then(|| self.send(id, now)).flatten()
+    }
+
+    /// Lists that have waited long enough. Forgets lists whose acknowledgement is overdue.
+    pub fn due(&mut self, now: Instant) -> Vec<v1::DigestList> {
+        let mut due = Vec::new();
+        for (id, active) in &mut self.active {
+            let timeout = Duration::from_nanos(active.config.max_timeout_ns.max(0) as u64);
+            if !active.waiting.is_empty() && now.duration_since(active.since) >= timeout {
+                due.push(*id);
+            }
+            let overdue = Duration::from_nanos(active.config.ack_timeout_ns.max(0) as u64);
+            let Active { unacked, seen, .. } = active;
+            unacked.retain(|_, (sent, data)| {
+                let keep = now.duration_since(*sent) < overdue;
+                if !keep {
+                    data.iter().for_each(|d| {
+                        seen.remove(d);
+                    });
+                }
+                keep
+            });
+        }
+        due.into_iter().filter_map(|id| self.send(id, now)).collect()
+    }
+
+    fn send(&mut self, id: u32, now: Instant) -> Option<v1::DigestList> {
+        let active = self.active.get_mut(&id)?;
+        self.lists += 1;
+        let data = std::mem::take(&mut active.waiting);
+        if active.config.ack_timeout_ns > 0 {
+            if active.unacked.len() >= MAX_UNACKED
+                && let Some((_, (_, oldest))) = active.unacked.pop_first()
+            {
+                oldest.iter().for_each(|d| {
+                    active.seen.remove(d);
+                });
+            }
+            active.unacked.insert(self.lists, (now, data.iter().map(Message::encode_to_vec).collect()));
+        }
+        let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+        Some(v1::DigestList { digest_id: id, list_id: self.lists, data, timestamp })
+    }
+
+    /// A controller has a list.
+    ///
+    /// # Errors
+    /// If no such digest is on.
+    pub fn acknowledge(&mut self, ack: &v1::DigestListAck) -> Result<()> {
+        let active = self.active.get_mut(&ack.digest_id);
+        let active = active.ok_or_else(|| not_found(format!("digest {:#x} is not on", ack.digest_id)))?;
+        // A list that is not remembered any more was acknowledged too late, which is not the controller's fault.
+        if let Some((_, data)) = active.unacked.remove(&ack.list_id) {
+            data.iter().for_each(|d| {
+                active.seen.remove(d);
+            });
+        }
+        Ok(())
+    }
+
+    /// Switches a digest on, changes how, or off. Returns how it was.
+    fn configure(&mut self, id: u32, to: Option<v1::digest_entry::Config>) -> Option<v1::digest_entry::Config> {
+        match (to, self.active.get_mut(&id)) {
+            (Some(config), Some(active)) => Some(std::mem::replace(&mut active.config, config)),
+            (Some(config), None) => {
+                let active = Active {
+                    config,
+                    waiting: Vec::new(),
+                    since: Instant::now(),
+                    unacked: BTreeMap::new(),
+                    seen: HashSet::new(),
+                };
+                self.active.insert(id, active);
+                None
+            }
+            (None, _) => self.active.remove(&id).map(|a| a.config),
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn write_digest(&mut self, kind: Type, said: &v1::DigestEntry, log: UndoLog) -> Result<()> {
+        let id = said.digest_id;
+        if !self.digests.is_known(id) {
+            return Err(not_found(format!("the program has no digest with id {id:#x}")));
+        }
+        let config = said.config.unwrap_or_default();
+        if config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0 {
+            return Err(invalid("a digest's timeouts and list size must not be negative"));
+        }
+        match (kind, self.digests.active.contains_key(&id)) {
+            (Type::Insert, true) => return Err(exists(format!("digest {id:#x} is on already"))),
+            (Type::Modify | Type::Delete, false) => return Err(not_found(format!("digest {id:#x} is not on"))),
+            _ => {}
+        }
+        let old = self.digests.configure(id, (kind != Type::Delete).then_some(config));
+        if let Some(log) = log {
+            log.push(Box::new(move |state| {
+                state.digests.configure(id, old);
+            }));
+        }
+        Ok(())
+    }
+}
+
+/// A value of a type from its scalars, first member first.
+fn value<'a>(
+    spec: Option<&p4::P4DataTypeSpec>,
+    types: &p4::P4TypeInfo,
+    fields: &mut dyn Iterator<Item = (&'a BigUint, u32)>,
+    depth: u32,
+) -> v1::P4Data {
+    let number = |fields: &mut dyn Iterator<Item = (&'a BigUint, u32)>| {
+        fields.next().map_or_else(|| Bytes::from_static(&[0]), |(bits, _)| bytes::of(bits))
+    };
+    let data = match spec.and_then(|s| s.type_spec.as_ref()) {
+        _ if depth > MAX_DEPTH => None,
+        Some(TypeSpec::Bool(_)) => Some(Data::Bool(fields.next().is_some_and(|(bits, _)| *bits != BigUint::ZERO))),
+        Some(TypeSpec::SerializableEnum(_)) => Some(Data::EnumValue(number(fields))),
+        Some(TypeSpec::Enum(name)) => {
+            let members = types.enums.get(&name.name).map(|e| e.members.as_slice()).unwrap_or_default();
+            let at = fields.next().and_then(|(bits, _)| usize::try_from(bits).ok());
+            at.and_then(|at| members.get(at)).map(|m| Data::Enum(m.name.clone()))
+        }
+        Some(TypeSpec::Error(_)) => {
+            let at = fields.next().and_then(|(bits, _)| usize::try_from(bits).ok());
+            let name = types.error.as_ref().and_then(|e| e.members.get(at?));
+            name.map(|name| Data::Error(name.clone()))
+        }
+        Some(TypeSpec::Struct(name)) => {
+            let members = types.structs.get(&name.name).map(|s| s.members.as_slice()).unwrap_or_default();
+            let members = members.iter().map(|m| value(m.type_spec.as_ref(), types, fields, depth + 1)).collect();
+            Some(Data::Struct(v1::P4StructLike { members }))
+        }
+        Some(TypeSpec::Tuple(tuple)) => {
+            let members = tuple.members.iter().map(|m| value(Some(m), types, fields, depth + 1)).collect();
+            Some(Data::Tuple(v1::P4StructLike { members }))
+        }
+        Some(TypeSpec::Bitstring(_)) => Some(Data::Bitstring(number(fields))),
+        // Whatever there is, as numbers.
+        _ => {
+            let members = fields.map(|(bits, _)| v1::P4Data { data: Some(Data::Bitstring(bytes::of(bits))) }).collect();
+            Some(Data::Tuple(v1::P4StructLike { members }))
+        }
+    };
+    v1::P4Data { data }
+}

@@ -1,0 +1,205 @@
+//! Writing table entries and default entries. Does not live here: their form on the wire (`table`).
+
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::Count;
+use hopwright_ir::TableEntry;
+
+use crate::failure::{Result, invalid, unimplemented};
+use crate::proto::v1;
+use crate::schema::Table;
+use crate::state::{Idle, Note, State, UndoLog};
+use crate::table;
+use v1::update::Type;
+
+impl State {
+    /// Writes an entry or a default entry.
+    pub(crate) fn write_entry(&mut self, kind: Type, said: &v1::TableEntry, log: UndoLog) -> Result<()> {
+        let schema = self.program.schema.clone();
+        let t = table::table(&schema, said.table_id)?;
+        if said.meter_config.is_some() || said.meter_counter_data.is_some() {
+            return Err(match t.direct_meter {
+                Some(_) => unimplemented("meters are not supported yet: each says green"),
+                None => invalid(format!("table `{}` has no direct meter", t.name)),
+            });
+        }
+        if said.counter_data.is_some() && t.direct_counter.is_none() {
+            return Err(invalid(format!("table `{}` has no direct counter", t.name)));
+        }
+        if said.idle_timeout_ns != 0 && (!t.idle_timeout || said.idle_timeout_ns < 0) {
+            return Err(invalid(format!("table `{}` has no idle timeouts like this", t.name)));
+        }
+        if said.is_default_action {
+            self.write_default(kind, said, t, log)
+        } else {
+            self.write_keyed(kind, said, t, log)
+        }
+    }
+
+    fn write_default(&mut self, kind: Type, said: &v1::TableEntry, t: &Table, log: UndoLog) -> Result<()> {
+        if kind != Type::Modify {
+            return Err(invalid("a default entry can only be modified"));
+        }
+        if !said.r#match.is_empty() || said.priority != 0 || said.idle_timeout_ns != 0 {
+            return Err(invalid("a default entry has no match fields, priority or idle timeout"));
+        }
+        let call = said.action.as_ref().map(|a| table::action(t, a, true)).transpose()?;
+        let at = t.at;
+        let old = self.vdp.default_action(at);
+        self.vdp.set_default_action(at, call)?;
+        let note = note_of(said);
+        let old_note = match note == Note::default() {
+            true => self.default_notes.remove(&at),
+            false => self.default_notes.insert(at, note),
+        };
+        if let Some(log) = log {
+            log.push(Box::new(move |state| {
+                let _ = state.vdp.set_default_action(at, Some(old));
+                match old_note {
+                    Some(note) => state.default_notes.insert(at, note),
+                    None => state.default_notes.remove(&at),
+                };
+            }));
+        }
+        Ok(())
+    }
+
+    fn write_keyed(&mut self, kind: Type, said: &v1::TableEntry, t: &Table, log: UndoLog) -> Result<()> {
+        if t.fields.is_empty() {
+            return Err(invalid(format!("table `{}` has no keys: it has a default entry only", t.name)));
+        }
+        let at = t.at;
+        let matches = table::matches(t, said)?;
+        let priority = table::priority(t, said)?;
+        match kind {
+            Type::Insert => {
+                let action = said.action.as_ref().ok_or_else(|| invalid("an entry needs an action"))?;
+                let action = table::action(t, action, false)?;
+                let note = note_of(said);
+                let key = (note != Note::default() || log.is_some() || said.counter_data.is_some())
+                    .then(|| (at, matches.clone(), priority));
+                self.vdp.insert_entry(at, TableEntry { matches, priority, action })?;
+                let Some(key) = key else { return Ok(()) };
+                if let Some(data) = &said.counter_data {
+                    self.vdp.set_direct_count(at, &key.1, priority, count_of(data)?)?;
+                }
+                if note != Note::default() {
+                    self.notes.insert(key.clone(), note);
+                }
+                if let Some(log) = log {
+                    log.push(Box::new(move |state| {
+                        let _ = state.vdp.delete_entry(at, &key.1, key.2);
+                        state.notes.remove(&key);
+                    }));
+                }
+            }
+            Type::Modify => {
+                let old = self.vdp.entry_action(at, &matches, priority).ok_or_else(|| table::no_entry(t))?;
+                let action = match &said.action {
+                    Some(action) => table::action(t, action, false)?,
+                    None => old.clone(),
+                };
+                let count = said.counter_data.as_ref().map(count_of).transpose()?;
+                self.vdp.modify_entry(at, TableEntry { matches: matches.clone(), priority, action })?;
+                let old_count = match (count, t.direct_counter) {
+                    (Some(count), Some(_)) => {
+                        let old = self.vdp.direct_count(at, &matches, priority)?;
+                        self.vdp.set_direct_count(at, &matches, priority, count)?;
+                        Some(old)
+                    }
+                    _ => None,
+                };
+                let key = (at, matches, priority);
+                let mut note = note_of(said);
+                if let Some(idle) = &mut note.idle {
+                    idle.hits = self.vdp.entry_hits(at, &key.1, priority);
+                }
+                let old_note = match note == Note::default() {
+                    true => self.notes.remove(&key),
+                    false => self.notes.insert(key.clone(), note),
+                };
+                if let Some(log) = log {
+                    log.push(Box::new(move |state| {
+                        let entry = TableEntry { matches: key.1.clone(), priority: key.2, action: old };
+                        let _ = state.vdp.modify_entry(at, entry);
+                        if let Some(count) = old_count {
+                            let _ = state.vdp.set_direct_count(at, &key.1, key.2, count);
+                        }
+                        match old_note {
+                            Some(note) => state.notes.insert(key, note),
+                            None => state.notes.remove(&key),
+                        };
+                    }));
+                }
+            }
+            _ => {
+                let old = match &log {
+                    Some(_) => self.vdp.entry_action(at, &matches, priority),
+                    None => None,
+                };
+                let old_count = match (&log, t.direct_counter) {
+                    (Some(_), Some(_)) => self.vdp.direct_count(at, &matches, priority).ok(),
+                    _ => None,
+                };
+                self.vdp.delete_entry(at, &matches, priority)?;
+                let key = (at, matches, priority);
+                let old_note = if self.notes.is_empty() { None } else { self.notes.remove(&key) };
+                if let (Some(log), Some(action)) = (log, old) {
+                    log.push(Box::new(move |state| {
+                        let entry = TableEntry { matches: key.1.clone(), priority: key.2, action };
+                        let _ = state.vdp.insert_entry(at, entry);
+                        if let Some(count) = old_count {
+                            let _ = state.vdp.set_direct_count(at, &key.1, key.2, count);
+                        }
+                        if let Some(note) = old_note {
+                            state.notes.insert(key, note);
+                        }
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries whose idle timeout has passed since this was last asked.
+    pub(crate) fn idle_entries(&mut self, now: Instant) -> Vec<v1::TableEntry> {
+        let schema = self.program.schema.clone();
+        let mut found = Vec::new();
+        for ((at, matches, priority), note) in &mut self.notes {
+            let Some(idle) = &mut note.idle else { continue };
+            let hits = self.vdp.entry_hits(*at, matches, *priority);
+            if hits != idle.hits {
+                *idle = Idle { hits, last_hit: now, told: false, timeout: idle.timeout };
+            } else if !idle.told && now.duration_since(idle.last_hit) >= idle.timeout {
+                idle.told = true;
+                let Some(t) = schema.table_at(*at) else { continue };
+                found.push(v1::TableEntry {
+                    table_id: t.id,
+                    r#match: table::field_matches(&t.fields, matches),
+                    priority: *priority,
+                    controller_metadata: note.controller_metadata,
+                    metadata: note.metadata.clone(),
+                    idle_timeout_ns: idle.timeout.as_nanos() as i64,
+                    ..Default::default()
+                });
+            }
+        }
+        found
+    }
+}
+
+fn note_of(said: &v1::TableEntry) -> Note {
+    let idle = (said.idle_timeout_ns > 0).then(|| Idle {
+        timeout: Duration::from_nanos(said.idle_timeout_ns as u64),
+        last_hit: Instant::now(),
+        hits: 0,
+        told: false,
+    });
+    Note { controller_metadata: said.controller_metadata, metadata: said.metadata.clone(), idle }
+}
+
+/// Counts as clients write them.
+pub(crate) fn count_of(data: &v1::CounterData) -> Result<Count> {
+    let number = |n: i64| u64::try_from(n).map_err(|_| invalid("a count below zero"));
+    Ok(Count { packets: number(data.packet_count)?, bytes: number(data.byte_count)? })
+}

@@ -1,0 +1,58 @@
+//! Packets to and from controllers: the program's controller headers as metadata. Does not live here: queues.
+
+use ::bytes::Bytes;
+use hopwright_ir::bits;
+use num_bigint::BigUint;
+
+use crate::bytes;
+use crate::failure::{Result, bad_number, invalid};
+use crate::proto::v1;
+use crate::schema::Schema;
+
+/// A packet the program sent to the CPU port. `None` if it is shorter than its header.
+pub fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
+    let (header, payload) = packet.split_at_checked(schema.packet_in_bytes)?;
+    let header = BigUint::from_bytes_be(header);
+    let metadata = schema
+        .packet_in
+        .iter()
+        .map(|m| {
+            let value = (&header >> m.below) & bits::mask(m.width);
+            v1::PacketMetadata { metadata_id: m.id, value: bytes::of(&value) }
+        })
+        .collect();
+    Some(v1::PacketIn { payload: Bytes::copy_from_slice(payload), metadata })
+}
+
+/// The bytes the program gets for a packet of a controller.
+///
+/// # Errors
+/// If the metadata are not those the program declares.
+pub fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<u8>> {
+    let mut header = BigUint::ZERO;
+    let mut seen = 0;
+    for m in &schema.packet_out {
+        let mut said = packet.metadata.iter().filter(|said| said.metadata_id == m.id);
+        match (said.next(), said.next()) {
+            (Some(said), None) => {
+                let value = bytes::number(&said.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
+                header |= value << m.below;
+                seen += 1;
+            }
+            (Some(_), Some(_)) => return Err(invalid(format!("packet-out: `{}` is there twice", m.name))),
+            (None, _) if m.padding => {}
+            (None, _) => return Err(invalid(format!("packet-out: `{}` is missing", m.name))),
+        }
+    }
+    if seen != packet.metadata.len() {
+        return Err(invalid("packet-out: metadata that the program does not declare"));
+    }
+    let digits = header.to_bytes_be();
+    let mut out = vec![0; schema.packet_out_bytes];
+    let start = out.len().saturating_sub(digits.len());
+    if !out.is_empty() {
+        out[start..].copy_from_slice(&digits);
+    }
+    out.extend_from_slice(&packet.payload);
+    Ok(out)
+}

@@ -1,0 +1,224 @@
+//! From a device config to a program: P4 source text, or a bundle of several files and options.
+//!
+//! A bundle is JSON: `{"hopwright_bundle": 1, "main": "router.p4", "files": {"router.p4": "…", "parts.p4": "…"},
+//! "defines": ["N=4"]}`. Does not live here: the compiler.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::bytes::Bytes;
+use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
+use hopwright_ir::Pipeline;
+use hopwright_ir::compile::{Compiled, compile_text};
+use hopwright_syntax::{Options, render};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Result, invalid, unimplemented};
+use crate::p4info;
+use crate::proto::config::{P4Info, Preamble};
+use crate::proto::v1;
+use crate::schema::Schema;
+
+/// Most bytes of compiler messages in an answer: clients bound what comes in a trailer.
+const MAX_MESSAGE: usize = 3000;
+
+/// What runs pushed programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EnginePolicy {
+    /// Machine code, or the interpreter for programs that use what machine code has not yet.
+    #[default]
+    Auto,
+    /// Machine code only.
+    Jit,
+    /// The interpreter only.
+    Interp,
+}
+
+/// Several source files as one device config.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// Version of this format: 1.
+    pub hopwright_bundle: u32,
+    /// Which of the files is the program.
+    pub main: String,
+    /// Texts by the names they include each other by.
+    pub files: BTreeMap<String, String>,
+    /// `NAME` or `NAME=VALUE`.
+    #[serde(default)]
+    pub defines: Vec<String>,
+}
+
+/// A program that a device can run.
+#[derive(Clone)]
+pub struct Program {
+    /// The program.
+    pub pipeline: Arc<Pipeline>,
+    /// Ids.
+    pub schema: Arc<Schema>,
+    /// As clients get it.
+    pub config: v1::ForwardingPipelineConfig,
+}
+
+impl Program {
+    /// The program in a config as a client sends it.
+    ///
+    /// # Errors
+    /// No program, one that does not compile, or one that has not what the P4Info promises.
+    pub fn from_config(config: &v1::ForwardingPipelineConfig) -> Result<Program> {
+        let compiled = compile(&config.p4_device_config)?;
+        let mut program = Program::from_compiled(&compiled, config.p4_device_config.clone())?;
+        if let Some(said) = &config.p4info
+            && *said != P4Info::default()
+        {
+            let ours = program.config.p4info.take().unwrap_or_default();
+            same_objects(said, &ours)?;
+            program.config.p4info = Some(said.clone());
+        }
+        program.config.cookie = config.cookie;
+        Ok(program)
+    }
+
+    /// A program that is compiled already, and the config it came from.
+    ///
+    /// # Errors
+    /// If it does not compile or its ids are wrong.
+    pub fn from_compiled(compiled: &Compiled, device_config: Bytes) -> Result<Program> {
+        let (Some(pipeline), Some(typed)) = (&compiled.pipeline, &compiled.typed) else {
+            let mut text = render::render(&compiled.diagnostics, &compiled.sources, false);
+            if text.len() > MAX_MESSAGE {
+                let end = text.floor_char_boundary(MAX_MESSAGE);
+                text.truncate(end);
+                text.push_str("\n…");
+            }
+            return Err(invalid(format!("the program does not compile:\n{text}")));
+        };
+        let info = p4info::of(typed, pipeline).map_err(|e| invalid(e.to_string()))?;
+        let schema = Arc::new(Schema::new(&info, pipeline));
+        let config = v1::ForwardingPipelineConfig { p4info: Some(info), p4_device_config: device_config, cookie: None };
+        Ok(Program { pipeline: Arc::new(pipeline.clone()), schema, config })
+    }
+
+    /// A data plane that runs it, with empty tables.
+    ///
+    /// # Errors
+    /// If the engine cannot.
+    pub fn data_plane(&self, policy: EnginePolicy) -> Result<Arc<VirtualDataPlane>> {
+        let build = |kind| VirtualDataPlane::new(self.pipeline.clone(), kind);
+        let built = match policy {
+            EnginePolicy::Jit => build(EngineKind::Jit),
+            EnginePolicy::Interp => build(EngineKind::Interp),
+            EnginePolicy::Auto => build(EngineKind::Jit).or_else(|error| {
+                let vdp = build(EngineKind::Interp)?;
+                tracing::warn!("{}: {}; the interpreter runs it, slowly", self.pipeline.name, self.words(&error));
+                Ok(vdp)
+            }),
+        };
+        built.map_err(|error| unimplemented(self.words(&error)))
+    }
+
+    fn words(&self, error: &BuildError) -> String {
+        match error {
+            BuildError::Program(message) => message.clone(),
+            BuildError::Unsupported { span, message } => {
+                let at = self.pipeline.sources.location(*span);
+                format!("{at}: {message}")
+            }
+        }
+    }
+}
+
+/// Compiles a device config: source text or a bundle.
+fn compile(config: &[u8]) -> Result<Compiled> {
+    let text = std::str::from_utf8(config)
+        .map_err(|_| invalid("the device config is neither P4 source text nor a bundle of this switch"))?;
+    let mut options = Options { no_disk: true, ..Options::default() };
+    if text.trim().is_empty() {
+        return Err(invalid("the device config is empty: it must be P4 source text or a bundle of this switch"));
+    }
+    if !text.trim_start().starts_with('{') {
+        return Ok(compile_text("program.p4", text, &options, true));
+    }
+    let bundle: Bundle = serde_json::from_str(text).map_err(|e| {
+        invalid(format!("the device config is JSON, but no bundle of this switch (BMv2's JSON does not run here): {e}"))
+    })?;
+    if bundle.hopwright_bundle != 1 {
+        return Err(invalid(format!("bundles of version {} are not known", bundle.hopwright_bundle)));
+    }
+    let main = bundle.files.get(&bundle.main).ok_or_else(|| invalid("the bundle has not its main file"))?;
+    bundle.defines.iter().for_each(|d| options.define(d));
+    options.embedded = bundle.files.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
+    Ok(compile_text(&bundle.main, main, &options, true))
+}
+
+impl Bundle {
+    /// The bundle of a compiled program: its main file and what it includes, but for what is built in. Files are named
+    /// from the main file's folder.
+    pub fn of(compiled: &Compiled, main: &Path, defines: &[String]) -> Bundle {
+        const BUILT_IN: [&str; 3] = ["core.p4", "v1model.p4", "crypto.p4"];
+        let folder = main.parent().unwrap_or(Path::new(""));
+        let name = |path: &str| {
+            let path = Path::new(path);
+            let inside = path.strip_prefix(folder).ok().filter(|p| p.is_relative());
+            let name = inside.or(path.file_name().map(Path::new)).unwrap_or(path);
+            name.to_string_lossy().into_owned()
+        };
+        let files = compiled
+            .sources
+            .files()
+            .map(|(_, f)| (name(f.name()), f.text().to_string()))
+            .filter(|(name, _)| !BUILT_IN.contains(&name.as_str()) && !name.starts_with('<'))
+            .collect();
+        Bundle { hopwright_bundle: 1, main: name(&main.to_string_lossy()), files, defines: defines.to_vec() }
+    }
+
+    /// As a device config.
+    pub fn to_bytes(&self) -> Bytes {
+        // Strings have a JSON form.
+        Bytes::from(serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+/// That every object a client's P4Info names exists here, with the same id.
+fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
+    let missing = |what: &str, p: &Preamble| -> Failure {
+        invalid(format!("the P4Info is of another program: {what} `{}` with id {:#x} is not in it", p.name, p.id))
+    };
+    macro_rules! compare {
+        ($($what:literal $field:ident;)*) => {
+            $(
+                for object in &said.$field {
+                    let Some(p) = &object.preamble else { return Err(invalid(concat!($what, " without a preamble"))) };
+                    let same = |o: &Option<Preamble>| o.as_ref().is_some_and(|o| o.id == p.id && o.name == p.name);
+                    if !ours.$field.iter().any(|o| same(&o.preamble)) {
+                        return Err(missing($what, p));
+                    }
+                }
+            )*
+        };
+    }
+    compare! {
+        "table" tables;
+        "action" actions;
+        "action profile" action_profiles;
+        "counter" counters;
+        "direct counter" direct_counters;
+        "meter" meters;
+        "direct meter" direct_meters;
+        "controller header" controller_packet_metadata;
+        "value set" value_sets;
+        "register" registers;
+        "digest" digests;
+    }
+    let shape = |t: &crate::proto::config::Table| {
+        let fields: Vec<_> = t.match_fields.iter().map(|f| (f.id, f.bitwidth)).collect();
+        (t.preamble.as_ref().map(|p| p.id), fields)
+    };
+    for table in &said.tables {
+        if !ours.tables.iter().any(|t| shape(t) == shape(table)) {
+            let name = table.preamble.as_ref().map_or("", |p| p.name.as_str());
+            return Err(invalid(format!("the P4Info is of another program: table `{name}` has other match fields")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! The ids of a program's P4Info, and what they mean in its pipeline. Does not live here: what clients send
+//! (`table`, `resource`).
+
+use std::collections::HashMap;
+
+use hopwright_ir::{ActionId, ExternId, ExternKind, MatchKind, Pipeline, TableId, Type, ValueSetId};
+
+use crate::proto::config as p4;
+
+/// A program as P4Runtime names its parts.
+#[derive(Debug, Default)]
+pub struct Schema {
+    /// By id.
+    pub tables: HashMap<u32, Table>,
+    /// Ids of tables, in the pipeline's order; zero for those that have none.
+    pub table_ids: Vec<u32>,
+    /// Indirect counters by id.
+    pub counters: HashMap<u32, Cells>,
+    /// Registers by id.
+    pub registers: HashMap<u32, (Cells, Type)>,
+    /// Indirect meters by id.
+    pub meters: HashMap<u32, Cells>,
+    /// Action profiles: ids and names.
+    pub action_profiles: HashMap<u32, String>,
+    /// Value sets by id.
+    pub value_sets: HashMap<u32, (ValueSetId, String, Vec<Field>)>,
+    /// Digests by name of their type.
+    pub digests: HashMap<String, u32>,
+    /// Metadata of packets to the controller.
+    pub packet_in: Vec<Metadata>,
+    /// Metadata of packets from the controller.
+    pub packet_out: Vec<Metadata>,
+    /// Bytes of the header in front of packets to the controller.
+    pub packet_in_bytes: usize,
+    /// Bytes of the header in front of packets from the controller.
+    pub packet_out_bytes: usize,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// In P4Info.
+    pub id: u32,
+    /// In the pipeline.
+    pub at: TableId,
+    /// Control-plane name.
+    pub name: String,
+    /// Match fields, in order.
+    pub fields: Vec<Field>,
+    /// Keys of the pipeline's table: match fields and selectors.
+    pub keys: usize,
+    /// Actions.
+    pub actions: Vec<Action>,
+    /// Entries have a priority.
+    pub priority: bool,
+    /// The program's entries are all there are.
+    pub const_entries: bool,
+    /// The direct counter's id.
+    pub direct_counter: Option<u32>,
+    /// The direct meter's id.
+    pub direct_meter: Option<u32>,
+    /// Entries may have an idle timeout.
+    pub idle_timeout: bool,
+}
+
+/// A match field.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its number.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// How it is matched.
+    pub kind: MatchKind,
+    /// Bits.
+    pub width: u32,
+    /// Which of the pipeline's keys it is.
+    pub key: usize,
+}
+
+/// An action as a table has it.
+#[derive(Debug)]
+pub struct Action {
+    /// In P4Info.
+    pub id: u32,
+    /// In the pipeline.
+    pub at: ActionId,
+    /// Control-plane name.
+    pub name: String,
+    /// Not in entries.
+    pub default_only: bool,
+    /// Not as default action.
+    pub table_only: bool,
+    /// Parameters: number, name, bits.
+    pub params: Vec<(u32, String, u32)>,
+}
+
+/// An array of counters, registers or meters.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    /// In the pipeline.
+    pub at: ExternId,
+    /// Control-plane name.
+    pub name: String,
+    /// How many.
+    pub size: u64,
+}
+
+/// A field of a controller header.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// Its number.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Bits.
+    pub width: u32,
+    /// Bits of the header behind it.
+    pub below: u32,
+    /// A packet-out may leave it away.
+    pub padding: bool,
+}
+
+impl Schema {
+    /// The schema of a pipeline with its P4Info.
+    pub fn new(info: &p4::P4Info, pipeline: &Pipeline) -> Schema {
+        let mut schema = Schema { table_ids: vec![0; pipeline.tables.len()], ..Schema::default() };
+        let actions: HashMap<u32, &p4::Action> =
+            info.actions.iter().filter_map(|a| Some((a.preamble.as_ref()?.id, a))).collect();
+        for table in &info.tables {
+            if let Some(table) = Table::new(table, &actions, pipeline) {
+                schema.table_ids[table.at.index()] = table.id;
+                schema.tables.insert(table.id, table);
+            }
+        }
+        let by_name: HashMap<&str, usize> =
+            pipeline.externs.iter().enumerate().map(|(at, e)| (e.name.as_str(), at)).collect();
+        let cells = |preamble: &Option<p4::Preamble>, size: i64| {
+            let preamble = preamble.as_ref()?;
+            let at = ExternId(*by_name.get(preamble.name.as_str())? as u32);
+            Some((preamble.id, Cells { at, name: preamble.name.clone(), size: size.max(0) as u64 }))
+        };
+        schema.counters = info.counters.iter().filter_map(|c| cells(&c.preamble, c.size)).collect();
+        schema.meters = info.meters.iter().filter_map(|c| cells(&c.preamble, c.size)).collect();
+        for register in &info.registers {
+            if let Some((id, cells)) = cells(&register.preamble, i64::from(register.size))
+                && let ExternKind::Register { ty, .. } = pipeline[cells.at].kind
+            {
+                schema.registers.insert(id, (cells, ty));
+            }
+        }
+        let named = |p: &Option<p4::Preamble>| p.as_ref().map(|p| (p.id, p.name.clone()));
+        schema.action_profiles = info.action_profiles.iter().filter_map(|a| named(&a.preamble)).collect();
+        for set in &info.value_sets {
+            if let Some((id, name)) = named(&set.preamble)
+                && let Some(at) = pipeline.value_sets.iter().position(|v| v.name == name)
+            {
+                let fields = set.r#match.iter().enumerate().filter_map(|(key, f)| field(f, key)).collect();
+                schema.value_sets.insert(id, (ValueSetId(at as u32), name, fields));
+            }
+        }
+        schema.digests = info.digests.iter().filter_map(|d| named(&d.preamble)).map(|(id, name)| (name, id)).collect();
+        for (name, header) in [("packet_in", pipeline.packet_in), ("packet_out", pipeline.packet_out)] {
+            let Some(header) = header.map(|h| &pipeline[h]) else { continue };
+            let listed = info
+                .controller_packet_metadata
+                .iter()
+                .find(|c| c.preamble.as_ref().is_some_and(|p| p.name == name))
+                .map(|c| c.metadata.as_slice())
+                .unwrap_or_default();
+            let fields = header
+                .fields
+                .iter()
+                .filter_map(|f| {
+                    let said = listed.iter().find(|m| m.name == f.name)?;
+                    Some(Metadata {
+                        id: said.id,
+                        name: f.name.clone(),
+                        width: f.width,
+                        below: header.fixed_bits - f.offset_bits - f.width,
+                        padding: said.annotations.iter().any(|a| a == "@padding"),
+                    })
+                })
+                .collect();
+            let bytes = header.fixed_bits.div_ceil(8) as usize;
+            match name {
+                "packet_in" => (schema.packet_in, schema.packet_in_bytes) = (fields, bytes),
+                _ => (schema.packet_out, schema.packet_out_bytes) = (fields, bytes),
+            }
+        }
+        schema
+    }
+
+    /// The table at this place of the pipeline.
+    pub fn table_at(&self, at: TableId) -> Option<&Table> {
+        self.tables.get(self.table_ids.get(at.index())?)
+    }
+}
+
+impl Table {
+    fn new(table: &p4::Table, actions: &HashMap<u32, &p4::Action>, pipeline: &Pipeline) -> Option<Table> {
+        let preamble = table.preamble.as_ref()?;
+        let at = TableId(pipeline.tables.iter().position(|t| t.name == preamble.name)? as u32);
+        let model = &pipeline[at];
+        let keys = model.keys.iter().enumerate().filter(|(_, k)| k.kind != MatchKind::Selector);
+        let fields = table
+            .match_fields
+            .iter()
+            .zip(keys)
+            .map(|(said, (key, model))| Field {
+                id: said.id,
+                name: said.name.clone(),
+                kind: model.kind,
+                width: model.expr.ty.width(),
+                key,
+            })
+            .collect();
+        // Both list them in the order of the source, and then the default action if that is not among them.
+        let actions = table
+            .action_refs
+            .iter()
+            .zip(&model.actions)
+            .filter_map(|(said, listed)| {
+                let action = actions.get(&said.id)?;
+                let params = action.params.iter().zip(&pipeline[listed.action].params);
+                Some(Action {
+                    id: said.id,
+                    at: listed.action,
+                    name: action.preamble.as_ref()?.name.clone(),
+                    default_only: listed.default_only,
+                    table_only: listed.table_only,
+                    params: params.map(|(said, model)| (said.id, said.name.clone(), model.ty.width())).collect(),
+                })
+            })
+            .collect();
+        let direct = |wanted: u32| table.direct_resource_ids.iter().copied().find(|id| id >> 24 == wanted);
+        Some(Table {
+            id: preamble.id,
+            at,
+            name: preamble.name.clone(),
+            fields,
+            keys: model.keys.len(),
+            actions,
+            priority: model.has_priority(),
+            const_entries: model.const_entries,
+            direct_counter: direct(0x13),
+            direct_meter: direct(0x15),
+            idle_timeout: model.idle_timeout,
+        })
+    }
+}
+
+fn field(said: &p4::MatchField, key: usize) -> Option<Field> {
+    use p4::match_field::{Match, MatchType};
+    let kind = match said.r#match.as_ref()? {
+        Match::MatchType(kind) => match MatchType::try_from(*kind).ok()? {
+            MatchType::Exact => MatchKind::Exact,
+            MatchType::Lpm => MatchKind::Lpm,
+            MatchType::Ternary => MatchKind::Ternary,
+            MatchType::Range => MatchKind::Range,
+            MatchType::Optional => MatchKind::Optional,
+            MatchType::Unspecified => return None,
+        },
+        Match::OtherMatchType(_) => return None,
+    };
+    Some(Field { id: said.id, name: said.name.clone(), kind, width: said.bitwidth.max(0) as u32, key })
+}

@@ -1,0 +1,152 @@
+//! The server: address, encryption, limits, and the threads it runs on.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::{Certificate, Identity, Server as Grpc, ServerTlsConfig};
+
+use crate::device::Device;
+use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
+use crate::service::Service;
+
+/// Where P4Runtime is served if nothing else is said.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:9559";
+
+/// Longest message.
+const MAX_MESSAGE: usize = 128 << 20;
+/// Calls and streams at a time on one connection.
+const MAX_CALLS: usize = 256;
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where. Port 0 takes any.
+    pub address: SocketAddr,
+    /// Encryption; without it anybody who reaches the address may try to control the switch.
+    pub tls: Option<Tls>,
+}
+
+/// Files in PEM form.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The server's certificate, with those that lead to its authority.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Certificates of authorities whose clients are let in; without it, any client.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ServeError {
+    #[error("cannot serve P4Runtime at {address}: {error}")]
+    Bind { address: SocketAddr, error: io::Error },
+    #[error("{}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("the certificate or key is not usable: {0}")]
+    Tls(String),
+    #[error("cannot start the server: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// A running server. Stops when it is dropped.
+pub struct Server {
+    address: SocketAddr,
+    devices: Vec<Arc<Device>>,
+    runtime: Option<Runtime>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Server {
+    /// Serves devices, on threads of its own, from when this returns.
+    ///
+    /// # Errors
+    /// If the address is taken, or certificates are not usable.
+    pub fn start(options: &Options, devices: impl IntoIterator<Item = Device>) -> Result<Server, ServeError> {
+        let devices: Vec<Arc<Device>> = devices.into_iter().map(Arc::new).collect();
+        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("p4runtime").enable_all().build()?;
+        let bind = |error| ServeError::Bind { address: options.address, error };
+        let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
+        let address = listener.local_addr().map_err(bind)?;
+        let mut grpc = Grpc::builder()
+            .concurrency_limit_per_connection(MAX_CALLS)
+            .max_concurrent_streams(MAX_CALLS as u32)
+            .http2_keepalive_interval(Some(Duration::from_secs(30)))
+            .tcp_nodelay(true);
+        if let Some(tls) = &options.tls {
+            let mut config =
+                ServerTlsConfig::new().identity(Identity::from_pem(read(&tls.certificate)?, read(&tls.key)?));
+            if let Some(ca) = &tls.client_ca {
+                config = config.client_ca_root(Certificate::from_pem(read(ca)?));
+            }
+            grpc = grpc.tls_config(config).map_err(|e| ServeError::Tls(words(&e)))?;
+        }
+        for device in &devices {
+            device.start_telling()?;
+        }
+        let service = P4RuntimeServer::new(Service::new(devices.iter().cloned()))
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = grpc.add_service(service).serve_with_incoming_shutdown(TcpListenerStream::new(listener), async {
+            let _ = stopped.await;
+        });
+        runtime.spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::error!("P4Runtime: {}", words(&error));
+            }
+        });
+        Ok(Server { address, devices, runtime: Some(runtime), stop: Some(stop) })
+    }
+
+    /// Where it serves.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it serves.
+    pub fn devices(&self) -> &[Arc<Device>] {
+        &self.devices
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(runtime) = self.runtime.take() {
+            // Streams of controllers do not end by themselves.
+            runtime.shutdown_timeout(Duration::from_millis(500));
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).field("devices", &self.devices).finish_non_exhaustive()
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
+    std::fs::read(path).map_err(|error| ServeError::File { path: path.into(), error })
+}
+
+/// An error with what caused it.
+fn words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    words
+}

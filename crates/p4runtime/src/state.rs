@@ -1,0 +1,128 @@
+//! What a device with a program holds beyond the data plane's own state, and how updates change both. One lock guards
+//! it, so that writes of all controllers happen one after the other.
+//!
+//! Rooms: `entries` (tables), `resources` (counters, registers, meters, value sets), `replication` (multicast and
+//! clones), `digests`. Does not live here: reading (`read`), who may write (`arbitration`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::bytes::Bytes;
+use hopwright_dataplane::VirtualDataPlane;
+use hopwright_ir::{MatchValue, TableId};
+
+use crate::digests::Digests;
+use crate::failure::{Result, aborted, invalid, unimplemented};
+use crate::program::Program;
+use crate::proto::v1;
+use v1::entity::Entity;
+use v1::update::Type;
+
+/// Reverses an update.
+pub type Undo = Box<dyn FnOnce(&mut State)>;
+
+/// Where updates put what reverses them, if anybody wants to know.
+pub type UndoLog<'a> = Option<&'a mut Vec<Undo>>;
+
+/// An entry's place: table, keys, priority.
+pub type EntryKey = (TableId, Vec<MatchValue>, i32);
+
+/// What a controller wrote beside an entry and the data plane does not need.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note {
+    pub controller_metadata: u64,
+    pub metadata: Bytes,
+    pub idle: Option<Idle>,
+}
+
+/// An idle timeout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Idle {
+    pub timeout: Duration,
+    /// When the entry was last seen to have been hit, or written.
+    pub last_hit: Instant,
+    /// Packets it had been hit by then.
+    pub hits: u64,
+    /// Its controller was told.
+    pub told: bool,
+}
+
+/// A device's program with everything controllers have written.
+pub struct State {
+    pub program: Program,
+    pub vdp: Arc<VirtualDataPlane>,
+    pub notes: HashMap<EntryKey, Note>,
+    pub default_notes: HashMap<TableId, Note>,
+    pub groups: BTreeMap<u32, v1::MulticastGroupEntry>,
+    pub sessions: BTreeMap<u32, v1::CloneSessionEntry>,
+    pub value_sets: BTreeMap<u32, Vec<v1::ValueSetMember>>,
+    pub digests: Digests,
+}
+
+impl State {
+    /// A program as it starts.
+    pub fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
+        let digests = Digests::new(&program);
+        State {
+            program,
+            vdp,
+            notes: HashMap::new(),
+            default_notes: HashMap::new(),
+            groups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            value_sets: BTreeMap::new(),
+            digests,
+        }
+    }
+
+    /// Carries out each update, whatever becomes of the others.
+    pub fn write_each(&mut self, updates: &[v1::Update]) -> Vec<Result<()>> {
+        updates.iter().map(|u| self.apply(u, None)).collect()
+    }
+
+    /// Carries out all updates or none.
+    pub fn write_all(&mut self, updates: &[v1::Update]) -> Vec<Result<()>> {
+        let mut log = Vec::new();
+        for (at, update) in updates.iter().enumerate() {
+            if let Err(failure) = self.apply(update, Some(&mut log)) {
+                while let Some(undo) = log.pop() {
+                    undo(self);
+                }
+                let mut results = vec![Err(aborted("another update of the batch failed")); updates.len()];
+                results[at] = Err(failure);
+                return results;
+            }
+        }
+        vec![Ok(()); updates.len()]
+    }
+
+    fn apply(&mut self, update: &v1::Update, log: UndoLog) -> Result<()> {
+        let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
+        if kind == Type::Unspecified {
+            return Err(invalid("the type of the update is missing"));
+        }
+        let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
+        match entity.ok_or_else(|| invalid("the update has no entity"))? {
+            Entity::TableEntry(said) => self.write_entry(kind, said, log),
+            Entity::CounterEntry(said) => self.write_counter(kind, said, log),
+            Entity::DirectCounterEntry(said) => self.write_direct_counter(kind, said, log),
+            Entity::RegisterEntry(said) => self.write_register(kind, said, log),
+            Entity::ValueSetEntry(said) => self.write_value_set(kind, said, log),
+            Entity::PacketReplicationEngineEntry(said) => self.write_replication(kind, said, log),
+            Entity::DigestEntry(said) => self.write_digest(kind, said, log),
+            Entity::MeterEntry(_) | Entity::DirectMeterEntry(_) => {
+                Err(unimplemented("meters are not supported yet: each says green"))
+            }
+            Entity::ActionProfileMember(_) | Entity::ActionProfileGroup(_) => {
+                Err(unimplemented("action profiles are not supported yet"))
+            }
+            Entity::ExternEntry(_) => Err(unimplemented("extern objects of other architectures are not supported")),
+        }
+    }
+}
+
+/// That an update only modifies.
+pub fn modify_only(kind: Type, what: &str) -> Result<()> {
+    if kind == Type::Modify { Ok(()) } else { Err(invalid(format!("{what} can only be modified"))) }
+}

@@ -1,0 +1,275 @@
+//! Table entries between the wire and the pipeline. Does not live here: what writing one does (`device`).
+
+use ::bytes::Bytes;
+use hopwright_ir::{ActionCall, MatchKind, MatchValue, TableEntry, bits};
+use num_bigint::BigUint;
+
+use crate::bytes;
+use crate::failure::{Failure, Result, bad_number, denied, invalid, not_found, unimplemented};
+use crate::proto::v1;
+use crate::schema::{Action, Field, Schema, Table};
+use v1::field_match::FieldMatchType as Wire;
+
+/// The table with this id.
+pub fn table(schema: &Schema, id: u32) -> Result<&Table> {
+    match schema.tables.get(&id) {
+        Some(table) => Ok(table),
+        None if id == 0 => Err(invalid("no table id")),
+        None => Err(not_found(format!("the program has no table with id {id:#x}"))),
+    }
+}
+
+/// The matches of an entry, one for each key of the pipeline's table.
+pub fn matches(table: &Table, entry: &v1::TableEntry) -> Result<Vec<MatchValue>> {
+    fields(&table.name, &table.fields, table.keys, &entry.r#match)
+}
+
+/// Matches of fields, as many as there are keys. Fields that are left out match anything.
+pub fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::FieldMatch]) -> Result<Vec<MatchValue>> {
+    if said.len() > fields.len() {
+        return Err(invalid(format!("`{name}` has {} match fields, not {}", fields.len(), said.len())));
+    }
+    let mut found: Vec<Option<MatchValue>> = vec![None; keys];
+    for (at, m) in said.iter().enumerate() {
+        // Most clients send them in order.
+        let field = match fields.get(at) {
+            Some(field) if field.id == m.field_id => field,
+            _ => fields
+                .iter()
+                .find(|f| f.id == m.field_id)
+                .ok_or_else(|| invalid(format!("`{name}` has no match field {}", m.field_id)))?,
+        };
+        let value = field_match(field, m)?;
+        if found[field.key].replace(value).is_some() {
+            return Err(invalid(format!("`{name}`: match field `{}` is there twice", field.name)));
+        }
+    }
+    for field in fields {
+        let place = &mut found[field.key];
+        if place.is_none() {
+            *place = Some(match field.kind {
+                MatchKind::Exact => {
+                    return Err(invalid(format!("`{name}`: match field `{}` is missing", field.name)));
+                }
+                kind => anything(kind, field.width),
+            });
+        }
+    }
+    Ok(found.into_iter().map(|m| m.unwrap_or(MatchValue::Optional(None))).collect())
+}
+
+fn anything(kind: MatchKind, width: u32) -> MatchValue {
+    let zero = BigUint::ZERO;
+    match kind {
+        MatchKind::Exact => MatchValue::Exact(zero),
+        MatchKind::Lpm => MatchValue::Lpm { value: zero, prefix_len: 0 },
+        MatchKind::Ternary => MatchValue::Ternary { value: zero.clone(), mask: zero },
+        MatchKind::Range => MatchValue::Range { lo: zero, hi: bits::mask(width) },
+        MatchKind::Optional | MatchKind::Selector => MatchValue::Optional(None),
+    }
+}
+
+fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
+    let number = |b: &[u8]| bytes::number(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
+    let dont_care = || invalid(format!("`{}`: leave out a field that matches anything", field.name));
+    let masked = || invalid(format!("`{}`: bits that are not matched must be zero", field.name));
+    match (field.kind, &said.field_match_type) {
+        (MatchKind::Exact, Some(Wire::Exact(m))) => Ok(MatchValue::Exact(number(&m.value)?)),
+        (MatchKind::Lpm, Some(Wire::Lpm(m))) => {
+            let value = number(&m.value)?;
+            let prefix_len = u32::try_from(m.prefix_len).ok().filter(|len| *len <= field.width).ok_or_else(|| {
+                invalid(format!("`{}`: prefix length {} of {} bits", field.name, m.prefix_len, field.width))
+            })?;
+            if prefix_len == 0 {
+                return Err(dont_care());
+            }
+            if value.trailing_zeros().is_some_and(|zeros| zeros < u64::from(field.width - prefix_len)) {
+                return Err(masked());
+            }
+            Ok(MatchValue::Lpm { value, prefix_len })
+        }
+        (MatchKind::Ternary, Some(Wire::Ternary(m))) => {
+            let (value, mask) = (number(&m.value)?, number(&m.mask)?);
+            if mask == BigUint::ZERO {
+                return Err(dont_care());
+            }
+            if &value & &mask != value {
+                return Err(masked());
+            }
+            Ok(MatchValue::Ternary { value, mask })
+        }
+        (MatchKind::Range, Some(Wire::Range(m))) => {
+            let (lo, hi) = (number(&m.low)?, number(&m.high)?);
+            if lo > hi {
+                return Err(invalid(format!("`{}`: the low bound is above the high one", field.name)));
+            }
+            if lo == BigUint::ZERO && hi == bits::mask(field.width) {
+                return Err(dont_care());
+            }
+            Ok(MatchValue::Range { lo, hi })
+        }
+        (MatchKind::Optional, Some(Wire::Optional(m))) => Ok(MatchValue::Optional(Some(number(&m.value)?))),
+        (_, None) => Err(invalid(format!("`{}`: no match", field.name))),
+        (kind, Some(_)) => Err(invalid(format!("`{}` is matched as {kind:?}", field.name).to_lowercase())),
+    }
+}
+
+/// The matches as clients see them: without fields that match anything.
+pub fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1::FieldMatch> {
+    fields
+        .iter()
+        .filter_map(|field| {
+            let value = &matches[field.key];
+            let wire = match value {
+                MatchValue::Exact(v) => Wire::Exact(v1::field_match::Exact { value: bytes::of(v) }),
+                MatchValue::Lpm { prefix_len: 0, .. } | MatchValue::Optional(None) => return None,
+                MatchValue::Lpm { value, prefix_len } => {
+                    Wire::Lpm(v1::field_match::Lpm { value: bytes::of(value), prefix_len: *prefix_len as i32 })
+                }
+                MatchValue::Ternary { mask, .. } if *mask == BigUint::ZERO => return None,
+                MatchValue::Ternary { value, mask } => {
+                    Wire::Ternary(v1::field_match::Ternary { value: bytes::of(value), mask: bytes::of(mask) })
+                }
+                MatchValue::Range { lo, hi } if *lo == BigUint::ZERO && *hi == bits::mask(field.width) => return None,
+                MatchValue::Range { lo, hi } => {
+                    Wire::Range(v1::field_match::Range { low: bytes::of(lo), high: bytes::of(hi) })
+                }
+                MatchValue::Optional(Some(v)) => Wire::Optional(v1::field_match::Optional { value: bytes::of(v) }),
+            };
+            Some(v1::FieldMatch { field_id: field.id, field_match_type: Some(wire) })
+        })
+        .collect()
+}
+
+/// The priority of an entry to be written.
+pub fn priority(table: &Table, entry: &v1::TableEntry) -> Result<i32> {
+    match (table.priority, entry.priority) {
+        (true, p) if p > 0 => Ok(p),
+        (true, _) => Err(invalid(format!("entries of `{}` need a priority above zero", table.name))),
+        (false, 0) => Ok(0),
+        (false, _) => Err(invalid(format!("entries of `{}` have no priority", table.name))),
+    }
+}
+
+/// The action of an entry or a default entry.
+pub fn action(table: &Table, said: &v1::TableAction, as_default: bool) -> Result<ActionCall> {
+    match &said.r#type {
+        Some(v1::table_action::Type::Action(action)) => call(table, action, as_default),
+        Some(_) => Err(unimplemented(format!("`{}`: action profiles are not supported yet", table.name))),
+        None => Err(invalid(format!("`{}`: no action", table.name))),
+    }
+}
+
+fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
+    let listed: &Action = table
+        .actions
+        .iter()
+        .find(|a| a.id == said.action_id)
+        .ok_or_else(|| invalid(format!("table `{}` has no action with id {:#x}", table.name, said.action_id)))?;
+    if as_default && listed.table_only {
+        return Err(denied(format!("`{}` may not be the default action of `{}`", listed.name, table.name)));
+    }
+    if !as_default && listed.default_only {
+        return Err(denied(format!("`{}` may only be the default action of `{}`", listed.name, table.name)));
+    }
+    if said.params.len() != listed.params.len() {
+        let (wants, got) = (listed.params.len(), said.params.len());
+        return Err(invalid(format!("`{}` has {wants} parameters, not {got}", listed.name)));
+    }
+    let mut args = Vec::with_capacity(listed.params.len());
+    for (at, (id, name, width)) in listed.params.iter().enumerate() {
+        let param = match &said.params[at] {
+            param if param.param_id == *id => param,
+            _ => said
+                .params
+                .iter()
+                .find(|p| p.param_id == *id)
+                .ok_or_else(|| invalid(format!("`{}`: parameter `{name}` is missing", listed.name)))?,
+        };
+        args.push(bytes::number(&param.value, *width).map_err(|e| bad_number(name, *width, e))?);
+    }
+    Ok(ActionCall { action: listed.at, args })
+}
+
+/// An action as clients see it.
+pub fn table_action(table: &Table, call: &ActionCall) -> Option<v1::TableAction> {
+    let listed = table.actions.iter().find(|a| a.at == call.action)?;
+    let params = listed
+        .params
+        .iter()
+        .zip(&call.args)
+        .map(|((id, ..), value)| v1::action::Param { param_id: *id, value: bytes::of(value) })
+        .collect();
+    let action = v1::Action { action_id: listed.id, params };
+    Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) })
+}
+
+/// An entry as clients see it, without its metadata and counters.
+pub fn entry(table: &Table, entry: &TableEntry) -> v1::TableEntry {
+    v1::TableEntry {
+        table_id: table.id,
+        r#match: field_matches(&table.fields, &entry.matches),
+        action: table_action(table, &entry.action),
+        priority: entry.priority,
+        is_const: table.const_entries,
+        ..Default::default()
+    }
+}
+
+/// What a read asks for in a table: anything that is set must be equal.
+pub struct Filter {
+    matches: Option<Vec<MatchValue>>,
+    priority: i32,
+    action: Option<v1::TableAction>,
+    controller_metadata: u64,
+    metadata: Bytes,
+}
+
+impl Filter {
+    /// The filter of a read request for entries of this table.
+    pub fn new(table: &Table, said: &v1::TableEntry) -> Result<Filter> {
+        let matches = if said.r#match.is_empty() { None } else { Some(matches(table, said)?) };
+        Ok(Filter {
+            matches,
+            priority: said.priority,
+            action: said.action.clone(),
+            controller_metadata: said.controller_metadata,
+            metadata: said.metadata.clone(),
+        })
+    }
+
+    /// The one entry that is asked for, if it is one.
+    pub fn single(&self, table: &Table) -> Option<(&[MatchValue], i32)> {
+        let matches = self.matches.as_deref()?;
+        (!table.priority || self.priority != 0).then_some((matches, self.priority))
+    }
+
+    /// Whether an entry's keys and priority are asked for.
+    pub fn keys(&self, entry: &TableEntry) -> bool {
+        self.matches.as_ref().is_none_or(|m| *m == entry.matches)
+            && (self.priority == 0 || self.priority == entry.priority)
+    }
+
+    /// Whether what the entry looks like to clients is asked for.
+    pub fn shown(&self, entry: &v1::TableEntry) -> bool {
+        self.action.as_ref().is_none_or(|wanted| entry.action.as_ref().is_some_and(|a| same_action(wanted, a)))
+            && (self.controller_metadata == 0 || self.controller_metadata == entry.controller_metadata)
+            && (self.metadata.is_empty() || self.metadata == entry.metadata)
+    }
+}
+
+/// An action without parameters asks for the action with any.
+fn same_action(wanted: &v1::TableAction, found: &v1::TableAction) -> bool {
+    use v1::table_action::Type;
+    match (&wanted.r#type, &found.r#type) {
+        (Some(Type::Action(wanted)), Some(Type::Action(found))) if wanted.params.is_empty() => {
+            wanted.action_id == found.action_id
+        }
+        _ => wanted == found,
+    }
+}
+
+/// For messages.
+pub fn no_entry(table: &Table) -> Failure {
+    not_found(format!("table `{}` has no entry with these keys and priority", table.name))
+}

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""The P4Runtime server as an unmodified controller library, finsy, sees it."""
+
+import asyncio
+import contextlib
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import finsy as fy
+from finsy.proto import p4r
+
+from switch import HERE, Switch, ethernet, ipv4, p4info
+
+TMP = pathlib.Path(tempfile.mkdtemp())
+BASIC = fy.SwitchOptions(p4info=p4info("basic.p4", TMP / "basic.txt"), p4blob=HERE / "basic.p4")
+COPIES = fy.SwitchOptions(p4info=p4info("copies.p4", TMP / "copies.txt"), p4blob=HERE / "copies.p4")
+PATIENCE = 20
+
+
+def connect(switch, options):
+    return fy.Switch("sw", switch.address, options)
+
+
+async def all_of(entities):
+    return [e async for e in entities]
+
+
+def match(**fields):
+    return fy.P4TableMatch(**fields)
+
+
+def route(prefix, dst, port):
+    return fy.P4TableEntry("ipv4_lpm", match=match(dst=prefix), action=fy.P4TableAction("forward", dst=dst, port=port))
+
+
+class Failing(contextlib.AbstractContextManager):
+    """Expects a write to fail, each update with these codes."""
+
+    def __init__(self, case, codes):
+        self.case, self.codes = case, codes
+
+    def __exit__(self, kind, error, _):
+        self.case.assertIs(kind, fy.P4ClientError, "the write went well")
+        found = {at: detail.canonical_code.name for at, detail in error.details.items()}
+        self.case.assertEqual(found, self.codes, str(error))
+        return True
+
+
+class Basic(unittest.IsolatedAsyncioTestCase):
+    """With machine code."""
+
+    program, options, arguments = "basic.p4", BASIC, ("--engine", "jit")
+
+    def setUp(self):
+        self.switch = self.enterContext(Switch(self.program, *self.arguments))
+
+    async def asyncSetUp(self):
+        self.sw = await self.enterAsyncContext(asyncio.timeout(120) and connect(self.switch, self.options))
+
+    async def test_pipeline(self):
+        self.assertTrue(self.sw.is_primary)
+        reply = await self.sw._get_pipeline_config_request(response_type=fy.P4ConfigResponseType.ALL)
+        self.assertEqual(reply.config.p4_device_config, (HERE / "basic.p4").read_bytes())
+        self.assertEqual(reply.config.cookie.cookie, self.sw.p4info.p4cookie)
+        broken = p4r.ForwardingPipelineConfig(p4info=reply.config.p4info, p4_device_config=b"control {")
+        with self.assertRaises(fy.P4ClientError) as caught:
+            await self.sw._set_pipeline_config_request(config=broken)
+        self.assertEqual(caught.exception.code.name, "INVALID_ARGUMENT")
+        self.assertIn("program.p4:1:9", caught.exception.message)
+
+    async def test_entries_that_fit_survive_reconcile(self):
+        await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+        reply = await self.sw._get_pipeline_config_request(response_type=fy.P4ConfigResponseType.ALL)
+        text = reply.config.p4_device_config.replace(b"register<bit<32>>(8)", b"register<bit<32>>(9)")
+        config = p4r.ForwardingPipelineConfig(p4_device_config=text)
+        await self.sw._set_pipeline_config_request(action=fy.P4ConfigAction.RECONCILE_AND_COMMIT, config=config)
+        entries = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))
+        self.assertEqual(len(entries), 1)
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertIsNotNone(self.switch.receive(1))
+        await self.sw._set_pipeline_config_request(config=config)
+        self.assertEqual(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm"))), [])
+
+    async def test_lpm_and_exact_entries_forward(self):
+        await self.sw.write([+route("10.0.0.0/8", "020000000011", 1), +route("10.1.0.0/16", "020000000012", 2)])
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        frame = self.switch.receive(2)
+        self.assertEqual(frame[:12].hex(), "020000000012020000000001")
+        self.assertEqual(frame[22], 63)
+        self.switch.send(0, ipv4("10.9.9.9", "10.2.2.3"))
+        self.assertEqual(self.switch.receive(1)[:6].hex(), "020000000011")
+
+        await self.sw.write([-route("10.1.0.0/16", "020000000012", 2)])
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertEqual(self.switch.receive(1)[:6].hex(), "020000000011")
+        await self.sw.write([~route("10.0.0.0/8", "020000000013", 3)])
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertEqual(self.switch.receive(3)[:6].hex(), "020000000013")
+
+        l2 = match(dst="020000000001", ingress_port=0)
+        forward = fy.P4TableAction("forward", dst="020000000099", port=2)
+        await self.sw.write([+fy.P4TableEntry("l2", match=l2, action=forward)])
+        self.switch.send(0, ethernet("020000000001", "020000000002", 0x0806, bytes(50)))
+        self.assertEqual(self.switch.receive(2)[:6].hex(), "020000000099")
+
+    async def test_ternary_range_and_optional_entries(self):
+        def acl(priority, action, **fields):
+            return fy.P4TableEntry("acl", match=match(**fields), priority=priority, action=fy.P4TableAction(action))
+
+        await self.sw.write([
+            +route("10.0.0.0/8", "020000000011", 1),
+            +acl(1, "drop", src="10.0.0.0&&&255.0.0.0"),
+            +acl(2, "permit", src="10.0.0.0&&&255.0.0.0", protocol=17, ttl="10...20"),
+        ])
+        self.switch.send(0, ipv4("10.0.0.1", "10.1.2.3", ttl=9))
+        self.switch.send(0, ipv4("10.0.0.1", "10.1.2.3", ttl=15, protocol=6))
+        self.switch.send(0, ipv4("10.0.0.1", "10.1.2.3", ttl=20))
+        self.assertEqual(self.switch.receive(1)[22], 19)
+        self.assertIsNone(self.switch.receive(1, timeout=0.5))
+        entries = await all_of(self.sw.read(fy.P4TableEntry("acl")))
+        self.assertEqual([e.priority for e in entries], [1, 2])
+        self.assertEqual(dict(entries[1].match), {"src": (0x0A000000, 0xFF000000), "protocol": 17, "ttl": (10, 20)})
+        # The table has room for four.
+        full = [+acl(3, "drop"), +acl(4, "drop"), +acl(5, "drop")]
+        with Failing(self, {2: "RESOURCE_EXHAUSTED"}):
+            await self.sw.write(full)
+
+    async def test_errors_name_each_update(self):
+        await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+        wrong = p4r.Update(type=p4r.Update.INSERT, entity=route("10.0.1.0/24", "020000000011", 1).encode(self.sw.p4info))
+        wrong.entity.table_entry.action.action.params[1].value = b"\x02\x00"
+        updates = [
+            +route("10.0.0.0/8", "020000000011", 1),
+            +route("10.2.0.0/16", "020000000011", 1),
+            -route("10.3.0.0/16", "020000000011", 1),
+            wrong,
+            p4r.Update(type=p4r.Update.INSERT),
+            +fy.P4TableEntry("fixed", match=match(type=5), action=fy.P4TableAction("drop")),
+            +fy.P4TableEntry("l2", match=match(dst=1, ingress_port=1), action=fy.P4TableAction("drop")),
+            ~fy.P4TableEntry("l2", is_default_action=True, action=fy.P4TableAction("drop")),
+            +fy.P4TableEntry("acl", match=match(protocol=1), action=fy.P4TableAction("drop")),
+        ]
+        with Failing(self, {
+            0: "ALREADY_EXISTS", 2: "NOT_FOUND", 3: "OUT_OF_RANGE", 4: "INVALID_ARGUMENT", 5: "PERMISSION_DENIED",
+            6: "PERMISSION_DENIED", 7: "PERMISSION_DENIED", 8: "INVALID_ARGUMENT",
+        }):
+            await self.sw.write(updates)
+        self.assertEqual(len(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))), 2)
+
+    async def test_batches_of_all_or_nothing(self):
+        for atomicity in (p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC):
+            def request(*updates):
+                encoded = [u.encode_update(self.sw.p4info) for u in updates]
+                return p4r.WriteRequest(device_id=1, updates=encoded, atomicity=atomicity)
+
+            await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+            updates = [~route("10.0.0.0/8", "020000000099", 3), +route("10.1.0.0/16", "020000000012", 2),
+                       ~fy.P4RegisterEntry("last_source", index=1, data=7), -route("10.7.0.0/16", "020000000012", 2)]
+            with Failing(self, {0: "ABORTED", 1: "ABORTED", 2: "ABORTED", 3: "NOT_FOUND"}):
+                await self.sw._p4client.request(request(*updates))
+            (entry,) = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))
+            self.assertEqual(entry.action.args["port"], 1)
+            (register,) = await all_of(self.sw.read(fy.P4RegisterEntry("last_source", index=1)))
+            self.assertEqual(register.data, 0)
+            await self.sw._p4client.request(request(*updates[:3]))
+            self.assertEqual(len(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))), 2)
+            await self.sw.delete_all()
+            await self.sw.write([~fy.P4RegisterEntry("last_source", data=0)])
+
+    async def test_default_entries(self):
+        default = fy.P4TableEntry("ipv4_lpm", is_default_action=True, action=fy.P4TableAction("punt", reason=3))
+        await self.sw.write([~default])
+        (entry,) = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm", is_default_action=True)))
+        self.assertEqual(entry.action.args, {"reason": 3})
+        await self.sw.write([~fy.P4TableEntry("ipv4_lpm", is_default_action=True)])
+        (entry,) = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm", is_default_action=True)))
+        self.assertEqual(entry.action.name, "drop")
+        (fixed, _) = await all_of(self.sw.read(fy.P4TableEntry("fixed")))
+        self.assertEqual(fixed.match["type"], 0x0800)
+        self.assertTrue(fixed.is_const)
+
+    async def test_counters(self):
+        await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+        frame = ipv4("10.9.9.9", "10.1.2.3")
+        for _ in range(3):
+            self.switch.send(2, frame)
+            self.switch.receive(1)
+        (counter,) = await all_of(self.sw.read(fy.P4CounterEntry("by_port", index=2)))
+        self.assertEqual((counter.packet_count, counter.byte_count), (3, 3 * len(frame)))
+        self.assertEqual(len(await all_of(self.sw.read(fy.P4CounterEntry()))), 16)
+        (direct,) = await all_of(self.sw.read(fy.P4DirectCounterEntry("routed")))
+        self.assertEqual((direct.packet_count, direct.byte_count), (3, 3 * len(frame)))
+        (entry,) = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm", counter_data=fy.P4CounterData())))
+        self.assertEqual(entry.counter_data.packet_count, 3)
+        # All cells at once.
+        await self.sw.write([~fy.P4CounterEntry("by_port", data=fy.P4CounterData(packet_count=5, byte_count=6))])
+        counters = await all_of(self.sw.read(fy.P4CounterEntry("by_port")))
+        self.assertEqual({(c.packet_count, c.byte_count) for c in counters}, {(5, 6)})
+        with Failing(self, {0: "OUT_OF_RANGE"}):
+            await self.sw.write([~fy.P4CounterEntry("by_port", index=16, data=fy.P4CounterData())])
+
+    async def test_registers(self):
+        await self.sw.write([~fy.P4RegisterEntry("last_source", index=3, data=0xCAFE)])
+        self.switch.send(0, ipv4("10.9.9.8", "10.1.2.3"))
+        for _ in range(50):
+            cells = await all_of(self.sw.read(fy.P4RegisterEntry("last_source")))
+            if cells[0].data:
+                break
+            await asyncio.sleep(0.1)
+        self.assertEqual([c.data for c in cells], [0x0A090908, 0, 0, 0xCAFE, 0, 0, 0, 0])
+
+    async def test_packets_in_and_out(self):
+        default = fy.P4TableEntry("ipv4_lpm", is_default_action=True, action=fy.P4TableAction("punt", reason=5))
+        await self.sw.write([~default])
+        packets = self.sw.read_packets()
+        first = asyncio.ensure_future(anext(packets))
+        await asyncio.sleep(0.1)
+        frame = ipv4("10.9.9.9", "10.1.2.3")
+        self.switch.send(3, frame)
+        packet = await asyncio.wait_for(first, PATIENCE)
+        self.assertEqual(packet.payload, frame)
+        self.assertEqual(packet.metadata, {"ingress_port": 3, "reason": 5})
+        await packets.aclose()
+
+        await self.sw.write([fy.P4PacketOut(frame, egress_port=2, pad=0)])
+        self.assertEqual(self.switch.receive(2), frame)
+        errors = []
+        self.sw.ee.add_listener(fy.SwitchEvent.STREAM_ERROR, lambda _, message: errors.append(message))
+        incomplete = p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=frame))
+        await self.sw.write([incomplete])
+        for _ in range(50):
+            await asyncio.sleep(0.1)
+            if errors:
+                break
+        self.assertEqual(errors[0].error.canonical_code, 3)
+        self.assertEqual(errors[0].error.packet_out.packet_out.payload, frame)
+
+    async def test_two_controllers(self):
+        async with connect(self.switch, self.options(initial_election_id=20)) as other:
+            self.assertTrue(other.is_primary)
+            for _ in range(50):
+                if not self.sw.is_primary:
+                    break
+                await asyncio.sleep(0.1)
+            self.assertFalse(self.sw.is_primary)
+            with self.assertRaises(fy.P4ClientError) as caught:
+                await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+            self.assertEqual(caught.exception.code.name, "PERMISSION_DENIED")
+            await other.write([+route("10.0.0.0/8", "020000000011", 1)])
+            self.assertEqual(len(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))), 1)
+        # The other has gone: finsy asks again, with its election id.
+        for _ in range(100):
+            if self.sw.is_primary:
+                break
+            await asyncio.sleep(0.1)
+        await self.sw.write([-route("10.0.0.0/8", "020000000011", 1)])
+
+    async def test_the_same_election_id(self):
+        async with connect(self.switch, self.options) as other:
+            self.assertFalse(other.is_primary)
+            self.assertTrue(self.sw.is_primary)
+
+    async def test_everything_can_be_deleted(self):
+        await self.sw.write([+route(f"10.{n}.0.0/16", "020000000011", 1) for n in range(200)])
+        await self.sw.delete_all()
+        self.assertEqual(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm"))), [])
+
+    async def test_metadata_of_entries_is_kept(self):
+        entry = route("10.0.0.0/8", "020000000011", 1)
+        entry.metadata, entry.controller_metadata = b"mine", 77
+        await self.sw.write([+entry])
+        (found,) = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))
+        self.assertEqual((found.metadata, found.controller_metadata), (b"mine", 77))
+
+
+class Interpreted(Basic):
+    """The same with the interpreter."""
+
+    arguments = ("--engine", "interp")
+
+
+class Copies(unittest.IsolatedAsyncioTestCase):
+    """What the interpreter alone has."""
+
+    def setUp(self):
+        self.switch = self.enterContext(Switch("copies.p4", "--engine", "interp"))
+
+    async def asyncSetUp(self):
+        self.sw = await self.enterAsyncContext(connect(self.switch, COPIES))
+        await self.sw.write([~fy.P4ValueSetEntry("known_types", members=[fy.P4ValueSetMember(0x1234)])])
+
+    @staticmethod
+    def where(dst, action, **args):
+        return fy.P4TableEntry("where", match=match(dst=dst), action=fy.P4TableAction(action, **args))
+
+    async def test_multicast(self):
+        group = fy.P4MulticastGroupEntry(7, replicas=[1, 2, (3, 5)])
+        await self.sw.write([+group, +self.where(1, "flood", group=7)])
+        frame = ethernet("000000000001", "020000000002", 0x1234, bytes(50))
+        self.switch.send(0, frame)
+        for port in (1, 2, 3):
+            self.assertEqual(self.switch.receive(port), frame)
+        (found,) = await all_of(self.sw.read(fy.P4MulticastGroupEntry()))
+        self.assertEqual((found.multicast_group_id, len(found.replicas)), (7, 3))
+        await self.sw.write([~fy.P4MulticastGroupEntry(7, replicas=[2])])
+        self.switch.send(0, frame)
+        self.assertEqual(self.switch.receive(2), frame)
+        self.assertIsNone(self.switch.receive(1, timeout=0.5))
+        with Failing(self, {0: "ALREADY_EXISTS", 1: "INVALID_ARGUMENT", 2: "NOT_FOUND", 3: "INVALID_ARGUMENT"}):
+            await self.sw.write([
+                +fy.P4MulticastGroupEntry(7, replicas=[1]), +fy.P4MulticastGroupEntry(8, replicas=[1, 1]),
+                -fy.P4MulticastGroupEntry(9), +fy.P4MulticastGroupEntry(0, replicas=[1]),
+            ])
+
+    async def test_clone_sessions(self):
+        await self.sw.write([
+            +fy.P4CloneSessionEntry(5, replicas=[2, 3], packet_length_bytes=20),
+            +self.where(1, "mirror", port=1, session=5),
+        ])
+        frame = ethernet("000000000001", "020000000002", 0x1234, bytes(range(50)))
+        self.switch.send(0, frame)
+        self.assertEqual(self.switch.receive(1), frame)
+        self.assertEqual(self.switch.receive(2), frame[:20])
+        self.assertEqual(self.switch.receive(3), frame[:20])
+        (found,) = await all_of(self.sw.read(fy.P4CloneSessionEntry()))
+        self.assertEqual((found.session_id, found.packet_length_bytes), (5, 20))
+        await self.sw.delete_all()
+        self.assertEqual(await all_of(self.sw.read(fy.P4CloneSessionEntry())), [])
+
+    async def test_value_sets(self):
+        await self.sw.write([+self.where(1, "forward", port=1)])
+        frame = ethernet("000000000001", "020000000002", 0x5678, bytes(50))
+        self.switch.send(0, frame)
+        self.assertIsNone(self.switch.receive(1, timeout=0.5))
+        members = [fy.P4ValueSetMember(0x1234), fy.P4ValueSetMember(0x5678)]
+        await self.sw.write([~fy.P4ValueSetEntry("known_types", members=members)])
+        self.switch.send(0, frame)
+        self.assertEqual(self.switch.receive(1), frame)
+        (found,) = await all_of(self.sw.read(fy.P4ValueSetEntry("known_types")))
+        self.assertEqual(len(found.members), 2)
+
+    async def test_digests(self):
+        await self.sw.write([+fy.P4DigestEntry("station_t", max_list_size=2, max_timeout_ns=300_000_000,
+                                               ack_timeout_ns=60_000_000_000)])
+        digests = self.sw.read_digests("station_t")
+        first = asyncio.ensure_future(anext(digests))
+        await asyncio.sleep(0.1)
+        for src in ("020000000011", "020000000011", "020000000022"):
+            self.switch.send(2, ethernet("000000000001", src, 0x1234, bytes(50)))
+        found = await asyncio.wait_for(first, PATIENCE)
+        self.assertEqual([dict(d) for d in found.data],
+                         [{"address": 0x020000000011, "port": 2}, {"address": 0x020000000022, "port": 2}])
+        await self.sw.write([found.ack()])
+        await asyncio.sleep(0.3)
+        second = asyncio.ensure_future(anext(digests))
+        self.switch.send(1, ethernet("000000000001", "020000000011", 0x1234, bytes(50)))
+        self.assertEqual([dict(d) for d in (await asyncio.wait_for(second, PATIENCE)).data],
+                         [{"address": 0x020000000011, "port": 1}])
+        await digests.aclose()
+
+    async def test_idle_timeouts(self):
+        entry = fy.P4TableEntry("stations", match=match(src=0x020000000011), action=fy.P4TableAction("learned"))
+        entry.idle_timeout_ns = 1_000_000_000
+        timeouts = self.sw.read_idle_timeouts()
+        first = asyncio.ensure_future(anext(timeouts))
+        await asyncio.sleep(0.1)
+        await self.sw.write([+entry])
+        found = await asyncio.wait_for(first, PATIENCE)
+        self.assertEqual(found.table_entry[0].match["src"], 0x020000000011)
+        await timeouts.aclose()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,97 @@
+"""A switch under test: `hopwright run` on veth pairs in this network namespace, and raw sockets at their other ends."""
+
+import os
+import pathlib
+import select
+import socket
+import subprocess
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOPWRIGHT = os.environ.get("HOPWRIGHT", str(HERE.parents[1] / "target/release/hopwright"))
+PORTS = 4
+# The machine may be busy.
+PATIENCE = 20.0
+
+
+def ip(*args):
+    subprocess.run(["ip", *args], check=True)
+
+
+class Switch:
+    """Runs a program; use it with `with`."""
+
+    def __init__(self, program, *options, address="127.0.0.1:9559"):
+        self.program, self.options, self.address = program, options, address
+        self.host, self.port = address.rsplit(":", 1)
+
+    def __enter__(self):
+        self.sockets = []
+        for n in range(PORTS):
+            ip("link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}")
+            for name in (f"sw{n}", f"host{n}"):
+                pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+                ip("link", "set", name, "up")
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            s.bind((f"host{n}", 0))
+            self.sockets.append(s)
+        interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]
+        self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
+        command = [HOPWRIGHT, "run", str(HERE / self.program), *interfaces, "--p4runtime", self.address, *self.options]
+        self.process = subprocess.Popen(command, stderr=self.log, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection((self.host, int(self.port)), timeout=1).close()
+                return self
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"the switch does not answer:\n{self.output()}") from None
+                time.sleep(0.05)
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = "killed: it did not stop"
+        for s in self.sockets:
+            s.close()
+        for n in range(PORTS):
+            ip("link", "del", f"sw{n}")
+        output = self.output()
+        assert status == 0, f"the switch ended with {status}:\n{output}"
+        assert "panicked" not in output, output
+
+    def output(self):
+        return pathlib.Path(self.log.name).read_text()
+
+    def send(self, port, frame):
+        self.sockets[port].send(frame)
+
+    def receive(self, port, timeout=PATIENCE):
+        """The next frame that leaves by a port, or None."""
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.sockets[port]], [], [], left)[0]:
+                frame, address = self.sockets[port].recvfrom(65536)
+                if address[2] != socket.PACKET_OUTGOING:
+                    return frame
+        return None
+
+
+def p4info(program, path):
+    """Writes a program's P4Info as text."""
+    subprocess.run([HOPWRIGHT, "p4info", str(HERE / program), "-o", str(path)], check=True)
+    return path
+
+
+def ethernet(dst, src, kind, payload=b""):
+    return bytes.fromhex(dst) + bytes.fromhex(src) + kind.to_bytes(2, "big") + payload
+
+
+def ipv4(src, dst, ttl=64, protocol=17):
+    head = bytes([0x45, 0, 0, 20, 0, 0, 0, 0, ttl, protocol, 0, 0])
+    return ethernet("020000000001", "020000000002", 0x0800, head + socket.inet_aton(src) + socket.inet_aton(dst) + bytes(26))
