@@ -57,7 +57,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         self.switch = self.enterContext(Switch(self.program, *self.arguments))
 
     async def asyncSetUp(self):
-        self.sw = await self.enterAsyncContext(asyncio.timeout(120) and connect(self.switch, self.options))
+        self.sw = await self.enterAsyncContext(connect(self.switch, self.options))
 
     async def test_pipeline(self):
         self.assertTrue(self.sw.is_primary)
