@@ -4,11 +4,15 @@
 import asyncio
 import contextlib
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
 
 import finsy as fy
+from finsy import pbutil
+from finsy.p4entity import P4ValueSetMember
+from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r
 
 from switch import HERE, Switch, ethernet, ipv4, p4info
@@ -32,7 +36,7 @@ def match(**fields):
 
 
 def route(prefix, dst, port):
-    return fy.P4TableEntry("ipv4_lpm", match=match(dst=prefix), action=fy.P4TableAction("forward", dst=dst, port=port))
+    return fy.P4TableEntry("ipv4_lpm", match=match(dst=prefix), action=fy.P4TableAction("forward", dst=int(dst, 16), port=port))
 
 
 class Failing(contextlib.AbstractContextManager):
@@ -61,7 +65,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
 
     async def test_pipeline(self):
         self.assertTrue(self.sw.is_primary)
-        reply = await self.sw._get_pipeline_config_request(response_type=fy.P4ConfigResponseType.ALL)
+        reply = await self.sw._get_pipeline_config_request(response_type=P4ConfigResponseType.ALL)
         self.assertEqual(reply.config.p4_device_config, (HERE / "basic.p4").read_bytes())
         self.assertEqual(reply.config.cookie.cookie, self.sw.p4info.p4cookie)
         broken = p4r.ForwardingPipelineConfig(p4info=reply.config.p4info, p4_device_config=b"control {")
@@ -72,10 +76,10 @@ class Basic(unittest.IsolatedAsyncioTestCase):
 
     async def test_entries_that_fit_survive_reconcile(self):
         await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
-        reply = await self.sw._get_pipeline_config_request(response_type=fy.P4ConfigResponseType.ALL)
+        reply = await self.sw._get_pipeline_config_request(response_type=P4ConfigResponseType.ALL)
         text = reply.config.p4_device_config.replace(b"register<bit<32>>(8)", b"register<bit<32>>(9)")
         config = p4r.ForwardingPipelineConfig(p4_device_config=text)
-        await self.sw._set_pipeline_config_request(action=fy.P4ConfigAction.RECONCILE_AND_COMMIT, config=config)
+        await self.sw._set_pipeline_config_request(action=P4ConfigAction.RECONCILE_AND_COMMIT, config=config)
         entries = await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))
         self.assertEqual(len(entries), 1)
         self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
@@ -99,8 +103,8 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
         self.assertEqual(self.switch.receive(3)[:6].hex(), "020000000013")
 
-        l2 = match(dst="020000000001", ingress_port=0)
-        forward = fy.P4TableAction("forward", dst="020000000099", port=2)
+        l2 = match(dst=0x020000000001, ingress_port=0)
+        forward = fy.P4TableAction("forward", dst=0x020000000099, port=2)
         await self.sw.write([+fy.P4TableEntry("l2", match=l2, action=forward)])
         self.switch.send(0, ethernet("020000000001", "020000000002", 0x0806, bytes(50)))
         self.assertEqual(self.switch.receive(2)[:6].hex(), "020000000099")
@@ -111,8 +115,8 @@ class Basic(unittest.IsolatedAsyncioTestCase):
 
         await self.sw.write([
             +route("10.0.0.0/8", "020000000011", 1),
-            +acl(1, "drop", src="10.0.0.0&&&255.0.0.0"),
-            +acl(2, "permit", src="10.0.0.0&&&255.0.0.0", protocol=17, ttl="10...20"),
+            +acl(1, "drop", src=(0x0A000000, 0xFF000000)),
+            +acl(2, "permit", src=(0x0A000000, 0xFF000000), protocol=17, ttl=(10, 20)),
         ])
         self.switch.send(0, ipv4("10.0.0.1", "10.1.2.3", ttl=9))
         self.switch.send(0, ipv4("10.0.0.1", "10.1.2.3", ttl=15, protocol=6))
@@ -289,7 +293,7 @@ class Copies(unittest.IsolatedAsyncioTestCase):
 
     async def asyncSetUp(self):
         self.sw = await self.enterAsyncContext(connect(self.switch, COPIES))
-        await self.sw.write([~fy.P4ValueSetEntry("known_types", members=[fy.P4ValueSetMember(0x1234)])])
+        await self.sw.write([~fy.P4ValueSetEntry("known_types", members=[P4ValueSetMember(0x1234)])])
 
     @staticmethod
     def where(dst, action, **args):
@@ -334,11 +338,11 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         frame = ethernet("000000000001", "020000000002", 0x5678, bytes(50))
         self.switch.send(0, frame)
         self.assertIsNone(self.switch.receive(1, timeout=0.5))
-        members = [fy.P4ValueSetMember(0x1234), fy.P4ValueSetMember(0x5678)]
+        members = [P4ValueSetMember(0x1234), P4ValueSetMember(0x5678)]
         await self.sw.write([~fy.P4ValueSetEntry("known_types", members=members)])
         self.switch.send(0, frame)
         self.assertEqual(self.switch.receive(1), frame)
-        (found,) = await all_of(self.sw.read(fy.P4ValueSetEntry("known_types")))
+        (found,) = await all_of(self.sw.read(fy.P4ValueSetEntry("known_types", members=[])))
         self.assertEqual(len(found.members), 2)
 
     async def test_digests(self):
@@ -370,6 +374,112 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         found = await asyncio.wait_for(first, PATIENCE)
         self.assertEqual(found.table_entry[0].match["src"], 0x020000000011)
         await timeouts.aclose()
+
+
+class Hostile(unittest.IsolatedAsyncioTestCase):
+    """What no well-meaning client sends."""
+
+    def setUp(self):
+        self.switch = self.enterContext(Switch("basic.p4"))
+
+    async def test_nonsense_is_answered(self):
+        async with connect(self.switch, BASIC) as sw:
+            big = 2**31
+            entities = [
+                p4r.Entity(),
+                p4r.Entity(table_entry=p4r.TableEntry(table_id=big)),
+                p4r.Entity(table_entry=p4r.TableEntry(is_default_action=True)),
+                p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=big)),
+                p4r.Entity(register_entry=p4r.RegisterEntry(register_id=0)),
+                p4r.Entity(meter_entry=p4r.MeterEntry()),
+                p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry()),
+                p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry()),
+                p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=5)),
+                p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=big)),
+                p4r.Entity(extern_entry=p4r.ExternEntry(extern_id=7)),
+                p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
+            ]
+            for name, index in (("by_port", -1), ("by_port", 2**62)):
+                counter = fy.P4CounterEntry(name, index=0).encode(sw.p4info)
+                counter.counter_entry.index.index = index
+                entities.append(counter)
+            lpm = route("10.0.0.0/8", "020000000011", 1).encode(sw.p4info)
+            for change in ("prefix", "value", "empty", "field", "twice", "parameter"):
+                entity = p4r.Entity()
+                entity.CopyFrom(lpm)
+                entry = entity.table_entry
+                if change == "prefix":
+                    entry.match[0].lpm.prefix_len = -1
+                elif change == "value":
+                    entry.match[0].lpm.value = bytes(100_000) + b"\x01" * 100_000
+                elif change == "empty":
+                    entry.match[0].lpm.value = b""
+                elif change == "field":
+                    entry.match[0].field_id = big
+                elif change == "twice":
+                    entry.match.append(entry.match[0])
+                else:
+                    entry.action.action.params[0].param_id = big
+                entities.append(entity)
+            updates = [p4r.Update(type=kind, entity=e) for e in entities for kind in (1, 2, 3)]
+            with self.assertRaises(fy.P4ClientError) as caught:
+                await sw._p4client.request(p4r.WriteRequest(device_id=1, updates=updates))
+            self.assertEqual(len(caught.exception.details), len(updates))
+            for entity in entities:
+                with contextlib.suppress(fy.P4ClientError):
+                    async for _ in sw._p4client.request_iter(p4r.ReadRequest(device_id=1, entities=[entity])):
+                        pass
+            for message in (p4r.StreamMessageRequest(other=pbutil.to_any(p4r.DigestEntry())),
+                            p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=big))):
+                await sw.write([message])
+            await sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+            self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+            self.assertIsNotNone(self.switch.receive(1))
+
+    async def test_too_many_streams(self):
+        async with contextlib.AsyncExitStack() as stack:
+            for n in range(64):
+                await stack.enter_async_context(connect(self.switch, BASIC(initial_election_id=1000 + n)))
+            with self.assertRaises(Exception) as caught:
+                await stack.enter_async_context(connect(self.switch, BASIC(initial_election_id=9000)))
+            self.assertIn("RESOURCE_EXHAUSTED", str(caught.exception))
+
+    async def test_other_devices(self):
+        with self.assertRaises(Exception) as caught:
+            async with connect(self.switch, BASIC(device_id=5)):
+                pass
+        self.assertIn("NOT_FOUND", str(caught.exception))
+
+
+class Encrypted(unittest.IsolatedAsyncioTestCase):
+    """With certificates on both sides."""
+
+    async def test_only_known_clients(self):
+        def openssl(*arguments):
+            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, cwd=TMP)
+
+        (TMP / "names").write_text("subjectAltName=DNS:localhost\n")
+        for ca, names in (("ours", ("server", "client")), ("theirs", ("stranger",))):
+            openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", f"/CN={ca}",
+                    "-keyout", f"{ca}.key", "-out", f"{ca}.pem")
+            for name in names:
+                openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
+                        "-keyout", f"{name}.key", "-out", f"{name}.csr")
+                openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key",
+                        "-CAcreateserial", "-days", 2, "-extfile", "names", "-out", f"{name}.pem")
+        arguments = ["--tls-cert", TMP / "server.pem", "--tls-key", TMP / "server.key",
+                     "--tls-client-ca", TMP / "ours.pem"]
+        with Switch("basic.p4", *arguments) as switch:
+            def credentials(name):
+                return fy.GRPCCredentialsTLS(
+                    cacert=TMP / "ours.pem", cert=TMP / f"{name}.pem", private_key=TMP / f"{name}.key")
+
+            switch.address = "localhost:9559"
+            async with connect(switch, BASIC(channel_credentials=credentials("client"))) as sw:
+                self.assertTrue(sw.is_primary)
+            with self.assertRaises(Exception):
+                async with asyncio.timeout(10), connect(switch, BASIC(channel_credentials=credentials("stranger"))):
+                    pass
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""The P4Runtime server as an unmodified p4runtime-shell sees it."""
+
+import pathlib
+import tempfile
+import time
+import unittest
+
+import p4runtime_sh.shell as sh
+from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
+
+from switch import HERE, Switch, ipv4, p4info
+
+TMP = pathlib.Path(tempfile.mkdtemp())
+CONFIG = sh.FwdPipeConfig(str(p4info("basic.p4", TMP / "basic.txt")), str(HERE / "basic.p4"))
+
+
+class Shell(unittest.TestCase):
+    def setUp(self):
+        self.switch = self.enterContext(Switch("basic.p4"))
+        sh.setup(device_id=1, grpc_addr=self.switch.address, election_id=(0, 1), config=CONFIG, verbose=False)
+        self.addCleanup(sh.teardown)
+
+    @staticmethod
+    def route(prefix, port):
+        entry = sh.TableEntry("ipv4_lpm")(action="MyIngress.forward")
+        entry.match["hdr.ipv4.dst"] = prefix
+        entry.action["dst"] = "02:00:00:00:00:11"
+        entry.action["port"] = str(port)
+        return entry
+
+    def test_entries(self):
+        self.route("10.0.0.0/8", 1).insert()
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertEqual(self.switch.receive(1)[:6].hex(), "020000000011")
+        self.route("10.0.0.0/8", 2).modify()
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertIsNotNone(self.switch.receive(2))
+        entries = list(sh.TableEntry("ipv4_lpm").read())
+        self.assertEqual(len(entries), 1)
+        with self.assertRaises(P4RuntimeWriteException) as caught:
+            self.route("10.0.0.0/8", 1).insert()
+        self.assertIn("ALREADY_EXISTS", str(caught.exception))
+        entries[0].delete()
+        self.assertEqual(list(sh.TableEntry("ipv4_lpm").read()), [])
+
+    def test_ternary_range_and_optional(self):
+        entry = sh.TableEntry("acl")(action="drop")
+        entry.match["hdr.ipv4.src"] = "10.0.0.0&&&255.0.0.0"
+        entry.match["hdr.ipv4.protocol"] = "17"
+        entry.match["hdr.ipv4.ttl"] = "1..30"
+        entry.priority = 7
+        entry.insert()
+        (found,) = sh.TableEntry("acl").read()
+        self.assertEqual(found.priority, 7)
+        default = sh.TableEntry("acl")(action="drop", is_default=True)
+        default.modify()
+
+    def test_counters_and_registers(self):
+        self.route("10.0.0.0/8", 1).insert()
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        self.switch.receive(1)
+        counter = sh.CounterEntry("by_port")
+        counter.index = 3
+        self.assertEqual([c.packet_count for c in counter.read()], [1])
+        direct = sh.DirectCounterEntry("routed")
+        self.assertEqual([c.packet_count for c in direct.read()], [1])
+        counter.packet_count = 9
+        counter.modify()
+        self.assertEqual([c.packet_count for c in counter.read()], [9])
+
+    def test_packets(self):
+        default = sh.TableEntry("ipv4_lpm")(action="punt", is_default=True)
+        default.action["reason"] = "5"
+        default.modify()
+        packets = sh.PacketIn()
+        got = []
+        frame = ipv4("10.9.9.9", "10.1.2.3")
+        self.switch.send(3, frame)
+        deadline = time.monotonic() + 20
+        while not got and time.monotonic() < deadline:
+            packets.sniff(got.append, timeout=1)
+        self.assertEqual(got[0].packet.payload, frame)
+        out = sh.PacketOut(frame)
+        out.metadata["egress_port"] = "2"
+        out.metadata["pad"] = "0"
+        out.send()
+        self.assertEqual(self.switch.receive(2), frame)
+
+    def test_a_backup_may_only_read(self):
+        client = sh.client
+        other = sh.P4RuntimeClient(1, self.switch.address, (0, 0))
+        try:
+            self.assertEqual(other.get_p4info(), client.get_p4info())
+            request = sh.p4runtime_pb2.WriteRequest()
+            with self.assertRaises(Exception) as caught:
+                other.write(request)
+            self.assertIn("PERMISSION_DENIED", str(caught.exception))
+        finally:
+            other.tear_down()
+
+    def test_wrong_programs(self):
+        broken = TMP / "broken.p4"
+        broken.write_text("control {")
+        with self.assertRaises(P4RuntimeException) as caught:
+            sh.client.set_fwd_pipe_config(CONFIG.p4info, str(broken))
+        self.assertIn("does not compile", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
