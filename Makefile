@@ -7,13 +7,13 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf interop interop-tools braccept test-network bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime interop interop-tools braccept test-network bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
 # Everything CI checks.
-test: lint unit stf interop
+test: lint unit stf p4runtime interop
 
 lint:
 	$(CARGO) fmt --all --check
@@ -26,6 +26,16 @@ unit:
 # Packet tests, with both engines, through the command.
 stf: hopwright
 	tests/stf/run.sh
+
+# P4Runtime as finsy and p4runtime-shell see it.
+ifneq ($(ROOT),)
+p4runtime: hopwright
+	tests/p4runtime/setup.sh
+	tests/p4runtime/run.sh
+else
+p4runtime:
+	@echo "SKIPPED: the P4Runtime tests need root (network namespaces). Run \`sudo make p4runtime\`." >&2
+endif
 
 ifneq ($(ROOT),)
 interop: braccept test-network

@@ -10,6 +10,8 @@ need() { # command package
 need ip iproute2
 need python3 python3
 need taskset util-linux
+need openssl openssl
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 need gcc gcc
 [[ -e /usr/include/linux/if_packet.h ]] || missing+=(linux-libc-dev libc6-dev)
 # From 1.21 on, Go fetches by itself the newer toolchain that go.mod asks for.

@@ -19,7 +19,7 @@ pub fn page(board: &Board) -> Result<String, ControlError> {
     let vdp = board.switch().vdp();
     let mut links = link_labels(&setting);
     for link in &mut links {
-        link.traffic = LinkTraffic::read(vdp, link.index, link.ipv6, &figures.own_packets)?;
+        link.traffic = LinkTraffic::read(&vdp, link.index, link.ipv6, &figures.own_packets)?;
     }
     lost_before_and_behind(&mut links, &stats);
     let mut text = Text::default();
