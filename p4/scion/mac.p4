@@ -22,9 +22,56 @@ bool is_expired(in bit<32> timestamp, in bit<8> exp_time, in bit<64> now) {
 // The AS's key.
 AesCmac(1) hop_key;
 
+// The one before it, and the next one. The control plane sets them for as long as their hops are accepted, too.
+AesCmac(2) other_key;
+
+// Makes `tag` that of the first of the other keys that fits, if one does.
+control UseOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
+    bit<128> other_tag = 0;
+
+    apply {
+        other_key.mac(0, message, other_tag);
+        if (other_tag[127:80] == mac) {
+            tag = other_tag;
+            return;
+        }
+        other_key.mac(1, message, other_tag);
+        if (other_tag[127:80] == mac) {
+            tag = other_tag;
+        }
+    }
+}
+
+// The same, if there are other keys at all.
+control TryOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
+    UseOtherKeys() use_other_keys;
+    bit<1> several = 0;
+
+    action one_key() { }
+
+    action several_keys() {
+        several = 1;
+    }
+
+    table other_keys {
+        actions = { one_key; several_keys; }
+        default_action = one_key();
+    }
+
+    apply {
+        other_keys.apply();
+        if (several == 1) {
+            use_other_keys.apply(message, mac, tag);
+        }
+    }
+}
+
 // The MAC of the current hop, at a segment change that of the next one, too; and for a packet that comes over a
 // one-hop path, the MAC of the hop to be added.
 control CheckMacs(in headers_t hdr, inout metadata_t meta) {
+    TryOtherKeys() try_other_keys;
+    bit<128> message = 0;
+    bit<128> message_next = 0;
     bit<128> tag = 0;
     bit<128> tag_next = 0;
     bit<1> alert = 0;
@@ -37,14 +84,19 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
             return;
         }
 
-        hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
-                                 hdr.hop.cons_ingress, hdr.hop.cons_egress), tag);
+        message = mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                            hdr.hop.cons_ingress, hdr.hop.cons_egress);
+        hop_key.mac(0, message, tag);
         if (meta.segment_change == 1) {
             // Before the first is looked at, so that a target with a pipelined AES core overlaps the two.
-            hop_key.mac(0, mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
-                                     hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress), tag_next);
+            message_next = mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
+                                     hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress);
+            hop_key.mac(0, message_next, tag_next);
         }
 
+        if (tag[127:80] != hdr.hop.mac) {
+            try_other_keys.apply(message, hdr.hop.mac, tag);
+        }
         if (tag[127:80] != hdr.hop.mac) {
             meta.reason = hdr.scion.path_type == PATH_ONE_HOP ? Reason.ONE_HOP_MAC : Reason.INVALID_HOP_MAC;
             return;
@@ -59,6 +111,9 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
             if (is_expired(hdr.info_next.timestamp, hdr.hop_next.exp_time, meta.router.now)) {
                 meta.reason = Reason.PATH_EXPIRED;
                 return;
+            }
+            if (tag_next[127:80] != hdr.hop_next.mac) {
+                try_other_keys.apply(message_next, hdr.hop_next.mac, tag_next);
             }
             if (tag_next[127:80] != hdr.hop_next.mac) {
                 meta.reason = Reason.INVALID_HOP_MAC;

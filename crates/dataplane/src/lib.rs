@@ -52,6 +52,7 @@
 
 pub mod control;
 pub mod cpu;
+pub mod difference;
 pub mod engine;
 pub mod externs;
 pub mod packet;
@@ -72,6 +73,7 @@ mod machine;
 pub use cell::Count;
 pub use control::{ControlError, EntrySpec, MatchSpec};
 pub use cpu::{CpuQueue, Injector, PuntedPacket};
+pub use difference::Difference;
 pub use engine::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use handover::WorkerBusy;

@@ -278,6 +278,11 @@ impl Switch {
         self.cells.rounds.get()
     }
 
+    /// Whether the worker has still to take up changes of its ports.
+    pub fn ports_changing(&self) -> bool {
+        self.ports.changing()
+    }
+
     /// Where packets to the CPU port arrive.
     pub fn cpu(&self) -> CpuQueue {
         CpuQueue(self.cpu.clone())

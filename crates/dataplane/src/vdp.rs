@@ -225,6 +225,12 @@ impl VirtualDataPlane {
         self.set_default_action(table, Some(call))
     }
 
+    /// Whether a table may hold an entry, were there room.
+    pub fn check_entry(&self, table: TableId, entry: &TableEntry) -> Result<(), ControlError> {
+        hopwright_ir::entry::check_entry(&self.pipeline, table, entry)
+            .map_err(|reason| ControlError::Entry { table: self.pipeline[table].name.clone(), reason })
+    }
+
     /// Adds an entry. Ids must be of this program: they come from [`VirtualDataPlane::table`].
     pub fn insert_entry(&self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
         let interp = self.interp();

@@ -6,6 +6,7 @@ mod compile;
 mod engine;
 mod failure;
 mod logging;
+mod signals;
 mod trace;
 
 use std::process::ExitCode;

@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
-use crate::af_packet::AfPacket;
+use crate::af_packet::{AfPacket, FilterSetter};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 use crate::device::DeviceError;
 use crate::filter::{Filter, TooLong};
@@ -63,13 +64,22 @@ const RING: u32 = 1024;
 pub struct Opener {
     choice: PortChoice,
     options: XdpOptions,
-    ours: Option<Vec<(IpAddr, u16)>>,
-    filter: Option<Filter>,
+    /// `None`: everything.
+    ours: Option<Mutex<Ours>>,
     /// By worker; empty if devices are never to share frames.
     frames: Vec<SharedFrames>,
     workers: usize,
     /// Programs on devices, as long as ports use them.
     attached: Mutex<HashMap<String, Weak<XdpDevice>>>,
+}
+
+/// Whose frames are taken.
+#[derive(Debug)]
+struct Ours {
+    addresses: Vec<(IpAddr, u16)>,
+    filter: Filter,
+    /// Of the packet sockets that are open.
+    sockets: Vec<FilterSetter>,
 }
 
 /// A device that is open.
@@ -106,12 +116,14 @@ pub struct Wanted<'a> {
 impl Opener {
     /// An opener, and the packet buffers for each worker to use its ports with.
     pub fn new(wanted: &Wanted<'_>) -> Result<(Opener, Vec<Pool>), OpenerError> {
-        let filter = wanted.ours.map(Filter::udp_destinations).transpose()?;
+        let ours = |addresses: &[(IpAddr, u16)]| -> Result<_, TooLong> {
+            let filter = Filter::udp_destinations(addresses)?;
+            Ok(Mutex::new(Ours { addresses: addresses.to_vec(), filter, sockets: Vec::new() }))
+        };
         let mut opener = Opener {
             choice: wanted.choice,
             options: wanted.options,
-            ours: wanted.ours.map(Into::into),
-            filter,
+            ours: wanted.ours.map(ours).transpose()?,
             frames: Vec::new(),
             workers: wanted.workers.max(1),
             attached: Mutex::default(),
@@ -144,18 +156,51 @@ impl Opener {
                 Err(error) => format!("AF_XDP does not work: {error}"),
             },
         };
-        let ports = AfPacket::open_group(device, self.filter.as_ref(), self.workers)?;
+        let ports = match &self.ours {
+            None => AfPacket::open_group(device, None, self.workers)?,
+            Some(ours) => {
+                let mut ours = lock(ours);
+                let ports = AfPacket::open_group(device, Some(&ours.filter), self.workers)?;
+                ours.sockets.retain(FilterSetter::is_alive);
+                ours.sockets.extend(ports.iter().filter_map(AfPacket::filter_setter));
+                ports
+            }
+        };
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
         Ok(Opened { ports, how: format!("AF_PACKET: {why}") })
     }
 
-    /// The devices that are open with AF_XDP, to change their addresses.
-    pub fn xdp_devices(&self) -> Vec<Arc<XdpDevice>> {
-        self.attached.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
+    /// Changes the UDP addresses whose frames are taken, on all open devices and on those opened later. Frames to
+    /// addresses that stay are taken throughout. Nothing, if everything is taken anyway.
+    pub fn set_ours(&self, addresses: &[(IpAddr, u16)]) -> Result<(), OpenerError> {
+        let Some(ours) = &self.ours else { return Ok(()) };
+        let mut ours = lock(ours);
+        let filter = Filter::udp_destinations(addresses)?;
+        for device in self.xdp_devices() {
+            for (address, port) in addresses.iter().filter(|a| !ours.addresses.contains(a)) {
+                device.add(*address, *port)?;
+            }
+            for (address, port) in ours.addresses.iter().filter(|a| !addresses.contains(a)) {
+                device.remove(*address, *port)?;
+            }
+        }
+        ours.sockets.retain(FilterSetter::is_alive);
+        for socket in &ours.sockets {
+            socket.set(&filter).map_err(OpenerError::Socket)?;
+        }
+        (ours.addresses, ours.filter) = (addresses.to_vec(), filter);
+        Ok(())
+    }
+
+    /// The devices that are open with AF_XDP.
+    fn xdp_devices(&self) -> Vec<Arc<XdpDevice>> {
+        lock(&self.attached).values().filter_map(Weak::upgrade).collect()
     }
 
     fn open_xdp(&self, device: &str) -> Result<Opened, DeviceError> {
-        let xdp = XdpDevice::attach(device, self.ours.as_deref(), self.options)?;
+        // Addresses must not change before the device is known.
+        let ours = self.ours.as_ref().map(lock);
+        let xdp = XdpDevice::attach(device, ours.as_ref().map(|o| o.addresses.as_slice()), self.options)?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         let mut zero_copy = true;
@@ -178,12 +223,16 @@ impl Opener {
         let copy = if zero_copy { "zero-copy" } else { "copy: the driver has no zero-copy" };
         let copy = if zero_copy || self.options.zero_copy && xdp.mode() == XdpMode::Native { copy } else { "copy" };
         let how = format!("AF_XDP, {mode}, {copy}, {} receive queues", queues.len());
-        self.attached.lock().unwrap_or_else(PoisonError::into_inner).insert(device.into(), Arc::downgrade(&xdp));
+        lock(&self.attached).insert(device.into(), Arc::downgrade(&xdp));
         Ok(Opened { ports, how })
     }
 }
 
-/// Why there is no opener.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why there is no opener, or why other addresses cannot be taken.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum OpenerError {
@@ -191,4 +240,8 @@ pub enum OpenerError {
     Filter(#[from] TooLong),
     #[error(transparent)]
     Pool(#[from] PoolError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error("cannot change what a packet socket receives: {0}")]
+    Socket(#[source] io::Error),
 }

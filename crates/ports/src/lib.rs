@@ -21,7 +21,7 @@ pub mod pcap;
 
 mod sys;
 
-pub use af_packet::{AfPacket, RingSize};
+pub use af_packet::{AfPacket, FilterSetter, RingSize};
 pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 pub use choice::{Opened, Opener, PortChoice, Wanted};
 pub use claim::UdpClaim;

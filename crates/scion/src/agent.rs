@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,22 +17,28 @@ use hopwright_dataplane::{
     BuildError, ControlError, EngineKind, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
 };
 use hopwright_ir::Pipeline;
-use hopwright_ports::{Opener, UdpClaim, Wanted, XdpOptions};
 
 use crate::board::{Board, Figures, Setting};
 use crate::config::{Config, ConfigError};
 use crate::http::{HttpError, Listeners, LogLevel, NoLog};
-use crate::kernel::{Device, Kernel};
-use crate::keys::{self, HopKey, KeyError};
+use crate::kernel::Kernel;
+use crate::keys::{self, KeyError, Keys};
 use crate::links::{Links, LinksError};
 use crate::metrics::OwnPackets;
 use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason};
+use crate::reload::NeedsRestart;
+use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
 use crate::service::{self, Manager, PrivilegeError};
 use crate::stats::Stats;
 use crate::tables::{self, Way};
 use crate::topology::{Topology, TopologyError};
+use crate::underlay::{self, Underlay};
 use crate::ways::{Change, Target, Ways};
+
+mod reload;
+
+use reload::Reload;
 
 /// Longest pause between two looks around.
 const TICK: Duration = Duration::from_millis(250);
@@ -60,6 +66,8 @@ pub struct Options {
     pub stop: Arc<AtomicBool>,
     /// The log's level, to be read and changed over HTTP.
     pub log_level: Option<Arc<dyn LogLevel>>,
+    /// Set to read the configuration again; taken back when that has begun.
+    pub reload: Arc<AtomicBool>,
 }
 
 /// Why the router does not run.
@@ -80,6 +88,10 @@ pub enum AgentError {
     NoDevice { what: String, address: IpAddr },
     #[error("{what} {address}: {device} is no Ethernet device")]
     NotEthernet { what: String, address: IpAddr, device: String },
+    #[error("{device}: its MTU {mtu} is more than the {limit} that packet buffers were made for: restart the router")]
+    DeviceMtu { device: String, mtu: u32, limit: u32 },
+    #[error("the links lead to more devices than the switch has port numbers")]
+    TooManyDevices,
     #[error(transparent)]
     Device(#[from] hopwright_ports::af_packet::DeviceError),
     #[error(transparent)]
@@ -100,6 +112,10 @@ pub enum AgentError {
     HttpThread(#[source] io::Error),
     #[error(transparent)]
     Privileges(#[from] PrivilegeError),
+    #[error(transparent)]
+    NeedsRestart(#[from] NeedsRestart),
+    #[error("the thread that reads the configuration has ended")]
+    Reading,
     #[error("the thread that forwards packets has ended: {0}")]
     Worker(String),
 }
@@ -115,8 +131,8 @@ pub struct Setup {
     pub topology: Topology,
     /// The router's links.
     pub links: Links,
-    /// Key of the hop fields.
-    pub key: HopKey,
+    /// Keys of the hop fields.
+    pub keys: Keys,
 }
 
 impl Setup {
@@ -134,8 +150,8 @@ impl Setup {
         let topology = Topology::load(&file)?;
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
-        let key = keys::load(dir)?;
-        Ok(Setup { file: None, config, topology, links, key })
+        let keys = keys::load(dir)?;
+        Ok(Setup { file: None, config, topology, links, keys })
     }
 
     /// What may be shown of it: not the key.
@@ -149,39 +165,21 @@ impl Setup {
 pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
     let vdp = VirtualDataPlane::new(pipeline, kind)?;
-    tables::program(&vdp, &setup.links, &setup.key)?;
+    tables::program(&vdp, &setup.links, &setup.keys.current)?;
+    let mut rollover = Rollover::new();
+    rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
 
     let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
-    let devices = find_devices(&mut kernel, &setup.links)?;
-    let ports: HashMap<u32, u16> = (1u16..).zip(&devices).map(|(number, d)| (d.index, number)).collect();
-    let mut ways = Ways::new(ports);
-    add_links(&mut ways, &setup.links, &mut kernel);
-
-    // The claims stay until the end.
-    let own = own_addresses(&setup.links);
-    let _claims: Vec<UdpClaim> = own.iter().map(|a| UdpClaim::new(*a)).collect::<Result<_, _>>()?;
-    let ours: Vec<_> = own.iter().map(|a| (a.ip(), a.port())).collect();
-    let mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(1500, 9216);
-    let settings = &setup.config.hopwright;
-    let (opener, pools) = Opener::new(&Wanted {
-        choice: settings.ports,
-        ours: Some(&ours),
-        mtu,
-        devices: devices.len(),
-        workers: 1,
-        options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
-    })?;
+    let mut underlay = Underlay::new(&mut kernel, &setup)?;
     let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT);
-    for pool in pools {
+    for pool in underlay.take_pools() {
         builder = builder.with_pool(pool);
     }
-    for (number, device) in (1u32..).zip(&devices) {
-        let opened = opener.open(&device.name)?;
-        tracing::info!(device = %device.name, mtu = device.mtu, ports = %opened.how, "device opened");
-        for port in opened.ports {
-            builder = builder.port(number, port);
-        }
+    for (number, port) in underlay.widen(&mut kernel, &setup.links)? {
+        builder = builder.port(number, port);
     }
+    let mut ways = Ways::new(underlay.ports());
+    underlay::add_links(&mut ways, &setup.links, &mut kernel);
     let (switch, mut worker) = builder.build()?;
     let listeners = Listeners::open(&setup.config)?;
     // Threads that start from here on have no more than what stays.
@@ -193,6 +191,9 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         switch: switch.clone(),
         kernel,
         ways,
+        underlay,
+        reload: Reload::new(&setup),
+        rollover,
         waiting: BTreeMap::new(),
         waiting_count: 0,
         clock_epoch: 0,
@@ -231,55 +232,6 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     agent.report(options)
 }
 
-/// The router's own underlay addresses.
-fn own_addresses(links: &Links) -> Vec<SocketAddr> {
-    let mut addresses = vec![links.internal];
-    addresses.extend(links.external.iter().map(|e| e.underlay.local));
-    addresses.sort_unstable();
-    addresses.dedup();
-    addresses
-}
-
-/// The devices packets come in and go out by: those that have our addresses, and those that routes lead to.
-fn find_devices(kernel: &mut Kernel, links: &Links) -> Result<Vec<Device>, AgentError> {
-    let mut indices = Vec::new();
-    let named = |what: String, address: IpAddr| (what, address);
-    let own = std::iter::once(named("internal address".into(), links.internal.ip())).chain(
-        links.external.iter().map(|e| named(format!("local address of interface {}:", e.id), e.underlay.local.ip())),
-    );
-    for (what, address) in own {
-        let Some(device) = kernel.device_with(address) else { return Err(AgentError::NoDevice { what, address }) };
-        if device.loopback {
-            // Reachable by any device.
-            indices
-                .extend(kernel.devices().values().filter(|d| d.up && !d.loopback && d.mac.is_some()).map(|d| d.index));
-        } else if device.mac.is_none() {
-            return Err(AgentError::NotEthernet { what, address, device: device.name.clone() });
-        } else {
-            indices.push(device.index);
-        }
-    }
-    let mut routes = Ways::default();
-    add_links(&mut routes, links, kernel);
-    indices.extend(routes.devices());
-    indices.sort_unstable();
-    indices.dedup();
-    let devices = indices.iter().filter_map(|i| kernel.devices().get(i));
-    Ok(devices.filter(|d| !d.loopback && d.mac.is_some()).cloned().collect())
-}
-
-/// The ways there always are.
-fn add_links(ways: &mut Ways, links: &Links, kernel: &mut Kernel) {
-    let now = Instant::now();
-    for link in &links.external {
-        let (to, from) = (link.underlay.remote.ip(), link.underlay.local.ip());
-        ways.add(Target::External(link.id), to, from, kernel, now);
-    }
-    for sibling in &links.siblings {
-        ways.add(Target::Sibling(sibling.number), sibling.address.ip(), links.internal.ip(), kernel, now);
-    }
-}
-
 struct Agent {
     /// What it runs with now.
     setup: Setup,
@@ -287,6 +239,9 @@ struct Agent {
     switch: Arc<Switch>,
     kernel: Kernel,
     ways: Ways,
+    underlay: Underlay,
+    reload: Reload,
+    rollover: Rollover,
     /// Packets, as received by a port, that wait for a next hop.
     waiting: BTreeMap<Target, VecDeque<(Instant, u16, Vec<u8>)>>,
     waiting_count: usize,
@@ -316,9 +271,12 @@ impl Agent {
             let mut poll = PollSet::new();
             poll.add(self.switch.cpu().fd().as_raw_fd());
             poll.add(self.kernel.event_fd());
-            poll.wait(if self.ways.is_waiting() { SHORT_TICK } else { TICK });
+            self.reload.add_to(&mut poll);
+            let busy = self.ways.is_waiting() || self.reload.is_busy();
+            poll.wait(if busy { SHORT_TICK } else { TICK });
             self.take_punted();
             self.look_around()?;
+            self.follow_configuration(options)?;
             let now = Instant::now();
             self.manager.alive(self.switch.rounds(), now);
             if now >= next_post {
@@ -363,9 +321,7 @@ impl Agent {
             Change::Lost(target) => self.program_way(target)?,
             Change::Forgotten(host) => {
                 tracing::debug!(%host, "host not found");
-                let lost = self.waiting.remove(&Target::Host(host)).map_or(0, |packets| packets.len());
-                self.waiting_count -= lost;
-                self.waiting_lost += lost as u64;
+                self.give_up_waiting(Target::Host(host));
             }
         }
         Ok(())
@@ -492,6 +448,13 @@ impl Agent {
         }
     }
 
+    /// Gives up the packets that wait for a target.
+    fn give_up_waiting(&mut self, target: Target) {
+        let lost = self.waiting.remove(&target).map_or(0, |packets| packets.len());
+        self.waiting_count -= lost;
+        self.waiting_lost += lost as u64;
+    }
+
     /// Gives up packets that have waited too long.
     fn expire(&mut self, now: Instant) {
         let (count, lost) = (&mut self.waiting_count, &mut self.waiting_lost);
@@ -512,7 +475,7 @@ impl Agent {
             waiting_lost: self.waiting_lost,
             hosts: self.ways.len(),
             own_packets: self.own_packets.clone(),
-            counts: self.slow_path.counts().families(),
+            counts: self.slow_path.counts().families().into_iter().chain([self.reload.figures().family()]).collect(),
             ..Figures::default()
         }
     }
@@ -520,6 +483,7 @@ impl Agent {
     fn report(&self, options: &Options) -> Result<Stats, AgentError> {
         let mut stats = Stats::collect(&self.switch, self.started.elapsed().as_secs_f64())?;
         stats.slow_path = self.slow_path.counts().by_name();
+        stats.reloads = self.reload.figures();
         if let Some(file) = &options.stats {
             stats.write(file).map_err(|source| AgentError::Stats { file: file.clone(), source })?;
         }

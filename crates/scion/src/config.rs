@@ -50,6 +50,8 @@ pub struct Hopwright {
     pub busy_poll_us: u32,
     /// `[hopwright.scmp]`
     pub scmp: crate::scmp::Limit,
+    /// `[hopwright.reload]`
+    pub reload: crate::reload::Settings,
 }
 
 /// `[general]`
@@ -350,12 +352,12 @@ pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dur
 }
 
 /// The longest unit that fits, as the reference writes it.
-fn duration_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn duration_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     let ns = duration.as_nanos();
     let units = [("y", 365 * 86_400), ("w", 7 * 86_400), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
     let long = units.map(|(name, seconds)| (name, seconds * 1_000_000_000));
     let short = [("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-    let fits = long.iter().chain(&short).find(|(_, unit)| ns >= *unit && ns % unit == 0);
+    let fits = long.iter().chain(&short).find(|(_, unit)| ns >= *unit && ns.is_multiple_of(*unit));
     let (name, unit) = fits.unwrap_or(&("s", 1_000_000_000));
     serializer.serialize_str(&format!("{}{name}", ns / unit))
 }

@@ -25,6 +25,24 @@ impl HopKey {
     }
 }
 
+/// For the agent's own comparisons of keys it has read: whether they are equal is no secret.
+impl PartialEq for HopKey {
+    fn eq(&self, other: &HopKey) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for HopKey {}
+
+/// The AS's keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// Of the hops that are made now (`master0.key`).
+    pub current: HopKey,
+    /// Of those that will be made after the next change of keys (`master1.key`).
+    pub next: HopKey,
+}
+
 impl fmt::Debug for HopKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HopKey(redacted)")
@@ -43,12 +61,10 @@ pub enum KeyError {
     Empty { file: PathBuf },
 }
 
-/// Reads `keys/master0.key` and `keys/master1.key` below a configuration directory. Both must be good; the hop-field
-/// key comes from the first.
-pub fn load(config_dir: &Path) -> Result<HopKey, KeyError> {
-    let master0 = read(&config_dir.join("keys/master0.key"))?;
-    read(&config_dir.join("keys/master1.key"))?;
-    Ok(HopKey::derive(&master0))
+/// Reads `keys/master0.key` and `keys/master1.key` below a configuration directory. Both must be good.
+pub fn load(config_dir: &Path) -> Result<Keys, KeyError> {
+    let key = |name: &str| read(&config_dir.join("keys").join(name)).map(|master| HopKey::derive(&master));
+    Ok(Keys { current: key("master0.key")?, next: key("master1.key")? })
 }
 
 /// A master key file's content.
@@ -92,7 +108,7 @@ mod tests {
     fn derivation() {
         assert_eq!(HopKey::derive(b"0123456789abcdef").bytes(), &VECTOR_ASCII);
         let dir = files("rJMIe7UcHTQxm9l13TuI3A==\n", Some("WIn/OaISXyOCLehKNHcMKg=="));
-        assert_eq!(load(dir.path()).unwrap().bytes(), &VECTOR_FILE);
+        assert_eq!(load(dir.path()).unwrap().current.bytes(), &VECTOR_FILE);
     }
 
     #[test]

@@ -15,12 +15,15 @@ pub mod links;
 pub mod metrics;
 pub mod packet;
 pub mod program;
+pub mod reload;
+pub mod rollover;
 pub mod scmp;
 pub mod service;
 pub mod stats;
 pub mod synthetic;
 pub mod tables;
 pub mod topology;
+pub mod underlay;
 pub mod ways;
 
 pub use agent::{AgentError, Options, Setup, run};

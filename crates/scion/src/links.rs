@@ -2,6 +2,7 @@
 //!
 //! Does not live here: how to reach the other ends ([`crate::kernel`]), table entries ([`crate::tables`]).
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use crate::ia::IsdAs;
@@ -137,6 +138,32 @@ impl Links {
         Ok(Links { ia: topology.ia, internal: own.internal, external, siblings, services: services.to_vec() })
     }
 
+    /// The same links, with the numbers that those of them have that are `running`: links keep their counters, by
+    /// interface id, and siblings their number, by name. New ones get numbers that none of the running has, as long as
+    /// there are such.
+    pub fn numbered_like(mut self, running: &Links) -> Links {
+        let indices = running.external.iter().map(|e| e.index).chain(running.siblings.iter().map(|s| s.index));
+        let mut indices = Numbers::new(indices);
+        let mut numbers = Numbers::new(running.siblings.iter().map(|s| s.number));
+        let of_link = |link: &External| running.interface(link.id).map(|e| e.index);
+        let same = |sibling: &Sibling| running.siblings.iter().find(|s| s.name == sibling.name);
+        let kept: Vec<u16> = self.external.iter().filter_map(of_link).collect();
+        let of_siblings: Vec<u16> = self.siblings.iter().filter_map(|s| same(s).map(|s| s.index)).collect();
+        indices.keep(kept.into_iter().chain(of_siblings));
+        numbers.keep(self.siblings.iter().filter_map(|s| same(s).map(|s| s.number)).collect::<Vec<_>>());
+        for link in &mut self.external {
+            link.index = of_link(link).unwrap_or_else(|| indices.next());
+        }
+        for sibling in &mut self.siblings {
+            let before = same(sibling);
+            (sibling.index, sibling.number) = match before {
+                Some(before) => (before.index, before.number),
+                None => (indices.next(), numbers.next()),
+            };
+        }
+        self
+    }
+
     /// The router's own link with an interface id.
     pub fn interface(&self, id: u16) -> Option<&External> {
         self.external.iter().find(|e| e.id == id)
@@ -150,6 +177,33 @@ impl Links {
     /// The sibling that has the link with an interface id.
     pub fn owner(&self, id: u16) -> Option<&Sibling> {
         self.siblings.iter().find(|s| s.interfaces.iter().any(|(i, _)| *i == id))
+    }
+}
+
+/// Hands out numbers from 1.
+struct Numbers {
+    /// Used by what runs.
+    running: BTreeSet<u16>,
+    /// Used by what will run.
+    taken: BTreeSet<u16>,
+}
+
+impl Numbers {
+    fn new(running: impl Iterator<Item = u16>) -> Numbers {
+        Numbers { running: running.collect(), taken: BTreeSet::new() }
+    }
+
+    fn keep(&mut self, numbers: impl IntoIterator<Item = u16>) {
+        self.taken.extend(numbers);
+    }
+
+    /// There are more numbers than links.
+    fn next(&mut self) -> u16 {
+        let free = |n: &u16| !self.taken.contains(n);
+        let unused = (1..COUNT as u16).find(|n| free(n) && !self.running.contains(n));
+        let number = unused.or_else(|| (1..COUNT as u16).find(free)).unwrap_or(INTERNAL_INDEX);
+        self.taken.insert(number);
+        number
     }
 }
 
@@ -209,5 +263,30 @@ mod tests {
             let seen_from_b = Links::of(&topology(&more), "b").unwrap_err().to_string();
             assert!(seen_from_b.contains("border_routers.b.interfaces.9.underlay: missing"), "{seen_from_b}");
         }
+    }
+
+    #[test]
+    fn numbers_stay_when_links_come_and_go() {
+        let sibling = |name: &str, host: u8, id: u16| {
+            format!(
+                r#", "{name}": {{"internal_addr": "10.0.0.{host}:30042",
+                    "interfaces": {{"{id}": {{"isd_as": "1-ff00:0:9", "link_to": "peer"}}}}}}"#
+            )
+        };
+        let before = Links::of(&topology(&(sibling("b", 2, 20) + &sibling("c", 3, 30))), "a").unwrap();
+        let mut running = before.clone();
+        running.external.retain(|e| e.id == 5);
+        // One link less; sibling `b` has gone, `bb` is new, `c` has another address.
+        let fresh = Links::of(&topology(&(sibling("bb", 4, 20) + &sibling("c", 7, 30))), "a").unwrap();
+        let links = fresh.clone().numbered_like(&running);
+        assert_eq!(links.interface(5).unwrap().index, before.interface(5).unwrap().index);
+        let (bb, c) = (&links.siblings[0], &links.siblings[1]);
+        assert_eq!((c.number, c.index), (before.siblings[1].number, before.siblings[1].index));
+        assert_eq!(bb.number, 3, "not that of `b`, which still runs");
+        let mut indices: Vec<u16> = links.external.iter().map(|e| e.index).chain([bb.index, c.index]).collect();
+        indices.sort_unstable();
+        assert_eq!(indices, [1, 2, 4, 5], "one each, and 3 is `b`'s");
+        assert_eq!(links.clone().numbered_like(&links), links);
+        assert_eq!(fresh.clone().numbered_like(&fresh), fresh);
     }
 }

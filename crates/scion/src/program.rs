@@ -42,6 +42,13 @@ pub fn compile(optimise: bool) -> Compiled {
 /// Port number of the control plane (`CPU_PORT`).
 pub const CPU_PORT: u32 = 510;
 
+/// Highest port number for a device.
+pub const MAX_DEVICE_PORT: u32 = 499;
+
+/// The program's counters by link, and how many cells each link has.
+pub const LINK_COUNTERS: [(&str, u64); 4] =
+    [("link_in", 1 << 5), ("link_out", 1 << 10), ("link_reasons", 1 << 7), ("link_dropped", 1 << 5)];
+
 /// In a packet-out header instead of a port: process the packet as if it had been received (`PROCESS`).
 pub const PROCESS: u16 = 0xffff;
 
@@ -243,6 +250,15 @@ mod tests {
     fn links_are_as_many_as_counters() {
         let count = crate::links::COUNT;
         assert!(source("counters.p4").contains(&format!("const bit<32> LINK_COUNT = {count};")));
+    }
+
+    #[test]
+    fn links_have_as_many_counters_as_in_the_program() {
+        let text = source("counters.p4");
+        for (name, cells) in LINK_COUNTERS {
+            let size = format!("counter(LINK_COUNT << {}, ", cells.ilog2());
+            assert!(text.lines().any(|l| l.contains(&size) && l.ends_with(&format!(" {name};"))), "{name}");
+        }
     }
 
     #[test]

@@ -30,6 +30,30 @@ pub struct Stats {
     pub ns_per_packet: Option<f64>,
     /// Devices by name.
     pub ports: BTreeMap<String, PortStats>,
+    /// Every packet that came, and what became of it.
+    pub ledger: Ledger,
+    /// Changes of the configuration.
+    pub reloads: crate::reload::Figures,
+}
+
+/// Packets that came and packets that went. Taken while the router runs, the numbers belong to slightly different
+/// moments; those of a router that has stopped agree to the packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Ledger {
+    /// Received by devices that are in use or were.
+    pub received: u64,
+    /// Sent by the agent.
+    pub injected: u64,
+    /// The sum of both.
+    pub packets_in: u64,
+    /// Sent by devices.
+    pub sent: u64,
+    /// Handed to the agent.
+    pub punted: u64,
+    /// Neither, by reason.
+    pub lost: BTreeMap<String, u64>,
+    /// The sum of what became of them.
+    pub packets_out: u64,
 }
 
 /// One core.
@@ -80,7 +104,27 @@ impl Stats {
                 packets_dropped.insert(what.into(), packets);
             }
         }
+        let devices = || s.ports.iter().chain([&s.removed_ports]);
+        let mut lost: BTreeMap<String, u64> =
+            packets_dropped.iter().map(|(reason, packets)| (reason.clone(), *packets)).collect();
+        lost.insert("not_sent".into(), devices().map(|p| p.tx_lost).sum());
+        // A program that drops a packet without a reason would show here.
+        let with_reason: u64 = by_reason(false).values().sum();
+        lost.insert("without_reason".into(), s.dropped_by_program.saturating_sub(with_reason));
+        lost.retain(|_, packets| *packets > 0);
+        let sent: u64 = devices().map(|p| p.tx_packets).sum();
+        let ledger = Ledger {
+            received: devices().map(|p| p.rx_packets).sum(),
+            injected: s.injected + s.copied,
+            packets_in: s.packets_in(),
+            sent,
+            punted: s.punted,
+            packets_out: sent + s.punted + lost.values().sum::<u64>(),
+            lost,
+        };
         Ok(Stats {
+            ledger,
+            reloads: Default::default(),
             uptime_s,
             workers: vec![WorkerStats { packets: s.packets, batches: s.batches, busy_ns: s.busy_ns }],
             packets_forwarded: count(Reason::None),

@@ -11,6 +11,7 @@ use crate::ia::IsdAs;
 use crate::keys::HopKey;
 use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
 use crate::topology::{Relation, Underlay};
+use crate::ways::Target;
 
 /// Buckets that the program hashes a service's users into.
 const SERVICE_BUCKETS: u16 = 64;
@@ -45,31 +46,48 @@ pub struct NextHop {
     pub src_mac: [u8; 6],
 }
 
+/// Tables whose entries follow from the links: those of [`entries`].
+pub const LINK_TABLES: [&str; 6] =
+    ["neighbours", "sibling_interfaces", "services", "interfaces", "links_ipv4", "links_ipv6"];
+
 /// Programs everything that stays: the router itself, its key, where packets come from, services. The links' ways
 /// are unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.key_table("hop_key")?.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
+    for entry in entries(links, |_| Way::Unresolved) {
+        vdp.put(&entry)?;
+    }
+    set_clock(vdp, links.ia, links.internal, hopwright_dataplane::wall_clock_us())
+}
+
+/// What is in the tables because of the links, each entry behind those that it leads packets to.
+pub fn entries(links: &Links, way: impl Fn(Target) -> Way) -> Vec<EntrySpec> {
+    let mut entries = Vec::new();
     for link in &links.external {
-        vdp.put(&source(link.underlay, "external").arg(link.id).arg(link.relation as u8).arg(link.index))?;
-        vdp.put(&EntrySpec::new("neighbours", "is_at").exact(link.id).arg(link.neighbour.0))?;
-        vdp.put(&external(link, Way::Unresolved))?;
+        entries.push(EntrySpec::new("neighbours", "is_at").exact(link.id).arg(link.neighbour.0));
     }
     for sibling in &links.siblings {
-        let underlay = Underlay { local: links.internal, remote: sibling.address };
-        vdp.put(&source(underlay, "sibling").arg(sibling.number).arg(sibling.index))?;
         for (id, _) in &sibling.interfaces {
-            vdp.put(&EntrySpec::new("sibling_interfaces", "NoAction").exact(sibling.number).exact(*id))?;
-        }
-        for entry in sibling_ways(links.internal, sibling, Way::Unresolved) {
-            vdp.put(&entry)?;
+            entries.push(EntrySpec::new("sibling_interfaces", "NoAction").exact(sibling.number).exact(*id));
         }
     }
     for (service, instances) in &links.services {
-        for entry in service_entries(*service, instances) {
-            vdp.put(&entry)?;
-        }
+        entries.extend(service_entries(*service, instances));
     }
-    set_clock(vdp, links.ia, links.internal, hopwright_dataplane::wall_clock_us())
+    for link in &links.external {
+        entries.push(external(link, way(Target::External(link.id))));
+    }
+    for sibling in &links.siblings {
+        entries.extend(sibling_ways(links.internal, sibling, way(Target::Sibling(sibling.number))));
+    }
+    for link in &links.external {
+        entries.push(source(link.underlay, "external").arg(link.id).arg(link.relation as u8).arg(link.index));
+    }
+    for sibling in &links.siblings {
+        let underlay = Underlay { local: links.internal, remote: sibling.address };
+        entries.push(source(underlay, "sibling").arg(sibling.number).arg(sibling.index));
+    }
+    entries
 }
 
 /// Tells the program who it is and what time it is. Must be repeated at least each time the clock's upper bits change:

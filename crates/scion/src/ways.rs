@@ -100,6 +100,16 @@ impl Ways {
         Ways { ports, ways: BTreeMap::new() }
     }
 
+    /// Which device has which port from now on. Takes effect with the next [`Ways::refresh`].
+    pub fn set_ports(&mut self, ports: HashMap<u32, u16>) {
+        self.ports = ports;
+    }
+
+    /// A target is no longer to be reached.
+    pub fn remove(&mut self, target: Target) {
+        self.ways.remove(&target);
+    }
+
     /// Number of targets.
     pub fn len(&self) -> usize {
         self.ways.len()

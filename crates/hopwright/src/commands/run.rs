@@ -13,6 +13,7 @@ use crate::commands::stf;
 use crate::compile;
 use crate::engine::{OneByOne, data_plane};
 use crate::failure::Failure;
+use crate::signals;
 
 /// Bytes of network layer that packets may have.
 const JUMBO_MTU: u32 = 9100;
@@ -69,7 +70,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     tracing::info!("running {} with {engine:?}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();
-    ctrlc::set_handler(move || stopped.stop())?;
+    signals::handle(move || stopped.stop(), None)?;
     let started = Instant::now();
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
     watch(&switch, server.is_none(), started, args.stats.as_deref())?;

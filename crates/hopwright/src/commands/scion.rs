@@ -11,6 +11,7 @@ use crate::cli::{SampleCommand, ScionArgs, ScionCommand};
 use crate::compile;
 use crate::failure::Failure;
 use crate::logging::Logging;
+use crate::signals;
 
 /// How the log is to be, as far as that can be read; what is wrong with the configuration comes up later.
 pub fn console(args: &ScionArgs) -> Console {
@@ -18,7 +19,7 @@ pub fn console(args: &ScionArgs) -> Console {
     config.map(|c| c.log.console).unwrap_or_default()
 }
 
-/// Runs a border router until SIGTERM or SIGINT, or does what is asked instead.
+/// Runs a border router until SIGTERM or SIGINT, with SIGHUP reading its configuration again, or does what is asked instead.
 pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     match &args.command {
         Some(ScionCommand::Sample(SampleCommand::Config)) => {
@@ -36,7 +37,11 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     let setup = Setup::load(file)?;
     let options = Options { stats: args.stats.clone(), log_level: Some(Arc::new(logging)), ..Options::default() };
     let stop = options.stop.clone();
-    ctrlc::set_handler(move || stop.store(true, Ordering::Release))?;
+    let reload = options.reload.clone();
+    signals::handle(
+        move || stop.store(true, Ordering::Release),
+        Some(Box::new(move || reload.store(true, Ordering::Release))),
+    )?;
     let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
     let stats = hopwright_scion::run(setup, Arc::clone(&pipeline), &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");

@@ -14,8 +14,10 @@
 mod ring;
 mod send;
 
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
@@ -46,7 +48,7 @@ pub struct AfPacket {
 struct Input {
     // The ring is unmapped before its socket is closed.
     ring: Ring,
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
 }
 
 impl AfPacket {
@@ -113,6 +115,29 @@ impl AfPacket {
     }
 }
 
+/// Changes what the packet sockets of a port receive, from any thread, as long as there is the port.
+#[derive(Clone, Debug)]
+pub struct FilterSetter(Weak<OwnedFd>);
+
+impl FilterSetter {
+    /// Packets that arrive from now on are received if they pass this filter.
+    pub fn set(&self, filter: &Filter) -> io::Result<()> {
+        self.0.upgrade().map_or(Ok(()), |socket| sys::attach_filter(&socket, filter))
+    }
+
+    /// Whether the port is still there.
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl AfPacket {
+    /// For whoever changes the filter while a worker has the port; none if it only sends.
+    pub fn filter_setter(&self) -> Option<FilterSetter> {
+        self.input.as_ref().map(|input| FilterSetter(Arc::downgrade(&input.socket)))
+    }
+}
+
 impl Input {
     /// A socket that is not bound yet.
     fn new(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<Input, DeviceError> {
@@ -124,7 +149,7 @@ impl Input {
         if let Some(filter) = filter {
             sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
         }
-        Ok(Input { ring, socket })
+        Ok(Input { ring, socket: Arc::new(socket) })
     }
 
     fn start(&self, device: &str) -> Result<(), DeviceError> {

@@ -1,0 +1,105 @@
+//! From what is in some tables to what shall be in them, entry by entry, while packets flow.
+//!
+//! Does not live here: single changes ([`crate::vdp`]), what the entries mean.
+
+use std::collections::HashMap;
+
+use hopwright_ir::{MatchValue, TableEntry, TableId};
+
+use crate::control::{ControlError, EntrySpec};
+use crate::vdp::VirtualDataPlane;
+
+type Key = (Vec<MatchValue>, i32);
+
+/// The changes that make tables contain certain entries and no others. Entries that stay are not touched, and keep
+/// their direct counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// New entries, and true for those that change an entry's action; in the order in which they were wanted.
+    puts: Vec<(TableId, TableEntry, bool)>,
+    /// Entries to go; those of the tables named last go first.
+    deletes: Vec<(TableId, Key)>,
+    /// Tables that cannot hold old and new entries at once.
+    tight: Vec<TableId>,
+}
+
+impl Difference {
+    /// What is to be done so that the named tables contain exactly the `wanted` entries, all of which are of these
+    /// tables; of two with the same keys the later counts. Fails, before anything is changed, if a name is unknown, an
+    /// entry is none of its table, or a table too small.
+    pub fn between(vdp: &VirtualDataPlane, tables: &[&str], wanted: &[EntrySpec]) -> Result<Difference, ControlError> {
+        let mut ids = Vec::new();
+        let mut current = HashMap::new();
+        for name in tables {
+            let id = vdp.table(name)?;
+            let entries = vdp.entries(id).into_iter().map(|e| ((e.matches, e.priority), e.action));
+            current.insert(id, entries.collect::<HashMap<Key, _>>());
+            ids.push(id);
+        }
+        let mut resolved: Vec<(TableId, TableEntry)> = Vec::with_capacity(wanted.len());
+        let mut places: HashMap<(TableId, Key), usize> = HashMap::with_capacity(wanted.len());
+        for spec in wanted {
+            let (id, entry) = vdp.resolve(spec)?;
+            if !current.contains_key(&id) {
+                return Err(ControlError::UnknownTable(spec.table.clone()));
+            }
+            vdp.check_entry(id, &entry)?;
+            let place = places.entry((id, (entry.matches.clone(), entry.priority))).or_insert(resolved.len());
+            match resolved.get_mut(*place) {
+                Some(earlier) => earlier.1 = entry,
+                None => resolved.push((id, entry)),
+            }
+        }
+        let mut difference = Difference::default();
+        let mut added: HashMap<TableId, usize> = HashMap::new();
+        let mut kept: HashMap<TableId, usize> = HashMap::new();
+        for (id, entry) in resolved {
+            let key = (entry.matches.clone(), entry.priority);
+            let before = current.get(&id).and_then(|c| c.get(&key));
+            *if before.is_some() { &mut kept } else { &mut added }.entry(id).or_default() += 1;
+            if before != Some(&entry.action) {
+                difference.puts.push((id, entry, before.is_some()));
+            }
+        }
+        for id in ids.into_iter().rev() {
+            let entries = &current[&id];
+            let size = vdp.pipeline()[id].size;
+            let added = added.get(&id).copied().unwrap_or_default();
+            if (kept.get(&id).copied().unwrap_or_default() + added) as u64 > size {
+                return Err(ControlError::Full { table: vdp.pipeline()[id].name.clone(), size });
+            }
+            if (entries.len() + added) as u64 > size {
+                difference.tight.push(id);
+            }
+            let gone = entries.keys().filter(|key| !places.contains_key(&(id, (*key).clone())));
+            difference.deletes.extend(gone.map(|key| (id, key.clone())));
+        }
+        Ok(difference)
+    }
+
+    /// Number of entries that are new, changed and gone.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let changed = self.puts.iter().filter(|(_, _, changed)| *changed).count();
+        (self.puts.len() - changed, changed, self.deletes.len())
+    }
+
+    /// Carries it out: first the new and changed entries in the order in which they were wanted, then the deletions.
+    /// Only in tables that cannot hold both, the deletions come first. Nobody else may write these tables between
+    /// [`Difference::between`] and this.
+    pub fn apply(&self, vdp: &VirtualDataPlane) -> Result<(), ControlError> {
+        let delete = |tight: bool| -> Result<(), ControlError> {
+            for (id, (matches, priority)) in self.deletes.iter().filter(|(id, _)| self.tight.contains(id) == tight) {
+                vdp.delete_entry(*id, matches, *priority)?;
+            }
+            Ok(())
+        };
+        delete(true)?;
+        for (id, entry, changes) in &self.puts {
+            match changes {
+                true => vdp.modify_entry(*id, entry.clone())?,
+                false => vdp.insert_entry(*id, entry.clone())?,
+            }
+        }
+        delete(false)
+    }
+}

@@ -1,0 +1,264 @@
+//! Taking on a changed configuration while packets flow.
+//!
+//! The files are read and checked on a thread of their own. What the new configuration needs is opened, and its
+//! next hops are found out, while the old one is in force. Then entries are changed one by one, each behind those that
+//! it leads packets to; what nobody needs any more is closed last. Anything that fails before the first entry is changed
+//! leaves the router as it was.
+
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::wait::PollSet;
+use hopwright_dataplane::{Count, Difference};
+
+use super::{Agent, AgentError, Options, Setup};
+use crate::kernel::{Neighbour, Route};
+use crate::program::LINK_COUNTERS;
+use crate::reload::{self, Figures, Watch};
+use crate::tables::{self, LINK_TABLES};
+use crate::underlay::{self, targets};
+use crate::ways::Target;
+
+/// Files are left alone so long before they are read: a change may take several writes.
+const QUIET: Duration = Duration::from_millis(100);
+/// But changes that never end do not put it off for longer than this.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// How long to look for the next hops of new links before they are taken on without.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Time between two questions for such a next hop.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// Where it stands.
+pub(super) struct Reload {
+    watch: Option<Watch>,
+    /// Files have changed: first and last time.
+    noticed: Option<(Instant, Instant)>,
+    /// Told to read them.
+    told: bool,
+    state: State,
+    figures: Figures,
+}
+
+enum State {
+    Idle,
+    Loading(JoinHandle<Result<Setup, AgentError>>),
+    /// Everything is open; next hops are being looked for.
+    Preparing {
+        setup: Box<Setup>,
+        deadline: Instant,
+        asked: Instant,
+    },
+}
+
+impl Reload {
+    pub fn new(setup: &Setup) -> Reload {
+        let mut reload =
+            Reload { watch: None, noticed: None, told: false, state: State::Idle, figures: Figures::default() };
+        reload.watch(setup);
+        reload
+    }
+
+    /// Follows the files of a setup, if there are any and it wants that.
+    fn watch(&mut self, setup: &Setup) {
+        self.watch = None;
+        let Some(file) = setup.file.as_ref().filter(|_| setup.config.hopwright.reload.watch_files) else { return };
+        match Watch::new(&reload::files(file, &setup.config.general.config_dir)) {
+            Ok(watch) => self.watch = Some(watch),
+            Err(error) => tracing::warn!(%error, "changes of the configuration are not noticed; SIGHUP works"),
+        }
+    }
+
+    pub fn figures(&self) -> Figures {
+        self.figures.clone()
+    }
+
+    /// What to wait for.
+    pub fn add_to(&self, poll: &mut PollSet) {
+        if let Some(watch) = &self.watch {
+            poll.add(watch.fd());
+        }
+    }
+
+    /// Whether to look again soon.
+    pub fn is_busy(&self) -> bool {
+        self.told || self.noticed.is_some() || !matches!(self.state, State::Idle)
+    }
+
+    /// Whether it is time to read the files.
+    fn is_due(&mut self, now: Instant) -> bool {
+        if self.watch.as_mut().is_some_and(Watch::changed) {
+            let first = self.noticed.map_or(now, |(first, _)| first);
+            self.noticed = Some((first, now));
+        }
+        let settled = |(first, last): (Instant, Instant)| {
+            now.duration_since(last) >= QUIET || now.duration_since(first) >= LONGEST_DELAY
+        };
+        self.told || self.noticed.is_some_and(settled)
+    }
+
+    fn refuse(&mut self, error: &AgentError) {
+        self.state = State::Idle;
+        self.figures.refused += 1;
+        self.figures.error = Some(error.to_string());
+        tracing::error!(%error, "the changed configuration is refused; the router goes on as before");
+    }
+}
+
+impl Agent {
+    /// Takes the next step towards what the files say.
+    pub(super) fn follow_configuration(&mut self, options: &Options) -> Result<(), AgentError> {
+        let now = Instant::now();
+        self.rollover.expire(&self.vdp, &self.setup.keys, now)?;
+        self.reload.told |= options.reload.swap(false, Ordering::Relaxed);
+        let due = self.reload.is_due(now);
+        match std::mem::replace(&mut self.reload.state, State::Idle) {
+            State::Idle => {
+                if due {
+                    (self.reload.told, self.reload.noticed) = (false, None);
+                    self.load();
+                }
+            }
+            State::Loading(thread) if thread.is_finished() => match thread.join() {
+                Ok(Ok(setup)) => self.prepare(setup, now)?,
+                Ok(Err(error)) => self.reload.refuse(&error),
+                Err(_) => self.reload.refuse(&AgentError::Reading),
+            },
+            State::Preparing { setup, deadline, mut asked } => {
+                let missing = self.ask_for_next_hops(&setup, now.duration_since(asked) >= RETRY);
+                if now.duration_since(asked) >= RETRY {
+                    asked = now;
+                }
+                // Entries must not name a port that the worker does not know yet.
+                if self.switch.ports_changing() || (missing && now < deadline) {
+                    self.reload.state = State::Preparing { setup, deadline, asked };
+                } else {
+                    self.take_on(*setup, now)?;
+                }
+            }
+            loading => self.reload.state = loading,
+        }
+        Ok(())
+    }
+
+    /// Reads the files. Names may have to be resolved, which takes its time.
+    fn load(&mut self) {
+        let Some(file) = self.setup.file.clone() else { return };
+        tracing::info!(file = %file.display(), "reading the configuration again");
+        match std::thread::Builder::new().name("reload".into()).spawn(move || Setup::load(&file)) {
+            Ok(thread) => self.reload.state = State::Loading(thread),
+            Err(error) => self.reload.refuse(&AgentError::Worker(error.to_string())),
+        }
+    }
+
+    /// Opens what the new setup needs besides.
+    fn prepare(&mut self, mut setup: Setup, now: Instant) -> Result<(), AgentError> {
+        if let Err(error) = reload::check(&self.setup, &setup) {
+            self.reload.refuse(&error.into());
+            return Ok(());
+        }
+        setup.links = setup.links.numbered_like(&self.setup.links);
+        if reload::unchanged(&self.setup, &setup) {
+            self.reload.figures.unchanged += 1;
+            self.reload.figures.error = None;
+            tracing::info!("the configuration is the same as before");
+            return Ok(());
+        }
+        // The numbers of entries do not depend on ways.
+        let wanted = tables::entries(&setup.links, |_| tables::Way::Unresolved);
+        if let Err(error) = Difference::between(&self.vdp, &LINK_TABLES, &wanted) {
+            self.reload.refuse(&error.into());
+            return Ok(());
+        }
+        match self.underlay.widen(&mut self.kernel, &setup.links) {
+            Err(error) => self.reload.refuse(&error),
+            Ok(ports) => {
+                for (number, port) in ports {
+                    self.switch.add_port(number, port)?;
+                }
+                self.ask_for_next_hops(&setup, true);
+                let deadline = now + PATIENCE;
+                self.reload.state = State::Preparing { setup: Box::new(setup), deadline, asked: now };
+            }
+        }
+        Ok(())
+    }
+
+    /// Links of a setup that are new or lead elsewhere.
+    fn new_targets(&self, setup: &Setup) -> Vec<(Target, std::net::IpAddr, std::net::IpAddr)> {
+        let old: Vec<_> = targets(&self.setup.links).collect();
+        targets(&setup.links).filter(|t| !old.contains(t)).collect()
+    }
+
+    /// Whether a next hop of a new link is not known; `probe`: ask the kernel to find out.
+    fn ask_for_next_hops(&mut self, setup: &Setup, probe: bool) -> bool {
+        let mut missing = false;
+        for (_, destination, source) in self.new_targets(setup) {
+            let Ok(Route::Via { device, next_hop }) = self.kernel.route(destination, source) else { continue };
+            if !matches!(self.kernel.neighbour(device, next_hop), Some(Neighbour::Known { .. })) {
+                missing = true;
+                if probe && let Err(error) = self.kernel.probe(device, next_hop) {
+                    tracing::debug!(%next_hop, %error, "cannot ask for a neighbour");
+                }
+            }
+        }
+        missing
+    }
+
+    /// Brings a setup into force for which everything is open.
+    fn take_on(&mut self, setup: Setup, now: Instant) -> Result<(), AgentError> {
+        let changes = reload::describe(&self.setup.links, &setup.links);
+        let gone = targets(&self.setup.links).filter(|old| !targets(&setup.links).any(|new| new == *old));
+        for (target, ..) in gone.collect::<Vec<_>>() {
+            self.ways.remove(target);
+            self.give_up_waiting(target);
+        }
+        self.reset_counters(&setup)?;
+        let old = std::mem::replace(&mut self.setup, setup);
+        self.ways.set_ports(self.underlay.ports());
+        underlay::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
+        let found = self.ways.refresh(&mut self.kernel, now);
+
+        let wanted = tables::entries(&self.setup.links, |target| self.way(target));
+        let difference = Difference::between(&self.vdp, &LINK_TABLES, &wanted)?;
+        difference.apply(&self.vdp)?;
+        self.rollover.set(&self.vdp, &self.setup.keys, &self.setup.config.hopwright.reload, now)?;
+        for change in found {
+            self.program(change)?;
+        }
+        for number in self.underlay.narrow(&mut self.kernel, &self.setup.links)? {
+            self.switch.remove_port(number)?;
+        }
+
+        for change in changes {
+            tracing::info!("{change}");
+        }
+        if old.keys.current != self.setup.keys.current {
+            let overlap = self.rollover.overlap_left(now).unwrap_or_default();
+            tracing::info!(overlap_s = overlap.as_secs(), "the hop-field key has changed");
+        }
+        let (new, changed, gone) = difference.counts();
+        tracing::info!(new, changed, gone, "configuration changed: entries of the tables");
+        self.board.set_setting(self.setup.shown());
+        self.reload.figures.applied += 1;
+        self.reload.figures.error = None;
+        self.reload.watch(&self.setup);
+        Ok(())
+    }
+
+    /// New links count from zero.
+    fn reset_counters(&self, setup: &Setup) -> Result<(), AgentError> {
+        let indices = |s: &Setup| -> Vec<u16> {
+            s.links.external.iter().map(|e| e.index).chain(s.links.siblings.iter().map(|s| s.index)).collect()
+        };
+        let running = indices(&self.setup);
+        for index in indices(setup).into_iter().filter(|i| !running.contains(i)) {
+            for (counter, cells) in LINK_COUNTERS {
+                for cell in 0..cells {
+                    self.vdp.set_counter(counter, u64::from(index) * cells + cell, Count::default())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! A changed configuration: noticing it, what of it a running router can take on, and how to say what has changed.
+//!
+//! Does not live here: taking it on (the agent's part), keys that overlap ([`crate::rollover`]), entries
+//! (`hopwright_dataplane::Difference`).
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Setup;
+use crate::board::Counts;
+use crate::config::{Config, duration, duration_text};
+use crate::links::{External, Links, Sibling};
+
+mod watch;
+
+pub use watch::Watch;
+
+/// `[hopwright.reload]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Take on changed files at once; otherwise only when told to.
+    pub watch_files: bool,
+    /// How long hops of the key before are good after `master0.key` has changed; zero: not at all.
+    #[serde(deserialize_with = "duration", serialize_with = "duration_text")]
+    pub key_overlap: Duration,
+    /// Hops of the next key, `master1.key`, are good already.
+    pub accept_next_key: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { watch_files: true, key_overlap: Duration::ZERO, accept_next_key: false }
+    }
+}
+
+/// What has become of changed configurations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Taken on.
+    pub applied: u64,
+    /// Read, and the same as what runs.
+    pub unchanged: u64,
+    /// Refused: what ran goes on.
+    pub refused: u64,
+    /// Why the last one was refused, if none was taken on since.
+    pub error: Option<String>,
+}
+
+impl Figures {
+    /// The same as a metric.
+    pub fn family(&self) -> Counts {
+        let values = [("applied", self.applied), ("unchanged", self.unchanged), ("refused", self.refused)];
+        Counts {
+            name: "hopwright_reloads_total",
+            help: "Configurations read while running, by what became of them",
+            label: "result",
+            values: values.map(|(name, count)| (name.to_string(), count)).to_vec(),
+        }
+    }
+}
+
+/// A setting that a running router cannot change.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} has changed from {from} to {to}: that needs a restart")]
+pub struct NeedsRestart {
+    /// Which.
+    pub field: &'static str,
+    /// What runs.
+    pub from: String,
+    /// What stands in the file.
+    pub to: String,
+}
+
+/// Finds a setting that is different and cannot be changed at run time.
+pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
+    fn same<T: PartialEq>(
+        field: &'static str,
+        from: &T,
+        to: &T,
+        show: impl Fn(&T) -> String,
+    ) -> Result<(), NeedsRestart> {
+        if from == to { Ok(()) } else { Err(NeedsRestart { field, from: show(from), to: show(to) }) }
+    }
+    fn shown<T: fmt::Display>(value: &T) -> String {
+        format!("`{value}`")
+    }
+    let (a, b) = (&running.config, &new.config);
+    same("general.id", &a.general.id, &b.general.id, shown)?;
+    same("isd_as", &running.links.ia, &new.links.ia, shown)?;
+    same("internal_addr", &running.links.internal, &new.links.internal, shown)?;
+    same("metrics.prometheus", &a.metrics.prometheus, &b.metrics.prometheus, shown)?;
+    same("api.addr", &a.api.addr, &b.api.addr, shown)?;
+    same("log.console.format", &a.log.console.format, &b.log.console.format, shown)?;
+    same("log.console.level", &a.log.console.level, &b.log.console.level, shown)?;
+    same("hopwright.ports", &a.hopwright.ports, &b.hopwright.ports, shown)?;
+    same("hopwright.busy_poll_us", &a.hopwright.busy_poll_us, &b.hopwright.busy_poll_us, shown)?;
+    Ok(())
+}
+
+/// Whether two setups are the same in everything that a router looks at.
+pub fn unchanged(running: &Setup, new: &Setup) -> bool {
+    let looked_at = |config: &Config| Config { unknown_keys: Vec::new(), ..config.clone() };
+    looked_at(&running.config) == looked_at(&new.config) && running.links == new.links && running.keys == new.keys
+}
+
+/// What is different between two sets of links, one line each.
+pub fn describe(old: &Links, new: &Links) -> Vec<String> {
+    let mut lines = Vec::new();
+    for link in &new.external {
+        match old.interface(link.id) {
+            None => lines.push(format!("interface {} added: {}", link.id, external(link))),
+            Some(before) if before == link => {}
+            Some(before) if external(before) == external(link) => {
+                lines.push(format!("interface {} changed: settings", link.id));
+            }
+            Some(before) => {
+                lines.push(format!("interface {} changed: {}; was {}", link.id, external(link), external(before)));
+            }
+        }
+    }
+    let gone = old.external.iter().filter(|link| new.interface(link.id).is_none());
+    lines.extend(gone.map(|link| format!("interface {} removed: {}", link.id, external(link))));
+    let named = |links: &Links, name: &str| links.siblings.iter().find(|s| s.name == name).cloned();
+    for router in &new.siblings {
+        match named(old, &router.name) {
+            None => lines.push(format!("sibling {} added: {}", router.name, sibling(router))),
+            Some(before) if before == *router => {}
+            Some(before) => {
+                lines.push(format!("sibling {} changed: {}; was {}", router.name, sibling(router), sibling(&before)));
+            }
+        }
+    }
+    let gone = old.siblings.iter().filter(|s| named(new, &s.name).is_none());
+    lines.extend(gone.map(|s| format!("sibling {} removed: {}", s.name, sibling(s))));
+    for (service, instances) in &new.services {
+        let before = old.services.iter().find(|(s, _)| s == service).map(|(_, i)| i);
+        if before != Some(instances) {
+            lines.push(format!("service {service} changed: {}", list(instances)));
+        }
+    }
+    lines
+}
+
+fn external(link: &External) -> String {
+    format!("{} {:?}, {} to {}", link.neighbour, link.relation, link.underlay.local, link.underlay.remote)
+}
+
+fn sibling(sibling: &Sibling) -> String {
+    let interfaces: Vec<String> =
+        sibling.interfaces.iter().map(|(id, relation)| format!("{id} {relation:?}")).collect();
+    format!("{} with {}", sibling.address, interfaces.join(", "))
+}
+
+fn list(addresses: &[SocketAddr]) -> String {
+    if addresses.is_empty() {
+        return "no instance".into();
+    }
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The files a configuration consists of.
+pub fn files(file: &Path, config_dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = vec![file.to_path_buf(), config_dir.join("topology.json")];
+    files.extend(["keys/master0.key", "keys/master1.key"].map(|name| config_dir.join(name)));
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    #[test]
+    fn changes_are_told() {
+        let old = synthetic::rich_links(false);
+        assert_eq!(describe(&old, &old), Vec::<String>::new());
+        let mut new = old.clone();
+        new.external.remove(0);
+        new.external[0].underlay.remote = "192.0.2.9:7".parse().unwrap();
+        new.siblings[0].interfaces.push((777, crate::topology::Relation::Child));
+        new.services[0].1.clear();
+        let lines = describe(&old, &new).join("\n");
+        for wanted in ["removed: ", "to 192.0.2.9:7; was ", "777 Child; was ", "changed: no instance"] {
+            assert!(lines.contains(wanted), "{wanted}: {lines}");
+        }
+        assert_eq!(describe(&old, &new).len(), 4);
+    }
+}

@@ -1,0 +1,89 @@
+//! Changing the hop-field key while packets flow: for a while hops of two or three keys are good.
+//!
+//! Hops are made and verified with the current key. Only a packet whose hop does not verify is looked at again with the
+//! key before, for as long as it overlaps, and with the next one, if that is accepted already.
+
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{ControlError, VirtualDataPlane};
+
+use crate::keys::{HopKey, Keys};
+use crate::reload::Settings;
+
+/// Slots of the program's `other_key`.
+const PREVIOUS: u64 = 0;
+/// See [`PREVIOUS`].
+const NEXT: u64 = 1;
+
+/// The keys in force.
+#[derive(Debug, Default)]
+pub struct Rollover {
+    current: Option<HopKey>,
+    /// The key before, and until when it is good.
+    previous: Option<(HopKey, Instant)>,
+    accept_next: bool,
+}
+
+impl Rollover {
+    /// None yet: the program must not run.
+    pub fn new() -> Rollover {
+        Rollover::default()
+    }
+
+    /// Brings new keys, or new settings, into force.
+    pub fn set(
+        &mut self,
+        vdp: &VirtualDataPlane,
+        keys: &Keys,
+        settings: &Settings,
+        now: Instant,
+    ) -> Result<(), ControlError> {
+        if let Some(current) = self.current.take_if(|current| *current != keys.current) {
+            self.previous = now.checked_add(settings.key_overlap).filter(|end| *end > now).map(|end| (current, end));
+        }
+        self.accept_next = settings.accept_next_key;
+        // What is accepted besides comes first: no packet falls between two keys.
+        self.program_others(vdp, keys)?;
+        set_key(vdp, "hop_key", 0, Some(&keys.current))?;
+        self.current = Some(keys.current.clone());
+        Ok(())
+    }
+
+    /// Ends the overlap when it is time.
+    pub fn expire(&mut self, vdp: &VirtualDataPlane, keys: &Keys, now: Instant) -> Result<(), ControlError> {
+        if self.previous.take_if(|(_, end)| *end <= now).is_some() {
+            tracing::info!("the hop-field key before is no longer accepted");
+            self.program_others(vdp, keys)?;
+        }
+        Ok(())
+    }
+
+    /// How long the key before is still good.
+    pub fn overlap_left(&self, now: Instant) -> Option<Duration> {
+        self.previous.as_ref().map(|(_, end)| end.saturating_duration_since(now))
+    }
+
+    fn program_others(&self, vdp: &VirtualDataPlane, keys: &Keys) -> Result<(), ControlError> {
+        let previous = self.previous.as_ref().map(|(key, _)| key);
+        let next = self.accept_next.then_some(&keys.next);
+        if previous.is_none() && next.is_none() {
+            vdp.set_default("other_keys", "one_key", &[])?;
+        }
+        set_key(vdp, "other_key", PREVIOUS, previous)?;
+        set_key(vdp, "other_key", NEXT, next)?;
+        if previous.is_some() || next.is_some() {
+            vdp.set_default("other_keys", "several_keys", &[])?;
+        }
+        Ok(())
+    }
+}
+
+/// Without a key nothing verifies.
+fn set_key(vdp: &VirtualDataPlane, object: &str, slot: u64, key: Option<&HopKey>) -> Result<(), ControlError> {
+    let table = vdp.key_table(object)?;
+    let done = match key {
+        Some(key) => table.set_key(slot, key.bytes()),
+        None => table.clear_key(slot),
+    };
+    done.map_err(|_| ControlError::UnknownExtern(object.into()))
+}
