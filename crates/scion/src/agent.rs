@@ -198,10 +198,7 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         waiting_count: 0,
         clock_epoch: 0,
         punted: HashMap::new(),
-        slow_path: SlowPath::new(scmp::Settings {
-            authenticate: setup.config.features.experimental_scmp_authentication,
-            limit: setup.config.hopwright.scmp,
-        }),
+        slow_path: SlowPath::new(slow_path_settings(&setup.config)),
         started: Instant::now(),
         waiting_lost: 0,
         own_packets: OwnPackets::default(),
@@ -230,6 +227,11 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     }
     result?;
     agent.report(options)
+}
+
+/// What the configuration says about answers.
+fn slow_path_settings(config: &Config) -> scmp::Settings {
+    scmp::Settings { authenticate: config.features.experimental_scmp_authentication, limit: config.hopwright.scmp }
 }
 
 struct Agent {

@@ -5,6 +5,8 @@
 //! it leads packets to; what nobody needs any more is closed last. Anything that fails before the first entry is changed
 //! leaves the router as it was.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,7 +26,7 @@ use crate::ways::Target;
 const QUIET: Duration = Duration::from_millis(100);
 /// But changes that never end do not put it off for longer than this.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
-/// How long to look for the next hops of new links before they are taken on without.
+/// How long to look for the next hops of links that are to lead elsewhere before they do so without.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two questions for such a next hop.
 const RETRY: Duration = Duration::from_millis(250);
@@ -184,16 +186,18 @@ impl Agent {
         Ok(())
     }
 
-    /// Links of a setup that are new or lead elsewhere.
-    fn new_targets(&self, setup: &Setup) -> Vec<(Target, std::net::IpAddr, std::net::IpAddr)> {
-        let old: Vec<_> = targets(&self.setup.links).collect();
-        targets(&setup.links).filter(|t| !old.contains(t)).collect()
+    /// Links that there are already and that are to lead elsewhere.
+    fn redirected(&self, setup: &Setup) -> Vec<(IpAddr, IpAddr)> {
+        let old: HashMap<Target, _> =
+            targets(&self.setup.links).map(|(target, to, from)| (target, (to, from))).collect();
+        let redirected = |(target, to, from)| old.get(&target).filter(|o| **o != (to, from)).map(|_| (to, from));
+        targets(&setup.links).filter_map(redirected).collect()
     }
 
-    /// Whether a next hop of a new link is not known; `probe`: ask the kernel to find out.
+    /// Whether the next hop of a link that will lead elsewhere is not known; `probe`: ask the kernel to find out.
     fn ask_for_next_hops(&mut self, setup: &Setup, probe: bool) -> bool {
         let mut missing = false;
-        for (_, destination, source) in self.new_targets(setup) {
+        for (destination, source) in self.redirected(setup) {
             let Ok(Route::Via { device, next_hop }) = self.kernel.route(destination, source) else { continue };
             if !matches!(self.kernel.neighbour(device, next_hop), Some(Neighbour::Known { .. })) {
                 missing = true;
@@ -226,6 +230,7 @@ impl Agent {
         for change in found {
             self.program(change)?;
         }
+        self.slow_path.set(super::slow_path_settings(&self.setup.config));
         for number in self.underlay.narrow(&mut self.kernel, &self.setup.links)? {
             self.switch.remove_port(number)?;
         }
