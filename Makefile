@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime interop interop-tools braccept test-network bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime interop interop-tools braccept test-pages test-network bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -38,11 +38,11 @@ p4runtime:
 endif
 
 ifneq ($(ROOT),)
-interop: braccept test-network
+interop: braccept test-pages test-network
 else
 interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: braccept and test-network need root (network namespaces)." >&2
+	@echo "SKIPPED: braccept, test-pages and test-network need root (network namespaces)." >&2
 	@echo "Run \`sudo make interop\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -61,6 +61,10 @@ interop-tools:
 # The reference's acceptance tool.
 braccept: hopwright interop-tools
 	tests/interop/braccept.py --plain --router "$(ROUTER)"
+
+# Metrics and status pages against the reference's.
+test-pages: hopwright interop-tools
+	tests/interop/pages_test.py --router "$(ROUTER)"
 
 # A whole SCION network, with our routers everywhere and next to the reference's.
 test-network: hopwright interop-tools

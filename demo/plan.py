@@ -23,6 +23,8 @@ INTERNAL_PORT = 30042
 EXTERNAL_PORT = 50000
 CONTROL_PORT = 30252
 TRAFFIC_PORT = 31500
+# Where each router serves its metrics, in its own namespace.
+METRICS = "127.0.0.1:30442"
 # Bytes of a SCION packet on a link: Ethernet's 1500 less IPv6 and UDP headers.
 SCION_MTU = 1452
 DEVICE_MTU = 1500
@@ -197,6 +199,9 @@ def router_toml(router: Router, directory: Path) -> str:
     return f"""[general]
 id = "{router.name}"
 config_dir = "{directory}"
+
+[metrics]
+prometheus = "{METRICS}"
 
 [router.bfd]
 disable = true

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from lab.netns import LabError, namespaces, require_root
 from lab.process import unwind_on_signals
 from lab.router import RouterKind
+from lab.scrape import metrics, total
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
 
 from network import PREFIX, Network  # noqa: E402
-from plan import LEAF_ROUTES, SCION_MTU, Route  # noqa: E402
+from plan import LEAF_ROUTES, METRICS, SCION_MTU, Route  # noqa: E402
 
 # Payload bytes: the shortest, an odd and an even number, and the one that fills
 # the links' MTU of 1452 with the longest headers in use: common header 12,
@@ -72,6 +74,54 @@ def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> N
                                                       "mtu": SCION_MTU}, f"{error}")
 
 
+# What 100 packets and their echoes add to the routers' metrics: router, interface label, type.
+TRANSIT = (
+    (LEAF_ROUTES[0], (("br110a", "3", "br_transit"), ("br110a", "1", "br_transit"))),
+    (LEAF_ROUTES[1], (("br110a", "sibling->10.110.0.12:30042", "in_transit"),
+                      ("br110b", "2", "out_transit"),
+                      ("br110b", "sibling->10.110.0.11:30042", "in_transit"),
+                      ("br110a", "1", "out_transit"))),
+)
+
+
+def check_metrics(network: Network, checks: Checks) -> None:
+    """Transit figures of the middle AS, to the packet and byte; only data is in transit there."""
+    def scrape() -> dict[str, dict]:
+        # Ours are posted a few times a second, so is what the reference has sent.
+        time.sleep(0.5)
+        return {name: metrics(network.routers[name].namespace, METRICS)
+                for name in ("br110a", "br110b")}
+
+    # Common header, ISD-AS numbers, an IPv4 and an IPv6 host, path of two segments and four
+    # hops, UDP header, payload.
+    size = 12 + 16 + 4 + 16 + (4 + 2 * 8 + 4 * 12) + 8 + 501
+    for route, added in TRANSIT:
+        before = scrape()
+        result = network.traffic(route, 100, 501)
+        after = scrape()
+        checks.that(f"100 packets {route.name}", result["echoed"] == 100)
+        for router, interface, kind in added:
+            labels = {"interface": interface, "isd_as": "1-ff00:0:110", "type": kind}
+            found = [total(after[router], name, **labels, **more)
+                     - total(before[router], name, **labels, **more)
+                     for name, more in (("router_output_pkts_total", {"sizeclass": "512_1023"}),
+                                        ("router_output_pkts_total", {}),
+                                        ("router_output_bytes_total", {}))]
+            checks.that(f"{router} counts them as {kind} to {interface}",
+                        found == [100, 100, 100 * size], f"{found}")
+    for router, samples in scrape().items():
+        received = total(samples, "router_input_pkts_total")
+        processed = total(samples, "router_processed_pkts_total")
+        checks.that(f"{router} has processed what it received",
+                    received == processed > 0, f"{processed} of {received}")
+        if network.routers[router].kind.name != "reference":
+            ends = sum(total(samples, name) for name in (
+                "router_output_pkts_total", "router_dropped_pkts_total",
+                "hopwright_punted_packets_total"))
+            checks.that(f"{router}'s packets end somewhere", ends >= received,
+                        f"{ends} of {received}")
+
+
 def check_network(network: Network, checks: Checks) -> None:
     for source, destination, want in (("111", "112", 3), ("112", "111", 3), ("111", "110", 1),
                                       ("110", "112", 2)):
@@ -97,6 +147,7 @@ def check_network(network: Network, checks: Checks) -> None:
                         result["echoed"] == 300 and result["changed"] == 0,
                         f"{result['lost']} lost, {result['changed']} changed")
     check_scmp(network, checks, routes)
+    check_metrics(network, checks)
     network.check()
     for router in network.routers.values():
         status = router.process.stop()

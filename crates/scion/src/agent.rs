@@ -29,7 +29,7 @@ use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason};
 use crate::reload::NeedsRestart;
 use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
-use crate::service::{self, Manager, PrivilegeError};
+use crate::service::{self, Manager, Phase, PrivilegeError};
 use crate::stats::Stats;
 use crate::tables::{self, Way};
 use crate::topology::{Topology, TopologyError};
@@ -183,7 +183,7 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     let (switch, mut worker) = builder.build()?;
     let listeners = Listeners::open(&setup.config)?;
     // Threads that start from here on have no more than what stays.
-    service::drop_privileges()?;
+    service::drop_privileges(Phase::Running)?;
     let board = Board::new(switch.clone(), setup.shown());
 
     let mut agent = Agent {
@@ -287,8 +287,10 @@ impl Agent {
             }
             if now >= next_report {
                 next_report = Instant::now() + Duration::from_secs(1);
-                if options.stats.is_some() {
-                    self.report(options)?;
+                if options.stats.is_some()
+                    && let Err(error) = self.report(options)
+                {
+                    tracing::error!(%error, "cannot write the statistics");
                 }
             }
         }

@@ -11,11 +11,26 @@ use sd_notify::NotifyState;
 /// Capabilities that stay: opening devices and resolving neighbours goes on at run time, and a reload reads files.
 const KEPT: [Capability; 4] =
     [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF, Capability::CAP_DAC_READ_SEARCH];
+/// What only the start needs: low ports for HTTP, memory that is locked for devices.
+const TO_START: [Capability; 3] =
+    [Capability::CAP_NET_BIND_SERVICE, Capability::CAP_IPC_LOCK, Capability::CAP_SYS_RESOURCE];
 
-/// Gives up every other capability, for this thread and those it starts, and the way to get one back: bounding set
-/// and set-user-id programs.
-pub fn drop_privileges() -> Result<(), PrivilegeError> {
-    let kept: CapsHashSet = KEPT.into_iter().collect();
+/// How far the start is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is open yet, and no thread has been started.
+    Starting,
+    /// Everything is open.
+    Running,
+}
+
+/// Gives up every capability that this phase does not need, for this thread and those it starts, and the ways to get
+/// one back: bounding set, set-user-id programs. Does nothing about the user.
+pub fn drop_privileges(phase: Phase) -> Result<(), PrivilegeError> {
+    let mut kept: CapsHashSet = KEPT.into_iter().collect();
+    if phase == Phase::Starting {
+        kept.extend(TO_START);
+    }
     let before = caps::read(None, CapSet::Permitted)?;
     // Only who has CAP_SETPCAP can shrink the bounding set; who has not gains nothing by what is in it.
     if before.contains(&Capability::CAP_SETPCAP) {
@@ -31,7 +46,7 @@ pub fn drop_privileges() -> Result<(), PrivilegeError> {
     rustix::thread::set_no_new_privs(true).map_err(io::Error::from)?;
     let mut names: Vec<_> = rest.iter().map(ToString::to_string).collect();
     names.sort_unstable();
-    tracing::debug!(kept = names.join(" "), "privileges dropped");
+    tracing::debug!(kept = names.join(" "), ?phase, "privileges dropped");
     Ok(())
 }
 

@@ -76,6 +76,7 @@ class RouterKind:
         log: Path,
         stats: Path,
         cpus: str | None = None,
+        environment: dict[str, str] | None = None,
     ) -> Process:
         """Starts the router in its namespace."""
         if self._settings:
@@ -86,7 +87,7 @@ class RouterKind:
             word.replace("{config}", str(config)).replace("{stats}", str(stats))
             for word in self._template
         ]
-        return Process(name, command, log, namespace=namespace, cpus=cpus)
+        return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment)
 
 
 def _packet_inputs(process: Process) -> tuple[int, int]:

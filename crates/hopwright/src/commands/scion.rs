@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hopwright_scion::config::{Config, Console};
+use hopwright_scion::service::{self, Phase};
 use hopwright_scion::{Options, Setup, config};
 
 use crate::cli::{SampleCommand, ScionArgs, ScionCommand};
@@ -34,6 +35,8 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
+    // Before the first thread is started: privileges belong to threads.
+    service::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file)?;
     let options = Options { stats: args.stats.clone(), log_level: Some(Arc::new(logging)), ..Options::default() };
     let stop = options.stop.clone();
