@@ -49,10 +49,11 @@ LEVELS = [  # requests in turn, of which the status and the level afterwards mus
 ]
 
 
-# Who runs our router, and what with: CAP_NET_ADMIN and CAP_NET_RAW.
+# Who runs our router, and what with, as packaging/hopwright-router@.service has it:
+# CAP_NET_ADMIN, CAP_NET_RAW, CAP_PERFMON and CAP_BPF.
 NOBODY = 65534
-CAPABILITIES = "+net_admin,+net_raw"
-CAPABILITY_BITS = 1 << 12 | 1 << 13
+CAPABILITIES = "+net_admin,+net_raw,+bpf,+perfmon"
+CAPABILITY_BITS = 1 << 12 | 1 << 13 | 1 << 38 | 1 << 39
 
 
 class ServiceManager:
@@ -116,6 +117,8 @@ config_dir = "{conf}"
 prometheus = "127.0.0.1:30442"
 [api]
 addr = "127.0.0.1:31142"
+[router.bfd]
+disable = true
 """)
     return path
 

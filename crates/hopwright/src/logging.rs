@@ -36,12 +36,12 @@ impl Logging {
     }
 }
 
-/// Libraries say only what is wrong.
+/// Libraries say only what is wrong; the netlink library takes every kernel newer than itself for that.
 fn filter(level: Level) -> EnvFilter {
     EnvFilter::new(match level {
-        Level::Debug => "warn,hopwright=debug",
-        Level::Info => "warn,hopwright=info",
-        Level::Warn => "warn",
+        Level::Debug => "warn,netlink_packet_route=error,hopwright=debug",
+        Level::Info => "warn,netlink_packet_route=error,hopwright=info",
+        Level::Warn => "warn,netlink_packet_route=error",
         Level::Error => "error",
     })
 }

@@ -23,6 +23,7 @@ pub struct Config {
     /// `[general]`
     pub general: General,
     /// `[features]`
+    #[serde(skip_serializing_if = "is_default")]
     pub features: Features,
     /// `[log]`
     pub log: Log,

@@ -8,12 +8,18 @@ use std::time::{Duration, Instant};
 use caps::{CapSet, Capability, CapsHashSet};
 use sd_notify::NotifyState;
 
-/// Capabilities that stay: opening devices and resolving neighbours goes on at run time, and a reload reads files.
-const KEPT: [Capability; 4] =
-    [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF, Capability::CAP_DAC_READ_SEARCH];
-/// What only the start needs: low ports for HTTP, memory that is locked for devices.
-const TO_START: [Capability; 3] =
-    [Capability::CAP_NET_BIND_SERVICE, Capability::CAP_IPC_LOCK, Capability::CAP_SYS_RESOURCE];
+/// Capabilities that stay: opening devices (for AF_XDP that is loading a program, too) and resolving neighbours goes on
+/// at run time, and a reload reads files.
+const KEPT: [Capability; 6] = [
+    Capability::CAP_NET_RAW,
+    Capability::CAP_NET_ADMIN,
+    Capability::CAP_BPF,
+    Capability::CAP_PERFMON,
+    Capability::CAP_IPC_LOCK,
+    Capability::CAP_DAC_READ_SEARCH,
+];
+/// What only the start needs: low ports for HTTP, limits.
+const TO_START: [Capability; 2] = [Capability::CAP_NET_BIND_SERVICE, Capability::CAP_SYS_RESOURCE];
 
 /// How far the start is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
