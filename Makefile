@@ -61,6 +61,7 @@ interop-tools:
 # The reference's acceptance tool.
 braccept: hopwright interop-tools
 	tests/interop/braccept.py --plain --router "$(ROUTER)"
+	tests/interop/braccept.py --bfd --router "$(ROUTER)"
 
 # Metrics and status pages against the reference's.
 test-pages: hopwright interop-tools

@@ -203,9 +203,6 @@ config_dir = "{directory}"
 [metrics]
 prometheus = "{METRICS}"
 
-[router.bfd]
-disable = true
-
 [log.console]
 level = "info"
 """

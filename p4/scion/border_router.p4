@@ -9,6 +9,7 @@
 //   path.p4       may it come this way and go that way?    mac.p4  hop authentication and expiry
 //   one_hop.p4    the special path between neighbours that know no path yet
 //   epic.p4       the path type whose packets prove each for itself that they may use the path
+//   bfd.p4        what the agent hears of the routers at the other ends of its links
 //   delivery.p4   hosts and services of this AS
 //   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
 //   counters.p4   what is counted
@@ -31,6 +32,7 @@
 #include "parser.p4"
 #include "checksum.p4"
 #include "links.p4"
+#include "bfd.p4"
 #include "mac.p4"
 #include "epic.p4"
 #include "path.p4"
@@ -78,6 +80,7 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
 control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
     CheckLengths() check_lengths;
     CheckIngressHop() check_ingress_hop;
+    CheckBfd() check_bfd;
     CheckOneHop() check_one_hop;
     CheckMacs() check_macs;
     CheckEgressHop() check_egress_hop;
@@ -92,7 +95,7 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
         if (hdr.path.isValid()) {
             check_ingress_hop.apply(hdr, meta);
         } else if (meta.bfd == 1) {
-            meta.reason = Reason.BFD;
+            check_bfd.apply(meta, std);
         } else if (hdr.scion.path_type == PATH_ONE_HOP) {
             check_one_hop.apply(hdr, meta);
         } else {
@@ -191,7 +194,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 hdr.packet_in.next_hop = meta.target.over_ipv6 == 1 ? meta.target.dst6
                                                                     : 96w0xffff ++ meta.target.dst4;
             }
-            std.egress_spec = CPU_PORT;
+            std.egress_spec = meta.reason == Reason.BFD ? URGENT_CPU_PORT : CPU_PORT;
         }
         reasons.count((bit<32>) (bit<8>) meta.reason);
     }

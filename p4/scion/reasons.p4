@@ -29,6 +29,8 @@ enum bit<8> Reason {
     EPIC_TOO_OLD               = 18,  // EPIC-HP packet that was sent too long ago
     EPIC_FROM_FUTURE           = 19,  // ... or will be sent only later
     EPIC_HVF                   = 20,  // ... or whose hop validation field is wrong
+    BFD_FROM_HOST              = 21,  // BFD from inside that is not from a sibling router
+    BFD_TOO_OFTEN              = 22,  // more BFD packets than a session sends
 
     // Punted: somebody must answer, or look closer.
     IP_OPTIONS                 = 64,  // IPv4 options or a fragment

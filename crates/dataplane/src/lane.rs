@@ -53,7 +53,8 @@ pub(crate) struct Ports {
     list: Mutex<List>,
     changes: ArrayQueue<Change>,
     returned: ArrayQueue<Lane>,
-    cpu_port: Option<u32>,
+    /// The CPU port and the urgent one.
+    cpu_ports: [Option<u32>; 2],
 }
 
 #[derive(Default)]
@@ -97,12 +98,12 @@ impl Listed {
 }
 
 impl Ports {
-    pub fn new(lanes: &[Lane], cpu_port: Option<u32>) -> Ports {
+    pub fn new(lanes: &[Lane], cpu_ports: [Option<u32>; 2]) -> Ports {
         Ports {
             list: Mutex::new(List { ports: lanes.iter().map(Listed::new).collect(), gone: PortStats::default() }),
             changes: ArrayQueue::new(MAX_LANES),
             returned: ArrayQueue::new(MAX_LANES),
-            cpu_port,
+            cpu_ports,
         }
     }
 
@@ -122,7 +123,7 @@ impl Ports {
         }
         self.with(|list| {
             let taken = list.ports.iter().any(|p| p.summary.number == number && !p.leaving);
-            if taken || self.cpu_port == Some(number) {
+            if taken || self.cpu_ports.contains(&Some(number)) {
                 return Err(SwitchError::PortTwice(number));
             }
             let lane = Lane::new(number, port);

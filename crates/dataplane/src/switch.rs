@@ -32,6 +32,8 @@ const NAP: Duration = Duration::from_millis(50);
 const REFRESH_ROUNDS: u32 = 4096;
 /// Time between two such looks when there is little to do.
 const REFRESH: Duration = Duration::from_millis(200);
+/// Packets that may wait in each of the two urgent queues.
+const URGENT_QUEUE: usize = 256;
 
 /// Digests that may wait for the control plane.
 const DIGESTS: usize = 4096;
@@ -66,6 +68,7 @@ pub struct SwitchBuilder {
     vdp: Arc<VirtualDataPlane>,
     ports: Vec<(u32, Box<dyn Port>)>,
     cpu_port: Option<u32>,
+    urgent_cpu_port: Option<u32>,
     queue: usize,
     frames: u32,
     frame_size: FrameSize,
@@ -80,6 +83,7 @@ impl SwitchBuilder {
             vdp,
             ports: Vec::new(),
             cpu_port: None,
+            urgent_cpu_port: None,
             queue: 1024,
             frames: 2048,
             frame_size: FrameSize::JUMBO,
@@ -97,6 +101,13 @@ impl SwitchBuilder {
     /// Packets the program sends to this port go to the control plane. Without it such packets have no port.
     pub fn cpu_port(mut self, number: u32) -> SwitchBuilder {
         self.cpu_port = Some(number);
+        self
+    }
+
+    /// Packets the program sends to this port go to the control plane, too, by a small queue of their own: what must
+    /// not wait behind a flood of others.
+    pub fn urgent_cpu_port(mut self, number: u32) -> SwitchBuilder {
+        self.urgent_cpu_port = Some(number);
         self
     }
 
@@ -144,15 +155,23 @@ impl SwitchBuilder {
         // As many as there may ever be: adding one allocates nothing.
         let mut lanes = Vec::with_capacity(MAX_LANES);
         lanes.extend(self.ports.into_iter().map(|(number, port)| Lane::new(number, port)));
-        if let Some(number) = self.cpu_port {
-            set(number, Egress::Cpu)?;
+        for (number, urgency) in [(self.cpu_port, Urgency::Normal), (self.urgent_cpu_port, Urgency::Urgent)] {
+            if let Some(number) = number {
+                set(number, Egress::Cpu(urgency))?;
+            }
         }
         let queue_bytes = self.frame_size.stride();
-        let cpu = Queue::new(if self.cpu_port.is_some() { self.queue } else { 1 }, queue_bytes)?;
-        let inject = Queue::new(self.queue, self.frame_size.data as usize)?;
+        let cpu = Cpu {
+            normal: Queue::new(if self.cpu_port.is_some() { self.queue } else { 1 }, queue_bytes)?,
+            urgent: Queue::new(if self.urgent_cpu_port.is_some() { URGENT_QUEUE } else { 1 }, queue_bytes)?,
+        };
+        let inject = Cpu {
+            normal: Queue::new(self.queue, self.frame_size.data as usize)?,
+            urgent: Queue::new(URGENT_QUEUE, self.frame_size.data as usize)?,
+        };
         let cells = Cells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..Cells::default() };
         let switch = Arc::new(Switch {
-            ports: Ports::new(&lanes, self.cpu_port),
+            ports: Ports::new(&lanes, [self.cpu_port, self.urgent_cpu_port]),
             vdp: Mutex::new(self.vdp.clone()),
             cpu_port: self.cpu_port,
             handover: Handover::new(),
@@ -211,9 +230,28 @@ pub struct Switch {
     digests: ArrayQueue<Digest>,
     ports: Ports,
     cells: Cells,
-    cpu: Arc<Queue>,
-    inject: Arc<Queue>,
+    cpu: Cpu,
+    inject: Cpu,
     stop: AtomicBool,
+}
+
+/// The queues of one direction between worker and control plane.
+struct Cpu {
+    normal: Arc<Queue>,
+    urgent: Arc<Queue>,
+}
+
+impl Cpu {
+    fn has_packets(&self) -> bool {
+        self.normal.has_packets() || self.urgent.has_packets()
+    }
+
+    fn queue(&self, urgency: Urgency) -> &Queue {
+        match urgency {
+            Urgency::Normal => &self.normal,
+            Urgency::Urgent => &self.urgent,
+        }
+    }
 }
 
 impl Switch {
@@ -230,7 +268,7 @@ impl Switch {
     pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), WorkerBusy> {
         let executor = Executor::new(vdp.clone());
         *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp;
-        self.handover.replace(executor, || self.inject.notify())
+        self.handover.replace(executor, || self.inject.normal.notify())
     }
 
     /// Does some work while the worker waits between two rounds, so that each packet sees all of its changes or none.
@@ -239,7 +277,7 @@ impl Switch {
     /// # Errors
     /// If the worker does not end its round in time; nothing was done then.
     pub fn between_rounds<R>(&self, work: impl FnOnce() -> R) -> Result<R, WorkerBusy> {
-        self.handover.while_waiting(|| self.inject.notify(), work)
+        self.handover.while_waiting(|| self.inject.normal.notify(), work)
     }
 
     /// The number of the CPU port, if there is one.
@@ -261,7 +299,7 @@ impl Switch {
     /// it, as for all ports.
     pub fn add_port(&self, number: u32, port: Box<dyn Port>) -> Result<(), SwitchError> {
         self.ports.add(number, port)?;
-        self.inject.notify();
+        self.inject.normal.notify();
         Ok(())
     }
 
@@ -269,7 +307,7 @@ impl Switch {
     /// closed by the next call that looks at the switch's ports or counts. Its number is free at once.
     pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
         self.ports.remove(number)?;
-        self.inject.notify();
+        self.inject.normal.notify();
         Ok(())
     }
 
@@ -285,18 +323,28 @@ impl Switch {
 
     /// Where packets to the CPU port arrive.
     pub fn cpu(&self) -> CpuQueue {
-        CpuQueue(self.cpu.clone())
+        CpuQueue(self.cpu.normal.clone())
+    }
+
+    /// Where packets to the urgent CPU port arrive.
+    pub fn urgent_cpu(&self) -> CpuQueue {
+        CpuQueue(self.cpu.urgent.clone())
     }
 
     /// Where the control plane sends packets.
     pub fn injector(&self) -> Injector {
-        Injector(self.inject.clone())
+        Injector(self.inject.normal.clone())
+    }
+
+    /// As [`Switch::injector`], by a small queue that the worker empties first, each round.
+    pub fn urgent_injector(&self) -> Injector {
+        Injector(self.inject.urgent.clone())
     }
 
     /// Makes the worker return as soon as it has finished its burst.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.inject.notify();
+        self.inject.normal.notify();
     }
 
     /// Whether [`Switch::stop`] was called.
@@ -317,7 +365,7 @@ impl Switch {
             no_such_port: c.no_such_port.get(),
             no_frame: c.no_frame.get(),
             punted: c.punted.get(),
-            punt_lost: self.cpu.lost(),
+            punt_lost: self.cpu.normal.lost() + self.cpu.urgent.lost(),
             injected: c.injected.get(),
             copied: c.copied.get(),
             digests_lost: c.digests_lost.get(),
@@ -343,7 +391,30 @@ impl fmt::Debug for Switch {
 enum Egress {
     Nowhere,
     Port(u16),
-    Cpu,
+    Cpu(Urgency),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Urgency {
+    Normal,
+    Urgent,
+}
+
+/// Packets handed to the control plane, by queue.
+#[derive(Default)]
+struct Punts {
+    normal: u64,
+    urgent: u64,
+}
+
+impl Punts {
+    fn add(&mut self, cpu: &Cpu, urgency: Urgency, bytes: &[u8], ingress_port: u32, now_us: u64) {
+        let handed = u64::from(cpu.queue(urgency).punt(bytes, ingress_port, now_us));
+        match urgency {
+            Urgency::Normal => self.normal += handed,
+            Urgency::Urgent => self.urgent += handed,
+        }
+    }
 }
 
 /// Moves the packets of a switch.
@@ -388,7 +459,8 @@ impl Worker {
             }
             if self.can_sleep && !self.lanes.iter_mut().any(|lane| lane.port.pending()) {
                 self.poll.wait(NAP);
-                self.switch.inject.clear_wakeup();
+                self.switch.inject.normal.clear_wakeup();
+                self.switch.inject.urgent.clear_wakeup();
             } else {
                 std::thread::yield_now();
             }
@@ -467,7 +539,8 @@ impl Worker {
     /// Sleeps on the ports there are now.
     fn watch_ports(&mut self) {
         self.poll.clear();
-        self.poll.add(self.switch.inject.wake_fd());
+        self.poll.add(self.switch.inject.normal.wake_fd());
+        self.poll.add(self.switch.inject.urgent.wake_fd());
         self.can_sleep = true;
         for lane in &self.lanes {
             match lane.port.poll_fd() {
@@ -483,7 +556,7 @@ impl Worker {
         let Worker { switch, pool, batch, limit, lanes, by_number, .. } = self;
         while count < *limit {
             let cells = &switch.cells;
-            let some = switch.inject.take(|bytes, port, raw| {
+            let mut place = |bytes: &[u8], port: u32, raw: bool| {
                 let filled = pool.take_filled(bytes).map(|mut p| {
                     p.set_ingress_port(port);
                     p
@@ -500,8 +573,8 @@ impl Worker {
                         pool.give(p);
                     }
                 }
-            });
-            if !some {
+            };
+            if !switch.inject.urgent.take(&mut place) && !switch.inject.normal.take(&mut place) {
                 break;
             }
             count += 1;
@@ -527,7 +600,7 @@ impl Worker {
         cells.batches.add(1);
         cells.packets.add(self.batch.len() as u64);
         cells.busy_ns.add(start.elapsed().as_nanos() as u64);
-        let mut punts = 0;
+        let mut punts = Punts::default();
         for packet in self.batch.drain(..) {
             if packet.parser_error() != 0
                 && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
@@ -540,8 +613,8 @@ impl Worker {
                         self.lanes[usize::from(*at)].out.push(packet);
                         continue;
                     }
-                    Some(Egress::Cpu) => {
-                        punts += u64::from(self.switch.cpu.punt(packet.bytes(), packet.ingress_port(), now_us));
+                    Some(Egress::Cpu(urgency)) => {
+                        punts.add(&self.switch.cpu, *urgency, packet.bytes(), packet.ingress_port(), now_us);
                         self.pool.give(packet);
                         continue;
                     }
@@ -561,14 +634,17 @@ impl Worker {
         }
         self.copies(now_us, &mut punts);
         self.transmit();
-        if punts > 0 {
-            self.switch.cells.punted.add(punts);
-            self.switch.cpu.notify();
+        self.switch.cells.punted.add(punts.normal + punts.urgent);
+        if punts.urgent > 0 {
+            self.switch.cpu.urgent.notify();
+        }
+        if punts.normal > 0 {
+            self.switch.cpu.normal.notify();
         }
     }
 
     /// Sends the extra packets that a program made.
-    fn copies(&mut self, now_us: u64, punts: &mut u64) {
+    fn copies(&mut self, now_us: u64, punts: &mut Punts) {
         for sent in self.executor.take_copies() {
             let cells = &self.switch.cells;
             cells.copied.add(1);
@@ -583,7 +659,7 @@ impl Worker {
                     }
                     None => cells.no_frame.add(1),
                 },
-                Some(Egress::Cpu) => *punts += u64::from(self.switch.cpu.punt(&sent.bytes, 0, now_us)),
+                Some(Egress::Cpu(urgency)) => punts.add(&self.switch.cpu, *urgency, &sent.bytes, 0, now_us),
                 _ => cells.no_such_port.add(1),
             }
         }

@@ -18,14 +18,15 @@ use hopwright_dataplane::{
 };
 use hopwright_ir::Pipeline;
 
-use crate::board::{Board, Figures, Setting};
+use crate::bfd::{self, Bfd};
+use crate::board::{Board, Figures, Session, Setting};
 use crate::config::{Config, ConfigError};
 use crate::http::{HttpError, Listeners, LogLevel, NoLog};
 use crate::kernel::Kernel;
 use crate::keys::{self, KeyError, Keys};
 use crate::links::{Links, LinksError};
 use crate::metrics::OwnPackets;
-use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason};
+use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
 use crate::reload::NeedsRestart;
 use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
@@ -104,6 +105,10 @@ pub enum AgentError {
     Switch(#[from] hopwright_dataplane::switch::SwitchError),
     #[error("cannot program the data plane: {0}")]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    Bfd(#[from] bfd::spec::BadInterval),
+    #[error("cannot run BFD: {0}")]
+    BfdThread(#[source] io::Error),
     #[error("{}: {source}", file.display())]
     Stats { file: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -133,6 +138,8 @@ pub struct Setup {
     pub links: Links,
     /// Keys of the hop fields.
     pub keys: Keys,
+    /// The BFD sessions there are to be.
+    pub bfd: Vec<bfd::Spec>,
 }
 
 impl Setup {
@@ -151,7 +158,8 @@ impl Setup {
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
         let keys = keys::load(dir)?;
-        Ok(Setup { file: None, config, topology, links, keys })
+        let bfd = bfd::specs(&links, &config.router.bfd)?;
+        Ok(Setup { file: None, config, topology, links, keys, bfd })
     }
 
     /// What may be shown of it: not the key.
@@ -171,7 +179,7 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
 
     let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
-    let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT);
+    let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).urgent_cpu_port(URGENT_CPU_PORT);
     for pool in underlay.take_pools() {
         builder = builder.with_pool(pool);
     }
@@ -186,7 +194,10 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     service::drop_privileges(Phase::Running)?;
     let board = Board::new(switch.clone(), setup.shown());
 
+    let bfd = Bfd::start(setup.bfd.clone(), setup.keys.current.clone(), &switch).map_err(AgentError::BfdThread)?;
+
     let mut agent = Agent {
+        bfd,
         vdp,
         switch: switch.clone(),
         kernel,
@@ -206,11 +217,15 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         manager: Manager::new(),
         setup,
     };
-    // Ways that are known are programmed before the first packet.
+    // Ways that are known are programmed before the first packet; links with BFD are down until it says otherwise.
     agent.look_around()?;
+    for target in agent.setup.bfd.iter().filter_map(|spec| agent.setup.links.target(spec.link)) {
+        agent.program_way(target)?;
+    }
     let links = &agent.setup.links;
     tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
-        external = links.external.len(), siblings = links.siblings.len(), "router started");
+        external = links.external.len(), siblings = links.siblings.len(),
+        bfd_sessions = agent.setup.bfd.len(), "router started");
     let moving = std::thread::Builder::new()
         .name("worker-0".into())
         .spawn(move || worker.run())
@@ -237,6 +252,7 @@ fn slow_path_settings(config: &Config) -> scmp::Settings {
 struct Agent {
     /// What it runs with now.
     setup: Setup,
+    bfd: Bfd,
     vdp: Arc<VirtualDataPlane>,
     switch: Arc<Switch>,
     kernel: Kernel,
@@ -270,12 +286,17 @@ impl Agent {
             if worker.is_finished() {
                 return Err(AgentError::Worker("it stopped".into()));
             }
+            if self.bfd.has_failed() {
+                return Err(AgentError::BfdThread(io::Error::other("its thread has ended")));
+            }
             let mut poll = PollSet::new();
             poll.add(self.switch.cpu().fd().as_raw_fd());
             poll.add(self.kernel.event_fd());
+            poll.add(self.bfd.changes_fd());
             self.reload.add_to(&mut poll);
             let busy = self.ways.is_waiting() || self.reload.is_busy();
             poll.wait(if busy { SHORT_TICK } else { TICK });
+            self.follow_bfd()?;
             self.take_punted();
             self.look_around()?;
             self.follow_configuration(options)?;
@@ -333,11 +354,35 @@ impl Agent {
 
     /// Whether and by which next hop a target can be reached now.
     fn way(&self, target: Target) -> Way {
-        self.ways.next_hop(target).map_or(Way::Unresolved, Way::Up)
+        let next_hop = self.ways.next_hop(target);
+        match self.setup.links.bfd_link(target) {
+            Some(link) if !self.bfd.is_up(link) => Way::Down(next_hop),
+            _ => next_hop.map_or(Way::Unresolved, Way::Up),
+        }
+    }
+
+    /// Tells BFD how to reach a target now.
+    fn tell_bfd(&self, target: Target) {
+        if let Some(link) = self.setup.links.bfd_link(target) {
+            let direct = self.ways.is_direct(target);
+            self.bfd.set_way(link, self.ways.next_hop(target).map(|next_hop| bfd::Way { next_hop, direct }));
+        }
+    }
+
+    /// Brings the tables in line with what BFD has found out.
+    fn follow_bfd(&mut self) -> Result<(), AgentError> {
+        for (link, change) in self.bfd.take_changes() {
+            tracing::info!(?link, ?change, "BFD");
+            if let Some(target) = self.setup.links.target(link) {
+                self.program_way(target)?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts the way to a target into the tables as it is now.
     fn program_way(&self, target: Target) -> Result<(), ControlError> {
+        self.tell_bfd(target);
         let way = self.way(target);
         match target {
             Target::External(id) => {
@@ -474,18 +519,27 @@ impl Agent {
 
     /// What the agent knows and the data plane's counters do not.
     fn figures(&self) -> Figures {
+        let mut own_packets = self.own_packets.clone();
+        let mut sessions = BTreeMap::new();
+        for status in self.bfd.status() {
+            let Some(index) = self.setup.links.index(status.link) else { continue };
+            let bfd::Counts { state_changes, sent, received, .. } = status.counts;
+            own_packets.add(index, status.packet_bytes, sent);
+            sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received });
+        }
         Figures {
+            sessions,
             waiting: self.waiting_count,
             waiting_lost: self.waiting_lost,
             hosts: self.ways.len(),
-            own_packets: self.own_packets.clone(),
+            own_packets,
             counts: self.slow_path.counts().families().into_iter().chain([self.reload.figures().family()]).collect(),
             ..Figures::default()
         }
     }
 
     fn report(&self, options: &Options) -> Result<Stats, AgentError> {
-        let mut stats = Stats::collect(&self.switch, self.started.elapsed().as_secs_f64())?;
+        let mut stats = Stats::collect(&self.switch, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
         stats.slow_path = self.slow_path.counts().by_name();
         stats.reloads = self.reload.figures();
         if let Some(file) = &options.stats {

@@ -4,6 +4,7 @@
 //! Does not live here: forwarding (the program), tables and packet I/O (`dataplane`, `ports`).
 
 pub mod agent;
+pub mod bfd;
 pub mod board;
 pub mod check;
 pub mod config;

@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use crate::bfd::Link;
 use crate::ia::IsdAs;
-use crate::topology::{Relation, Topology, Underlay};
+use crate::topology::{LinkBfd, Relation, Topology, Underlay};
+use crate::ways::Target;
 
 /// Counter index of the internal link: packets from and to hosts of this AS.
 pub const INTERNAL_INDEX: u16 = 0;
@@ -49,6 +51,8 @@ pub struct External {
     pub underlay: Underlay,
     /// Bytes of SCION packet, 0 if not said.
     pub mtu: u32,
+    /// Its own BFD settings.
+    pub bfd: LinkBfd,
 }
 
 /// Another border router of the AS.
@@ -83,6 +87,33 @@ pub enum LinksError {
 }
 
 impl Links {
+    /// What BFD calls the link to a target; `None` for a host.
+    pub fn bfd_link(&self, target: Target) -> Option<Link> {
+        match target {
+            Target::External(id) => Some(Link::External(id)),
+            Target::Sibling(number) => self.sibling(number).map(|sibling| Link::Sibling(sibling.address)),
+            Target::Host(_) => None,
+        }
+    }
+
+    /// Counter index of a link that BFD watches.
+    pub fn index(&self, link: Link) -> Option<u16> {
+        match link {
+            Link::External(id) => self.interface(id).map(|e| e.index),
+            Link::Sibling(address) => self.siblings.iter().find(|s| s.address == address).map(|s| s.index),
+        }
+    }
+
+    /// What is at the other end of a link that BFD watches.
+    pub fn target(&self, link: Link) -> Option<Target> {
+        match link {
+            Link::External(id) => Some(Target::External(id)),
+            Link::Sibling(address) => {
+                self.siblings.iter().find(|s| s.address == address).map(|s| Target::Sibling(s.number))
+            }
+        }
+    }
+
     /// The links of border router `id`.
     pub fn of(topology: &Topology, id: &str) -> Result<Links, LinksError> {
         let own = topology.border_routers.get(id).ok_or_else(|| LinksError::UnknownRouter {
@@ -110,6 +141,7 @@ impl Links {
                 relation: interface.relation,
                 underlay: interface.underlay.ok_or(missing)?,
                 mtu: interface.mtu,
+                bfd: interface.bfd.clone(),
             });
         }
         let mut siblings: Vec<Sibling> = Vec::new();

@@ -14,6 +14,7 @@ macro_rules! files {
 /// The program and its parts, by the names they include each other by.
 pub const SOURCES: &[(&str, &str)] = files![
     "border_router.p4",
+    "bfd.p4",
     "checksum.p4",
     "counters.p4",
     "delivery.p4",
@@ -41,6 +42,9 @@ pub fn compile(optimise: bool) -> Compiled {
 
 /// Port number of the control plane (`CPU_PORT`).
 pub const CPU_PORT: u32 = 510;
+
+/// Its port number for what must not wait (`URGENT_CPU_PORT`).
+pub const URGENT_CPU_PORT: u32 = 509;
 
 /// Highest port number for a device.
 pub const MAX_DEVICE_PORT: u32 = 499;
@@ -106,6 +110,8 @@ reasons! {
     EpicTooOld "EPIC_TOO_OLD" = 18,
     EpicFromFuture "EPIC_FROM_FUTURE" = 19,
     EpicHvf "EPIC_HVF" = 20,
+    BfdFromHost "BFD_FROM_HOST" = 21,
+    BfdTooOften "BFD_TOO_OFTEN" = 22,
     IpOptions "IP_OPTIONS" = 64,
     Bfd "BFD" = 65,
     PathExpired "PATH_EXPIRED" = 67,
@@ -242,6 +248,7 @@ mod tests {
     fn constants_are_those_of_the_program() {
         let text = source("headers.p4");
         assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
+        assert!(text.contains(&format!("const bit<9> URGENT_CPU_PORT = {URGENT_CPU_PORT};")));
         assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
         assert!(text.contains(&format!("const bit<32> PACKET_OUT_BYTES = {};", PacketOut::BYTES)));
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use hopwright_dataplane::{ControlError, Switch};
 use serde::Serialize;
 
+use crate::bfd;
 use crate::program::Reason;
 
 /// What a router has done since it started.
@@ -30,6 +31,8 @@ pub struct Stats {
     pub ns_per_packet: Option<f64>,
     /// Devices by name.
     pub ports: BTreeMap<String, PortStats>,
+    /// BFD sessions: `interface 41`, `sibling br2`.
+    pub bfd: BTreeMap<String, BfdStats>,
     /// Every packet that came, and what became of it.
     pub ledger: Ledger,
     /// Changes of the configuration.
@@ -67,6 +70,18 @@ pub struct WorkerStats {
     pub busy_ns: u64,
 }
 
+/// One BFD session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct BfdStats {
+    pub up: bool,
+    pub state_changes: u64,
+    pub sent: u64,
+    pub received: u64,
+    pub discarded: u64,
+    pub unsent: u64,
+}
+
 /// One device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[allow(missing_docs)]
@@ -79,9 +94,18 @@ pub struct PortStats {
     pub lost: u64,
 }
 
+impl BfdStats {
+    fn of(session: &bfd::Status) -> (String, BfdStats) {
+        let bfd::Counts { state_changes, sent, received, discarded, unsent } = session.counts;
+        let kind = if matches!(session.link, bfd::Link::External(_)) { "interface" } else { "sibling" };
+        let stats = BfdStats { up: session.is_up(), state_changes, sent, received, discarded, unsent };
+        (format!("{kind} {}", session.name), stats)
+    }
+}
+
 impl Stats {
-    /// Collects the figures of a switch that runs the program.
-    pub fn collect(switch: &Switch, uptime_s: f64) -> Result<Stats, ControlError> {
+    /// Collects the figures of a switch that runs the program, and of the BFD sessions on its links.
+    pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
         let reasons = switch.vdp().counters("reasons")?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
         let by_reason = |punt: bool| {
@@ -146,6 +170,7 @@ impl Stats {
                     (p.name.clone(), port)
                 })
                 .collect(),
+            bfd: bfd.iter().map(BfdStats::of).collect(),
         })
     }
 

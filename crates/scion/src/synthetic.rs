@@ -38,7 +38,15 @@ fn address(text: &str) -> SocketAddr {
 
 fn external(id: u16, neighbour: u64, relation: Relation, local: &str, remote: &str) -> External {
     let underlay = Underlay { local: address(local), remote: address(remote) };
-    External { id, index: 0, neighbour: IsdAs(0x0001_ff00_0000_0000 | neighbour), relation, underlay, mtu: 1472 }
+    External {
+        id,
+        index: 0,
+        neighbour: IsdAs(0x0001_ff00_0000_0000 | neighbour),
+        relation,
+        underlay,
+        mtu: 1472,
+        bfd: Default::default(),
+    }
 }
 
 fn sibling(number: u16, name: &str, internal: SocketAddr, interfaces: &[(u16, Relation)]) -> Sibling {
@@ -61,7 +69,7 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Resul
     let way = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC };
     for link in &links.external {
         let up = match link.id {
-            DOWN => Way::Down,
+            DOWN => Way::Down(None),
             UNRESOLVED => Way::Unresolved,
             id => Way::Up(way(id)),
         };

@@ -29,8 +29,8 @@ enum Scope {
 pub enum Way {
     /// By this next hop.
     Up(NextHop),
-    /// The link is there, the other end is not.
-    Down,
+    /// The link is there, the other end is not. Beacons are sent there all the same, if the next hop is known.
+    Down(Option<NextHop>),
     /// Nobody knows the next hop's link-layer address.
     Unresolved,
 }
@@ -151,7 +151,7 @@ fn interface(
     let nowhere = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6] };
     let (status, next_hop) = match way {
         Way::Up(next_hop) => (0u8, next_hop),
-        Way::Down => (1, nowhere),
+        Way::Down(next_hop) => (1, next_hop.unwrap_or(nowhere)),
         Way::Unresolved => (2, nowhere),
     };
     EntrySpec::new("interfaces", if underlay.local.is_ipv4() { "over_ipv4" } else { "over_ipv6" })

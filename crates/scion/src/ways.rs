@@ -140,6 +140,12 @@ impl Ways {
         self.ways.get(&target).and_then(|w| w.next_hop)
     }
 
+    /// Whether a target is on a network that the router is on, so that it is its own next hop.
+    pub fn is_direct(&self, target: Target) -> bool {
+        let direct = |w: &Way| matches!(w.route, Route::Via { next_hop, .. } if next_hop == w.destination);
+        self.ways.get(&target).is_some_and(direct)
+    }
+
     /// Whether some target waits for its next hop.
     pub fn is_waiting(&self) -> bool {
         self.ways.values().any(|w| w.next_hop.is_none())

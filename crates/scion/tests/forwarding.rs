@@ -10,7 +10,7 @@ use hopwright_scion::ia::IsdAs;
 use hopwright_scion::packet::{
     self, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment, checksum_fault, full_mac, udp_payload,
 };
-use hopwright_scion::program::{self, CPU_PORT, PacketIn, Reason};
+use hopwright_scion::program::{self, CPU_PORT, PacketIn, Reason, URGENT_CPU_PORT};
 use hopwright_scion::synthetic::{
     self, CASES, INTERNAL_PORT, OTHER_MAC, ROUTER_MAC, brload_hosts, brload_links, key, rich_hosts, rich_links,
 };
@@ -28,6 +28,7 @@ struct Router {
     vdp: Arc<VirtualDataPlane>,
     executor: Executor,
     pool: Pool,
+    now_us: u64,
 }
 
 /// What became of a packet.
@@ -43,7 +44,7 @@ impl Router {
         let vdp = VirtualDataPlane::new(pipeline(), kind).unwrap();
         synthetic::program(&vdp, links, hosts).unwrap();
         let executor = Executor::new(vdp.clone());
-        Router { vdp, executor, pool: Pool::new(8, FrameSize::JUMBO).unwrap() }
+        Router { vdp, executor, pool: Pool::new(8, FrameSize::JUMBO).unwrap(), now_us: u64::from(NOW) * 1_000_000 }
     }
 
     fn reasons(&self) -> Vec<u64> {
@@ -56,7 +57,7 @@ impl Router {
         assert!(packet.fill(frame));
         packet.set_ingress_port(port.into());
         let mut batch = [packet];
-        self.executor.process_batch(&mut batch, u64::from(NOW) * 1_000_000);
+        self.executor.process_batch(&mut batch, self.now_us);
         let [packet] = batch;
         let counted: Vec<u8> = (0u8..)
             .zip(self.reasons().iter().zip(&before))
@@ -66,8 +67,9 @@ impl Router {
         let [counted] = counted[..] else { panic!("{counted:?}") };
         let counted = Reason::from_number(counted).unwrap();
         let fate = match packet.verdict() {
-            Verdict::Forward if packet.egress_port() == CPU_PORT => {
+            Verdict::Forward if [CPU_PORT, URGENT_CPU_PORT].contains(&packet.egress_port()) => {
                 let (header, bytes) = PacketIn::split(packet.bytes()).unwrap();
+                assert_eq!(packet.egress_port() == URGENT_CPU_PORT, counted == Reason::Bfd);
                 assert_eq!(header.reason, counted as u8);
                 Fate::Punted(header, bytes.to_vec())
             }
@@ -576,9 +578,31 @@ fn one_hop_in() {
     let mut nobody = f.clone();
     nobody.scion.dst = Host::Service(1);
     expect_reason(2, &nobody.pack(), Reason::OneHopUndeliverable);
-    let mut bfd = f;
-    (bfd.scion.next_hdr, bfd.scion.payload) = (packet::BFD, vec![0x20; 24]);
-    expect_reason(2, &bfd.pack(), Reason::Bfd);
+}
+
+/// One packet of a link in half a millisecond, whatever the others do; from routers only.
+#[test]
+fn bfd() {
+    let f = |from: (&str, &str), path: &Path| {
+        let mut f = raw_frame(from.0.parse().unwrap(), from.1.parse().unwrap(), (LOCAL, LOCAL), path.clone());
+        (f.scion.next_hdr, f.scion.payload) = (packet::BFD, vec![0x20; 24]);
+        f.pack()
+    };
+    let one_hop = Path::OneHop(info(true, 0), Hop::new(0, 9), Hop::default());
+    let (sibling, host) = (("10.0.0.2:30042", INTERNAL), ("10.0.0.97:30041", INTERNAL));
+    let links = [(2, f(CHILD, &one_hop)), (4, f(PARENT, &one_hop)), (INTERNAL_PORT, f(sibling, &Path::Empty))];
+    expect_reason(INTERNAL_PORT as u16, &f(host, &Path::Empty), Reason::BfdFromHost);
+    for (microseconds, wanted) in
+        [(0, Reason::Bfd), (0, Reason::BfdTooOften), (499, Reason::BfdTooOften), (1, Reason::Bfd)]
+    {
+        rich().iter_mut().for_each(|r| r.now_us += microseconds);
+        for (port, bytes) in &links {
+            expect_reason(*port as u16, bytes, wanted);
+        }
+    }
+    // Nobody is shut out by a clock that is set back.
+    rich().iter_mut().for_each(|r| r.now_us -= 1_000_000);
+    links.iter().for_each(|(port, bytes)| expect_reason(*port as u16, bytes, Reason::Bfd));
 }
 
 #[test]
@@ -586,8 +610,6 @@ fn other_path_types() {
     let mut f = inbound();
     f.scion.path = Path::Empty;
     expect_reason(2, &f.pack(), Reason::UnsupportedPathType);
-    f.scion.next_hdr = packet::BFD;
-    expect_reason(2, &f.pack(), Reason::Bfd);
     f.scion.path = Path::Raw(9, vec![0; 52]);
     expect_reason(2, &f.pack(), Reason::UnsupportedPathType);
 }

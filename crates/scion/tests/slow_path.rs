@@ -402,9 +402,11 @@ fn a_sibling_that_is_down() {
     let mut program = Program::new(false);
     let links = rich_links(false);
     let vdp = program.executor.vdp().clone();
-    for entry in
-        hopwright_scion::tables::sibling_ways(links.internal, &links.siblings[0], hopwright_scion::tables::Way::Down)
-    {
+    for entry in hopwright_scion::tables::sibling_ways(
+        links.internal,
+        &links.siblings[0],
+        hopwright_scion::tables::Way::Down(None),
+    ) {
         vdp.put(&entry).unwrap();
     }
     let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 12), (1, 0)])]);

@@ -222,6 +222,12 @@ impl Agent {
         self.ways.set_ports(self.underlay.ports());
         underlay::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
         let found = self.ways.refresh(&mut self.kernel, now);
+        // Sessions of links that stay as they are go on.
+        self.bfd.set_key(self.setup.keys.current.clone());
+        self.bfd.configure(self.setup.bfd.clone());
+        for target in self.setup.bfd.iter().filter_map(|spec| self.setup.links.target(spec.link)) {
+            self.tell_bfd(target);
+        }
 
         let wanted = tables::entries(&self.setup.links, |target| self.way(target));
         let difference = Difference::between(&self.vdp, &LINK_TABLES, &wanted)?;

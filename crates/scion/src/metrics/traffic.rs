@@ -52,9 +52,14 @@ pub struct OwnPackets(BTreeMap<u16, BySize>);
 impl OwnPackets {
     /// Counts a packet sent by the link with this counter index; `bytes` of SCION packet.
     pub fn count(&mut self, index: u16, bytes: usize) {
+        self.add(index, bytes, 1);
+    }
+
+    /// Counts several packets of one size.
+    pub fn add(&mut self, index: u16, bytes: usize, packets: u64) {
         let count = &mut self.0.entry(index).or_default()[size_class(bytes)];
-        count.packets += 1;
-        count.bytes += bytes as u64;
+        count.packets += packets;
+        count.bytes += bytes as u64 * packets;
     }
 }
 

@@ -1,0 +1,472 @@
+//! One BFD session: the state machine with its timers. Knows neither clock nor network: the caller says what time it
+//! is, hands packets in and sends those that come out.
+//!
+//! Timers are those of RFC 5880, sections 6.8.2 to 6.8.4 and 6.8.7, with the reference's choices: one second between
+//! packets while Down, the configured interval as soon as the other end is heard; the detection time is the other end's
+//! multiplier times the larger of what it wants to send and what we can take. A required interval of zero ("send
+//! nothing") counts as no wish, as in the reference.
+//!
+//! A discriminator that the other end has wrong is not held against it: a session belongs to a link and is found by
+//! that, and a reference router keeps the discriminator it has learnt first as long as it hears us, also after we
+//! have been started anew and have another. Discarding its packets would keep that link down for good.
+
+use std::time::{Duration, Instant};
+
+use super::machine::{Action, Event, State, step};
+use super::packet::Control;
+
+/// Time between packets while nothing is heard of the other end.
+const SLOW: Duration = Duration::from_secs(1);
+/// First packets go out within this time, so that a thousand links do not speak at once.
+const START: Duration = Duration::from_millis(100);
+/// Least time between two packets, whatever the other end does.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How a session is to behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Lost packets after which the other end takes us for lost; not 0.
+    pub detect_mult: u8,
+    /// How often to send; from 1 ms to 71 minutes.
+    pub desired_min_tx: Duration,
+    /// How often to receive; from 1 ms to 71 minutes.
+    pub required_min_rx: Duration,
+}
+
+/// What becomes of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkChange {
+    /// It can be used.
+    Up,
+    /// It cannot.
+    Down,
+}
+
+/// A session. It begins Down.
+#[derive(Clone, Debug)]
+pub struct Session {
+    settings: Settings,
+    /// Settings until a short while ago: the other end may not know the new ones yet.
+    earlier: Option<(Settings, Instant)>,
+    state: State,
+    discriminator: u32,
+    remote_discriminator: u32,
+    remote_min_rx: Duration,
+    sent: Option<Instant>,
+    send_at: Instant,
+    expires: Option<Instant>,
+    /// State of a small generator; jitter needs no better one.
+    random: u64,
+    state_changes: u64,
+}
+
+impl Session {
+    /// A session that has heard of nobody. `discriminator` must not be 0 and, like `seed`, be random.
+    pub fn new(settings: Settings, discriminator: u32, seed: u64, now: Instant) -> Session {
+        let mut session = Session {
+            settings,
+            earlier: None,
+            state: State::Down,
+            discriminator,
+            remote_discriminator: 0,
+            remote_min_rx: Duration::ZERO,
+            sent: None,
+            send_at: now,
+            expires: None,
+            random: seed | 1,
+            state_changes: 0,
+        };
+        let wait = START * session.below(100) / 100;
+        session.send_at += wait;
+        session
+    }
+
+    /// The state now.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The number it has for itself.
+    pub fn discriminator(&self) -> u32 {
+        self.discriminator
+    }
+
+    /// How often the state has changed.
+    pub fn state_changes(&self) -> u64 {
+        self.state_changes
+    }
+
+    /// When [`Session::poll`] has something to do next.
+    pub fn deadline(&self) -> Instant {
+        self.expires.map_or(self.send_at, |at| at.min(self.send_at))
+    }
+
+    /// New settings for the session as it is. The other end is told at once; until it surely knows, packets go out by the
+    /// shorter interval and silence is judged by the longer, so that the session stays up.
+    pub fn configure(&mut self, settings: Settings, now: Instant) {
+        if settings == self.settings {
+            return;
+        }
+        let longest = |s: &Settings| s.desired_min_tx.max(s.required_min_rx).max(self.remote_min_rx);
+        let until = now + longest(&self.settings).max(longest(&settings)).max(SLOW) * 10;
+        self.earlier = Some((self.settings, until));
+        self.settings = settings;
+        self.announce(now);
+    }
+
+    /// A packet from the other end.
+    pub fn receive(&mut self, packet: &Control, now: Instant) -> Option<LinkChange> {
+        self.forget_earlier(now);
+        let mut required = self.settings.required_min_rx;
+        if let Some((earlier, _)) = self.earlier {
+            required = required.max(earlier.required_min_rx);
+        }
+        let interval = required.max(Duration::from_micros(packet.desired_min_tx_us.into()));
+        self.expires = Some(now + interval * u32::from(packet.detect_mult));
+        self.remote_min_rx = Duration::from_micros(packet.required_min_rx_us.into());
+        self.remote_discriminator = packet.my_discriminator;
+        let change = self.apply(Event::Heard(packet.state), now);
+        // It may want packets sooner than it did.
+        if let Some(sent) = self.sent {
+            self.send_at = self.send_at.min((sent + self.interval()).max(now));
+        }
+        change
+    }
+
+    /// Does what is due: says whether the link went down, and gives a packet to be sent.
+    pub fn poll(&mut self, now: Instant) -> (Option<LinkChange>, Option<Control>) {
+        self.forget_earlier(now);
+        let mut change = None;
+        if self.expires.is_some_and(|at| at <= now) {
+            self.expires = None;
+            change = self.apply(Event::Expired, now);
+        }
+        if self.send_at > now {
+            return (change, None);
+        }
+        let packet = Control {
+            state: self.state,
+            detect_mult: self.settings.detect_mult,
+            my_discriminator: self.discriminator,
+            your_discriminator: self.remote_discriminator,
+            desired_min_tx_us: microseconds(self.desired_min_tx()),
+            required_min_rx_us: microseconds(self.settings.required_min_rx),
+        };
+        // RFC 5880, section 6.8.7: 75 to 100 percent of the interval, with a multiplier of 1 at most 90.
+        let percent = if self.settings.detect_mult == 1 { 75 + self.below(16) } else { 75 + self.below(26) };
+        self.sent = Some(now);
+        self.send_at = now + self.interval() * percent / 100;
+        (change, Some(packet))
+    }
+
+    fn apply(&mut self, event: Event, now: Instant) -> Option<LinkChange> {
+        let (state, actions) = step(self.state, event);
+        self.state_changes += u64::from(state != self.state);
+        self.state = state;
+        let mut change = None;
+        for action in actions {
+            match action {
+                Action::Announce => self.announce(now),
+                Action::LinkUp => change = Some(LinkChange::Up),
+                Action::LinkDown => change = Some(LinkChange::Down),
+                Action::ForgetRemote => {
+                    self.remote_discriminator = 0;
+                    self.remote_min_rx = Duration::ZERO;
+                }
+            }
+        }
+        change
+    }
+
+    fn announce(&mut self, now: Instant) {
+        let soonest = self.sent.map_or(now, |at| now.max(at + PAUSE));
+        self.send_at = self.send_at.min(soonest);
+    }
+
+    fn forget_earlier(&mut self, now: Instant) {
+        if self.earlier.is_some_and(|(_, until)| until <= now) {
+            self.earlier = None;
+        }
+    }
+
+    /// What packets say.
+    fn desired_min_tx(&self) -> Duration {
+        if self.state == State::Down { SLOW } else { self.settings.desired_min_tx }
+    }
+
+    /// Between packets, without jitter.
+    fn interval(&self) -> Duration {
+        let mut desired = self.desired_min_tx();
+        if let Some((earlier, _)) = self.earlier {
+            desired = desired.min(earlier.desired_min_tx);
+        }
+        desired.max(self.remote_min_rx)
+    }
+
+    /// A random number below `limit` (xorshift64*).
+    fn below(&mut self, limit: u32) -> u32 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        let high = self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
+        (high * u64::from(limit) >> 32) as u32
+    }
+}
+
+fn microseconds(interval: Duration) -> u32 {
+    u32::try_from(interval.as_micros()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: Settings = Settings {
+        detect_mult: 3,
+        desired_min_tx: Duration::from_millis(200),
+        required_min_rx: Duration::from_millis(200),
+    };
+    const HEARD: Control = Control {
+        state: State::Down,
+        detect_mult: 3,
+        my_discriminator: 12345,
+        your_discriminator: 0,
+        desired_min_tx_us: 1_000_000,
+        required_min_rx_us: 200_000,
+    };
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// Two sessions with a wire between them, in simulated time.
+    struct Pair {
+        now: Instant,
+        ends: [Session; 2],
+        /// Whether end i's packets arrive.
+        carries: [bool; 2],
+        /// Every n-th packet is lost; 0: none.
+        lose_each: u32,
+        /// Packets on their way: arrival, to which end.
+        wire: Vec<(Instant, usize, Control)>,
+        sent: [Vec<(Instant, Control)>; 2],
+        changes: Vec<(Instant, usize, LinkChange)>,
+    }
+
+    impl Pair {
+        fn new(a: Settings, b: Settings) -> Pair {
+            let now = Instant::now();
+            Pair {
+                now,
+                ends: [Session::new(a, 1, 11, now), Session::new(b, 2, 22, now)],
+                carries: [true; 2],
+                lose_each: 0,
+                wire: vec![],
+                sent: [vec![], vec![]],
+                changes: vec![],
+            }
+        }
+
+        fn run(&mut self, time: Duration) {
+            let end = self.now + time;
+            loop {
+                let timers = self.ends.iter().map(Session::deadline);
+                let next = timers.chain(self.wire.iter().map(|w| w.0)).min().unwrap().max(self.now);
+                if next > end {
+                    break;
+                }
+                self.now = next;
+                for (_, to, packet) in self.wire.extract_if(.., |w| w.0 <= next).collect::<Vec<_>>() {
+                    // What is sent is what is received.
+                    let packet = Control::decode(&packet.encode()).unwrap();
+                    let change = self.ends[to].receive(&packet, next);
+                    self.changes.extend(change.map(|c| (next, to, c)));
+                }
+                for from in 0..2 {
+                    let (change, packet) = self.ends[from].poll(next);
+                    self.changes.extend(change.map(|c| (next, from, c)));
+                    let Some(packet) = packet else { continue };
+                    self.sent[from].push((next, packet));
+                    let count = self.sent[from].len() as u32;
+                    if self.carries[from] && (self.lose_each == 0 || count % self.lose_each != 0) {
+                        self.wire.push((next + ms(5), 1 - from, packet));
+                    }
+                }
+            }
+            self.now = end;
+        }
+
+        fn states(&self) -> [State; 2] {
+            [self.ends[0].state(), self.ends[1].state()]
+        }
+
+        fn gaps(&self, end: usize) -> Vec<Duration> {
+            self.sent[end].windows(2).map(|w| w[1].0 - w[0].0).collect()
+        }
+    }
+
+    const UP: [State; 2] = [State::Up; 2];
+
+    #[test]
+    fn two_sessions_come_up_and_keep_their_rate() {
+        let mut pair = Pair::new(SETTINGS, SETTINGS);
+        pair.run(ms(500));
+        assert_eq!(pair.states(), UP);
+        pair.sent = [vec![], vec![]];
+        pair.run(Duration::from_secs(100));
+        assert_eq!(pair.states(), UP);
+        assert_eq!(pair.changes.len(), 2);
+        let gaps = pair.gaps(0);
+        assert!(gaps.iter().all(|g| (ms(150)..=ms(200)).contains(g)), "{gaps:?}");
+        // Jitter: neither all alike nor all on one side.
+        assert!(gaps.iter().any(|g| *g < ms(160)) && gaps.iter().any(|g| *g > ms(190)));
+        let packet = pair.sent[0].last().unwrap().1;
+        assert_eq!((packet.my_discriminator, packet.your_discriminator), (1, 2));
+        assert_eq!((packet.desired_min_tx_us, packet.required_min_rx_us), (200_000, 200_000));
+    }
+
+    #[test]
+    fn a_cut_is_noticed_in_time_and_repaired() {
+        let mut pair = Pair::new(SETTINGS, SETTINGS);
+        pair.run(Duration::from_secs(2));
+        let cut = pair.now;
+        pair.carries = [false; 2];
+        pair.changes.clear();
+        pair.run(ms(700));
+        assert_eq!(pair.changes.len(), 2);
+        for (at, _, change) in &pair.changes {
+            assert_eq!(*change, LinkChange::Down);
+            // Three times 200 ms after the last packet, which was at most 200 ms old.
+            let after = *at - cut;
+            assert!((ms(400)..=ms(605)).contains(&after), "{after:?}");
+        }
+        pair.sent = [vec![], vec![]];
+        pair.run(Duration::from_secs(20));
+        assert!(pair.gaps(1).iter().all(|g| (ms(750)..=ms(1000)).contains(g)), "{:?}", pair.gaps(1));
+        let packet = pair.sent[1].last().unwrap().1;
+        assert_eq!((packet.state, packet.your_discriminator, packet.desired_min_tx_us), (State::Down, 0, 1_000_000));
+        pair.carries = [true; 2];
+        pair.run(ms(1100));
+        assert_eq!(pair.states(), UP);
+    }
+
+    #[test]
+    fn a_link_that_works_one_way_only_is_down_at_both_ends() {
+        let mut pair = Pair::new(SETTINGS, SETTINGS);
+        pair.run(Duration::from_secs(2));
+        pair.carries = [false, true];
+        pair.run(Duration::from_secs(5));
+        assert!(pair.states().iter().all(|s| *s != State::Up), "{:?}", pair.states());
+        pair.carries = [true; 2];
+        pair.run(Duration::from_secs(2));
+        assert_eq!(pair.states(), UP);
+    }
+
+    #[test]
+    fn loss_below_the_multiplier_does_no_harm() {
+        for lose_each in [2, 3, 7] {
+            let mut pair = Pair::new(SETTINGS, SETTINGS);
+            pair.lose_each = lose_each;
+            pair.run(Duration::from_secs(5));
+            assert_eq!(pair.states(), UP);
+            pair.changes.clear();
+            pair.run(Duration::from_secs(200));
+            assert_eq!(pair.changes, [], "each {lose_each}th lost");
+        }
+    }
+
+    #[test]
+    fn each_end_gets_what_it_can_take() {
+        let slow = Settings { detect_mult: 2, required_min_rx: ms(700), desired_min_tx: ms(50) };
+        let mut pair = Pair::new(SETTINGS, slow);
+        pair.run(Duration::from_secs(3));
+        assert_eq!(pair.states(), UP);
+        pair.sent = [vec![], vec![]];
+        pair.run(Duration::from_secs(30));
+        assert_eq!(pair.states(), UP);
+        assert!(pair.gaps(0).iter().all(|g| (ms(525)..=ms(700)).contains(g)), "{:?}", pair.gaps(0));
+        assert!(pair.gaps(1).iter().all(|g| (ms(150)..=ms(200)).contains(g)), "{:?}", pair.gaps(1));
+    }
+
+    #[test]
+    fn a_restart_is_noticed_by_the_other_end() {
+        let mut pair = Pair::new(SETTINGS, SETTINGS);
+        pair.run(Duration::from_secs(2));
+        pair.changes.clear();
+        pair.ends[0] = Session::new(SETTINGS, 77, 5, pair.now);
+        pair.run(ms(1500));
+        assert_eq!(pair.states(), UP);
+        let at_other_end: Vec<_> = pair.changes.iter().filter(|c| c.1 == 1).map(|c| c.2).collect();
+        assert_eq!(at_other_end, [LinkChange::Down, LinkChange::Up]);
+        assert_eq!(pair.sent[1].last().unwrap().1.your_discriminator, 77);
+    }
+
+    #[test]
+    fn new_settings_take_effect_without_a_flap() {
+        let fast = Settings { desired_min_tx: ms(50), required_min_rx: ms(50), ..SETTINGS };
+        let slow = Settings { desired_min_tx: ms(2000), required_min_rx: ms(2000), ..SETTINGS };
+        for (before, after) in [(fast, slow), (slow, fast), (SETTINGS, slow), (SETTINGS, fast)] {
+            let mut pair = Pair::new(before, SETTINGS);
+            pair.run(Duration::from_secs(20));
+            assert_eq!(pair.states(), UP);
+            pair.changes.clear();
+            pair.ends[0].configure(after, pair.now);
+            pair.run(Duration::from_secs(40));
+            pair.sent = [vec![], vec![]];
+            pair.run(Duration::from_secs(60));
+            assert_eq!((pair.states(), pair.changes.as_slice()), (UP, [].as_slice()), "{before:?} {after:?}");
+            let wanted = after.desired_min_tx.max(SETTINGS.required_min_rx);
+            assert!(pair.gaps(0).iter().all(|g| *g <= wanted && *g >= wanted * 3 / 4), "{:?}", pair.gaps(0));
+        }
+    }
+
+    #[test]
+    fn an_answer_comes_at_once_as_the_reference_wants_it() {
+        let now = Instant::now();
+        let mut session = Session::new(SETTINGS, 9, 3, now);
+        let first = session.poll(now + START).1.unwrap();
+        assert_eq!((first.state, first.desired_min_tx_us, first.your_discriminator), (State::Down, 1_000_000, 0));
+        let heard_at = now + START + ms(100);
+        assert_eq!(session.receive(&HEARD, heard_at), None);
+        assert_eq!(session.deadline(), heard_at);
+        let answer = session.poll(heard_at).1.unwrap();
+        let want = Control {
+            state: State::Init,
+            detect_mult: 3,
+            my_discriminator: 9,
+            your_discriminator: 12345,
+            desired_min_tx_us: 200_000,
+            required_min_rx_us: 200_000,
+        };
+        assert_eq!(answer, want);
+    }
+
+    #[test]
+    fn a_hostile_peer_cannot_make_it_send_often() {
+        let start = Instant::now();
+        let mut session = Session::new(SETTINGS, 9, 3, start);
+        let mut sent = 0;
+        for i in 0..1_000_000u64 {
+            let now = start + Duration::from_micros(10 * i);
+            let state = [State::Down, State::Init, State::AdminDown, State::Up][i as usize % 4];
+            let packet = Control { state, your_discriminator: 9, required_min_rx_us: 0, ..HEARD };
+            session.receive(&packet, now);
+            sent += u32::from(session.poll(now).1.is_some());
+        }
+        // Ten seconds.
+        assert!(sent <= 1001, "{sent}");
+    }
+
+    #[test]
+    fn a_peer_that_wanted_hardly_any_packets_and_now_does_gets_them() {
+        let start = Instant::now();
+        let mut session = Session::new(SETTINGS, 9, 3, start);
+        let init = Control { state: State::Init, your_discriminator: 9, ..HEARD };
+        session.receive(&Control { required_min_rx_us: u32::MAX, ..init }, start);
+        session.poll(start + START);
+        assert!(session.deadline() > start + Duration::from_secs(2));
+        let now = start + Duration::from_secs(1);
+        session.receive(&init, now);
+        assert!(session.deadline() <= now + ms(200));
+    }
+}

@@ -1,0 +1,466 @@
+//! All sessions of a router: made and unmade as the links change, found for packets that come in, asked in time for
+//! packets to send. No input or output: the caller receives, sends and keeps the clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use super::frame::{self, Received};
+use super::machine::State;
+use super::packet::Control;
+use super::session::{LinkChange, Session};
+use super::spec::{Link, Spec};
+use crate::ia::IsdAs;
+use crate::keys::HopKey;
+use crate::tables::NextHop;
+
+/// How packets of a session travel now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Where its packets go.
+    pub next_hop: NextHop,
+    /// The other end is on the same link-layer network: what is truly from it comes in by the same port.
+    pub direct: bool,
+}
+
+/// What is known about a session, for metrics and people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// Its link.
+    pub link: Link,
+    /// The AS at the other end.
+    pub remote_ia: IsdAs,
+    /// The other router's name, of a sibling; the interface's number otherwise.
+    pub name: String,
+    /// Its state.
+    pub state: State,
+    /// Bytes of SCION packet that each of its packets takes.
+    pub packet_bytes: usize,
+    /// Its counts.
+    pub counts: Counts,
+}
+
+/// A session's counts since it was made. The first three are those of the reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Changes of state.
+    pub state_changes: u64,
+    /// Packets handed over for sending.
+    pub sent: u64,
+    /// Good packets received.
+    pub received: u64,
+    /// Packets from the link that were discarded.
+    pub discarded: u64,
+    /// Packets that were due but could not be sent: no next hop, or no room.
+    pub unsent: u64,
+}
+
+impl Status {
+    /// The link can be used.
+    pub fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    spec: Spec,
+    session: Session,
+    way: Option<Way>,
+    /// Its place in the order of deadlines.
+    due: Instant,
+    counts: Counts,
+}
+
+/// The sessions.
+#[derive(Debug)]
+pub struct Sessions {
+    key: HopKey,
+    by_link: BTreeMap<Link, Entry>,
+    deadlines: BTreeSet<(Instant, Link)>,
+    changes: Vec<(Link, LinkChange)>,
+    /// BFD packets for which there was no session.
+    strays: u64,
+    random: fn() -> u64,
+}
+
+impl Sessions {
+    /// No sessions yet. `key` signs hop fields; `random` gives 64 bits that nobody can foretell.
+    pub fn new(key: HopKey, random: fn() -> u64) -> Sessions {
+        Sessions { key, by_link: BTreeMap::new(), deadlines: BTreeSet::new(), changes: Vec::new(), strays: 0, random }
+    }
+
+    /// From now on hop fields are signed with this key.
+    pub fn set_key(&mut self, key: HopKey) {
+        self.key = key;
+    }
+
+    /// Makes the sessions those that are wanted. A session of a link that stays goes on, with new settings if it has any;
+    /// it begins anew if the link has other ends now.
+    pub fn configure(&mut self, wanted: Vec<Spec>, now: Instant) {
+        let mut old = std::mem::take(&mut self.by_link);
+        for spec in wanted {
+            let kept = old.remove(&spec.link).filter(|entry| {
+                let is = &entry.spec;
+                (is.underlay, is.local_ia, is.remote_ia) == (spec.underlay, spec.local_ia, spec.remote_ia)
+            });
+            let entry = match kept {
+                Some(mut entry) => {
+                    entry.session.configure(spec.settings, now);
+                    Entry { spec, ..entry }
+                }
+                None => {
+                    let session = Session::new(spec.settings, self.discriminator(), (self.random)(), now);
+                    Entry { spec, session, way: None, due: now, counts: Counts::default() }
+                }
+            };
+            self.by_link.insert(entry.spec.link, entry);
+        }
+        // A link without session counts as up; nothing more is to be said about it.
+        self.changes.retain(|(link, _)| self.by_link.contains_key(link));
+        self.deadlines.clear();
+        for (link, entry) in &mut self.by_link {
+            entry.due = entry.session.deadline();
+            self.deadlines.insert((entry.due, *link));
+        }
+    }
+
+    /// A number that no session has.
+    fn discriminator(&self) -> u32 {
+        loop {
+            let number = (self.random)() as u32;
+            if number != 0 && self.by_link.values().all(|e| e.session.discriminator() != number) {
+                return number;
+            }
+        }
+    }
+
+    /// How a link's packets travel from now on; `None`: the next hop is not known.
+    pub fn set_way(&mut self, link: Link, way: Option<Way>) {
+        if let Some(entry) = self.by_link.get_mut(&link) {
+            entry.way = way;
+        }
+    }
+
+    /// Whether the link can be used: its session is up, or it has none.
+    pub fn is_up(&self, link: Link) -> bool {
+        self.by_link.get(&link).is_none_or(|e| e.session.state() == State::Up)
+    }
+
+    /// A frame that the program took for BFD: by which port and interface (0: from inside) it came.
+    pub fn receive(&mut self, port: u16, interface: u16, bytes: &[u8], now: Instant) {
+        let Some(received) = frame::read(bytes) else {
+            self.strays += 1;
+            return;
+        };
+        let link = if interface == 0 { Link::Sibling(received.src) } else { Link::External(interface) };
+        let Some(entry) = self.by_link.get_mut(&link) else {
+            self.strays += 1;
+            return;
+        };
+        let packet =
+            if entry.is_from_other_end(port, &received) { Control::decode(received.payload).ok() } else { None };
+        let Some(packet) = packet else {
+            entry.counts.discarded += 1;
+            return;
+        };
+        entry.counts.received += 1;
+        let change = entry.session.receive(&packet, now);
+        self.changes.extend(change.map(|c| (link, c)));
+        self.deadlines.remove(&(entry.due, link));
+        entry.due = entry.session.deadline();
+        self.deadlines.insert((entry.due, link));
+    }
+
+    /// When [`Sessions::run`] has something to do next; `None` without sessions.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Does what is due. `send` gets a port and a frame for it and says whether it took that; `clock` is in seconds since
+    /// 1970.
+    pub fn run(&mut self, now: Instant, clock: u32, mut send: impl FnMut(u16, &[u8]) -> bool) {
+        while let Some(&(due, link)) = self.deadlines.first() {
+            if due > now {
+                break;
+            }
+            self.deadlines.pop_first();
+            let Some(entry) = self.by_link.get_mut(&link) else { continue };
+            let (change, packet) = entry.session.poll(now);
+            self.changes.extend(change.map(|c| (link, c)));
+            if let Some(packet) = packet {
+                let sent = entry.way.is_some_and(|Way { next_hop, .. }| {
+                    send(next_hop.port, &frame::write(&entry.spec, &packet, &next_hop, &self.key, clock))
+                });
+                *(if sent { &mut entry.counts.sent } else { &mut entry.counts.unsent }) += 1;
+            }
+            entry.due = entry.session.deadline();
+            self.deadlines.insert((entry.due, link));
+        }
+    }
+
+    /// Whether [`Sessions::take_changes`] has something to say.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Links that went up or down since the last call, oldest first.
+    pub fn take_changes(&mut self) -> Vec<(Link, LinkChange)> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// All sessions as they are.
+    pub fn status(&self) -> Vec<Status> {
+        let status = |(link, entry): (&Link, &Entry)| Status {
+            link: *link,
+            remote_ia: entry.spec.remote_ia,
+            name: entry.spec.name.clone(),
+            state: entry.session.state(),
+            packet_bytes: frame::packet_bytes(&entry.spec),
+            counts: Counts { state_changes: entry.session.state_changes(), ..entry.counts },
+        };
+        self.by_link.iter().map(status).collect()
+    }
+
+    /// BFD packets that belong to no session.
+    pub fn strays(&self) -> u64 {
+        self.strays
+    }
+}
+
+impl Entry {
+    /// Only the link's other end may speak for it: by its underlay addresses, and if it is on a network that we are on,
+    /// by the port that leads there. Whoever is on another link can write any address into a packet.
+    fn is_from_other_end(&self, port: u16, received: &Received<'_>) -> bool {
+        let by_right_port = self.way.is_none_or(|way| !way.direct || way.next_hop.port == port);
+        let Spec { underlay, .. } = &self.spec;
+        received.src == underlay.remote && received.dst == underlay.local && by_right_port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use super::super::session::Settings;
+    use super::*;
+    use crate::topology::Underlay;
+
+    const HERE: IsdAs = IsdAs(0x0001_ff00_0000_0001);
+    const THERE: IsdAs = IsdAs(0x0001_ff00_0000_0003);
+    const CLOCK: u32 = 1_790_000_000;
+
+    fn random() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
+    }
+
+    fn spec(link: Link, local: &str, remote: &str) -> Spec {
+        let ms = Duration::from_millis;
+        Spec {
+            link,
+            underlay: Underlay { local: local.parse().unwrap(), remote: remote.parse().unwrap() },
+            local_ia: HERE,
+            remote_ia: if matches!(link, Link::External(_)) { THERE } else { HERE },
+            name: "x".into(),
+            settings: Settings { detect_mult: 3, desired_min_tx: ms(200), required_min_rx: ms(200) },
+        }
+    }
+
+    fn external(id: u16) -> Spec {
+        spec(Link::External(id), &format!("10.{id}.0.1:50000"), &format!("10.{id}.0.2:50000"))
+    }
+
+    fn sibling(number: u8) -> Spec {
+        let address = format!("10.0.0.{number}:30042");
+        spec(Link::Sibling(address.parse().unwrap()), "10.0.0.1:30042", &address)
+    }
+
+    fn way(port: u16) -> Option<Way> {
+        Some(Way { next_hop: NextHop { port, dst_mac: [2; 6], src_mac: [4; 6] }, direct: true })
+    }
+
+    fn sessions(specs: Vec<Spec>, now: Instant) -> Sessions {
+        let mut sessions = Sessions::new(HopKey::derive(b"k"), random);
+        sessions.configure(specs, now);
+        for link in sessions.by_link.keys().copied().collect::<Vec<_>>() {
+            sessions.set_way(link, way(7));
+        }
+        sessions
+    }
+
+    /// The other end's frame on a link, in answer to nothing.
+    fn frame_from(spec: &Spec, state: State) -> Vec<u8> {
+        let Underlay { local, remote } = spec.underlay;
+        let theirs = Spec {
+            underlay: Underlay { local: remote, remote: local },
+            local_ia: spec.remote_ia,
+            remote_ia: spec.local_ia,
+            ..spec.clone()
+        };
+        let packet = Control {
+            state,
+            detect_mult: 3,
+            my_discriminator: 5,
+            your_discriminator: 6,
+            desired_min_tx_us: 200_000,
+            required_min_rx_us: 200_000,
+        };
+        frame::write(&theirs, &packet, &way(7).unwrap().next_hop, &HopKey::derive(b"k"), CLOCK)
+    }
+
+    fn drain(sessions: &mut Sessions, now: Instant) -> Vec<(u16, Vec<u8>)> {
+        let mut sent = vec![];
+        sessions.run(now, CLOCK, |port, frame| {
+            sent.push((port, frame.to_vec()));
+            true
+        });
+        sent
+    }
+
+    fn counts(sessions: &Sessions, link: Link) -> Counts {
+        sessions.status().into_iter().find(|s| s.link == link).unwrap().counts
+    }
+
+    #[test]
+    fn packets_find_their_session_by_interface_or_sibling_address() {
+        let now = Instant::now();
+        let specs = vec![external(3), external(5), sibling(2), sibling(3)];
+        let mut sessions = sessions(specs.clone(), now);
+        assert_eq!(sessions.status().iter().filter(|s| s.is_up()).count(), 0);
+        for (spec, interface) in specs.iter().zip([3, 5, 0, 0]) {
+            sessions.receive(7, interface, &frame_from(spec, State::Init), now);
+            assert_eq!(sessions.take_changes(), [(spec.link, LinkChange::Up)]);
+            assert!(sessions.is_up(spec.link));
+            assert_eq!(counts(&sessions, spec.link), Counts { state_changes: 1, received: 1, ..Counts::default() });
+        }
+        // They answer at once, to the other end.
+        let sent = drain(&mut sessions, now);
+        assert_eq!(sent.len(), 4);
+        for spec in &specs {
+            let mine = |(_, frame): &&(u16, Vec<u8>)| frame::read(frame).unwrap().dst == spec.underlay.remote;
+            let (port, frame) = sent.iter().find(mine).unwrap();
+            let packet = Control::decode(frame::read(frame).unwrap().payload).unwrap();
+            assert_eq!((*port, packet.state, packet.your_discriminator), (7, State::Up, 5));
+        }
+        assert_eq!(sessions.strays(), 0);
+    }
+
+    #[test]
+    fn only_the_other_end_speaks_for_a_link() {
+        let now = Instant::now();
+        let mut sessions = sessions(vec![external(3), external(5), sibling(2)], now);
+        sessions.receive(7, 3, &frame_from(&external(3), State::Init), now);
+        assert!(sessions.is_up(Link::External(3)));
+        sessions.take_changes();
+        // The neighbour at 5, and a host inside, try to take 3 down: from their place, and with its addresses.
+        sessions.receive(7, 5, &frame_from(&external(3), State::Down), now);
+        sessions.receive(7, 0, &frame_from(&external(3), State::Down), now);
+        sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
+        let mut forged = frame_from(&external(3), State::Down);
+        forged[14 + 20 + 1] ^= 1;
+        sessions.receive(7, 3, &forged, now);
+        sessions.receive(7, 3, &frame_from(&external(5), State::Down), now);
+        // A host that is no sibling.
+        sessions.receive(7, 0, &frame_from(&sibling(9), State::Down), now);
+        sessions.receive(7, 99, &frame_from(&external(3), State::Down), now);
+        assert!(sessions.is_up(Link::External(3)));
+        assert_eq!(sessions.take_changes(), []);
+        assert_eq!(counts(&sessions, Link::External(3)).discarded, 2);
+        assert_eq!(counts(&sessions, Link::External(5)).discarded, 1);
+        assert_eq!(sessions.strays(), 4);
+        // By way of a router in between it may come by any port.
+        sessions.set_way(Link::External(3), way(7).map(|w| Way { direct: false, ..w }));
+        sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
+        assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
+    }
+
+    #[test]
+    fn links_come_and_go_and_the_others_do_not_notice() {
+        let start = Instant::now();
+        let mut sessions = sessions(vec![external(3), external(5), sibling(2)], start);
+        for (spec, interface) in [(external(3), 3), (external(5), 5), (sibling(2), 0)] {
+            sessions.receive(7, interface, &frame_from(&spec, State::Init), start);
+        }
+        drain(&mut sessions, start);
+        sessions.take_changes();
+        let before = sessions.status();
+        let slower = Settings { desired_min_tx: Duration::from_secs(1), ..external(3).settings };
+        let moved = Spec {
+            underlay: Underlay { remote: "10.5.0.9:1".parse().unwrap(), ..external(5).underlay },
+            ..external(5)
+        };
+        let now = start + Duration::from_millis(100);
+        let wanted = vec![Spec { settings: slower, ..external(3) }, moved, sibling(2), external(6)];
+        sessions.configure(wanted, now);
+        let after = sessions.status();
+        let states: Vec<_> = after.iter().map(|s| (s.link, s.state)).collect();
+        assert_eq!(
+            states,
+            [
+                (Link::External(3), State::Up),
+                (Link::External(5), State::Down),
+                (Link::External(6), State::Down),
+                (sibling(2).link, State::Up)
+            ]
+        );
+        assert_eq!(after[0], before[0]);
+        assert_eq!(after[3], before[2]);
+        // The unchanged session keeps its time; the one with new settings says so at once.
+        let due: Vec<_> = sessions.by_link.values().map(|e| e.due).collect();
+        assert_eq!(due[0], now);
+        assert!(due[3] > now);
+        sessions.configure(vec![], now);
+        assert!(sessions.status().is_empty() && sessions.deadline().is_none());
+        assert!(sessions.is_up(Link::External(3)), "without a session a link counts as up");
+        assert_eq!(sessions.take_changes(), []);
+        assert_eq!(drain(&mut sessions, now + Duration::from_secs(9)), []);
+    }
+
+    #[test]
+    fn without_a_next_hop_nothing_is_sent_and_counted_so() {
+        let start = Instant::now();
+        let mut sessions = sessions(vec![external(3)], start);
+        sessions.set_way(Link::External(3), None);
+        let now = start + Duration::from_secs(1);
+        assert_eq!(drain(&mut sessions, now), []);
+        sessions.set_way(Link::External(3), way(2));
+        let now = now + Duration::from_secs(1);
+        assert_eq!(drain(&mut sessions, now).len(), 1);
+        sessions.run(now + Duration::from_secs(1), CLOCK, |_, _| false);
+        let counts = counts(&sessions, Link::External(3));
+        assert_eq!((counts.sent, counts.unsent), (1, 2));
+    }
+
+    #[test]
+    fn silence_takes_a_link_down() {
+        let start = Instant::now();
+        let mut sessions = sessions(vec![external(3)], start);
+        sessions.receive(7, 3, &frame_from(&external(3), State::Init), start);
+        sessions.take_changes();
+        let mut now = start;
+        while now < start + Duration::from_millis(599) {
+            now = sessions.deadline().unwrap();
+            drain(&mut sessions, now);
+        }
+        assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
+        assert_eq!(now, start + Duration::from_millis(600));
+    }
+
+    #[test]
+    fn sessions_that_are_many_are_all_served() {
+        let start = Instant::now();
+        let many = (1..=250).map(external).collect();
+        let mut sessions = sessions(many, start);
+        let mut now = start;
+        while now < start + Duration::from_secs(5) {
+            now = sessions.deadline().unwrap();
+            drain(&mut sessions, now);
+        }
+        for status in sessions.status() {
+            assert!((5..=8).contains(&status.counts.sent), "{status:?}");
+        }
+        let numbers: BTreeSet<u32> = sessions.by_link.values().map(|e| e.session.discriminator()).collect();
+        assert_eq!(numbers.len(), 250);
+    }
+}
