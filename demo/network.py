@@ -100,11 +100,8 @@ class Network:
                  planning.DEVICE_MTU)
         self.progress(f"{len(self.hosts) + len(self.routers)} namespaces and their links are up")
         for router in self.routers.values():
-            base = self.directory / router.an_as.folder
             router.kind = self._exceptions.get(router.name, self.kind)
-            router.process = router.kind.start(
-                router.name, router.namespace, base / f"{router.name}.toml",
-                self.directory / f"{router.name}.log", router.stats_path)
+            self.start_router(router)
         for router in self.routers.values():
             wait_ready(router.process)
         self.progress("border routers run: " + ", ".join(
@@ -112,6 +109,13 @@ class Network:
         for an_as in self.plan.ases:
             self._start_services(an_as)
         self.progress("control services and daemons run (reference)")
+
+    def start_router(self, router: RunningRouter) -> None:
+        """Starts a router, for the first time or again."""
+        base = self.directory / router.an_as.folder
+        router.process = router.kind.start(
+            router.name, router.namespace, base / f"{router.name}.toml",
+            self.directory / f"{router.name}.log", router.stats_path)
 
     def _build_as(self, an_as: As) -> None:
         """The host with the AS's internal network, and the AS's routers on it.

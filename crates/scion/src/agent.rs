@@ -372,7 +372,7 @@ impl Agent {
     /// Brings the tables in line with what BFD has found out.
     fn follow_bfd(&mut self) -> Result<(), AgentError> {
         for (link, change) in self.bfd.take_changes() {
-            tracing::info!(?link, ?change, "BFD");
+            tracing::info!(%link, ?change, "BFD");
             if let Some(target) = self.setup.links.target(link) {
                 self.program_way(target)?;
             }

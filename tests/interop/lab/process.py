@@ -95,6 +95,11 @@ class Process:
                 self._child.wait()
         return self._child.returncode
 
+    def kill(self) -> None:
+        """Ends it without a chance to say goodbye."""
+        self._signal_group(signal.SIGKILL)
+        self._child.wait()
+
     def _signal_group(self, number: int) -> None:
         try:
             os.killpg(self._child.pid, number)

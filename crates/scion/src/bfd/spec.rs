@@ -3,6 +3,7 @@
 //! As in the reference, a link to another AS has its own settings where the topology gives it some; sibling routers
 //! always have those of `router.toml`. Running sessions do not live here ([`super::sessions`]).
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -24,6 +25,15 @@ pub enum Link {
     External(u16),
     /// To the sibling router with this internal address.
     Sibling(SocketAddr),
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Link::External(id) => write!(f, "interface {id}"),
+            Link::Sibling(address) => write!(f, "sibling {address}"),
+        }
+    }
 }
 
 /// A session that there is to be.
