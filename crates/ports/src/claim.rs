@@ -9,12 +9,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 
 use crate::filter::Filter;
+use crate::local::LocalPort;
 use crate::sys;
 
 /// A UDP address and port the kernel neither answers nor delivers. Ends when dropped, or when the process dies.
 #[derive(Debug)]
 pub struct UdpClaim {
-    _socket: OwnedFd,
+    socket: OwnedFd,
     address: SocketAddr,
 }
 
@@ -39,9 +40,20 @@ impl UdpClaim {
             let address = socket.local_addr()?;
             let socket = OwnedFd::from(socket);
             sys::attach_filter(&socket, &Filter::nothing())?;
-            Ok(UdpClaim { _socket: socket, address })
+            Ok(UdpClaim { socket, address })
         };
         claim().map_err(|error| ClaimError { address, error })
+    }
+
+    /// A port for what processes of this machine send to the address and get from it. Everything else is discarded as
+    /// before.
+    pub fn local_port(&self) -> Result<LocalPort, ClaimError> {
+        let open = || {
+            let loopback = sys::interface_index("lo")?;
+            sys::attach_filter(&self.socket, &Filter::from_interface(loopback as u32))?;
+            LocalPort::new(UdpSocket::from(self.socket.try_clone()?))
+        };
+        open().map_err(|error| ClaimError { address: self.address, error })
     }
 
     /// The address.

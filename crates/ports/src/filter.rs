@@ -38,6 +38,7 @@ const JUMP_ANY_BITS: u16 = 0x45;
 const RETURN: u16 = 0x06;
 /// Offsets that mean properties of the packet rather than its bytes (`SKF_AD_OFF` and up).
 const PACKET_TYPE: u32 = -0x1000i32 as u32 + 4;
+const INTERFACE: u32 = -0x1000i32 as u32 + 8;
 const VLAN_TAG_PRESENT: u32 = -0x1000i32 as u32 + 48;
 
 const ETHERTYPE: u32 = 12;
@@ -64,6 +65,11 @@ impl Filter {
     /// Drops everything.
     pub fn nothing() -> Filter {
         Filter(vec![op(RETURN, 0)])
+    }
+
+    /// Passes what was received by this device, whatever it is.
+    pub fn from_interface(index: u32) -> Filter {
+        Filter(vec![op(LOAD_WORD, INTERFACE), jump(JUMP_EQUAL, index, 0, 1), op(RETURN, WHOLE), op(RETURN, 0)])
     }
 
     /// Passes untagged frames addressed to this host that carry a UDP datagram over IPv4 (not a fragment) or over

@@ -4,6 +4,7 @@
 //!   for it; a [`claim::UdpClaim`] keeps the kernel from answering the same packets.
 //! - [`af_xdp`]: the same faster, by AF_XDP sockets and a program that takes what is ours before the kernel sees it.
 //! - [`choice`]: which of these a device gets.
+//! - [`local`]: the router's own machine, for processes that run beside it.
 //! - [`pcap`]: capture files in and out.
 //! - [`memory`]: queues and repeated packets, for tests and benchmarks.
 //!
@@ -16,6 +17,7 @@ pub mod choice;
 pub mod claim;
 pub mod device;
 pub mod filter;
+pub mod local;
 pub mod memory;
 pub mod pcap;
 
@@ -27,5 +29,6 @@ pub use choice::{Opened, Opener, PortChoice, Wanted};
 pub use claim::UdpClaim;
 pub use device::DeviceError;
 pub use filter::Filter;
+pub use local::LocalPort;
 pub use memory::{MemoryPort, RepeatPort, Wire};
 pub use pcap::PcapPort;
