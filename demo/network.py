@@ -41,6 +41,7 @@ class RunningRouter:
 
     def __init__(self, router: Router, an_as: As, namespace: Namespace, stats: Path):
         self.name = router.name
+        self.internal = router.internal
         self.an_as = an_as
         self.namespace = namespace
         self.stats_path = stats
@@ -223,6 +224,32 @@ class Network:
             return json.loads(done.stdout)
         except ValueError:
             raise LabError(f"traffic {route.name}: {done.stderr.strip()}") from None
+
+    def serve_beside(self, name: str) -> None:
+        """Starts a dispatcher on a router's own machine."""
+        router = self.routers[name]
+        base = self.directory / router.an_as.folder
+        dispatcher = Process(
+            f"dispatcher beside {name}", [tool("dispatcher"), "--config", str(base / "dispatcher.toml")],
+            self.directory / f"dispatcher-{name}.log", namespace=router.namespace, cwd=base)
+        self._services.append(dispatcher)
+
+        def listens() -> bool:
+            dispatcher.check()
+            sockets = (Path(f"/proc/{dispatcher.pid}/net/{kind}") for kind in ("udp", "udp6"))
+            return any(f":{planning.END_HOST_PORT:04X} " in s.read_text() for s in sockets)
+
+        wait_until(f"{dispatcher.name} to listen", listens, 10)
+
+    def ping_router(self, source: str, name: str) -> int:
+        """Answers to three pings of a router's internal address."""
+        router = self.routers[name]
+        done = self.scion(source, "ping", f"{router.an_as.isd_as},{router.internal}",
+                          "--count", "3", "--interval", "100ms", "--format", "json")
+        try:
+            return json.loads(done.stdout)["statistics"]["received"]
+        except (ValueError, KeyError, TypeError):
+            return 0
 
     def provoke(self, route: Route, *options: str) -> dict:
         """Sends a packet along a route that a router must refuse.

@@ -22,6 +22,7 @@ ISD = 1
 INTERNAL_PORT = 30042
 EXTERNAL_PORT = 50000
 CONTROL_PORT = 30252
+END_HOST_PORT = 30041  # of the dispatcher, fixed by the reference
 TRAFFIC_PORT = 31500
 # Where each router serves its metrics, in its own namespace.
 METRICS = "127.0.0.1:30442"

@@ -63,6 +63,11 @@ def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> N
         want = [(network.plan.get(number).isd_as, interface)
                 for number, *interfaces in route.hops for interface in interfaces if interface]
         checks.that(f"traceroute {ends} {route.name}", found == want, f"{found}")
+    # A process beside the router: a dispatcher, which answers pings of the router's address.
+    network.serve_beside("br112")
+    for source in ("111", "110"):
+        answers = network.ping_router(source, "br112")
+        checks.that(f"ping br112 itself from {source}", answers == 3, f"{answers} of 3 answers")
     states = network.probed("111", "112")
     checks.that("probing finds all paths alive", states == ["alive"] * 3, f"{states}")
 

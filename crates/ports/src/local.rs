@@ -61,7 +61,9 @@ impl LocalPort {
 
     /// Hands a frame's datagram to the kernel.
     fn send_one(&mut self, frame: &[u8]) -> bool {
-        let sent = destination(frame).map(|(to, payload)| self.socket.send_to(payload, to));
+        // What goes to the address itself would come back as something that a process has sent.
+        let other = destination(frame).filter(|(to, _)| *to != self.address);
+        let sent = other.map(|(to, payload)| self.socket.send_to(payload, to));
         let good = matches!(sent, Some(Ok(_)));
         match sent {
             Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => self.stats.tx_busy += 1,
@@ -235,7 +237,11 @@ mod tests {
             let mut packets = vec![pool.take_filled(&good[..length]).unwrap()];
             assert_eq!(port.transmit(&mut pool, &mut packets), 0);
         }
-        assert_eq!(port.stats().tx_error, good.len() as u64);
+        let mut to_itself = good.clone();
+        write_headers(&mut to_itself, "127.0.0.1:9".parse().unwrap(), claim.address(), 0);
+        let mut packets = vec![pool.take_filled(&to_itself).unwrap()];
+        assert_eq!(port.transmit(&mut pool, &mut packets), 0);
+        assert_eq!(port.stats().tx_error, good.len() as u64 + 1);
         assert_eq!(receive_now(&mut port, &mut pool), 0);
     }
 

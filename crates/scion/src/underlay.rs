@@ -13,7 +13,7 @@ use hopwright_ports::{Opener, UdpClaim, Wanted, XdpOptions};
 use crate::agent::{AgentError, Setup};
 use crate::kernel::{Device, Kernel};
 use crate::links::Links;
-use crate::program::MAX_DEVICE_PORT;
+use crate::program::{LOCAL_PORT, MAX_DEVICE_PORT};
 use crate::ways::{Target, Ways};
 
 /// A new port of the switch: its number and the device.
@@ -65,18 +65,23 @@ impl Underlay {
             let (device, mtu, limit) = (device.name.clone(), device.mtu, self.longest_mtu);
             return Err(AgentError::DeviceMtu { device, mtu, limit });
         }
+        let mut ports: Vec<NewPort> = Vec::new();
         let mut claims = Vec::new();
         let mut addresses: Vec<SocketAddr> = self.claims.keys().copied().collect();
         for address in own_addresses(links) {
             if !self.claims.contains_key(&address) {
-                claims.push(UdpClaim::new(address)?);
+                let claim = UdpClaim::new(address)?;
+                // Hosts of the AS may be processes beside the router.
+                if address == links.internal {
+                    ports.push((LOCAL_PORT, Box::new(claim.local_port()?)));
+                }
+                claims.push(claim);
                 addresses.push(address);
             }
         }
         if !claims.is_empty() {
             self.opener.set_ours(&pairs(&addresses))?;
         }
-        let mut ports: Vec<NewPort> = Vec::new();
         let mut opened = Vec::new();
         for device in new {
             let taken = |n: &u32| self.devices.values().any(|p| p == n) || ports.iter().any(|(p, _)| p == n);

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use hopwright_ports::local;
+
 use crate::kernel::{Device, Kernel, Neighbour, Route};
+use crate::program::LOCAL_PORT;
 use crate::tables::NextHop;
 
 /// Time between attempts to find out a missing link-layer address.
@@ -16,6 +19,9 @@ const RETRY: Duration = Duration::from_millis(500);
 const CONFIRM: Duration = Duration::from_secs(20);
 /// How long a host may stay without a way before it is forgotten.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// To processes of this machine.
+const LOCAL: NextHop = NextHop { port: LOCAL_PORT as u16, dst_mac: local::PROCESSES_MAC, src_mac: local::ROUTER_MAC };
 
 /// Who must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -205,6 +211,13 @@ impl Ways {
                         _ => None,
                     }
                 }
+                // Beside this router. What is for the machine alone is not for packets from elsewhere.
+                Route::Here
+                    if !matches!(target, Target::External(_))
+                        && way.destination.is_loopback() == way.source.is_loopback() =>
+                {
+                    Some(LOCAL)
+                }
                 _ => None,
             };
             if let Some((device, address, pause)) = ask
@@ -340,6 +353,25 @@ mod tests {
         ways.reroute(&mut net);
         assert_eq!(ways.refresh(&mut net, now), []);
         assert_eq!(ways.devices(), [8]);
+    }
+
+    #[test]
+    fn processes_of_this_machine() {
+        let (mut ways, mut net, now) = setting();
+        net.route = Route::Here;
+        let (own, other, loopback) = (ip("10.0.0.1"), ip("10.9.9.9"), ip("127.0.0.1"));
+        for host in [own, other] {
+            ways.add(Target::Host(host), host, own, &mut net, now);
+            assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(host))]);
+            assert_eq!(ways.next_hop(Target::Host(host)), Some(LOCAL));
+        }
+        // Nobody outside reaches what listens on the loopback address, unless the router does, too.
+        ways.add(Target::Host(loopback), loopback, own, &mut net, now);
+        assert_eq!(ways.refresh(&mut net, now), []);
+        let (mut ways, mut net, now) = setting();
+        net.route = Route::Here;
+        ways.add(Target::Host(loopback), loopback, ip("127.0.0.9"), &mut net, now);
+        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(loopback))]);
     }
 
     #[test]
