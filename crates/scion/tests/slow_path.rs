@@ -8,7 +8,7 @@ use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, Virtua
 use hopwright_scion::ia::IsdAs;
 use hopwright_scion::links::Links;
 use hopwright_scion::packet::{
-    self, END_TO_END, Envelope, Frame, HOP_BY_HOP, Hop, Host, Info, Path, SCMP, Scion, ScionPath, Segment, UDP,
+    self, END_TO_END, Envelope, Epic, Frame, HOP_BY_HOP, Hop, Host, Info, Path, SCMP, Scion, ScionPath, Segment, UDP,
     checksum_fault, udp_payload,
 };
 use hopwright_scion::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
@@ -550,6 +550,26 @@ fn an_alert_without_a_request_comes_back() {
         let (_, outcome) = rich().answered(2, &f.pack(), false);
         assert_eq!(outcome, Outcome::Bounce(wanted.pack()));
     }
+}
+
+/// An EPIC packet is answered over a plain path; pointers count as if it had one.
+#[test]
+fn epic_packets() {
+    let mut plain = transit();
+    path(&mut plain).segments[0].hops[1].mac[0] ^= 1;
+    let mut epic = plain.clone();
+    let path = path(&mut plain).clone();
+    epic.scion.path = Path::Epic(Epic::sent_at(NOW_US, NOW - 100), path);
+    let (_, Outcome::Reply(kind, to_plain)) = rich().answered(4, &plain.pack(), false) else { panic!() };
+    let (reason, Outcome::Reply(same, to_epic)) = rich().answered(4, &epic.pack(), false) else { panic!() };
+    assert_eq!((reason, kind), (Reason::InvalidHopMac, same));
+    let quote = to_plain.len() - plain.scion.pack().len();
+    assert_eq!(to_epic[quote..], epic.scion.pack());
+    // All the same from the path on to the quote, but for the checksum.
+    let (header, message) = (42 + 12..quote - 8, quote - 4..quote);
+    assert_eq!(to_epic[header.clone()], to_plain[header]);
+    assert_eq!(to_epic[message.clone()], to_plain[message]);
+    assert_eq!(checksum_fault(&to_epic), None);
 }
 
 #[test]

@@ -196,4 +196,74 @@ mod tests {
         let wanted = [("limited_path_expired", 1), ("not_sent", 1), ("silent_malformed", 3)];
         assert_eq!(named, wanted.map(|(name, n)| (name.to_string(), n)).into());
     }
+
+    /// A traceroute reply is authenticated if, and only if, the request was.
+    #[test]
+    fn authenticated_traceroute() {
+        use crate::ia::IsdAs;
+        use crate::packet::{END_TO_END, Envelope, Hop, Host, Info, Path, SCMP, Scion, ScionPath, Segment};
+
+        let now_us = 1_790_000_000_000_000;
+        let alert = Hop { ingress_alert: true, ..Hop::new(4, 2) };
+        let info = Info { peering: false, cons_dir: true, seg_id: 1, timestamp: 1_790_000_000 };
+        let hops = vec![Hop::new(0, 9), alert, Hop::new(1, 0)];
+        let host = |text: &str| Host::Ip(text.parse().unwrap());
+        // From a host: it has the key that our AS can derive.
+        let mut extension = spao::extension(now_us - 60_000_000);
+        extension[5] = 1;
+        let scion = Scion {
+            traffic_class: 0,
+            flow_id: 1,
+            dst_ia: IsdAs(0x0001_ff00_0000_0777),
+            src_ia: IsdAs(0x0001_ff00_0000_0778),
+            dst: host("10.9.0.1"),
+            src: host("fd00::9"),
+            path: Path::Scion(ScionPath::at(1, vec![Segment { info, hops }])),
+            extensions: vec![(END_TO_END, extension)],
+            next_hdr: SCMP,
+            payload: [&[130, 0, 0, 0, 0x12, 0x34, 0, 7][..], &[0; 16]].concat(),
+            extra_words: 0,
+        };
+        let links = rich_links(false);
+        let underlay = links.external[3].underlay;
+        let envelope = Envelope {
+            dst_mac: [2; 6],
+            src_mac: [4; 6],
+            src: underlay.remote,
+            dst: underlay.local,
+            ttl: 64,
+            tos: 0,
+            udp_checksum: true,
+        };
+        let header = PacketIn {
+            reason: Reason::IngressAlert as u8,
+            at_next_hop: false,
+            port: 4,
+            ingress: 4,
+            egress: 0,
+            next_hop: None,
+        };
+        let extensions = |packet: &[u8], authenticate, now_us| {
+            let router = Router { links: &links, authenticate };
+            let Outcome::Reply(kind, frame) = answer(&envelope.around(packet), &header, &router, now_us) else {
+                panic!("no reply")
+            };
+            assert_eq!((kind.scmp_type, kind.code), (131, 0));
+            let reply = &frame[42..];
+            let view = view::View::parse(reply).unwrap();
+            if view.end_to_end.is_some() {
+                assert!(spao::is_authentic(reply, &view, now_us));
+            }
+            view.end_to_end.is_some()
+        };
+        let mut signed = scion.pack();
+        spao::sign(&mut signed).unwrap();
+        assert!(extensions(&signed, true, now_us));
+        assert!(!extensions(&signed, false, now_us));
+        assert!(!extensions(&signed, true, now_us + 100_000_000));
+        assert!(!extensions(&scion.pack(), true, now_us));
+        let last = signed.len() - 17;
+        signed[last] ^= 1;
+        assert!(!extensions(&signed, true, now_us));
+    }
 }
