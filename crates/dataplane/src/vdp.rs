@@ -233,9 +233,13 @@ impl VirtualDataPlane {
 
     /// Adds an entry. Ids must be of this program: they come from [`VirtualDataPlane::table`].
     pub fn insert_entry(&self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
-        let interp = self.interp();
-        self.tables[table.index()].insert(entry.clone())?;
-        agree(interp, |i| i.insert(table, entry))
+        match self.interp() {
+            None => self.tables[table.index()].insert(entry),
+            interp => {
+                self.tables[table.index()].insert(entry.clone())?;
+                agree(interp, |i| i.insert(table, entry))
+            }
+        }
     }
 
     /// Changes the action of the entry with these keys and priority.

@@ -11,9 +11,10 @@ mod lookup;
 mod slots;
 mod trie;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::fast::RandomState;
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle};
@@ -62,9 +63,7 @@ enum Structure {
 
 struct Writer {
     structure: Structure,
-    records: HashMap<Arc<MatchKey>, Record>,
-    /// By sequence number: the order of insertion.
-    order: BTreeMap<u64, Arc<MatchKey>>,
+    records: HashMap<MatchKey, Record, RandomState>,
     sequence: u64,
     default: DefaultEntry,
 }
@@ -81,6 +80,7 @@ struct MatchKey {
 }
 
 struct Record {
+    /// Counts insertions.
     sequence: u64,
     action: ActionCall,
     block: Block,
@@ -156,18 +156,13 @@ impl Table {
             keys,
             shape,
             domain: domain.clone(),
-            writer: Mutex::new(Writer {
-                structure,
-                records: HashMap::new(),
-                order: BTreeMap::new(),
-                sequence: 0,
-                default,
-            }),
+            writer: Mutex::new(Writer { structure, records: HashMap::default(), sequence: 0, default }),
             reader,
         };
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
-            table.add(&mut table.lock(), entry.clone());
+            let (key, action) = split(entry.clone());
+            table.add(&mut table.lock(), key, action);
         }
         Ok(table)
     }
@@ -214,15 +209,16 @@ impl Table {
     /// Adds an entry.
     pub fn insert(&self, entry: TableEntry) -> Result<(), ControlError> {
         self.check(&entry)?;
+        let (key, action) = split(entry);
         let mut writer = self.lock();
-        if writer.records.contains_key(&key_of(&entry)) {
+        if writer.records.contains_key(&key) {
             return Err(ControlError::Duplicate(self.name()));
         }
         let size = self.pipeline[self.id].size;
         if writer.records.len() as u64 >= size {
             return Err(ControlError::Full { table: self.name(), size });
         }
-        self.add(&mut writer, entry);
+        self.add(&mut writer, key, action);
         Ok(())
     }
 
@@ -230,10 +226,11 @@ impl Table {
     pub fn modify(&self, entry: TableEntry) -> Result<(), ControlError> {
         self.check(&entry)?;
         let mut writer = self.lock();
+        let (key, action) = split(entry);
         let Writer { records, structure, .. } = &mut *writer;
-        let record = records.get_mut(&key_of(&entry)).ok_or_else(|| ControlError::NotFound(self.name()))?;
-        let encoded = self.encode(&entry.matches, entry.priority);
-        let block = self.block(&encoded, record.sequence, &entry.action, record.counter.as_deref());
+        let record = records.get_mut(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
+        let encoded = self.encode(&key.matches, key.priority);
+        let block = self.block(&encoded, record.sequence, &action, record.counter.as_deref());
         // SAFETY: the lock makes this the only writer; the old block is linked; the new one has the same key, mask
         // and rank and lives in the record until it is retired.
         unsafe {
@@ -248,7 +245,7 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        record.action = entry.action;
+        record.action = action;
         self.domain.retire(std::mem::replace(&mut record.block, block));
         Ok(())
     }
@@ -259,7 +256,6 @@ impl Table {
         let key = MatchKey { matches: matches.to_vec(), priority };
         let mut writer = self.lock();
         let record = writer.records.remove(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
-        writer.order.remove(&record.sequence);
         self.unlink(&mut writer.structure, &key, record);
         Ok(())
     }
@@ -268,8 +264,7 @@ impl Table {
     pub fn clear(&self) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
-        let Writer { records, order, structure, .. } = &mut *writer;
-        order.clear();
+        let Writer { records, structure, .. } = &mut *writer;
         for (key, record) in records.drain() {
             self.unlink(structure, &key, record);
         }
@@ -306,12 +301,14 @@ impl Table {
     /// All entries in order of insertion.
     pub fn entries(&self) -> Vec<TableEntry> {
         let writer = self.lock();
-        let entry = |key: &Arc<MatchKey>| TableEntry {
+        let mut records: Vec<(&MatchKey, &Record)> = writer.records.iter().collect();
+        records.sort_unstable_by_key(|(_, record)| record.sequence);
+        let entry = |(key, record): (&MatchKey, &Record)| TableEntry {
             matches: key.matches.clone(),
             priority: key.priority,
-            action: writer.records[key].action.clone(),
+            action: record.action.clone(),
         };
-        writer.order.values().map(entry).collect()
+        records.into_iter().map(entry).collect()
     }
 
     /// The action of the entry with these keys and priority.
@@ -371,13 +368,13 @@ impl Table {
         check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
     }
 
-    fn add(&self, writer: &mut Writer, entry: TableEntry) {
+    fn add(&self, writer: &mut Writer, key: MatchKey, action: ActionCall) {
         let sequence = writer.sequence;
         writer.sequence += 1;
         let model = &self.pipeline[self.id];
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
-        let encoded = self.encode(&entry.matches, entry.priority);
-        let block = self.block(&encoded, sequence, &entry.action, counter.as_deref());
+        let encoded = self.encode(&key.matches, key.priority);
+        let block = self.block(&encoded, sequence, &action, counter.as_deref());
         // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and
         // retired.
         unsafe {
@@ -390,9 +387,7 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        let key = Arc::new(key_of(&entry));
-        writer.order.insert(sequence, key.clone());
-        writer.records.insert(key, Record { sequence, action: entry.action, block, counter });
+        writer.records.insert(key, Record { sequence, action, block, counter });
     }
 
     fn unlink(&self, structure: &mut Structure, key: &MatchKey, record: Record) {
@@ -416,29 +411,32 @@ impl Table {
     }
 
     fn encode(&self, matches: &[MatchValue], priority: i32) -> Encoded {
-        let mut e = Encoded { key: Vec::new(), mask: Vec::new(), bounds: Vec::new(), rank: i64::from(priority) };
+        let words = self.shape.key_words;
+        let mut e =
+            Encoded { key: Vec::with_capacity(words), mask: Vec::new(), bounds: Vec::new(), rank: i64::from(priority) };
+        let masked = matches!(self.reader, Reader::Masked(_));
+        let zero = BigUint::ZERO;
         for (field, value) in self.keys.iter().zip(matches) {
-            let ones = hopwright_ir::bits::mask(field.width);
-            let zero = BigUint::ZERO;
-            let (key, mask) = match value {
-                MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => (v, ones),
+            let key = match value {
+                MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => v,
                 MatchValue::Lpm { value, prefix_len } => {
                     if !self.pipeline[self.id].has_priority() {
                         e.rank = i64::from(*prefix_len);
                     }
-                    let rest = field.width - prefix_len;
-                    (value, (ones >> rest) << rest)
+                    value
                 }
-                MatchValue::Ternary { value, mask } => (value, mask.clone()),
+                MatchValue::Ternary { value, .. } => value,
                 MatchValue::Range { lo, hi } => {
                     push_limbs(&mut e.bounds, lo, field.words);
                     push_limbs(&mut e.bounds, hi, field.words);
-                    (&zero, zero.clone())
+                    &zero
                 }
-                MatchValue::Optional(None) => (&zero, zero.clone()),
+                MatchValue::Optional(None) => &zero,
             };
             push_limbs(&mut e.key, key, field.words);
-            push_limbs(&mut e.mask, &mask, field.words);
+            if masked {
+                push_limbs(&mut e.mask, &mask_of(field.width, value), field.words);
+            }
         }
         e
     }
@@ -508,8 +506,22 @@ fn trie_fields(keys: &[KeyField]) -> Option<Box<[trie::Field]>> {
     fits.then(|| exact.into())
 }
 
-fn key_of(entry: &TableEntry) -> MatchKey {
-    MatchKey { matches: entry.matches.clone(), priority: entry.priority }
+/// Ones where the match looks.
+fn mask_of(width: u32, value: &MatchValue) -> BigUint {
+    let ones = hopwright_ir::bits::mask(width);
+    match value {
+        MatchValue::Exact(_) | MatchValue::Optional(Some(_)) => ones,
+        MatchValue::Lpm { prefix_len, .. } => {
+            let rest = width - prefix_len;
+            (ones >> rest) << rest
+        }
+        MatchValue::Ternary { mask, .. } => mask.clone(),
+        MatchValue::Range { .. } | MatchValue::Optional(None) => BigUint::ZERO,
+    }
+}
+
+fn split(entry: TableEntry) -> (MatchKey, ActionCall) {
+    (MatchKey { matches: entry.matches, priority: entry.priority }, entry.action)
 }
 
 fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
