@@ -9,7 +9,7 @@
 // Port of the control plane. Everything sent there carries a packet_in_t.
 const bit<9> CPU_PORT = 510;
 // The same for what must not wait behind a flood of others: BFD.
-const bit<9> URGENT_CPU_PORT = 509;
+const bit<9> URGENT_CPU_PORT = 508;
 
 // In front of a punted packet, which follows unmodified.
 @controller_header("packet_in")

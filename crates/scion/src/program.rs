@@ -44,7 +44,7 @@ pub fn compile(optimise: bool) -> Compiled {
 pub const CPU_PORT: u32 = 510;
 
 /// Its port number for what must not wait (`URGENT_CPU_PORT`).
-pub const URGENT_CPU_PORT: u32 = 509;
+pub const URGENT_CPU_PORT: u32 = 508;
 
 /// Highest port number for a device.
 pub const MAX_DEVICE_PORT: u32 = 499;
@@ -249,6 +249,8 @@ mod tests {
 
     #[test]
     fn constants_are_those_of_the_program() {
+        let numbers = std::collections::BTreeSet::from([CPU_PORT, URGENT_CPU_PORT, LOCAL_PORT]);
+        assert!(numbers.len() == 3 && numbers.first().is_some_and(|n| *n > MAX_DEVICE_PORT));
         let text = source("headers.p4");
         assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
         assert!(text.contains(&format!("const bit<9> URGENT_CPU_PORT = {URGENT_CPU_PORT};")));
