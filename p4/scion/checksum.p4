@@ -25,10 +25,11 @@ bit<64> sum_change16(in bit<16> before, in bit<16> after) {
     return (bit<64>) ~before + (bit<64>) after;
 }
 
-// The sum as a number of 16 bits.
+// The sum as a number of 16 bits. A number plus itself with its halves swapped has the sum of the halves, carry and all,
+// in its upper half.
 bit<16> fold(in bit<64> sum) {
-    bit<64> once = (sum >> 32) + (sum & 0xffffffff);      // below 2^33
-    bit<64> twice = (once >> 16) + (once & 0xffff);       // below 2^18
-    bit<64> thrice = (twice >> 16) + (twice & 0xffff);    // below 2^16 + 4
-    return (bit<16>) ((thrice >> 16) + (thrice & 0xffff));
+    bit<64> halves = sum + (sum << 32 | sum >> 32);
+    bit<32> word = halves[63:32];
+    bit<32> quarters = word + (word << 16 | word >> 16);
+    return quarters[31:16];
 }

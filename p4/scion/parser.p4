@@ -132,18 +132,37 @@ parser BorderRouterParser(packet_in packet,
     // The info fields, named by their place relative to the current one.
     state scion_path {
         packet.extract(hdr.path);
-        transition select(hdr.path.curr_inf, hdr.path.seg0_len, hdr.path.seg1_len, hdr.path.seg2_len) {
-            (0, 0, _, _): malformed_path;
-            (0, _, 0, 0): segment_1_of_1;
-            (_, _, 0, _): malformed_path;
-            (0, _, _, 0): segment_1_of_2;
-            (1, 0, _, _): malformed_path;
-            (1, _, _, 0): segment_2_of_2;
-            (0, _, _, _): segment_1_of_3;
-            (1, _, _, _): segment_2_of_3;
-            (2, 0, _, _): malformed_path;
-            (2, _, _, 0): malformed_path;
-            (2, _, _, _): segment_3_of_3;
+        transition select(hdr.path.seg1_len, hdr.path.seg2_len) {
+            (0, 0): one_segment;
+            (0, _): malformed_path;
+            (_, 0): two_segments;
+            default: three_segments;
+        }
+    }
+
+    state one_segment {
+        transition select(hdr.path.seg0_len, hdr.path.curr_inf) {
+            (0, _): malformed_path;
+            (_, 0): segment_1_of_1;
+            default: malformed_path;
+        }
+    }
+
+    state two_segments {
+        transition select(hdr.path.seg0_len, hdr.path.curr_inf) {
+            (0, _): malformed_path;
+            (_, 0): segment_1_of_2;
+            (_, 1): segment_2_of_2;
+            default: malformed_path;
+        }
+    }
+
+    state three_segments {
+        transition select(hdr.path.seg0_len, hdr.path.curr_inf) {
+            (0, _): malformed_path;
+            (_, 0): segment_1_of_3;
+            (_, 1): segment_2_of_3;
+            (_, 2): segment_3_of_3;
             default: malformed_path;
         }
     }
