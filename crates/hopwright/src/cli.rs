@@ -365,6 +365,9 @@ pub struct BenchScionArgs {
     /// Frame sizes in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [172, 512, 1500])]
     pub size: Vec<usize>,
+    /// Hop fields of the packets, instead of as many as each case needs and a record with 64
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    pub hops: Vec<u32>,
     /// Packets that are cycled through: `l2` fits the second-level cache, `memory` does not
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [WorkingSet::L2, WorkingSet::Memory])]
     pub working_set: Vec<WorkingSet>,

@@ -173,8 +173,9 @@ pub const CASES: [Case; 5] = [
 ];
 
 impl Case {
-    /// A frame of so many bytes of one flow, signed at a moment (seconds since 1970) for six hours. `None` if the
-    /// headers are longer than that.
+    /// A frame of so many bytes of one flow, signed at a moment (seconds since 1970) for six hours. Hop fields beyond
+    /// those the case needs are others', at the path's beginning, or for packets from here at its end. `None` if there is
+    /// no such frame: the headers are longer, or the hop fields fewer than needed or too many.
     pub fn frame(&self, bytes: usize, flow: u32, now_s: u32) -> Option<Vec<u8>> {
         let info = |cons_dir, seg_id| Info { peering: false, cons_dir, seg_id, timestamp: now_s };
         let segment = |cons_dir, seg_id, hops: [Hop; 2]| Segment { info: info(cons_dir, seg_id), hops: hops.into() };
@@ -202,6 +203,15 @@ impl Case {
                 (ia(2), ia(3), ScionPath::at(1, vec![up, segment(true, 2, [Hop::new(0, 3), there])]))
             }
         };
+        let needed = path.segments.iter().map(|s| s.hops.len()).sum::<usize>();
+        let more = (self.hops as usize).checked_sub(needed)?;
+        let (first, at) = if path.curr_hf == 0 { (path.segments.len() - 1, 2) } else { (0, 0) };
+        let segment = &mut path.segments[first].hops;
+        if segment.len() + more > 63 {
+            return None;
+        }
+        segment.splice(at..at, std::iter::repeat_n(there, more));
+        path.curr_hf += if at == 0 { more as u8 } else { 0 };
         path.sign(key().bytes(), src == outside);
         let host = |ia: IsdAs| if ia == LOCAL { inside.ip() } else { address("10.1.2.3:1").ip() };
         let mut frame = Frame {

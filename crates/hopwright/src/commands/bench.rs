@@ -1,7 +1,7 @@
 //! `hopwright bench`: measurements in memory on one core.
 //!
 //! Each packet is whole before the program runs and whole after it: parse, every check, MACs, tables, rewriting and
-//! checksums are in the figure; device I/O is not. Before each timed pass over the working set the frames are made
+//! checksums are in the figure; device I/O is not. Beside it stands what the same packets cost that are only looked at. Before each timed pass over the working set the frames are made
 //! anew, outside the timed part, because forwarding changes them.
 
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, Group};
 use serde::Serialize;
 
+use super::floor;
 use crate::cli::{BenchScionArgs, WorkingSet};
 use crate::compile;
 use crate::failure::Failure;
@@ -25,6 +26,8 @@ const BATCH: usize = 64;
 const L2_FRAMES: u32 = 256;
 /// Frames of one that does not fit the last level: 64 MiB and more.
 const MEMORY_FRAMES: u32 = 32_768;
+/// Frames from this size on have room for 64 hop fields.
+const LONG_PATH_BYTES: usize = 1000;
 /// Distinct flows among them.
 const FLOWS: usize = 256;
 
@@ -44,6 +47,9 @@ struct Record {
     ns_best: f64,
     cycles_per_packet: Option<f64>,
     instructions_per_packet: Option<f64>,
+    /// What the same packets cost that are only looked at, median of the passes, and how often that is in `ns_median`.
+    floor_ns: f64,
+    times_floor: f64,
 }
 
 /// Measures the border router.
@@ -60,33 +66,56 @@ pub fn scion(args: &BenchScionArgs) -> Result<(), Failure> {
     if !args.json {
         println!("SCION border router in memory, one core, whole frame to whole frame, batches of {BATCH}");
         println!(
-            "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10} {:>10} {:>8} {:>8} {:>6}",
-            "case", "bytes", "hops", "MACs", "set", "ns/packet", "best ns", "cycles", "instr.", "Mpps"
+            "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
+            "case",
+            "bytes",
+            "hops",
+            "MACs",
+            "set",
+            "ns/packet",
+            "best ns",
+            "cycles",
+            "instr.",
+            "Mpps",
+            "floor",
+            "ratio"
         );
     }
+    let mut runs = Vec::new();
     for case in CASES.iter().filter(|c| args.case.is_empty() || args.case.iter().any(|n| n == c.name)) {
+        let all = if args.hops.is_empty() { vec![case.hops] } else { args.hops.clone() };
         for &working_set in &args.working_set {
             for &size in &args.size {
-                let record = measure(&mut executor, case, size, working_set, args.duration)?;
-                if !args.json {
-                    let or_dash = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.0}"));
-                    println!(
-                        "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>10.1} {:>8} {:>8} {:>6.1}",
-                        record.case,
-                        record.size,
-                        record.hops,
-                        record.macs,
-                        record.working_set,
-                        record.ns_median,
-                        record.ns_best,
-                        or_dash(record.cycles_per_packet),
-                        or_dash(record.instructions_per_packet),
-                        1000.0 / record.ns_median
-                    );
-                }
-                records.push(record);
+                runs.extend(all.iter().map(|&hops| (Case { hops, ..*case }, size, working_set)));
+            }
+            // What a long path costs.
+            let longest = args.size.iter().copied().max().filter(|&size| size >= LONG_PATH_BYTES);
+            if let Some(size) = longest.filter(|_| args.hops.is_empty() && case.name == "br_transit") {
+                runs.push((Case { hops: 64, ..*case }, size, working_set));
             }
         }
+    }
+    for (case, size, working_set) in &runs {
+        let record = measure(&mut executor, case, *size, *working_set, args.duration)?;
+        if !args.json {
+            let or_dash = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.0}"));
+            println!(
+                "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
+                record.case,
+                record.size,
+                record.hops,
+                record.macs,
+                record.working_set,
+                record.ns_median,
+                record.ns_best,
+                or_dash(record.cycles_per_packet),
+                or_dash(record.instructions_per_packet),
+                1000.0 / record.ns_median,
+                record.floor_ns,
+                record.times_floor
+            );
+        }
+        records.push(record);
     }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&records)?);
@@ -109,7 +138,8 @@ fn measure(
     let now_s = (now_us / 1_000_000) as u32;
     let templates: Option<Vec<Vec<u8>>> = (0..FLOWS as u32).map(|flow| case.frame(size, flow, now_s)).collect();
     let Some(templates) = templates else {
-        return Err(Failure::message(format!("{size} bytes are too few for the headers of case {}", case.name)));
+        let what = format!("{size} bytes and {} hop fields", case.hops);
+        return Err(Failure::message(format!("there are no packets of case {} with {what}", case.name)));
     };
     let mut pool = Pool::new(frames, FrameSize::for_mtu(1500))?;
     let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
@@ -162,6 +192,9 @@ fn measure(
     passes.sort_by(f64::total_cmp);
     let count = passes.len() as u64 * u64::from(frames);
     let (cycles, instructions) = counters.read();
+    renew(&mut packets)?;
+    let floor_ns = floor::measure(&mut packets, case.macs, Duration::from_secs_f64(duration.max(0.0) / 4.0));
+    let ns_median = passes[passes.len() / 2];
     for packet in packets {
         pool.give(packet);
     }
@@ -174,10 +207,12 @@ fn measure(
         frames,
         packets: count,
         ns_per_packet: total.as_nanos() as f64 / count as f64,
-        ns_median: passes[passes.len() / 2],
+        ns_median,
         ns_best: passes[0],
         cycles_per_packet: cycles.map(|c| c as f64 / count as f64),
         instructions_per_packet: instructions.map(|i| i as f64 / count as f64),
+        floor_ns,
+        times_floor: ns_median / floor_ns,
     })
 }
 

@@ -4,6 +4,7 @@ pub mod asm;
 pub mod bench;
 pub mod check;
 pub mod explain;
+mod floor;
 pub mod graph;
 pub mod ir;
 pub mod p4info;
