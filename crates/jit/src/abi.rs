@@ -73,6 +73,23 @@ pub struct TableHandle {
     pub lookup: unsafe extern "C" fn(state: *const c_void, key: *const u64) -> *const ActionEntry,
     /// First argument of `lookup`.
     pub state: *const c_void,
+    /// For a table without keys and one for which [`direct_entries`] gives a number: where the address of its default
+    /// entry is, which may change between batches.
+    pub default: *const *const ActionEntry,
+    /// For a table for which [`direct_entries`] gives a number: so many addresses of entries by key, null where there is
+    /// none.
+    pub direct: *const *const ActionEntry,
+}
+
+/// How many entries a table's key can tell apart, if generated code finds them by the key alone: one exact key of few
+/// bits.
+pub fn direct_entries(table: &hopwright_ir::Table) -> Option<usize> {
+    match table.keys.as_slice() {
+        [key] if key.kind == hopwright_ir::MatchKind::Exact && (1..=16).contains(&key.expr.ty.width()) => {
+            Some(1 << key.expr.ty.width())
+        }
+        _ => None,
+    }
 }
 
 /// The header of an action entry; `data` limbs follow: the action's parameters in order, each in its limbs.

@@ -71,20 +71,36 @@ impl Gen<'_> {
     }
 
     /// At most 64 bits from bit `offset` on.
-    fn load_limb(&mut self, flags: MemFlagsData, base: Value, offset: u32, width: u32, window: Window) -> Value {
+    fn load_limb(
+        &mut self,
+        flags: MemFlagsData,
+        base: Value,
+        at: i32,
+        offset: u32,
+        width: u32,
+        window: Window,
+    ) -> Value {
         let first = offset / 8;
         let last = (offset + width - 1) / 8;
         let behind = 7 - (offset + width - 1) % 8;
         let bytes = last - first + 1;
+        let whole = window.to - window.from;
+        if matches!(whole, 2 | 4 | 8) && (width + behind != bytes * 8 || behind > 0 || !bytes.is_power_of_two()) {
+            // Bits of a header of which all fits one load: its other fields are likely wanted, too.
+            let all = self.load_power(flags, base, window.from, whole as u32);
+            let behind = (window.to - at - last as i32 - 1) as u32 * 8 + behind;
+            let v = if behind > 0 { self.b.ins().ushr_imm_u(all, i64::from(behind)) } else { all };
+            return self.mask(v, width);
+        }
         let v = if bytes == 9 {
-            let high = self.load_power(flags, base, first as i32, 8);
-            let low = self.load_power(flags, base, last as i32, 1);
+            let high = self.load_power(flags, base, at + first as i32, 8);
+            let low = self.load_power(flags, base, at + last as i32, 1);
             let high = self.b.ins().ishl_imm_u(high, i64::from(8 - behind));
             let low = self.b.ins().ushr_imm_u(low, i64::from(behind));
             self.b.ins().bor(high, low)
         } else {
             let whole = behind == 0 && width == bytes * 8;
-            let v = self.load_bytes(flags, base, first as i32, bytes, window, !whole);
+            let v = self.load_bytes(flags, base, at + first as i32, bytes, window, !whole);
             if whole {
                 return v;
             }
@@ -98,11 +114,12 @@ impl Gen<'_> {
         self.mask(v, width)
     }
 
-    /// `width` bits from bit `offset` on, as limbs.
+    /// `width` bits from bit `offset` behind byte `at` on, as limbs.
     pub(crate) fn load_bits(
         &mut self,
         flags: MemFlagsData,
         base: Value,
+        at: i32,
         offset: u32,
         width: u32,
         window: Window,
@@ -115,7 +132,7 @@ impl Gen<'_> {
             .map(|k| {
                 let to = end - 64 * k;
                 let bits = (width - 64 * k).min(64);
-                self.load_limb(flags, base, to - bits, bits, window)
+                self.load_limb(flags, base, at, to - bits, bits, window)
             })
             .collect()
     }
@@ -148,21 +165,29 @@ impl Gen<'_> {
         }
     }
 
-    /// Stores the lowest `width` bits of a value from bit `offset` on; bits around them stay.
-    pub(crate) fn store_bits(&mut self, flags: MemFlagsData, base: Value, offset: u32, width: u32, value: &[Value]) {
+    /// Stores the lowest `width` bits of a value from bit `offset` behind byte `at` on; bits around them stay.
+    pub(crate) fn store_bits(
+        &mut self,
+        flags: MemFlagsData,
+        base: Value,
+        at: i32,
+        offset: u32,
+        width: u32,
+        value: &[Value],
+    ) {
         let end = offset + width;
         let (first, last) = (offset / 8, (end - 1) / 8);
         let (before, behind) = (offset % 8, (8 - end % 8) % 8);
         if first == last {
             let shifted = self.b.ins().ishl_imm_u(value[0], i64::from(behind));
-            return self.merge_byte(flags, base, first as i32, (0xff >> before) & (0xff << behind), shifted);
+            return self.merge_byte(flags, base, at + first as i32, (0xff >> before) & (0xff << behind), shifted);
         }
         let mut from = first;
         if before > 0 {
             // The highest bits share a byte with what is before.
             let bits = 8 - before;
             let high = self.wide_shr(value, width - bits, 1, None)[0];
-            self.merge_byte(flags, base, first as i32, 0xff >> before, high);
+            self.merge_byte(flags, base, at + first as i32, 0xff >> before, high);
             from += 1;
         }
         let mut to = last + 1;
@@ -170,12 +195,12 @@ impl Gen<'_> {
         if behind > 0 {
             let bits = 8 - behind;
             let low = self.b.ins().ishl_imm_u(value[0], i64::from(behind));
-            self.merge_byte(flags, base, last as i32, (0xff << behind) & 0xff, low);
+            self.merge_byte(flags, base, at + last as i32, (0xff << behind) & 0xff, low);
             rest = self.wide_shr(value, bits, value.len(), None);
             to -= 1;
         }
         if to > from {
-            self.store_bytes(flags, base, from as i32, to - from, &rest);
+            self.store_bytes(flags, base, at + from as i32, to - from, &rest);
         }
     }
 

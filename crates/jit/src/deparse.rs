@@ -8,12 +8,15 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use hopwright_ir::walk;
-use hopwright_ir::{HeaderId, SlotKind, Span, StmtKind};
+use hopwright_ir::{HeaderId, SlotKind, Span, Stmt, StmtKind};
 
 use crate::Unsupported;
 use crate::abi;
+use crate::facts::{At, Root};
+use crate::flow::{Point, stage};
 use crate::function::Gen;
 use crate::shim;
+use crate::tail::Begun;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -24,31 +27,42 @@ const SCRATCH_BYTES: i64 = 9_216;
 #[derive(Clone, Copy)]
 pub(crate) struct Emitted {
     header: HeaderId,
+    /// The statement.
+    statement: *const Stmt,
     /// I8: it is emitted.
     present: Variable,
 }
 
+/// The emits, and what putting the packet together keeps between its steps.
+#[derive(Default)]
+pub(crate) struct Deparse {
+    emits: Vec<Emitted>,
+    /// Where the headers that are done begin.
+    front: Option<Variable>,
+    /// The last emit whose header does not lie where it belongs.
+    which: Option<Variable>,
+}
+
 impl Gen<'_> {
-    /// Runs the deparser and puts the packet together.
-    pub(crate) fn deparse(&mut self) -> Result<()> {
+    /// Before the deparser's statements.
+    pub(crate) fn begin_deparse(&mut self) -> Result<()> {
         self.check_deparser()?;
-        let p = self.p;
-        let mut headers = Vec::new();
-        walk::stmts(&p.deparser.body, &mut |s| {
-            if let StmtKind::Emit(header) = s.kind {
-                headers.push(header);
-            }
-        });
-        let emits: Vec<Emitted> =
-            headers.into_iter().map(|header| Emitted { header, present: self.b.declare_var(types::I8) }).collect();
-        for e in &emits {
-            let no = self.b.ins().iconst(types::I8, 0);
-            self.b.def_var(e.present, no);
+        if self.deparse.front.is_none() {
+            let mut emits = Vec::new();
+            let p = self.p;
+            walk::stmts(&p.deparser.body, &mut |s| {
+                if let StmtKind::Emit(header) = s.kind {
+                    emits.push(Emitted { header, statement: s, present: self.b.declare_var(types::I8) });
+                }
+            });
+            let (front, which) = (self.b.declare_var(types::I64), self.b.declare_var(types::I64));
+            self.deparse = Deparse { emits, front: Some(front), which: Some(which) };
         }
-        self.emits = emits.clone();
-        self.next_emit = 0;
-        self.control(&p.deparser.body)?;
-        self.assemble(&emits);
+        for i in 0..self.deparse.emits.len() {
+            let no = self.b.ins().iconst(types::I8, 0);
+            self.b.def_var(self.deparse.emits[i].present, no);
+        }
+        self.facts.emitted = vec![Some(false); self.deparse.emits.len()];
         Ok(())
     }
 
@@ -86,88 +100,117 @@ impl Gen<'_> {
         }
     }
 
-    /// One emit, in program order.
-    pub(crate) fn emit(&mut self, header: HeaderId, span: Span) -> Result<()> {
-        let Some(e) = self.emits.get(self.next_emit).copied().filter(|e| e.header == header) else {
-            return Err(Unsupported::new(span, "`emit` outside of a deparser"));
-        };
-        self.next_emit += 1;
-        let valid = self.read_bool(self.p[header].valid);
-        self.b.def_var(e.present, valid);
-        Ok(())
+    /// One emit.
+    pub(crate) fn emit(&mut self, header: HeaderId, stmt: &Stmt) {
+        let Some(number) = self.deparse.emits.iter().position(|e| std::ptr::eq(e.statement, stmt)) else { return };
+        let valid = self.is_valid(header);
+        self.b.def_var(self.deparse.emits[number].present, valid);
+        self.facts.emitted[number] = self.known_valid(header);
     }
 
-    fn assemble(&mut self, emits: &[Emitted]) {
-        self.at(self.p.deparser.span);
+    /// Puts the packet together as far as its headers lie where they belong.
+    pub(crate) fn assemble(&mut self) {
         let layout = self.layout;
         let tail = &layout.tail.headers;
+        let emits = self.deparse.emits.clone();
+        let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
+        // Where the headers that are done begin, if that is plain; else the variable has it.
+        let mut known = Some(self.cursor_at());
         let cursor = self.b.use_var(self.cursor);
-        // Where the headers that are done begin.
-        let front = self.b.declare_var(types::I64);
         self.b.def_var(front, cursor);
-        if !tail.is_empty() {
-            let any = self.any_valid(tail);
-            let start = self.b.use_var(self.tail_start);
-            let start = self.b.ins().select(any, start, cursor);
-            self.b.def_var(front, start);
+        match self.facts.begun {
+            _ if tail.is_empty() => {}
+            Begun::Not => {}
+            begun => {
+                let start = self.b.use_var(self.tail_start);
+                let start = if begun == Begun::Surely {
+                    known = self.facts.tail_start;
+                    start
+                } else {
+                    known = None;
+                    let any = self.any_valid(tail);
+                    self.b.ins().select(any, start, cursor)
+                };
+                self.b.def_var(front, start);
+            }
         }
-        let emits = &emits[..emits.len() - tail.len()];
-        let done = self.b.create_block();
-        // Entered with `front` at the end of the first header that does not lie where it belongs.
-        let rebuilds: Vec<Block> = emits.iter().map(|_| self.b.create_block()).collect();
-        for (i, e) in emits.iter().enumerate().rev() {
-            let (check, next) = (self.b.create_block(), self.b.create_block());
-            let present = self.b.use_var(e.present);
-            self.b.ins().brif(present, check, &[], next, &[]);
-            self.enter(check);
-            let end = self.b.use_var(front);
-            let length = self.length(e.header);
-            let target = self.b.ins().isub(end, length);
-            if self.layout.header(e.header).from_packet {
+        let rebuild = Point::stage(stage::REBUILD);
+        for (i, e) in emits[..emits.len() - tail.len()].iter().enumerate().rev() {
+            let present = self.facts.emitted[i];
+            if present == Some(false) {
+                continue;
+            }
+            let bytes = layout.header(e.header);
+            let place = self.facts.place[e.header.index()].filter(|_| bytes.varbit_at.is_none());
+            if let (Some(true), Some(place), Some(end)) = (present, place, known)
+                && place.plus(bytes.bytes as i32) == end
+            {
+                known = Some(place);
+                let place = self.address(place);
+                self.b.def_var(front, place);
+                continue;
+            }
+            let next = self.b.create_block();
+            if present.is_none() {
+                let check = self.b.create_block();
+                let present = self.b.use_var(e.present);
+                self.b.ins().brif(present, check, &[], next, &[]);
+                self.enter(check);
+            }
+            let index = self.c64(i as u64);
+            self.b.def_var(which, index);
+            let rebuild = self.edge(&rebuild);
+            if bytes.from_packet {
+                let end = self.b.use_var(front);
+                let length = self.length(e.header);
+                let target = self.b.ins().isub(end, length);
                 let base = self.base(e.header);
                 let in_place = self.b.ins().icmp(IntCC::Equal, base, target);
                 let stay = self.b.create_block();
-                self.b.ins().brif(in_place, stay, &[], rebuilds[i], &[]);
+                self.b.ins().brif(in_place, stay, &[], rebuild, &[]);
                 self.enter(stay);
                 self.b.def_var(front, target);
                 self.b.ins().jump(next, &[]);
             } else {
-                self.b.ins().jump(rebuilds[i], &[]);
+                self.b.ins().jump(rebuild, &[]);
             }
             self.enter(next);
+            known = None;
         }
-        self.b.ins().jump(done, &[]);
-        self.rebuild(emits, &rebuilds, front, done);
-
-        self.enter(done);
-        let front = self.b.use_var(front);
-        let start = self.b.ins().isub(front, self.packet.buffer);
-        self.describe(offset_of!(abi::Packet, start), start);
+        self.finish(known);
     }
 
-    /// Writes the headers up to the first that does not lie where it belongs.
-    fn rebuild(&mut self, emits: &[Emitted], entries: &[Block], front: Variable, done: Block) {
-        if emits.is_empty() {
-            return;
+    /// The packet begins where its headers do.
+    pub(crate) fn finish(&mut self, front: Option<At>) {
+        if front != Some(At::START)
+            && let Some(front) = self.deparse.front
+        {
+            let front = self.b.use_var(front);
+            let buffer = self.packet_buffer();
+            let start = self.b.ins().isub(front, buffer);
+            self.describe(offset_of!(abi::Packet, start), start);
         }
-        // The steps of the second walk; entry `i` first puts the old headers aside, then goes to step `i`.
+        self.forward();
+    }
+
+    /// Writes the headers up to the last that does not lie where it belongs.
+    pub(crate) fn rebuild(&mut self) {
+        let emits = self.deparse.emits.clone();
+        let emits = &emits[..emits.len() - self.layout.tail.headers.len()];
+        let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
+        let done = self.b.create_block();
+        // Puts the old headers aside, then goes to step `which` and those before it.
         let steps: Vec<Block> = emits.iter().map(|_| self.b.create_block()).collect();
         let kept = self.b.declare_var(types::I64);
-        let aside = self.b.create_block();
-        let which = self.b.append_block_param(aside, types::I64);
-        for (i, &entry) in entries.iter().enumerate() {
-            self.enter(entry);
-            let index = self.c64(i as u64);
-            self.b.ins().jump(aside, &[index.into()]);
-        }
-        self.enter(aside);
+        let which = self.b.use_var(which);
         let boundary = self.b.use_var(front);
-        let length = self.b.ins().isub(boundary, self.packet.start);
+        let start = self.root(Root::START);
+        let length = self.b.ins().isub(boundary, start);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, length, SCRATCH_BYTES);
         self.fault_unless(fits);
         let scratch =
             self.b.ins().load(types::I64, self.flags.runtime, self.runtime, offset_of!(abi::Runtime, scratch) as i32);
-        self.call_shim(shim::copy as *const () as usize, &[scratch, self.packet.start, length], false);
+        self.call_shim(shim::copy as *const () as usize, &[scratch, start, length], false);
         self.b.def_var(kept, scratch);
         let limit = self.b.declare_var(types::I64);
         self.b.def_var(limit, length);
@@ -193,7 +236,8 @@ impl Gen<'_> {
             let length = self.length(e.header);
             let target = self.b.ins().isub(end, length);
             let room = self.b.create_block();
-            let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, target, self.packet.buffer);
+            let buffer = self.packet_buffer();
+            let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, target, buffer);
             let no_headroom = self.no_headroom;
             self.b.ins().brif(fits, room, &[], no_headroom, &[]);
             self.enter(room);
@@ -201,6 +245,8 @@ impl Gen<'_> {
             self.b.def_var(front, target);
             self.b.ins().jump(next, &[]);
         }
+        self.enter(done);
+        self.finish(None);
     }
 
     /// Writes a whole header at an address, from where it is or was put aside.
@@ -210,7 +256,8 @@ impl Gen<'_> {
             return self.move_header(header, target, base);
         }
         let (kept, limit) = (self.b.use_var(kept), self.b.use_var(limit));
-        let offset = self.b.ins().isub(base, self.packet.start);
+        let start = self.root(Root::START);
+        let offset = self.b.ins().isub(base, start);
         let was_moved = self.b.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
         let moved = self.b.ins().iadd(kept, offset);
         let source = self.b.ins().select(was_moved, moved, base);

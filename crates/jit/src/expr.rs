@@ -6,7 +6,7 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use hopwright_ir::{BinaryOp, Expr, ExprKind, Type, UnaryOp};
+use hopwright_ir::{BinaryOp, Expr, ExprKind, HeaderId, SlotId, Type, UnaryOp};
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
@@ -44,6 +44,9 @@ impl Gen<'_> {
             ExprKind::Param(i) => self.param(*i, e.span)?,
             ExprKind::PacketLength => vec![self.packet_length()],
             ExprKind::Mux(cond, a, b) => {
+                if let Some(known) = self.known(cond) {
+                    return self.value(if known != 0 { a } else { b });
+                }
                 let c = self.cond(cond)?;
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 a.iter().zip(&b).map(|(&x, &y)| self.b.ins().select(c, x, y)).collect()
@@ -58,6 +61,8 @@ impl Gen<'_> {
                 if width < from && width <= 64 && from <= 64 {
                     let v = self.low(a)?;
                     vec![self.mask(v, width)]
+                } else if width == from {
+                    self.value(a)?
                 } else {
                     let v = self.value(a)?;
                     self.resize(v, from, width, signed(a.ty))
@@ -84,6 +89,16 @@ impl Gen<'_> {
 
     fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr, e: &Expr) -> Result<Vec<Value>> {
         let width = e.ty.width();
+        if op == BinaryOp::Or
+            && let Some((slot, by)) = rotation(a, b, width)
+        {
+            let ty = if width == 64 { types::I64 } else { types::I32 };
+            let v = self.read(slot)[0];
+            let v = if width == 64 { v } else { self.b.ins().ireduce(ty, v) };
+            let by = self.b.ins().iconst(ty, by as i64);
+            let v = self.b.ins().rotl(v, by);
+            return Ok(vec![if width == 64 { v } else { self.b.ins().uextend(types::I64, v) }]);
+        }
         match op {
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul if width <= 64 => {
                 let v = self.low(e)?;
@@ -124,7 +139,16 @@ impl Gen<'_> {
     pub(crate) fn join<'e>(&mut self, parts: impl IntoIterator<Item = &'e &'e Expr>) -> Result<Vec<Value>> {
         let mut values = Vec::new();
         let mut width = 0;
-        for part in parts {
+        let parts: Vec<&Expr> = parts.into_iter().copied().collect();
+        let mut rest = parts.as_slice();
+        while let Some((part, others)) = rest.split_first() {
+            if let Some((header, offset, w, count)) = self.side_by_side(rest.iter().copied()) {
+                width += w;
+                values.push((width, w, self.bits_of_header(header, offset, w)));
+                rest = &rest[count..];
+                continue;
+            }
+            rest = others;
             let w = part.ty.width();
             width += w;
             // Zeros are what is there anyway.
@@ -146,6 +170,25 @@ impl Gen<'_> {
         }
         let zero = self.c64(0);
         Ok(out.into_iter().map(|v| v.unwrap_or(zero)).collect())
+    }
+
+    /// The first values of a list, if they are fields that lie side by side in a header's bytes: the header, the first
+    /// bit, the bits, and how many values they are.
+    pub(crate) fn side_by_side<'e>(
+        &self,
+        mut list: impl Iterator<Item = &'e Expr>,
+    ) -> Option<(HeaderId, u32, u32, usize)> {
+        let in_bytes = |e: &Expr| match e.kind {
+            ExprKind::Slot(slot) => self.field_of(slot),
+            _ => None,
+        };
+        let (header, first) = in_bytes(list.next()?)?;
+        let more = list.enumerate().take_while(|(i, e)| in_bytes(e) == Some((header, first + 1 + i))).count();
+        if more == 0 || self.p[header].varbit.is_some() || !self.layout.header(header).has_base() {
+            return None;
+        }
+        let fields = &self.p[header].fields[first..=first + more];
+        Some((header, fields[0].offset_bits, fields.iter().map(|f| f.width).sum(), 1 + more))
     }
 
     fn divide(&mut self, op: BinaryOp, a: &Expr, b: &Expr, width: u32) -> Result<Vec<Value>> {
@@ -273,6 +316,9 @@ impl Gen<'_> {
                 let v = self.low(a)?;
                 Ok(self.b.ins().bnot(v))
             }
+            ExprKind::Binary(BinaryOp::Or, a, b) if rotation(a, b, width).is_some() => {
+                Ok(self.binary(BinaryOp::Or, a, b, e)?[0])
+            }
             ExprKind::Binary(
                 op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor),
                 a,
@@ -296,6 +342,9 @@ impl Gen<'_> {
 
     /// A `bool` as I8.
     pub(crate) fn cond(&mut self, e: &Expr) -> Result<Value> {
+        if let Some(known) = self.known(e) {
+            return Ok(self.b.ins().iconst(types::I8, known as i64));
+        }
         match &e.kind {
             ExprKind::Const(v) => Ok(self.b.ins().iconst(types::I8, i64::from(!v.is_zero()))),
             ExprKind::Slot(slot) => Ok(self.read_bool(*slot)),
@@ -448,6 +497,21 @@ impl Gen<'_> {
             _ => Err(Unsupported::new(e.span, "a varbit expression that is not a variable")),
         }
     }
+}
+
+/// A slot rotated left by so many bits, if the two are the parts of that.
+fn rotation(a: &Expr, b: &Expr, width: u32) -> Option<(SlotId, u64)> {
+    let part = |e: &Expr| match &e.kind {
+        ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr), a, by) => match a.kind {
+            ExprKind::Slot(slot) => Some((*op, slot, by.as_const()?.to_u64()?)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (up, slot, by) = part(a)?;
+    let (down, other, rest) = part(b)?;
+    let plain = matches!(a.ty, Type::Bits(32 | 64)) && up == BinaryOp::Shl && down == BinaryOp::Shr;
+    (plain && slot == other && rest < 64 && by + rest == u64::from(width)).then_some((slot, by))
 }
 
 /// An operator that only makes truth values in a place where a number is expected: the verifier lets none through.

@@ -6,16 +6,20 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::walk;
 use hopwright_ir::{
-    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, Pipeline, SlotId, StmtKind,
+    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId, StmtKind,
     Type,
 };
 
 use crate::Unsupported;
 use crate::abi::{CounterCell, ExternHandle};
+use crate::facts::Facts;
 use crate::function::Gen;
 use crate::shim;
 
 type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Where a condition's ways meet again, and what was known where they parted; nothing if there is one way.
+type Conditional = Option<(Block, Facts)>;
 
 /// Which way an argument goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,7 +151,7 @@ impl Gen<'_> {
                 ExternFn::VerifyChecksum { algorithm, payload },
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
             ) => {
-                let end = self.begin_if(condition)?;
+                let Some(end) = self.begin_if(condition)? else { return Ok(()) };
                 let found = self.checksum(*algorithm, *payload, data)?;
                 let width = checksum.ty.width();
                 let found = self.resize(vec![found], 64, width, false);
@@ -166,7 +170,7 @@ impl Gen<'_> {
                 ExternFn::UpdateChecksum { algorithm, payload },
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::InOut(to) | ExternArg::Out(to)],
             ) => {
-                let end = self.begin_if(condition)?;
+                let Some(end) = self.begin_if(condition)? else { return Ok(()) };
                 let v = self.checksum(*algorithm, *payload, data)?;
                 let v = self.fit(vec![v], 64, *to);
                 self.write(*to, &v);
@@ -222,24 +226,33 @@ impl Gen<'_> {
         let cells = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);
         let offset = self.b.ins().imul_imm_u(index, bytes as i64);
         let cell = self.b.ins().iadd(cells, offset);
-        let before = self.writable.clone();
+        let before = self.facts.clone();
         with(self, cell)?;
         self.b.ins().jump(end, &[]);
-        self.meet(end, before);
+        self.enter(end);
+        self.facts.meet(&before);
         Ok(())
     }
 
-    fn begin_if(&mut self, condition: &Expr) -> Result<(Block, Vec<bool>)> {
+    /// What follows up to [`Gen::end_if`] is done if the condition holds. `None` if it is known not to.
+    fn begin_if(&mut self, condition: &Expr) -> Result<Option<Conditional>> {
+        match self.known(condition) {
+            Some(0) => return Ok(None),
+            Some(_) => return Ok(Some(None)),
+            None => {}
+        }
         let c = self.cond(condition)?;
         let (yes, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], end, &[]);
         self.enter(yes);
-        Ok((end, self.writable.clone()))
+        Ok(Some(Some((end, self.facts.clone()))))
     }
 
-    fn end_if(&mut self, (end, before): (Block, Vec<bool>)) {
+    fn end_if(&mut self, conditional: Conditional) {
+        let Some((end, before)) = conditional else { return };
         self.b.ins().jump(end, &[]);
-        self.meet(end, before);
+        self.enter(end);
+        self.facts.meet(&before);
     }
 
     /// Bytes of a list in the frame: address and length.
@@ -297,7 +310,8 @@ impl Gen<'_> {
         let which = self.c64(shim::algorithm_code(algorithm));
         let (from, count) = if payload {
             let cursor = self.b.use_var(self.cursor);
-            let count = self.b.ins().isub(self.packet.end, cursor);
+            let end = self.packet_end();
+            let count = self.b.ins().isub(end, cursor);
             (cursor, count)
         } else {
             let none = self.c64(0);
@@ -308,27 +322,42 @@ impl Gen<'_> {
     }
 
     /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Since 2^16 is 1 modulo 2^16 - 1, values
-    /// can be added in larger pieces, shifted to where they stand within a word.
+    /// can be added in larger pieces, shifted to where they stand within a word; and the sum of words as they are in
+    /// memory has its bytes swapped, nothing else.
     fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let mut behind = width.next_multiple_of(16);
-        let mut sum = self.c64(0);
+        let mut sum: Option<Value> = None;
+        let mut swapped: Option<Value> = None;
+        let add = |g: &mut Self, to: &mut Option<Value>, v: Value| {
+            *to = Some(match *to {
+                Some(old) => g.b.ins().iadd(old, v),
+                None => v,
+            });
+        };
         let mut rest = data;
         while let Some((e, others)) = rest.split_first() {
             if matches!(e.ty, Type::Varbit(_)) {
                 return Err(Unsupported::new(e.span, "a varbit in the data of a checksum"));
             }
-            let (v, w) = match self.side_by_side(rest) {
-                Some((v, w, count)) => {
+            let (v, w) = match self.side_by_side(rest.iter()) {
+                Some((header, offset, w, count)) => {
                     rest = &rest[count..];
-                    (v, w)
+                    behind -= w;
+                    if offset.is_multiple_of(8) && w.is_multiple_of(16) && behind.is_multiple_of(16) {
+                        for v in self.words_in_memory(header, offset / 8, w / 8) {
+                            add(self, &mut swapped, v);
+                        }
+                        continue;
+                    }
+                    (self.bits_of_header(header, offset, w), w)
                 }
                 None => {
                     rest = others;
+                    behind -= e.ty.width();
                     (self.value(e)?, e.ty.width())
                 }
             };
-            behind -= w;
             if e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO) {
                 continue;
             }
@@ -338,40 +367,56 @@ impl Gen<'_> {
                 let bits = (w + shift).saturating_sub(64 * i as u32);
                 if bits > 32 {
                     let low = self.mask(limb, 32);
-                    sum = self.b.ins().iadd(sum, low);
+                    add(self, &mut sum, low);
                     let high = self.b.ins().ushr_imm_u(limb, 32);
-                    sum = self.b.ins().iadd(sum, high);
+                    add(self, &mut sum, high);
                 } else {
-                    sum = self.b.ins().iadd(sum, limb);
+                    add(self, &mut sum, limb);
                 }
             }
         }
-        // 64 bits to 33, to 18 at most, to 17, to 16.
-        for bits in [32, 16, 16, 16] {
-            let low = self.mask(sum, bits);
-            let high = self.b.ins().ushr_imm_u(sum, i64::from(bits));
-            sum = self.b.ins().iadd(low, high);
+        if let Some(v) = swapped {
+            let folded = self.fold16(v);
+            let folded = self.b.ins().bswap(folded);
+            let v = self.b.ins().uextend(types::I64, folded);
+            if sum.is_none() {
+                let ones = self.c64(0xffff);
+                return Ok(self.b.ins().bxor(v, ones));
+            }
+            add(self, &mut sum, v);
         }
-        let ones = self.c64(0xffff);
-        Ok(self.b.ins().bxor(sum, ones))
+        let Some(sum) = sum else { return Ok(self.c64(0xffff)) };
+        let folded = self.fold16(sum);
+        let folded = self.b.ins().bnot(folded);
+        Ok(self.b.ins().uextend(types::I64, folded))
     }
 
-    /// The first values of a list, if they are fields that lie side by side in a header's bytes: all of them as one
-    /// value, its width, and how many they are.
-    fn side_by_side(&mut self, list: &[Expr]) -> Option<(Vec<Value>, u32, usize)> {
-        let in_bytes = |g: &Self, e: &Expr| match e.kind {
-            ExprKind::Slot(slot) => g.field_of(slot),
-            _ => None,
-        };
-        let (header, first) = in_bytes(self, list.first()?)?;
-        let count = (0..list.len()).take_while(|&i| in_bytes(self, &list[i]) == Some((header, first + i))).count();
-        if count < 2 || self.p[header].varbit.is_some() {
-            return None;
+    /// A sum modulo 2^16 - 1 as I16; zero only if it is zero. Adding a number to itself with its halves swapped gives
+    /// the sum of the halves, carry and all, in the upper half.
+    fn fold16(&mut self, sum: Value) -> Value {
+        let by = self.b.ins().iconst(types::I64, 32);
+        let halves = self.b.ins().rotl(sum, by);
+        let sum = self.b.ins().iadd(sum, halves);
+        let sum = self.b.ins().ushr_imm_u(sum, 32);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let by = self.b.ins().iconst(types::I32, 16);
+        let halves = self.b.ins().rotl(sum, by);
+        let sum = self.b.ins().iadd(sum, halves);
+        let sum = self.b.ins().ushr_imm_u(sum, 16);
+        self.b.ins().ireduce(types::I16, sum)
+    }
+
+    /// An even number of bytes of a header in pieces of at most four, as they are in memory.
+    fn words_in_memory(&mut self, header: HeaderId, at: u32, bytes: u32) -> Vec<Value> {
+        let mut out = Vec::new();
+        let mut done = 0;
+        while done < bytes {
+            let size = if bytes - done >= 4 { 4 } else { 2 };
+            let v = self.raw_bytes(header, (at + done) as i32, size);
+            out.push(self.b.ins().uextend(types::I64, v));
+            done += size;
         }
-        let fields = &self.p[header].fields[first..first + count];
-        let width = fields.iter().map(|f| f.width).sum();
-        let v = self.bits_of_header(header, fields[0].offset_bits, width);
-        Some((v, width, count))
+        out
     }
 
     fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {

@@ -1,7 +1,9 @@
 //! The generated function as a whole: what it is given, the loop over the packets, the order of v1model's blocks, and
 //! reading and writing slots. What single statements, tables, parser states become lives in the other modules.
 
+use std::collections::HashMap;
 use std::mem::offset_of;
+use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -10,14 +12,17 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
-use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Type};
+use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
 
 use crate::Unsupported;
 use crate::abi::{self, Verdict};
-use crate::deparse::Emitted;
+use crate::deparse::Deparse;
 use crate::externs::Interface;
-use crate::headers::HeaderTable;
+use crate::facts::{At, Facts, Tests};
+use crate::flow::{Around, Order, Point, Schedule, stage};
+use crate::headers::{HeaderTable, Wanted};
 use crate::layout::{Layout, Place};
+use crate::parser;
 use crate::tail::Begun;
 use crate::wide::limbs;
 
@@ -33,14 +38,19 @@ pub(crate) struct Flags {
     pub packet: MemFlagsData,
     /// [`abi::Packet`]s.
     pub descriptor: MemFlagsData,
-    /// [`abi::Runtime`] and the handles.
+    /// [`abi::Runtime`] and the handles: constant during a batch.
     pub runtime: MemFlagsData,
-    /// Action entries.
+    /// Action entries. They are constant during a batch, too, but how long one is depends on its action: its data must not
+    /// be read before that is known.
     pub entry: MemFlagsData,
     /// Counters and registers.
     pub cells: MemFlagsData,
     /// Buffers in the stack frame.
     pub stack: MemFlagsData,
+    /// Words of the stack frame, to store and to load: what is loaded is always what was stored for this packet or
+    /// batch, but values are not to stay in registers all the way from the one to the other.
+    pub frame: MemFlagsData,
+    frame_load: MemFlagsData,
     /// The table of headers in the stack frame.
     pub headers: MemFlagsData,
 }
@@ -54,11 +64,13 @@ impl Flags {
         Flags {
             packet: region("packet", 0),
             descriptor: region("descriptor", 1),
-            runtime: region("runtime", 2),
+            runtime: region("runtime", 2).with_readonly().with_can_move(),
             entry: region("entry", 3),
             cells: region("cells", 4),
             stack: region("stack", 5),
-            headers: region("headers", 6),
+            frame: region("frame", 6),
+            frame_load: region("frame_load", 7),
+            headers: region("headers", 8),
         }
     }
 }
@@ -70,28 +82,8 @@ pub(crate) struct Signatures {
     pub method: SigRef,
 }
 
-/// Values that are the same throughout a packet.
-#[derive(Clone, Copy)]
-pub(crate) struct PacketValues {
-    /// The [`abi::Packet`].
-    pub descriptor: Value,
-    /// First byte of the buffer.
-    pub buffer: Value,
-    /// First byte of the packet.
-    pub start: Value,
-    /// One past the last.
-    pub end: Value,
-    /// Bytes as it was received, I32.
-    pub length: Value,
-}
-
-/// The action whose body is being generated.
-#[derive(Clone)]
-pub(crate) struct ActionContext {
-    pub entry: Value,
-    /// Offset in the entry and width of each parameter.
-    pub params: Vec<(i32, u32)>,
-}
+/// Words of the frame that are the loop's: where the packet's descriptor is, and the end of the descriptors.
+pub(crate) const FRAME_WORDS: u32 = 2;
 
 /// Builds the function.
 pub(crate) struct Gen<'a> {
@@ -107,7 +99,10 @@ pub(crate) struct Gen<'a> {
     pub tables: Value,
     pub externs: Value,
     pub functions: Value,
-    pub packet: PacketValues,
+    /// Words that are needed here and there throughout; [`FRAME_WORDS`] and then addresses ([`crate::facts`]).
+    pub frame: StackSlot,
+    /// How many addresses are in the frame.
+    pub roots: u32,
     /// Variables of scalars and of fields with a home there, one per limb; address and length of varbits.
     slots: Vec<Vec<Variable>>,
     pub headers: HeaderTable,
@@ -115,27 +110,28 @@ pub(crate) struct Gen<'a> {
     pub cursor: Variable,
     /// Where the tail of headers begins ([`crate::tail`]), once one of them is extracted.
     pub tail_start: Variable,
-    /// In the parser: whether one of them is.
-    pub tail_begun: Begun,
-    /// Headers whose bytes are surely their own here, so that fields can be written.
-    pub writable: Vec<bool>,
-    pub action: Option<ActionContext>,
-    /// Where `exit` goes.
-    pub exit: Option<Block>,
-    /// Enclosing scopes.
-    pub scopes: Vec<(u32, Block)>,
-    /// Where a parser failure goes.
-    pub parse_failed: Option<Block>,
-    /// Checks of extracts are done already.
-    pub unchecked: bool,
+    /// The port that ingress chose.
+    port: Variable,
+    /// What is known here.
+    pub facts: Facts,
+    /// What surrounds the statement that is being generated.
+    pub around: Rc<Around<'a>>,
+    /// What surrounds the parser's statements.
+    pub in_parser: Rc<Around<'a>>,
+    pub schedule: Schedule<'a>,
+    pub tests: Tests<'a>,
+    /// The parser's states in the order they are generated in.
+    pub state_order: Vec<usize>,
+    /// For each state how many bytes extracts of a fixed size can take at most from there on.
+    pub reach: Vec<u32>,
+    /// Where action bodies find the entry, by place of the table's use.
+    pub entries: HashMap<Order, Variable>,
     /// The packet is finished, verdict and all.
     pub next_packet: Block,
     drop: Block,
     fault: Block,
     pub no_headroom: Block,
-    /// The deparser's emits in program order, and how many were generated.
-    pub emits: Vec<Emitted>,
-    pub next_emit: usize,
+    pub deparse: Deparse,
     key_slot: StackSlot,
     spare_slot: StackSlot,
     /// Places in the program that code was generated for; instructions refer to them by number.
@@ -143,7 +139,8 @@ pub(crate) struct Gen<'a> {
 }
 
 impl<'a> Gen<'a> {
-    /// Generates everything into an empty function.
+    /// Generates everything into an empty function. Also gives the places in the program that instructions refer to, and if
+    /// something was wanted of headers that was not there, what is wanted: then it is to be done again.
     pub fn run(
         mut b: FunctionBuilder<'a>,
         p: &'a Pipeline,
@@ -151,7 +148,8 @@ impl<'a> Gen<'a> {
         interface: &'a Interface,
         zeros_address: u64,
         call_conv: CallConv,
-    ) -> Result<(FunctionBuilder<'a>, Vec<Span>)> {
+        wanted: &Wanted,
+    ) -> Result<(FunctionBuilder<'a>, Vec<Span>, Option<Wanted>)> {
         let flags = Flags::new(b.func);
         let mut signature = |params: &[cranelift_codegen::ir::Type], result: bool| {
             let mut s = Signature::new(call_conv);
@@ -181,31 +179,28 @@ impl<'a> Gen<'a> {
         let functions = pointer(&mut b, offset_of!(abi::Runtime, functions));
 
         let slots = variables(&mut b, p, layout);
-        let headers = HeaderTable::new(&mut b, layout);
+        let headers = HeaderTable::new(&mut b, layout, wanted);
         let steps = layout.counts_steps.then(|| b.declare_var(types::I64));
         let cursor = b.declare_var(types::I64);
         let tail_start = b.declare_var(types::I64);
+        let port_variable = b.declare_var(types::I64);
+        let state_order = parser::order(p);
+        let in_parser = Rc::new(Around { parsed: Some(Point::stage(stage::PARSED)), ..Around::default() });
         let (next_packet, drop, fault, no_headroom) =
             (b.create_block(), b.create_block(), b.create_block(), b.create_block());
         b.set_cold_block(fault);
         b.set_cold_block(no_headroom);
 
-        let (top, body, out) = (b.create_block(), b.create_block(), b.create_block());
+        let (top, out) = (b.create_block(), b.create_block());
         let bytes = b.ins().imul_imm_u(count, size_of::<abi::Packet>() as i64);
         let beyond = b.ins().iadd(first, bytes);
-        b.ins().brif(count, top, &[first.into()], out, &[]);
-        let descriptor = b.append_block_param(top, types::I64);
+        let words = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * (FRAME_WORDS + 1), 3);
+        let frame = b.create_sized_stack_slot(words);
+        let address = b.ins().stack_addr(types::I64, frame, 0);
+        b.ins().store(flags.frame, first, address, 0);
+        b.ins().store(flags.frame, beyond, address, 8);
+        b.ins().brif(count, top, &[], out, &[]);
         b.switch_to_block(top);
-        let load = |b: &mut FunctionBuilder, ty, at: usize| b.ins().load(ty, flags.descriptor, descriptor, at as i32);
-        let buffer = load(&mut b, types::I64, offset_of!(abi::Packet, buffer));
-        let start = load(&mut b, types::I32, offset_of!(abi::Packet, start));
-        let end = load(&mut b, types::I32, offset_of!(abi::Packet, end));
-        let length = b.ins().isub(end, start);
-        let (start, end) = (b.ins().uextend(types::I64, start), b.ins().uextend(types::I64, end));
-        let (start, end) = (b.ins().iadd(buffer, start), b.ins().iadd(buffer, end));
-        b.ins().jump(body, &[]);
-        b.switch_to_block(body);
-        b.seal_block(body);
 
         let mut g = Gen {
             b,
@@ -220,25 +215,27 @@ impl<'a> Gen<'a> {
             tables,
             externs,
             functions,
-            packet: PacketValues { descriptor, buffer, start, end, length },
+            frame,
+            roots: 1,
             slots,
             headers,
             steps,
             cursor,
             tail_start,
-            tail_begun: Begun::Not,
-            writable: vec![false; p.headers.len()],
-            action: None,
-            exit: None,
-            scopes: Vec::new(),
-            parse_failed: None,
-            unchecked: false,
+            port: port_variable,
+            facts: Facts::none(p.headers.len()),
+            around: Rc::default(),
+            in_parser,
+            schedule: Schedule::default(),
+            tests: Tests::of(p, &state_order, &layout.tail.headers),
+            reach: parser::reach(p, layout, &state_order),
+            state_order,
+            entries: HashMap::new(),
             next_packet,
             drop,
             fault,
             no_headroom,
-            emits: Vec::new(),
-            next_emit: 0,
+            deparse: Deparse::default(),
             key_slot,
             spare_slot,
             places: Vec::new(),
@@ -247,17 +244,18 @@ impl<'a> Gen<'a> {
         g.verdicts();
 
         g.nowhere();
-        let Gen { mut b, places, .. } = g;
-        b.seal_block(next_packet);
-        b.switch_to_block(next_packet);
-        let following = b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
-        let more = b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
-        b.ins().brif(more, top, &[following.into()], out, &[]);
+        g.enter(next_packet);
+        let (descriptor, beyond) = (g.descriptor(), g.load_frame(8));
+        let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
+        g.store_frame(0, following);
+        let more = g.b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
+        g.b.ins().brif(more, top, &[], out, &[]);
+        let Gen { mut b, places, headers, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
         b.ins().return_(&[]);
-        Ok((b, places))
+        Ok((b, places, headers.missing()))
     }
 
     /// What is generated from here on is for this place in the program.
@@ -276,34 +274,74 @@ impl<'a> Gen<'a> {
     /// One packet from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
         self.clear()?;
-        self.parse()?;
-        let p = self.p;
-        let (ingress, egress) = (&p.ingress, &p.egress);
-        self.control(&p.verify_checksum.body)?;
-        self.control(&ingress.body)?;
-        self.nowhere();
+        let start = self.state_point(self.p.parser.start.0 as usize);
+        self.generate(&start)
+    }
 
-        let standard = &p.standard;
-        let port = self.read(standard.egress_spec)[0];
-        self.drop_if_no_port(port);
-        self.preset(standard.egress_port, port);
-        let now = self.now();
-        self.preset(standard.enq_timestamp, now);
-        self.preset(standard.egress_global_timestamp, now);
-        for slot in [standard.egress_spec, standard.deq_timedelta, standard.enq_qdepth, standard.deq_qdepth] {
-            self.write_zero(slot);
-        }
-        self.control(&egress.body)?;
-        let spec = self.read(standard.egress_spec)[0];
-        self.drop_if_no_port(spec);
-        self.control(&p.compute_checksum.body)?;
-        self.deparse()?;
+    /// What lies between the program's blocks.
+    pub(crate) fn stage(&mut self, stage: u32) -> Result<()> {
         self.nowhere();
+        let p = self.p;
+        let standard = &p.standard;
+        // What a control begins with, its statements, where it ends, and whether `exit` is possible.
+        let control = |body: &'a [Stmt], number: u32, end: u32| {
+            let end = Point::stage(end);
+            let around = Rc::new(Around { exit: Some(end.clone()), ..Around::default() });
+            Point::stmts(vec![number], body, &end, &around)
+        };
+        match stage {
+            stage::PARSED => {
+                let error = self.read(standard.parser_error)[0];
+                self.describe(offset_of!(abi::Packet, parser_error), error);
+                self.facts.checked = None;
+                self.go(&control(&p.verify_checksum.body, stage::VERIFY, stage::VERIFIED));
+            }
+            stage::VERIFIED => self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED)),
+            stage::ADMITTED => {
+                if self.dropped_without_port(standard.egress_spec) {
+                    return Ok(());
+                }
+                let port = self.read(standard.egress_spec)[0];
+                self.b.def_var(self.port, port);
+                self.preset(standard.egress_port, port);
+                let now = self.now();
+                self.preset(standard.enq_timestamp, now);
+                self.preset(standard.egress_global_timestamp, now);
+                for slot in [standard.egress_spec, standard.deq_timedelta, standard.enq_qdepth, standard.deq_qdepth] {
+                    self.write_zero(slot);
+                }
+                self.go(&control(&p.egress.body, stage::EGRESS, stage::LEAVING));
+            }
+            stage::LEAVING => {
+                if self.dropped_without_port(standard.egress_spec) {
+                    return Ok(());
+                }
+                self.go(&control(&p.compute_checksum.body, stage::COMPUTE, stage::COMPUTED));
+            }
+            stage::COMPUTED => {
+                self.begin_deparse()?;
+                self.go(&control(&p.deparser.body, stage::DEPARSER, stage::ASSEMBLE));
+            }
+            stage::ASSEMBLE => {
+                self.at(p.deparser.span);
+                self.assemble();
+            }
+            _ => {
+                self.at(p.deparser.span);
+                self.rebuild();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the packet where it was to go when it left ingress.
+    pub(crate) fn forward(&mut self) {
+        self.nowhere();
+        let port = self.b.use_var(self.port);
         self.describe(offset_of!(abi::Packet, egress_port), port);
         self.verdict(Verdict::Forward);
         let next = self.next_packet;
         self.b.ins().jump(next, &[]);
-        Ok(())
     }
 
     fn verdicts(&mut self) {
@@ -326,15 +364,62 @@ impl<'a> Gen<'a> {
     /// Writes a 32-bit member of the packet's descriptor.
     pub(crate) fn describe(&mut self, at: usize, value: Value) {
         let v = self.b.ins().ireduce(types::I32, value);
-        self.b.ins().store(self.flags.descriptor, v, self.packet.descriptor, at as i32);
+        let descriptor = self.descriptor();
+        self.b.ins().store(self.flags.descriptor, v, descriptor, at as i32);
     }
 
-    /// Drops the packet if its port is the drop port.
-    fn drop_if_no_port(&mut self, port: Value) {
-        let go_on = self.b.create_block();
-        let dropped = self.b.ins().icmp_imm_u(IntCC::Equal, port, i64::from(DROP_PORT));
-        self.b.ins().brif(dropped, self.drop, &[], go_on, &[]);
-        self.enter(go_on);
+    pub(crate) fn load_frame(&mut self, at: i32) -> Value {
+        let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
+        self.b.ins().load(types::I64, self.flags.frame_load, frame, at)
+    }
+
+    pub(crate) fn store_frame(&mut self, at: i32, value: Value) {
+        let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
+        self.b.ins().store(self.flags.frame, value, frame, at);
+    }
+
+    /// The [`abi::Packet`].
+    fn descriptor(&mut self) -> Value {
+        self.load_frame(0)
+    }
+
+    /// A member of the packet's descriptor.
+    fn described(&mut self, ty: cranelift_codegen::ir::Type, at: usize) -> Value {
+        let descriptor = self.descriptor();
+        self.b.ins().load(ty, self.flags.descriptor, descriptor, at as i32)
+    }
+
+    /// First byte of the buffer.
+    pub(crate) fn packet_buffer(&mut self) -> Value {
+        self.described(types::I64, offset_of!(abi::Packet, buffer))
+    }
+
+    /// One past the packet's last byte.
+    pub(crate) fn packet_end(&mut self) -> Value {
+        let end = self.described(types::I32, offset_of!(abi::Packet, end));
+        let end = self.b.ins().uextend(types::I64, end);
+        let buffer = self.packet_buffer();
+        self.b.ins().iadd(buffer, end)
+    }
+
+    /// Drops the packet if its port is the drop port. True if it surely is.
+    fn dropped_without_port(&mut self, slot: SlotId) -> bool {
+        match self.facts.value(slot) {
+            Some(port) if port == u64::from(DROP_PORT) => {
+                let drop = self.drop;
+                self.b.ins().jump(drop, &[]);
+                true
+            }
+            Some(_) => false,
+            None => {
+                let port = self.read(slot)[0];
+                let go_on = self.b.create_block();
+                let dropped = self.b.ins().icmp_imm_u(IntCC::Equal, port, i64::from(DROP_PORT));
+                self.b.ins().brif(dropped, self.drop, &[], go_on, &[]);
+                self.enter(go_on);
+                false
+            }
+        }
     }
 
     /// Goes on in a block that no further jump leads to.
@@ -370,7 +455,10 @@ impl<'a> Gen<'a> {
     }
 
     pub(crate) fn packet_length(&mut self) -> Value {
-        self.b.ins().uextend(types::I64, self.packet.length)
+        let start = self.described(types::I32, offset_of!(abi::Packet, start));
+        let end = self.described(types::I32, offset_of!(abi::Packet, end));
+        let length = self.b.ins().isub(end, start);
+        self.b.ins().uextend(types::I64, length)
     }
 
     pub(crate) fn zeros(&mut self) -> Value {
@@ -395,16 +483,17 @@ impl<'a> Gen<'a> {
             let most = self.c64(MAX_STEPS);
             self.b.def_var(steps, most);
         }
-        let start = self.packet.start;
-        self.b.def_var(self.cursor, start);
+        let start = self.described(types::I32, offset_of!(abi::Packet, start));
+        let start = self.b.ins().uextend(types::I64, start);
+        let buffer = self.packet_buffer();
+        let start = self.b.ins().iadd(buffer, start);
+        let place = (FRAME_WORDS * 8) as i32;
+        self.store_frame(place, start);
+        self.set_cursor(At::START);
         self.b.def_var(self.tail_start, start);
+        self.facts.begun = Begun::Not;
         let standard = self.p.standard;
-        let port = self.b.ins().load(
-            types::I32,
-            self.flags.descriptor,
-            self.packet.descriptor,
-            offset_of!(abi::Packet, ingress_port) as i32,
-        );
+        let port = self.described(types::I32, offset_of!(abi::Packet, ingress_port));
         let port = self.b.ins().uextend(types::I64, port);
         self.preset(standard.ingress_port, port);
         let length = self.packet_length();
@@ -426,6 +515,9 @@ impl<'a> Gen<'a> {
             let zero = if ty == Type::Bool { self.b.ins().iconst(types::I8, 0) } else { self.c64(0) };
             self.b.def_var(var, zero);
         }
+        if ty.width() <= 64 {
+            self.facts.learn(slot, 0);
+        }
     }
 
     /// The header and index of a field.
@@ -442,6 +534,9 @@ impl<'a> Gen<'a> {
             let v = self.read_bool(slot);
             return vec![self.b.ins().uextend(types::I64, v)];
         }
+        if let Some(known) = self.facts.value(slot) {
+            return vec![self.c64(known)];
+        }
         if let Some((h, f)) = self.field_of(slot) {
             return self.field(h, f);
         }
@@ -450,6 +545,9 @@ impl<'a> Gen<'a> {
 
     /// A `bool` slot's value as I8.
     pub(crate) fn read_bool(&mut self, slot: SlotId) -> Value {
+        if let Some(known) = self.facts.value(slot) {
+            return self.b.ins().iconst(types::I8, known as i64);
+        }
         if let Some((h, f)) = self.field_of(slot) {
             let v = self.field(h, f);
             return self.b.ins().ireduce(types::I8, v[0]);
@@ -481,6 +579,7 @@ impl<'a> Gen<'a> {
             self.write_bool(slot, v);
             return;
         }
+        self.facts.forget(slot);
         if let Some((h, f)) = self.field_of(slot) {
             return self.write_field(h, f, value);
         }
@@ -496,26 +595,13 @@ impl<'a> Gen<'a> {
         if let Place::Valid(h) = self.layout.places[slot.index()] {
             return self.write_validity(h, value);
         }
+        self.facts.forget(slot);
         if let Some((h, f)) = self.field_of(slot) {
             let v = self.b.ins().uextend(types::I64, value);
             return self.write_field(h, f, &[v]);
         }
         let var = self.slots[slot.index()][0];
         self.b.def_var(var, value);
-    }
-
-    /// A data parameter of the action that runs.
-    pub(crate) fn param(&mut self, index: u32, span: Span) -> Result<Vec<Value>> {
-        let Some(action) = self.action.clone() else {
-            return Err(Unsupported::new(span, "an action parameter outside of an action"));
-        };
-        let (at, width) = action.params[index as usize];
-        if width == 0 {
-            return Ok(vec![self.c64(0)]);
-        }
-        Ok((0..limbs(width) as i32)
-            .map(|i| self.b.ins().load(types::I64, self.flags.entry, action.entry, at + 8 * i))
-            .collect())
     }
 
     /// The address of this many 8-byte words of the frame, for arguments of a call that is made at once.

@@ -1,15 +1,16 @@
 //! Where headers are at run time: a table in the stack frame with the address of each header's bytes and the length of
-//! its varbit field, and masks of validity bits. The table costs a store where a header is extracted and nothing where
-//! ways of the parser meet.
+//! its varbit field, and masks of validity bits. Where facts tell the same, the table is not asked; what is never asked
+//! for is not in it. Code is generated twice, the first time to find that out.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use hopwright_ir::{HeaderId, SlotId};
 
 use crate::bytes::Window;
+use crate::facts::At;
 use crate::function::Gen;
-use crate::layout::Layout;
+use crate::layout::{HeaderLayout, Layout};
 use crate::shim;
 use crate::wide::limbs;
 
@@ -19,6 +20,13 @@ const INLINE_COPY: u32 = 64;
 /// Headers per validity mask: masks of 32 bits fit an instruction.
 const PER_MASK: usize = 32;
 
+/// What is asked for of each header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    bases: Vec<bool>,
+    varbits: Vec<bool>,
+}
+
 /// The table's shape.
 pub(crate) struct HeaderTable {
     slot: StackSlot,
@@ -26,39 +34,37 @@ pub(crate) struct HeaderTable {
     bases: Vec<Option<i32>>,
     /// Byte offset of the length of its varbit field.
     varbits: Vec<Option<i32>>,
+    /// What is in the table.
+    wanted: Wanted,
+    /// What was asked for so far.
+    asked: Wanted,
     masks: Vec<Variable>,
-    /// Bytes of addresses, bytes of lengths; both whole vectors.
-    sizes: (i32, i32),
     images: StackSlot,
 }
 
 impl HeaderTable {
-    pub fn new(b: &mut FunctionBuilder, layout: &Layout) -> HeaderTable {
+    pub fn new(b: &mut FunctionBuilder, layout: &Layout, wanted: &Wanted) -> HeaderTable {
+        let headers = &layout.headers;
         let mut next = 0;
-        let mut place = |wanted: bool| {
-            wanted.then(|| {
-                next += 8;
-                next - 8
-            })
+        let mut place = |there: bool| {
+            next += if there { 8 } else { 0 };
+            there.then_some(next - 8)
         };
-        let bases: Vec<Option<i32>> = layout.headers.iter().map(|h| place(h.has_base())).collect();
-        let addresses = (bases.iter().flatten().count() as i32 * 8 + 15) & !15;
-        next = addresses;
-        let mut place = |wanted: bool| {
-            wanted.then(|| {
-                next += 8;
-                next - 8
-            })
-        };
-        let varbits: Vec<Option<i32>> =
-            layout.headers.iter().map(|h| place(h.from_packet && h.varbit_at.is_some())).collect();
-        let lengths = (varbits.iter().flatten().count() as i32 * 8 + 15) & !15;
-        let size = (addresses + lengths).max(16) as u32;
-        let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
-        let masks = layout.headers.chunks(PER_MASK).map(|_| b.declare_var(types::I32)).collect();
+        let bases = headers.iter().map(|h| place(h.has_base())).collect();
+        let has_varbit = |h: &HeaderLayout| h.from_packet && h.varbit_at.is_some();
+        let varbits = headers.iter().map(|h| place(has_varbit(h))).collect();
+        let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, next.max(8) as u32, 3));
+        let masks = headers.chunks(PER_MASK).map(|_| b.declare_var(types::I32)).collect();
         let size = layout.images.max(16) as u32;
         let images = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
-        HeaderTable { slot, bases, varbits, masks, sizes: (addresses, lengths), images }
+        let none = Wanted { bases: vec![false; headers.len()], varbits: vec![false; headers.len()] };
+        let wanted = if wanted.bases.is_empty() { none.clone() } else { wanted.clone() };
+        HeaderTable { slot, bases, varbits, wanted, asked: none, masks, images }
+    }
+
+    /// What was asked for, if that is not in the table.
+    pub fn missing(self) -> Option<Wanted> {
+        (self.asked != self.wanted).then_some(self.asked)
     }
 }
 
@@ -69,47 +75,83 @@ impl Gen<'_> {
             let none = self.b.ins().iconst(types::I32, 0);
             self.b.def_var(self.headers.masks[i], none);
         }
-        let (addresses, lengths) = self.headers.sizes;
         let (zeros, none) = (self.zeros(), self.c64(0));
-        for (value, from, to) in [(zeros, 0, addresses), (none, addresses, addresses + lengths)] {
-            if from == to {
-                continue;
+        for (i, header) in self.p.headers.iter().enumerate() {
+            let header_id = HeaderId(i as u32);
+            if !self.layout.headers[i].extracted {
+                self.set_base(header_id, zeros);
+                self.set_varbit_length(header_id, none);
             }
-            let pair = self.b.ins().splat(types::I64X2, value);
-            for at in (from..to).step_by(16) {
-                let table = self.b.ins().stack_addr(types::I64, self.headers.slot, 0);
-                self.b.ins().store(self.flags.headers, pair, table, at);
-            }
+            self.facts.learn(header.valid, 0);
         }
     }
 
-    fn get(&mut self, at: i32) -> Value {
-        let table = self.b.ins().stack_addr(types::I64, self.headers.slot, 0);
-        self.b.ins().load(types::I64, self.flags.headers, table, at)
+    fn in_table(&mut self, at: i32) -> (Value, i32) {
+        (self.b.ins().stack_addr(types::I64, self.headers.slot, 0), at)
     }
 
-    fn put(&mut self, at: i32, value: Value) {
-        let table = self.b.ins().stack_addr(types::I64, self.headers.slot, 0);
-        self.b.ins().store(self.flags.headers, value, table, at);
+    /// A header's address, from the table.
+    fn stored_base(&mut self, header: HeaderId) -> Option<Value> {
+        let at = self.headers.bases[header.index()]?;
+        self.headers.asked.bases[header.index()] = true;
+        let zeros = self.zeros();
+        Some(self.from_table(header, at, zeros))
+    }
+
+    /// A word of the table, or something else if the header was not extracted and the word says nothing.
+    fn from_table(&mut self, header: HeaderId, at: i32, otherwise: Value) -> Value {
+        let valid = self.known_valid(header).filter(|_| self.layout.header(header).extracted);
+        if valid == Some(false) {
+            return otherwise;
+        }
+        let (table, at) = self.in_table(at);
+        let word = self.b.ins().load(types::I64, self.flags.headers, table, at);
+        if valid == Some(true) || !self.layout.header(header).extracted {
+            return word;
+        }
+        let valid = self.is_valid(header);
+        self.b.ins().select(valid, word, otherwise)
+    }
+
+    fn set_base(&mut self, header: HeaderId, base: Value) {
+        if let Some(at) = self.headers.bases[header.index()].filter(|_| self.headers.wanted.bases[header.index()]) {
+            let (table, at) = self.in_table(at);
+            self.b.ins().store(self.flags.headers, base, table, at);
+        }
+    }
+
+    fn set_varbit_length(&mut self, header: HeaderId, length: Value) {
+        if let Some(at) = self.headers.varbits[header.index()].filter(|_| self.headers.wanted.varbits[header.index()]) {
+            let (table, at) = self.in_table(at);
+            self.b.ins().store(self.flags.headers, length, table, at);
+        }
     }
 
     /// A header's bytes are here in the packet, and its varbit field has this many.
-    pub(crate) fn place_header(&mut self, header: HeaderId, base: Value, varbit: Option<Value>) {
-        if let Some(at) = self.headers.bases[header.index()] {
-            self.put(at, base);
-            self.writable[header.index()] = true;
+    pub(crate) fn place_header(&mut self, header: HeaderId, at: At, varbit: Option<Value>) {
+        if self.headers.bases[header.index()].is_some() {
+            let base = self.address(at);
+            self.set_base(header, base);
+            self.facts.writable[header.index()] = true;
+            self.facts.place[header.index()] = Some(at);
+            self.forget_fields(header);
         }
-        if let Some(at) = self.headers.varbits[header.index()] {
-            let v = match varbit {
-                Some(v) => v,
-                None => self.c64(0),
-            };
-            self.put(at, v);
-        }
+        let length = match varbit {
+            Some(v) => v,
+            None => self.c64(0),
+        };
+        self.set_varbit_length(header, length);
+    }
+
+    /// A header's bytes are somewhere else now.
+    fn rebase(&mut self, header: HeaderId, base: Value) {
+        self.set_base(header, base);
+        self.facts.place[header.index()] = None;
+        self.forget_fields(header);
     }
 
     /// Makes a header's image its bytes, all zero.
-    fn blank_image(&mut self, header: HeaderId, at: i32, image: i32) {
+    fn blank_image(&mut self, header: HeaderId, image: i32) {
         let bytes = self.layout.header(header).bytes.next_multiple_of(16) as i32;
         let base = self.b.ins().stack_addr(types::I64, self.headers.images, image);
         let zero = self.c64(0);
@@ -117,48 +159,56 @@ impl Gen<'_> {
         for at in (0..bytes).step_by(16) {
             self.b.ins().store(self.flags.packet, pair, base, at);
         }
-        self.put(at, base);
-        if let Some(at) = self.headers.varbits[header.index()] {
-            self.put(at, zero);
-        }
+        self.rebase(header, base);
+        self.set_varbit_length(header, zero);
     }
 
     /// If a header is not valid, its bytes are zeros from now on.
-    pub(crate) fn zero_unless(&mut self, valid: Value, header: HeaderId) {
-        let Some(at) = self.headers.bases[header.index()] else { return };
+    pub(crate) fn zero_unless_valid(&mut self, header: HeaderId) {
+        if self.headers.bases[header.index()].is_none() {
+            return;
+        }
+        let known = self.known_valid(header);
         if let Some(image) = self.layout.header(header).image {
+            if known == Some(false) {
+                self.blank_image(header, image);
+                self.facts.writable[header.index()] = true;
+                return;
+            }
+            let valid = self.is_valid(header);
             let (blank, end) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(valid, end, &[], blank, &[]);
             self.enter(blank);
-            self.blank_image(header, at, image);
+            self.blank_image(header, image);
             self.b.ins().jump(end, &[]);
             self.enter(end);
             return;
         }
-        let (old, zeros) = (self.get(at), self.zeros());
+        let valid = self.is_valid(header);
+        let (old, zeros) = (self.base(header), self.zeros());
         let new = self.b.ins().select(valid, old, zeros);
-        self.put(at, new);
-        if let Some(at) = self.headers.varbits[header.index()] {
-            let (old, none) = (self.get(at), self.c64(0));
+        self.rebase(header, new);
+        if let Some(old) = self.varbit_length(header) {
+            let none = self.c64(0);
             let new = self.b.ins().select(valid, old, none);
-            self.put(at, new);
+            self.set_varbit_length(header, new);
         }
     }
 
     /// Sees to it that a header's bytes are its own.
     fn make_writable(&mut self, header: HeaderId) {
-        let at = self.headers.bases[header.index()];
-        let (Some(at), Some(image)) = (at, self.layout.header(header).image) else { return };
-        if std::mem::replace(&mut self.writable[header.index()], true) {
+        let has_base = self.headers.bases[header.index()].is_some();
+        let Some(image) = self.layout.header(header).image.filter(|_| has_base) else { return };
+        if std::mem::replace(&mut self.facts.writable[header.index()], true) {
             return;
         }
-        let (base, zeros) = (self.get(at), self.zeros());
+        let (base, zeros) = (self.base(header), self.zeros());
         let shared = self.b.ins().icmp(IntCC::Equal, base, zeros);
         let (blank, end) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(blank);
         self.b.ins().brif(shared, blank, &[], end, &[]);
         self.enter(blank);
-        self.blank_image(header, at, image);
+        self.blank_image(header, image);
         self.b.ins().jump(end, &[]);
         self.enter(end);
     }
@@ -166,8 +216,10 @@ impl Gen<'_> {
     /// Copies all of a header but its validity.
     pub(crate) fn copy_bytes(&mut self, dst: HeaderId, src: HeaderId) {
         let (d, s) = (dst.index(), src.index());
-        let (Some(to), Some(from)) = (self.headers.bases[d], self.headers.bases[s]) else { return };
-        let source = self.get(from);
+        if self.headers.bases[d].is_none() || self.headers.bases[s].is_none() {
+            return;
+        }
+        let source = self.base(src);
         let layout = self.layout.header(dst);
         let base = match layout.image {
             // Nobody writes either: they can be the same bytes.
@@ -175,14 +227,13 @@ impl Gen<'_> {
             Some(image) => {
                 let base = self.b.ins().stack_addr(types::I64, self.headers.images, image);
                 self.move_header(src, base, source);
-                self.writable[d] = true;
+                self.facts.writable[d] = true;
                 base
             }
         };
-        self.put(to, base);
-        if let (Some(to), Some(from)) = (self.headers.varbits[d], self.headers.varbits[s]) {
-            let v = self.get(from);
-            self.put(to, v);
+        self.rebase(dst, base);
+        if let Some(v) = self.varbit_length(src) {
+            self.set_varbit_length(dst, v);
         }
     }
 
@@ -208,6 +259,9 @@ impl Gen<'_> {
 
     /// A header's validity as I8.
     pub(crate) fn is_valid(&mut self, header: HeaderId) -> Value {
+        if let Some(valid) = self.known_valid(header) {
+            return self.b.ins().iconst(types::I8, i64::from(valid));
+        }
         let mask = self.b.use_var(self.headers.masks[header.index() / PER_MASK]);
         let bit = self.b.ins().band_imm_u(mask, 1 << (header.index() % PER_MASK));
         self.b.ins().icmp_imm_u(IntCC::NotEqual, bit, 0)
@@ -238,6 +292,7 @@ impl Gen<'_> {
             self.b.ins().band_imm_u(mask, i64::from(!bit))
         };
         self.b.def_var(var, mask);
+        self.facts.learn(self.p[header].valid, u64::from(valid));
     }
 
     /// Sets a header's validity from an I8.
@@ -250,19 +305,39 @@ impl Gen<'_> {
         let bit = self.b.ins().ishl_imm_u(bit, at as i64);
         let mask = self.b.ins().bor(others, bit);
         self.b.def_var(var, mask);
+        self.facts.forget(self.p[header].valid);
     }
 
     /// The address of a header's bytes.
     pub(crate) fn base(&mut self, header: HeaderId) -> Value {
-        match self.headers.bases[header.index()] {
-            Some(at) => self.get(at),
-            None => self.zeros(),
+        let (base, offset) = self.bytes_at(header);
+        if offset == 0 { base } else { self.b.ins().iadd_imm_s(base, i64::from(offset)) }
+    }
+
+    /// Where a header's bytes are: so many behind an address.
+    fn bytes_at(&mut self, header: HeaderId) -> (Value, i32) {
+        if let Some(at) = self.facts.place[header.index()] {
+            return (self.root(at.root), at.offset);
         }
+        match self.stored_base(header) {
+            Some(base) => (base, 0),
+            None => (self.zeros(), 0),
+        }
+    }
+
+    /// How a header's bytes are read: if they never change, it does not matter when.
+    fn reading(&self, header: HeaderId) -> MemFlagsData {
+        let layout = self.layout.header(header);
+        let flags = self.flags.packet;
+        if layout.written || layout.copied { flags } else { flags.with_readonly().with_can_move() }
     }
 
     /// Length in bytes of a header's varbit field.
     pub(crate) fn varbit_length(&mut self, header: HeaderId) -> Option<Value> {
-        self.headers.varbits[header.index()].map(|at| self.get(at))
+        let at = self.headers.varbits[header.index()]?;
+        self.headers.asked.varbits[header.index()] = true;
+        let none = self.c64(0);
+        Some(self.from_table(header, at, none))
     }
 
     /// Address and length in bytes of a header's varbit field.
@@ -277,20 +352,23 @@ impl Gen<'_> {
         (address, length)
     }
 
-    /// Where a field's bits are: the address they are counted from, and what may be read with them.
-    fn field_place(&mut self, header: HeaderId, field: usize) -> (Value, Window) {
+    /// Where a field's bits are: the address they are counted from, how many bytes behind it the header begins, and what
+    /// may be read with them.
+    fn field_place(&mut self, header: HeaderId, field: usize) -> (Value, i32, Window) {
         let layout = self.layout.header(header);
-        let base = self.base(header);
-        let mut window = Window { from: 0, to: layout.bytes as i32 };
-        let (Some(at), Some(varbit)) = (layout.varbit_at, self.p[header].varbit) else { return (base, window) };
+        let (base, offset) = self.bytes_at(header);
+        let mut window = Window { from: offset, to: offset + layout.bytes as i32 };
+        let (Some(varbit_at), Some(varbit)) = (layout.varbit_at, self.p[header].varbit) else {
+            return (base, offset, window);
+        };
         if field < varbit as usize {
-            window.to = at as i32;
-            return (base, window);
+            window.to = offset + varbit_at as i32;
+            return (base, offset, window);
         }
-        window.from = at as i32;
+        window.from = offset + varbit_at as i32;
         match self.varbit_length(header) {
-            Some(length) => (self.b.ins().iadd(base, length), window),
-            None => (base, window),
+            Some(length) => (self.b.ins().iadd(base, length), offset, window),
+            None => (base, offset, window),
         }
     }
 
@@ -301,8 +379,8 @@ impl Gen<'_> {
             let zero = self.c64(0);
             return vec![zero; limbs(f.width)];
         }
-        let (base, window) = self.field_place(header, field);
-        self.load_bits(self.flags.packet, base, f.offset_bits, f.width, window)
+        let (base, at, window) = self.field_place(header, field);
+        self.load_bits(self.reading(header), base, at, f.offset_bits, f.width, window)
     }
 
     /// Writes a field.
@@ -312,8 +390,8 @@ impl Gen<'_> {
             return;
         }
         self.make_writable(header);
-        let (base, _) = self.field_place(header, field);
-        self.store_bits(self.flags.packet, base, f.offset_bits, f.width, value);
+        let (base, at, _) = self.field_place(header, field);
+        self.store_bits(self.flags.packet, base, at, f.offset_bits, f.width, value);
     }
 
     /// The header, byte offset and size of a field that is in its bytes here and can be loaded in one piece.
@@ -327,13 +405,14 @@ impl Gen<'_> {
 
     /// 2, 4 or 8 bytes of a header as they are in memory.
     pub(crate) fn raw_bytes(&mut self, header: HeaderId, at: i32, bytes: u32) -> Value {
-        let base = self.base(header);
+        let (base, offset) = self.bytes_at(header);
         let ty = match bytes {
             2 => types::I16,
             4 => types::I32,
             _ => types::I64,
         };
-        self.b.ins().load(ty, self.flags.packet, base, at)
+        let flags = self.reading(header);
+        self.b.ins().load(ty, flags, base, offset + at)
     }
 
     /// Bits of a header without varbit field, from its bytes.
@@ -343,8 +422,8 @@ impl Gen<'_> {
             let zero = self.c64(0);
             return vec![zero; limbs(width)];
         }
-        let base = self.base(header);
-        let window = Window { from: 0, to: layout.bytes as i32 };
-        self.load_bits(self.flags.packet, base, offset, width, window)
+        let (base, at) = self.bytes_at(header);
+        let window = Window { from: at, to: at + layout.bytes as i32 };
+        self.load_bits(self.reading(header), base, at, offset, width, window)
     }
 }

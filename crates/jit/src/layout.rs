@@ -37,6 +37,8 @@ pub(crate) struct HeaderLayout {
     pub written: bool,
     /// It is copied from or to another header.
     pub copied: bool,
+    /// It is valid exactly if it was extracted, and its bytes are in the packet exactly then.
+    pub extracted: bool,
     /// Offset of its image among the images.
     pub image: Option<i32>,
     /// Offset in bytes of the varbit field.
@@ -63,6 +65,8 @@ pub(crate) struct Layout {
     pub zeros: usize,
     /// Headers that surely lie where they belong at the end.
     pub tail: Tail,
+    /// The parser can go in circles.
+    pub parser_cycles: bool,
     /// The program has loops or a parser that can go in circles: steps are counted.
     pub counts_steps: bool,
 }
@@ -83,9 +87,20 @@ impl Layout {
         for header in &pipeline.headers {
             headers.push(header_layout(header)?);
         }
-        let mut layout =
-            Layout { places, headers, images: 0, zeros: 64, tail: Tail::of(pipeline), counts_steps: false };
+        let mut layout = Layout {
+            places,
+            headers,
+            images: 0,
+            zeros: 64,
+            tail: Tail::of(pipeline),
+            parser_cycles: false,
+            counts_steps: false,
+        };
         layout.find_writes(pipeline)?;
+        for (i, changed) in crate::tail::changed(pipeline).into_iter().enumerate() {
+            let header = &mut layout.headers[i];
+            header.extracted = !changed && !header.written && pipeline.headers[i].stack.is_none();
+        }
         // Headers of the tail that nobody looks at are only skipped: nobody needs to know where they are.
         let usage = Usage::of(pipeline);
         for header in &layout.tail.headers {
@@ -101,7 +116,8 @@ impl Layout {
         }
         let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
         layout.zeros = (most + 64).next_multiple_of(64);
-        layout.counts_steps = has_loop(pipeline) || parser_cycles(pipeline);
+        layout.parser_cycles = parser_cycles(pipeline);
+        layout.counts_steps = has_loop(pipeline) || layout.parser_cycles;
         Ok(layout)
     }
 
@@ -231,6 +247,7 @@ fn header_layout(header: &Header) -> Result<HeaderLayout, Unsupported> {
         from_packet: false,
         written: false,
         copied: false,
+        extracted: false,
         image: None,
         varbit_at,
         varbit_bytes: varbit.map_or(0, |i| header.fields[i].width.div_ceil(8)),

@@ -19,6 +19,8 @@ mod bytes;
 mod deparse;
 mod expr;
 mod externs;
+mod facts;
+mod flow;
 mod function;
 mod headers;
 mod layout;
@@ -159,12 +161,20 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
     let call_conv = isa.default_call_conv();
     let mut signature = Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 3]);
-    let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
-    let mut frontend = FunctionBuilderContext::new();
-    let builder = FunctionBuilder::new(&mut function, &mut frontend);
     let address = zeros.as_ptr() as u64;
-    let (builder, places) = function::Gen::run(builder, pipeline, &layout, &interface, address, call_conv)?;
-    builder.finalize(isa.frontend_config());
+    let mut wanted = headers::Wanted::default();
+    let (function, places) = loop {
+        let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
+        let mut frontend = FunctionBuilderContext::new();
+        let builder = FunctionBuilder::new(&mut function, &mut frontend);
+        let (builder, places, missing) =
+            function::Gen::run(builder, pipeline, &layout, &interface, address, call_conv, &wanted)?;
+        builder.finalize(isa.frontend_config());
+        match missing {
+            Some(more) => wanted = more,
+            None => break (function, places),
+        }
+    };
 
     let clif = options.keep_text.then(|| function.display().to_string());
     let mut context = Context::for_function(function);

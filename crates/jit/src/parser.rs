@@ -1,25 +1,28 @@
-//! Parser states as blocks. Lengths are checked once for all extracts at the beginning of a state that have a fixed
-//! size; if the packet is too short for all of them, a cold copy of these checks one by one, because those that fit
-//! still take effect.
-
-use std::mem::offset_of;
+//! Parser states. How much of the packet is surely there is a fact ([`crate::facts`]): a state asks once for all that
+//! extracts of a fixed size can take from there on, if that is not too much for short packets; if the packet is too
+//! short for that, each extract asks for itself, because those that fit still take effect.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{
-    Expr, HeaderId, KeySet, SelectCase, Span, State, StateId, Stmt, StmtKind, Target, Transition, Type,
+    BinaryOp, Expr, ExprKind, HeaderId, KeySet, State, StateId, Stmt, StmtKind, Target, Transition, Type,
 };
+use hopwright_ir::{Pipeline, Span};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use crate::Unsupported;
-use crate::abi;
 use crate::bytes::Window;
+use crate::facts::At;
+use crate::flow::{Order, Point, What, stage, sub};
 use crate::function::Gen;
-use crate::stmt::Flow;
+use crate::layout::Layout;
 use crate::tail::Begun;
 
 type Result<T> = std::result::Result<T, Unsupported>;
+
+/// A state asks for no more bytes than these beyond what it needs itself.
+const LOOK_AHEAD: u32 = 128;
 
 /// The states a transition may go to.
 pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
@@ -36,13 +39,13 @@ pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
         .collect()
 }
 
-/// Statements at the beginning of a state that need a length known now, and that length in bytes.
-fn prefix(g: &Gen, state: &State) -> (usize, u32) {
-    let (mut count, mut cursor, mut need, mut checks) = (0, 0u32, 0u32, 0);
-    for (i, stmt) in state.body.iter().enumerate() {
+/// Bytes that the statements at the beginning of a state need whose length is known now; and whether those are all.
+fn prefix(layout: &Layout, state: &State) -> (u32, u32, bool) {
+    let (mut cursor, mut need) = (0u32, 0u32);
+    for stmt in &state.body {
         match &stmt.kind {
             StmtKind::Extract { header, varbit_bits: None } => {
-                cursor += g.layout.header(*header).bytes;
+                cursor += layout.header(*header).bytes;
                 need = need.max(cursor);
             }
             StmtKind::Advance(by) => match by.as_const().and_then(|v| v.to_u32()) {
@@ -50,155 +53,172 @@ fn prefix(g: &Gen, state: &State) -> (usize, u32) {
                     cursor += bits / 8;
                     need = need.max(cursor);
                 }
-                _ => break,
+                _ => return (need, cursor, false),
             },
             StmtKind::Lookahead { total_bits, .. } => need = need.max(cursor + total_bits.div_ceil(8)),
             StmtKind::Assign(..)
             | StmtKind::AssignSlice { .. }
             | StmtKind::SetValid(_)
             | StmtKind::SetInvalid(_)
-            | StmtKind::CopyHeader { .. } => continue,
-            _ => break,
+            | StmtKind::Verify(..)
+            | StmtKind::CopyHeader { .. } => {}
+            _ => return (need, cursor, false),
         }
-        checks += 1;
-        count = i + 1;
     }
-    // One check gains nothing by being made early.
-    if checks < 2 { (0, 0) } else { (count, need) }
+    (need, cursor, true)
 }
 
-impl Gen<'_> {
-    /// The whole parser; goes on behind it whether or not it failed.
-    pub(crate) fn parse(&mut self) -> Result<()> {
+/// States that can be reached, such that but for circles a state comes behind all that lead to it.
+pub(crate) fn order(p: &Pipeline) -> Vec<usize> {
+    fn visit(p: &Pipeline, s: usize, seen: &mut [bool], out: &mut Vec<usize>) {
+        if std::mem::replace(&mut seen[s], true) {
+            return;
+        }
+        for next in successors(&p.parser.states[s].transition).into_iter().rev() {
+            visit(p, next, seen, out);
+        }
+        out.push(s);
+    }
+    let mut out = Vec::new();
+    let mut seen = vec![false; p.parser.states.len()];
+    visit(p, p.parser.start.0 as usize, &mut seen, &mut out);
+    out.reverse();
+    out
+}
+
+/// For each state how many bytes extracts of a fixed size can take at most from there on.
+pub(crate) fn reach(p: &Pipeline, layout: &Layout, order: &[usize]) -> Vec<u32> {
+    let mut reach = vec![0u32; p.parser.states.len()];
+    for &s in order.iter().rev() {
+        let state = &p.parser.states[s];
+        let (need, cursor, whole) = prefix(layout, state);
+        reach[s] = need;
+        if whole && !layout.parser_cycles {
+            let further = successors(&state.transition).into_iter().map(|t| reach[t]).max().unwrap_or(0);
+            reach[s] = need.max(cursor.saturating_add(further));
+        }
+    }
+    reach
+}
+
+impl<'a> Gen<'a> {
+    /// The point where a parser state begins.
+    pub(crate) fn state_point(&self, s: usize) -> Point<'a> {
+        let position = self.state_order.iter().position(|&o| o == s).unwrap_or(0);
+        let point = Point::new(vec![stage::PARSER, position as u32], What::State(s), &self.in_parser);
+        // What fails for sure, and what the control plane sends.
+        let rare = |s: &Stmt| match &s.kind {
+            StmtKind::Verify(c, _) => c.as_const().is_some(),
+            StmtKind::Extract { header, .. } => self.p.packet_out == Some(*header),
+            _ => false,
+        };
+        if self.p.parser.states[s].body.first().is_some_and(rare) { point.cold() } else { point }
+    }
+
+    pub(crate) fn state(&mut self, s: usize, order: &Order) -> Result<()> {
         let p = self.p;
-        let done = self.b.create_block();
-        let order = self.order();
-        // States that are never reached get no block of their own.
-        let mut states = vec![done; p.parser.states.len()];
-        for &s in &order {
-            states[s] = self.b.create_block();
-        }
-        // A state's block is sealed as soon as the last state that goes there is generated.
-        let mut last_source = vec![None; states.len()];
-        for (position, &s) in order.iter().enumerate() {
-            for next in successors(&p.parser.states[s].transition) {
-                last_source[next] = Some(position);
-            }
-        }
-        self.parse_failed = Some(done);
-        let start = p.parser.start.0 as usize;
-        self.b.ins().jump(states[start], &[]);
-        if last_source[start].is_none() {
-            self.b.seal_block(states[start]);
-        }
-        for (position, &s) in order.iter().enumerate() {
-            self.b.switch_to_block(states[s]);
-            self.writable.fill(false);
-            self.tail_begun = self.layout.tail.begun.get(s).copied().flatten().unwrap_or(Begun::Not);
-            self.state(&p.parser.states[s], &states, done)?;
-            for &t in &order {
-                if last_source[t] == Some(position) {
-                    self.b.seal_block(states[t]);
-                }
-            }
-        }
-        self.parse_failed = None;
-        self.enter(done);
-        self.writable.fill(false);
-        let error = self.read(p.standard.parser_error)[0];
-        self.describe(offset_of!(abi::Packet, parser_error), error);
-        Ok(())
-    }
-
-    /// States that can be reached, such that but for circles a state comes behind all that lead to it.
-    fn order(&self) -> Vec<usize> {
-        fn visit(g: &Gen, s: usize, seen: &mut [bool], out: &mut Vec<usize>) {
-            if std::mem::replace(&mut seen[s], true) {
-                return;
-            }
-            for next in successors(&g.p.parser.states[s].transition).into_iter().rev() {
-                visit(g, next, seen, out);
-            }
-            out.push(s);
-        }
-        let mut out = Vec::new();
-        let mut seen = vec![false; self.p.parser.states.len()];
-        visit(self, self.p.parser.start.0 as usize, &mut seen, &mut out);
-        out.reverse();
-        out
-    }
-
-    fn state(&mut self, state: &State, states: &[Block], done: Block) -> Result<()> {
+        let state = &p.parser.states[s];
         self.at(state.span);
         self.step();
-        let (count, need) = prefix(self, state);
-        if count > 0 {
-            let (fits, short) = (self.b.create_block(), self.b.create_block());
-            self.b.set_cold_block(short);
-            let enough = self.remaining_at_least(need);
-            self.b.ins().brif(enough, fits, &[], short, &[]);
-            self.enter(short);
-            let (begun, before) = (self.tail_begun, self.writable.clone());
-            if self.block(&state.body[..count])? == Flow::Next {
-                // One of these has failed, so this is never reached.
-                self.jump_to_fault();
-            }
-            self.enter(fits);
-            self.tail_begun = begun;
-            self.writable = before;
-            self.unchecked = true;
-            let flow = self.block(&state.body[..count]);
-            self.unchecked = false;
-            if flow? == Flow::Ended {
-                return Ok(());
-            }
-        }
-        if self.block(&state.body[count..])? == Flow::Ended {
+        let around = self.around.clone();
+        let transition = Point::new(sub(order, 2), What::Transition(s), &around);
+        let body = Point::stmts(sub(order, 1), &state.body, &transition, &around);
+        let (need, ..) = prefix(self.layout, state);
+        if need > 0 && !self.is_checked(need) {
+            let reach = self.reach[s];
+            let ask = if reach <= LOOK_AHEAD { reach } else { need };
+            let enough = self.remaining_at_least(ask);
+            let before = self.facts.clone();
+            self.facts.checked = Some(self.cursor_at().plus(ask as i32));
+            let all = self.edge(&body);
+            self.facts = before;
+            let some = self.edge(&body.cold());
+            self.b.ins().brif(enough, all, &[], some, &[]);
             return Ok(());
         }
-        match &state.transition {
+        if state.body.is_empty() {
+            self.transition(s)
+        } else {
+            self.stmts(&state.body, &sub(&sub(order, 1), 0), &transition)
+        }
+    }
+
+    /// Where a state goes from its end.
+    pub(crate) fn transition(&mut self, s: usize) -> Result<()> {
+        let p = self.p;
+        match &p.parser.states[s].transition {
             Transition::Goto(target) => {
-                let to = self.target(*target, states, done);
-                self.b.ins().jump(to, &[]);
+                let to = self.target(*target)?;
+                self.go(&to);
                 Ok(())
             }
-            Transition::Select { keys, cases } => self.select(keys, cases, states, done),
-        }
-    }
-
-    fn target(&self, target: Target, states: &[Block], done: Block) -> Block {
-        match target {
-            Target::State(StateId(id)) => states[id as usize],
-            Target::Accept | Target::Reject => done,
-        }
-    }
-
-    fn select(&mut self, keys: &[Expr], cases: &[SelectCase], states: &[Block], done: Block) -> Result<()> {
-        let mut values = Vec::new();
-        for key in keys {
-            values.push(self.value(key)?);
-        }
-        for case in cases {
-            self.at(case.span);
-            let to = self.target(case.target, states, done);
-            let mut sets = case.sets.iter().zip(keys).zip(&values).filter(|((set, _), _)| !matches!(set, KeySet::Any));
-            let Some(((set, key), value)) = sets.next() else {
-                self.b.ins().jump(to, &[]);
-                return Ok(());
-            };
-            let next = self.b.create_block();
-            let mut one = self.in_set(set, key, value, case.span)?;
-            for ((set, key), value) in sets {
-                let more = self.b.create_block();
-                self.b.ins().brif(one, more, &[], next, &[]);
-                self.enter(more);
-                one = self.in_set(set, key, value, case.span)?;
+            Transition::Select { keys, cases } => {
+                let mut values = Vec::new();
+                for key in keys {
+                    values.push(self.value(key)?);
+                }
+                for case in cases {
+                    self.at(case.span);
+                    let to = self.target(case.target)?;
+                    let before = self.facts.clone();
+                    let other = self.b.create_block();
+                    let mut open = false;
+                    let mut never = false;
+                    for ((set, key), value) in case.sets.iter().zip(keys).zip(&values) {
+                        match self.known(key).and_then(|v| has(set, v, key.ty)) {
+                            Some(true) => continue,
+                            Some(false) => {
+                                never = true;
+                                break;
+                            }
+                            None => {}
+                        }
+                        if matches!(set, KeySet::Any) {
+                            continue;
+                        }
+                        let one = self.in_set(set, key, value, case.span)?;
+                        let more = self.b.create_block();
+                        self.b.ins().brif(one, more, &[], other, &[]);
+                        open = true;
+                        self.enter(more);
+                        if let (KeySet::Value(v), ExprKind::Slot(slot)) = (set, &key.kind) {
+                            self.assume_value(*slot, key.ty, v.to_u64(), true);
+                        }
+                    }
+                    if never {
+                        self.b.ins().jump(other, &[]);
+                    } else {
+                        self.go(&to);
+                        if !open {
+                            // Nothing gets past this case.
+                            self.enter(other);
+                            self.jump_to_fault();
+                            return Ok(());
+                        }
+                    }
+                    self.enter(other);
+                    self.facts = before;
+                    if let ([KeySet::Value(v)], [key]) = (case.sets.as_slice(), keys.as_slice())
+                        && let ExprKind::Slot(slot) = key.kind
+                    {
+                        self.assume_value(slot, key.ty, v.to_u64(), false);
+                    }
+                }
+                let parsed = self.target(Target::Accept)?;
+                self.go(&parsed);
+                Ok(())
             }
-            self.b.ins().brif(one, to, &[], next, &[]);
-            self.enter(next);
         }
-        self.b.ins().jump(done, &[]);
-        Ok(())
+    }
+
+    fn target(&self, target: Target) -> Result<Point<'a>> {
+        match target {
+            Target::State(StateId(id)) => Ok(self.state_point(id as usize)),
+            Target::Accept | Target::Reject => match &self.around.parsed {
+                Some(point) => Ok(point.clone()),
+                None => Err(Unsupported::new(self.p.parser.span, "a parser statement outside of a parser")),
+            },
+        }
     }
 
     /// Whether a key is in a set, as I8.
@@ -241,12 +261,12 @@ impl Gen<'_> {
         self.fail_with(v)
     }
 
-    fn fail_with(&mut self, error: Value) -> Result<()> {
-        let Some(done) = self.parse_failed else {
-            return Err(Unsupported::new(self.p.parser.span, "a parser statement outside of a parser"));
-        };
+    /// Ends parsing with an error.
+    pub(crate) fn fail_with(&mut self, error: Value) -> Result<()> {
+        let parsed = self.target(Target::Reject)?;
         self.write(self.p.standard.parser_error, &[error]);
-        self.b.ins().jump(done, &[]);
+        self.facts.cold = true;
+        self.go(&parsed);
         Ok(())
     }
 
@@ -257,27 +277,38 @@ impl Gen<'_> {
         self.b.ins().brif(condition, good, &[], bad, &[]);
         self.enter(bad);
         // The error is the path's own: what follows knows nothing of it.
+        let before = self.facts.clone();
         self.fail(error)?;
+        self.facts = before;
         self.enter(good);
         Ok(())
     }
 
+    /// Whether so many bytes from the cursor on are surely there.
+    fn is_checked(&mut self, bytes: u32) -> bool {
+        let cursor = self.cursor_at();
+        self.facts.checked.is_some_and(|c| c.root == cursor.root && c.offset >= cursor.offset + bytes as i32)
+    }
+
     fn remaining_at_least(&mut self, bytes: u32) -> Value {
-        let cursor = self.b.use_var(self.cursor);
-        let to = self.b.ins().iadd_imm_s(cursor, i64::from(bytes));
-        self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, to, self.packet.end)
+        let to = self.cursor_at().plus(bytes as i32);
+        let to = self.address(to);
+        let end = self.packet_end();
+        self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, to, end)
     }
 
     fn require_bytes(&mut self, bytes: u32) -> Result<()> {
-        if self.unchecked || bytes == 0 {
+        if bytes == 0 || self.is_checked(bytes) {
             return Ok(());
         }
         let enough = self.remaining_at_least(bytes);
-        self.require(enough, "PacketTooShort")
+        self.require(enough, "PacketTooShort")?;
+        self.facts.checked = Some(self.cursor_at().plus(bytes as i32));
+        Ok(())
     }
 
-    pub(crate) fn parser_statement(&mut self, stmt: &Stmt) -> Result<Flow> {
-        if self.parse_failed.is_none() {
+    pub(crate) fn parser_statement(&mut self, stmt: &'a Stmt) -> Result<()> {
+        if self.around.parsed.is_none() {
             return Err(Unsupported::new(stmt.span, "a parser statement outside of a parser"));
         }
         match &stmt.kind {
@@ -286,116 +317,159 @@ impl Gen<'_> {
                 let stack = &self.p[*stack];
                 let next = self.read(stack.next_index)[0];
                 let end = self.b.create_block();
-                let before = self.writable.clone();
+                let before = self.facts.clone();
                 for (i, &header) in stack.elements.iter().enumerate() {
                     let (here, other) = (self.b.create_block(), self.b.create_block());
                     let this = self.b.ins().icmp_imm_u(IntCC::Equal, next, i as i64);
                     self.b.ins().brif(this, here, &[], other, &[]);
                     self.enter(here);
+                    self.facts.clone_from(&before);
                     self.extract(header, varbit_bits.as_ref())?;
                     let following = self.c64(i as u64 + 1);
                     self.write(stack.next_index, &[following]);
                     self.b.ins().jump(end, &[]);
                     self.enter(other);
                 }
+                self.facts.clone_from(&before);
                 self.fail("StackOutOfBounds")?;
-                self.meet(end, before);
+                self.enter(end);
+                self.facts = before;
+                for &header in &stack.elements {
+                    self.facts.place[header.index()] = None;
+                    self.facts.writable[header.index()] = false;
+                    self.facts.forget(self.p[header].valid);
+                    self.forget_fields(header);
+                }
+                self.facts.forget(stack.next_index);
+                self.facts.cursor = None;
+                self.facts.checked = None;
             }
             StmtKind::Advance(by) => self.advance(by)?,
             StmtKind::Lookahead { total_bits, parts } => {
                 self.require_bytes(total_bits.div_ceil(8))?;
-                let cursor = self.b.use_var(self.cursor);
-                let window = Window { from: 0, to: total_bits.div_ceil(8) as i32 };
+                let at = self.cursor_at();
+                let window = Window { from: at.offset, to: at.offset + total_bits.div_ceil(8) as i32 };
                 let mut values = Vec::new();
                 for &(slot, offset) in parts {
                     let width = self.p[slot].ty.width();
-                    values.push(self.load_bits(self.flags.packet, cursor, offset, width, window));
+                    let root = self.root(at.root);
+                    values.push(self.load_bits(self.flags.packet, root, at.offset, offset, width, window));
                 }
                 for (&(slot, _), v) in parts.iter().zip(&values) {
                     self.write(slot, v);
                 }
             }
-            StmtKind::Verify(condition, error) => {
-                let (good, bad) = (self.b.create_block(), self.b.create_block());
-                self.b.set_cold_block(bad);
-                self.branch_on(condition, good, bad)?;
-                self.enter(bad);
-                let error = self.value(error)?[0];
-                self.fail_with(error)?;
-                self.enter(good);
-            }
             _ => return Err(Unsupported::new(stmt.span, "this statement in a parser")),
         }
-        Ok(Flow::Next)
+        Ok(())
     }
 
     fn extract(&mut self, header: HeaderId, varbit_bits: Option<&Expr>) -> Result<()> {
         let fixed = self.layout.header(header).bytes;
-        let cursor = self.b.use_var(self.cursor);
+        let at = self.cursor_at();
         let (after, varbit) = match varbit_bits {
             None => {
                 self.require_bytes(fixed)?;
-                (self.b.ins().iadd_imm_s(cursor, i64::from(fixed)), None)
+                (at.plus(fixed as i32), None)
             }
             Some(bits) => {
+                let whole = is_whole_bytes(bits);
                 let bits = self.value(bits)?[0];
-                let (after, bytes) = self.skip(cursor, fixed, bits)?;
+                let (after, bytes) = self.skip(at, fixed, bits, whole)?;
                 let most = self.p[header].varbit.map_or(0, |i| self.p[header].fields[i as usize].width);
                 let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, bits, i64::from(most));
                 self.require(fits, "HeaderTooShort")?;
-                (after, Some(bytes))
+                (self.new_root(after), Some(bytes))
             }
         };
-        self.begin_tail(header, cursor);
-        self.place_header(header, cursor, varbit);
+        self.begin_tail(header, at);
+        self.place_header(header, at, varbit);
         self.set_validity(header, true);
-        self.b.def_var(self.cursor, after);
+        self.set_cursor(after);
         Ok(())
     }
 
     /// Remembers where the tail of headers begins.
-    fn begin_tail(&mut self, header: HeaderId, cursor: Value) {
+    fn begin_tail(&mut self, header: HeaderId, cursor: At) {
         if !self.layout.tail.contains(header) {
             return;
         }
-        match std::mem::replace(&mut self.tail_begun, Begun::Surely) {
-            Begun::Not => self.b.def_var(self.tail_start, cursor),
+        let v = self.address(cursor);
+        match std::mem::replace(&mut self.facts.begun, Begun::Surely) {
+            Begun::Not => {
+                self.b.def_var(self.tail_start, v);
+                self.facts.tail_start = Some(cursor);
+            }
             Begun::Surely => {}
             Begun::Maybe => {
                 let begun = self.any_valid(&self.layout.tail.headers);
                 let old = self.b.use_var(self.tail_start);
-                let start = self.b.ins().select(begun, old, cursor);
+                let start = self.b.ins().select(begun, old, v);
                 self.b.def_var(self.tail_start, start);
+                self.facts.tail_start = None;
             }
         }
     }
 
-    /// Checks that `fixed` bytes and `bits` bits are there; gives the address behind and the bits as bytes.
-    fn skip(&mut self, cursor: Value, fixed: u32, bits: Value) -> Result<(Value, Value)> {
-        let rest = self.b.ins().band_imm_u(bits, 7);
-        let whole = self.b.ins().icmp_imm_u(IntCC::Equal, rest, 0);
-        self.require(whole, "ParserInvalidArgument")?;
+    /// Checks that `fixed` bytes and `bits` bits are there, which may be known to be `whole` bytes; gives the address
+    /// behind and the bits as bytes.
+    fn skip(&mut self, cursor: At, fixed: u32, bits: Value, whole: bool) -> Result<(Value, Value)> {
+        if !whole {
+            let rest = self.b.ins().band_imm_u(bits, 7);
+            let whole = self.b.ins().icmp_imm_u(IntCC::Equal, rest, 0);
+            self.require(whole, "ParserInvalidArgument")?;
+        }
         let bytes = self.b.ins().ushr_imm_u(bits, 3);
-        let after = self.b.ins().iadd_imm_s(cursor, i64::from(fixed));
+        let after = self.address(cursor.plus(fixed as i32));
         let after = self.b.ins().iadd(after, bytes);
-        let enough = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, after, self.packet.end);
+        let end = self.packet_end();
+        let enough = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, after, end);
         self.require(enough, "PacketTooShort")?;
         Ok((after, bytes))
     }
 
     fn advance(&mut self, by: &Expr) -> Result<()> {
-        let cursor = self.b.use_var(self.cursor);
+        let at = self.cursor_at();
         let after = match by.as_const().map(BigUint::to_u32) {
             Some(Some(bits)) if bits.is_multiple_of(8) && bits < 1 << 20 => {
                 self.require_bytes(bits / 8)?;
-                self.b.ins().iadd_imm_s(cursor, i64::from(bits / 8))
+                at.plus((bits / 8) as i32)
             }
             _ => {
                 let bits = self.value(by)?[0];
-                self.skip(cursor, 0, bits)?.0
+                let after = self.skip(at, 0, bits, is_whole_bytes(by))?.0;
+                self.new_root(after)
             }
         };
-        self.b.def_var(self.cursor, after);
+        self.set_cursor(after);
         Ok(())
+    }
+}
+
+/// A number of bits that is surely a multiple of eight, whatever the variables in it are.
+fn is_whole_bytes(e: &Expr) -> bool {
+    let eight = |e: &Expr| e.as_const().is_some_and(|v| (v % 8u32) == BigUint::ZERO);
+    match &e.kind {
+        ExprKind::Const(_) => eight(e),
+        // Wrapping at a width of three bits or more keeps the lowest three.
+        ExprKind::Binary(BinaryOp::Mul, a, b) => e.ty.width() >= 3 && (is_whole_bytes(a) || is_whole_bytes(b)),
+        ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => {
+            e.ty.width() >= 3 && is_whole_bytes(a) && is_whole_bytes(b)
+        }
+        ExprKind::Binary(BinaryOp::Shl, a, by) => {
+            e.ty.width() >= 3 && (is_whole_bytes(a) || by.as_const().is_some_and(|v| *v >= BigUint::from(3u32)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value is in a set, if that is plain.
+fn has(set: &KeySet, value: u64, ty: Type) -> Option<bool> {
+    match set {
+        KeySet::Any => Some(true),
+        KeySet::Value(v) => Some(v.to_u64() == Some(value)),
+        KeySet::Mask(v, m) => Some(value & m.to_u64()? == v.to_u64()? & m.to_u64()?),
+        KeySet::Range(lo, hi) if matches!(ty, Type::Bits(_)) => Some(lo.to_u64()? <= value && value <= hi.to_u64()?),
+        _ => None,
     }
 }

@@ -1,26 +1,47 @@
-//! Applying tables: keys onto the stack, one call, the action's body in place.
+//! Applying tables: keys onto the stack and a call, or for small keys an entry by number; the action's body in place.
 
 use std::mem::{offset_of, size_of};
+use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use hopwright_ir::{ActionId, SlotId, Span, TableId, Type};
+use cranelift_frontend::Variable;
+use hopwright_ir::{ActionId, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
-use crate::abi::{ActionEntry, CounterCell, TableHandle};
-use crate::function::{ActionContext, Gen};
-use crate::stmt::Flow;
+use crate::abi::{ActionEntry, CounterCell, TableHandle, direct_entries};
+use crate::flow::{Order, Point, sub};
+use crate::function::Gen;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-impl Gen<'_> {
+/// The action whose body is being generated.
+#[derive(Clone)]
+pub(crate) struct ActionContext {
+    entry: Variable,
+    /// Offset in the entry and width of each parameter.
+    params: Rc<[(i32, u32)]>,
+}
+
+/// The actions that a table's entries may name.
+pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
+    let mut actions: Vec<ActionId> = table.actions.iter().map(|a| a.action).collect();
+    actions.push(table.default_action.action);
+    actions.sort();
+    actions.dedup();
+    actions
+}
+
+impl<'a> Gen<'a> {
     pub(crate) fn apply(
         &mut self,
         id: TableId,
         hit: Option<SlotId>,
         action_run: Option<SlotId>,
         span: Span,
-    ) -> Result<Flow> {
+        order: &Order,
+        then: &Point<'a>,
+    ) -> Result<()> {
         let table = &self.p[id];
         if table.implementation.is_some() {
             return Err(Unsupported::new(span, "a table with an action profile or selector"));
@@ -33,16 +54,36 @@ impl Gen<'_> {
             key.push((words, v[..count].to_vec()));
             words += count;
         }
-        let buffer = self.key_buffer(words);
-        for (at, v) in &key {
-            self.store_limbs(buffer, *at, v);
-        }
-        let at = (id.index() * size_of::<TableHandle>()) as i32;
+        let handle = |g: &mut Self, at: usize| {
+            let at = (id.index() * size_of::<TableHandle>() + at) as i32;
+            g.b.ins().load(types::I64, g.flags.runtime, g.tables, at)
+        };
         let flags = self.flags.runtime;
-        let lookup = self.b.ins().load(types::I64, flags, self.tables, at + offset_of!(TableHandle, lookup) as i32);
-        let state = self.b.ins().load(types::I64, flags, self.tables, at + offset_of!(TableHandle, state) as i32);
-        let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
-        let entry = self.b.inst_results(call)[0];
+        let entry = match key.as_slice() {
+            [] => {
+                let default = handle(self, offset_of!(TableHandle, default));
+                self.b.ins().load(types::I64, flags, default, 0)
+            }
+            [(_, key)] if direct_entries(table).is_some() => {
+                let direct = handle(self, offset_of!(TableHandle, direct));
+                let default = handle(self, offset_of!(TableHandle, default));
+                let offset = self.b.ins().ishl_imm_u(key[0], 3);
+                let place = self.b.ins().iadd(direct, offset);
+                let found = self.b.ins().load(types::I64, flags, place, 0);
+                let default = self.b.ins().load(types::I64, flags, default, 0);
+                self.b.ins().select(found, found, default)
+            }
+            _ => {
+                let buffer = self.key_buffer(words);
+                for (at, v) in &key {
+                    self.store_limbs(buffer, *at, v);
+                }
+                let lookup = handle(self, offset_of!(TableHandle, lookup));
+                let state = handle(self, offset_of!(TableHandle, state));
+                let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
+                self.b.inst_results(call)[0]
+            }
+        };
 
         // Idle timeouts are seen from whether the count grows.
         if table.direct_counter.is_some() || table.idle_timeout {
@@ -54,43 +95,58 @@ impl Gen<'_> {
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
         }
-        let mut actions: Vec<ActionId> = table.actions.iter().map(|a| a.action).collect();
-        if !actions.contains(&table.default_action.action) {
-            actions.push(table.default_action.action);
-        }
-        actions.sort();
-        actions.dedup();
         let run = self.b.ins().load(types::I32, flags, entry, offset_of!(ActionEntry, action) as i32);
         if let Some(slot) = action_run {
             let v = self.b.ins().uextend(types::I64, run);
             self.write(slot, &[v]);
         }
-        let end = self.b.create_block();
-        let before = self.writable.clone();
-        let mut reached = false;
-        let last = actions.len() - 1;
-        for (i, &action) in actions.iter().enumerate() {
-            // What is none of the table's actions is none of its entries: the data plane sees to that.
-            let next = (i != last).then(|| {
-                let (here, next) = (self.b.create_block(), self.b.create_block());
-                let this = self.b.ins().icmp_imm_u(IntCC::Equal, run, i64::from(action.0));
-                self.b.ins().brif(this, here, &[], next, &[]);
-                self.enter(here);
-                next
-            });
-            if self.action_body(action, entry)? == Flow::Next {
-                self.b.ins().jump(end, &[]);
-                reached = true;
+        // Actions that are the same code at the same place must find the entry at the same place.
+        let variable = match self.entries.get(order) {
+            Some(v) => *v,
+            None => {
+                let v = self.b.declare_var(types::I64);
+                self.entries.insert(order.clone(), v);
+                v
             }
-            if let Some(next) = next {
-                self.enter(next);
-                self.writable.clone_from(&before);
+        };
+        self.b.def_var(variable, entry);
+        let actions = actions_of(table);
+        let before = self.facts.clone();
+        for (k, &action) in actions.iter().enumerate() {
+            if let Some(slot) = action_run {
+                self.facts.learn(slot, u64::from(action.0));
+            }
+            if let Some(slot) = hit
+                && table.actions.iter().all(|a| a.action != action || a.default_only)
+            {
+                self.facts.learn(slot, 0);
+            }
+            let point = self.action_body(action, variable, &sub(order, k + 1), then)?;
+            let point = if self.is_failure(table, action) { point.cold() } else { point };
+            let to = self.edge(&point);
+            self.facts.clone_from(&before);
+            // What is none of the table's actions is none of its entries: the data plane sees to that.
+            if k + 1 == actions.len() {
+                self.b.ins().jump(to, &[]);
+            } else {
+                let other = self.b.create_block();
+                let this = self.b.ins().icmp_imm_u(IntCC::Equal, run, i64::from(action.0));
+                self.b.ins().brif(this, to, &[], other, &[]);
+                self.enter(other);
             }
         }
-        Ok(self.finish(end, before, reached))
+        Ok(())
     }
 
-    fn action_body(&mut self, id: ActionId, entry: Value) -> Result<Flow> {
+    /// A default action that only says so.
+    fn is_failure(&self, table: &Table, action: ActionId) -> bool {
+        let body = &self.p[action].body;
+        let says = |s: &hopwright_ir::Stmt| matches!(&s.kind, StmtKind::Assign(_, v) if v.as_const().is_some());
+        let default_only = table.actions.iter().all(|a| a.action != action || a.default_only);
+        default_only && action == table.default_action.action && !body.is_empty() && body.iter().all(says)
+    }
+
+    fn action_body(&mut self, id: ActionId, entry: Variable, prefix: &Order, then: &Point<'a>) -> Result<Point<'a>> {
         let action = &self.p[id];
         let mut at = size_of::<ActionEntry>() as i32;
         let mut params = Vec::new();
@@ -102,10 +158,24 @@ impl Gen<'_> {
             params.push((at, width));
             at += 8 * width.div_ceil(64) as i32;
         }
-        let outer = self.action.replace(ActionContext { entry, params });
-        let flow = self.block(&action.body);
-        self.action = outer;
-        flow
+        let mut around = (*self.around).clone();
+        around.action = Some(ActionContext { entry, params: params.into() });
+        Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(around)))
+    }
+
+    /// A data parameter of the action that runs.
+    pub(crate) fn param(&mut self, index: u32, span: Span) -> Result<Vec<Value>> {
+        let Some(action) = self.around.action.clone() else {
+            return Err(Unsupported::new(span, "an action parameter outside of an action"));
+        };
+        let (at, width) = action.params[index as usize];
+        if width == 0 {
+            return Ok(vec![self.c64(0)]);
+        }
+        let entry = self.b.use_var(action.entry);
+        Ok((0..crate::wide::limbs(width) as i32)
+            .map(|i| self.b.ins().load(types::I64, self.flags.entry, entry, at + 8 * i))
+            .collect())
     }
 
     /// As BMv2, every hit counts, whether or not the action says so.

@@ -7,7 +7,7 @@ use hopwright_ir::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind};
 
 use crate::parser::successors;
 
-/// What every way to a place of the parser has extracted of the tail.
+/// What was extracted of the tail on the ways to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
     /// Nothing on any way.
@@ -23,16 +23,6 @@ pub(crate) enum Begun {
 pub(crate) struct Tail {
     /// In order of emission.
     pub headers: Vec<HeaderId>,
-    /// For each parser state what was extracted of the tail when it begins.
-    pub begun: Vec<Option<Begun>>,
-}
-
-/// What is known where a state begins: the highest position extracted on any way, and whether some way has extracted
-/// nothing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Known {
-    highest: Option<usize>,
-    none: bool,
 }
 
 impl Tail {
@@ -53,8 +43,8 @@ impl Tail {
         };
         let first = emits.iter().rposition(|h| !fixed(h)).map_or(0, |i| i + 1);
         for first in first..emits.len() {
-            if let Some(begun) = in_order(p, &emits[first..]) {
-                return Tail { headers: emits[first..].to_vec(), begun };
+            if in_order(p, &emits[first..]) {
+                return Tail { headers: emits[first..].to_vec() };
             }
         }
         Tail::default()
@@ -66,7 +56,7 @@ impl Tail {
 }
 
 /// Headers that anything but a plain extract makes valid, invalid or copies.
-fn changed(p: &Pipeline) -> Vec<bool> {
+pub(crate) fn changed(p: &Pipeline) -> Vec<bool> {
     let mut changed = vec![false; p.headers.len()];
     let valid = |slot: SlotId, changed: &mut Vec<bool>| {
         if let SlotKind::Valid(h) = p[slot].kind {
@@ -98,27 +88,25 @@ fn changed(p: &Pipeline) -> Vec<bool> {
     changed
 }
 
-/// What was extracted where each state begins, if on every way the headers are extracted in this order with nothing
-/// between or behind them.
-fn in_order(p: &Pipeline, tail: &[HeaderId]) -> Option<Vec<Option<Begun>>> {
+/// Whether on every way the headers are extracted in this order with nothing between or behind them.
+fn in_order(p: &Pipeline, tail: &[HeaderId]) -> bool {
     let position = |h: HeaderId| tail.iter().position(|&t| t == h);
     let states = &p.parser.states;
-    let mut known: Vec<Option<Known>> = vec![None; states.len()];
+    // For each state that can be reached, the highest position extracted on any way there.
+    let mut highest: Vec<Option<Option<usize>>> = vec![None; states.len()];
     let start = p.parser.start.0 as usize;
-    known[start] = Some(Known { highest: None, none: true });
+    highest[start] = Some(None);
     let mut work = vec![start];
     while let Some(s) = work.pop() {
-        let Some(mut here) = known[s] else { continue };
+        let Some(mut here) = highest[s] else { continue };
         for stmt in &states[s].body {
             match &stmt.kind {
                 StmtKind::Extract { header, .. } => match position(*header) {
-                    Some(at) if here.highest.is_none_or(|h| h < at) => {
-                        here = Known { highest: Some(at), none: false };
-                    }
-                    None if here.highest.is_none() => {}
-                    _ => return None,
+                    Some(at) if here.is_none_or(|h| h < at) => here = Some(at),
+                    None if here.is_none() => {}
+                    _ => return false,
                 },
-                StmtKind::ExtractNext { .. } | StmtKind::Advance(_) if here.highest.is_some() => return None,
+                StmtKind::ExtractNext { .. } | StmtKind::Advance(_) if here.is_some() => return false,
                 _ => {
                     let mut hidden = false;
                     for block in walk::blocks(stmt) {
@@ -130,26 +118,18 @@ fn in_order(p: &Pipeline, tail: &[HeaderId]) -> Option<Vec<Option<Begun>>> {
                         });
                     }
                     if hidden {
-                        return None;
+                        return false;
                     }
                 }
             }
         }
         for next in successors(&states[s].transition) {
-            let joined = match known[next] {
-                None => here,
-                Some(k) => Known { highest: k.highest.max(here.highest), none: k.none || here.none },
-            };
-            if known[next] != Some(joined) {
-                known[next] = Some(joined);
+            let joined = highest[next].map_or(here, |h| h.max(here));
+            if highest[next] != Some(joined) {
+                highest[next] = Some(joined);
                 work.push(next);
             }
         }
     }
-    let begun = |k: Known| match (k.highest, k.none) {
-        (None, _) => Begun::Not,
-        (Some(_), false) => Begun::Surely,
-        (Some(_), true) => Begun::Maybe,
-    };
-    Some(known.into_iter().map(|k| k.map(begun)).collect())
+    true
 }

@@ -23,18 +23,33 @@ pub(super) const MAX_KEY_WORDS: usize = 64;
 pub(super) struct Exact {
     slots: Slots,
     default: AtomicPtr<ActionEntry>,
+    /// For small keys the entries by key, null where there is none.
+    direct: Box<[AtomicPtr<ActionEntry>]>,
     entry_offset: usize,
     key_words: usize,
 }
 
 impl Exact {
-    pub fn new(shape: Shape) -> Box<Exact> {
+    /// An empty table; `direct`: how many entries generated code finds by key.
+    pub fn new(shape: Shape, direct: usize) -> Box<Exact> {
+        // SAFETY: zeros are null pointers.
+        let direct = unsafe { Box::new_zeroed_slice(direct).assume_init() };
         Box::new(Exact {
             slots: Slots::default(),
             default: AtomicPtr::default(),
+            direct,
             entry_offset: shape.entry_offset(),
             key_words: shape.key_words,
         })
+    }
+
+    /// Makes an entry the one that generated code finds for a key, or none if it is null.
+    pub fn set_direct(&self, key: &[u64], entry: *const ActionEntry) {
+        if let [key] = key
+            && let Some(place) = self.direct.get(*key as usize)
+        {
+            place.store(entry.cast_mut(), Ordering::Release);
+        }
     }
 
     pub fn handle(&self) -> TableHandle {
@@ -46,7 +61,12 @@ impl Exact {
             4 => exact::<Const<4>>,
             _ => exact::<Any>,
         };
-        TableHandle { lookup, state: std::ptr::from_ref(self).cast() }
+        TableHandle {
+            lookup,
+            state: std::ptr::from_ref(self).cast(),
+            default: std::ptr::from_ref(&self.default).cast(),
+            direct: self.direct.as_ptr().cast(),
+        }
     }
 
     pub fn set_default(&self, entry: *const ActionEntry) {
@@ -156,7 +176,12 @@ impl Masked {
             (2, false) => masked::<Const<2>, true>,
             (_, false) => masked::<Any, true>,
         };
-        TableHandle { lookup, state: std::ptr::from_ref(self).cast() }
+        TableHandle {
+            lookup,
+            state: std::ptr::from_ref(self).cast(),
+            default: std::ptr::null(),
+            direct: std::ptr::null(),
+        }
     }
 
     pub fn set_default(&self, entry: *const ActionEntry) {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::fast::RandomState;
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle};
+use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries};
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
@@ -142,7 +142,8 @@ impl Table {
         let exact = keys.iter().all(|k| k.kind == MatchKind::Exact);
         let shape = Shape { linked: !exact, key_words, bound_words };
         let (reader, structure) = if exact {
-            (Reader::Exact(Exact::new(shape)), Structure::Exact(SlotsWriter::default()))
+            let direct = direct_entries(model).unwrap_or(0);
+            (Reader::Exact(Exact::new(shape, direct)), Structure::Exact(SlotsWriter::default()))
         } else if let Some(fields) = trie_fields(&keys) {
             (Reader::Trie(Trie::new(fields, shape.entry_offset())), Structure::Trie(TrieWriter::default()))
         } else {
@@ -237,6 +238,7 @@ impl Table {
             match (structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
                     w.put(r.slots(), self.shape.key_words, block.address(), &self.domain);
+                    r.set_direct(&encoded.key, block.entry());
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, Some(&block), &self.domain);
@@ -381,6 +383,7 @@ impl Table {
             match (&mut writer.structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
                     w.put(r.slots(), self.shape.key_words, block.address(), &self.domain);
+                    r.set_direct(&encoded.key, block.entry());
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => w.insert(r, &encoded.mask, &block, &self.domain),
                 (Structure::Trie(w), Reader::Trie(r)) => w.put(r, encoded.rank as u32, block.address()),
@@ -397,6 +400,7 @@ impl Table {
             match (structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
                     w.remove(r.slots(), self.shape.key_words, encoded.key.as_ptr());
+                    r.set_direct(&encoded.key, std::ptr::null());
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, None, &self.domain);

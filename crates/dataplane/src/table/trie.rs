@@ -148,7 +148,12 @@ impl Trie {
 
     pub fn handle(&self) -> TableHandle {
         let lookup = if let [_] = *self.fields { lookup::<true> } else { lookup::<false> };
-        TableHandle { lookup, state: std::ptr::from_ref(self).cast() }
+        TableHandle {
+            lookup,
+            state: std::ptr::from_ref(self).cast(),
+            default: std::ptr::null(),
+            direct: std::ptr::null(),
+        }
     }
 
     pub fn set_default(&self, entry: *const ActionEntry) {

@@ -104,6 +104,8 @@ pub struct Machine {
     tables: Vec<Table>,
     cells: Vec<Box<[u64]>>,
     handles: Vec<TableHandle>,
+    /// What the handles point to.
+    pointers: Vec<Box<[*const ActionEntry]>>,
     externs: Vec<ExternHandle>,
     functions: Vec<ExternHandle>,
     context: Vec<u128>,
@@ -128,7 +130,24 @@ impl Machine {
                 default: Entry::new(pipeline, &t.default_action, false),
             })
             .collect();
-        let handles = tables.iter().map(|t| TableHandle { lookup, state: (&raw const *t).cast() }).collect();
+        let mut pointers: Vec<Box<[*const ActionEntry]>> = Vec::new();
+        let mut handles = Vec::new();
+        for (table, model) in tables.iter().zip(&pipeline.tables) {
+            // The default entry, then those by key.
+            let entry = |e: &Entry| e.words.as_ptr().cast::<ActionEntry>();
+            let direct = abi::direct_entries(model).unwrap_or(0);
+            let mut all = vec![std::ptr::null(); 1 + direct];
+            all[0] = entry(&table.default);
+            for (e, memory) in table.entries.iter().filter(|_| direct > 0) {
+                let MatchValue::Exact(key) = &e.matches[0] else { panic!("an exact key") };
+                all[1 + usize::try_from(key).unwrap()] = entry(memory);
+            }
+            let all = all.into_boxed_slice();
+            let default = all.as_ptr();
+            let state = (&raw const *table).cast();
+            handles.push(TableHandle { lookup, state, default, direct: default.wrapping_add(1) });
+            pointers.push(all);
+        }
         let mut cells: Vec<Box<[u64]>> = Vec::new();
         let mut externs = Vec::new();
         for e in &pipeline.externs {
@@ -149,6 +168,7 @@ impl Machine {
             tables,
             cells,
             handles,
+            pointers,
             externs,
             functions,
             context: vec![0; 4096],
