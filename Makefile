@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime interop interop-tools braccept test-pages test-network bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime interop interop-tools braccept test-pages test-network test-reload soak-short soak bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -38,11 +38,11 @@ p4runtime:
 endif
 
 ifneq ($(ROOT),)
-interop: braccept test-pages test-network
+interop: braccept test-pages test-network test-reload soak-short
 else
 interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: braccept, test-pages and test-network need root (network namespaces)." >&2
+	@echo "SKIPPED: braccept, test-pages, test-network, test-reload and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make interop\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -71,6 +71,18 @@ test-pages: hopwright interop-tools
 test-network: hopwright interop-tools
 	tests/interop/network_test.py --router "$(ROUTER)"
 	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111
+
+# A router's configuration changes under traffic.
+test-reload: hopwright
+	tests/interop/reload_test.py
+
+# A router under load, floods, flapping links and changes of its configuration, and
+# its books: a short one for every test, and ten minutes of it.
+soak-short: hopwright interop-tools
+	bench/soak.py --seconds 20 --may-starve
+
+soak: hopwright interop-tools
+	bench/soak.py --seconds 600
 
 # The reference's load generator against both routers; figures, not a test.
 bench-brload: hopwright interop-tools
