@@ -79,17 +79,22 @@ pub struct Router<'a> {
 
 /// What to do about a packet that came to the CPU port as `frame`, behind `header`. `now_us`: microseconds since 1970.
 pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64) -> Outcome {
-    let Some(reason) = Reason::from_number(header.reason) else { return Outcome::Drop(Silence::NotOurs) };
+    let Some(reason) = Reason::from_number(header.reason).filter(|reason| is_ours(*reason)) else {
+        return Outcome::Drop(Silence::NotOurs);
+    };
     let Some(underlay) = Underlay::parse(frame) else { return Outcome::Drop(Silence::Malformed) };
     let result = match reason {
-        Reason::Bfd | Reason::NextHopUnresolved => Err(Silence::NotOurs),
-        _ if !reason.is_punt() => Err(Silence::NotOurs),
         Reason::IpOptions => without_options(frame, &underlay),
         Reason::NoUdpChecksum => with_checksum(frame, &underlay),
         Reason::ScmpError => deliver_error(frame, &underlay),
         _ => reply(reason, &underlay, header, router, now_us),
     };
     result.unwrap_or_else(Outcome::Drop)
+}
+
+/// Whether packets punted for this reason are answered here.
+pub(super) fn is_ours(reason: Reason) -> bool {
+    reason.is_punt() && !matches!(reason, Reason::Bfd | Reason::NextHopUnresolved)
 }
 
 /// The packet as the reference has it when it finds the fault, and its path.

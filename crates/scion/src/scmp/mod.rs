@@ -129,7 +129,7 @@ impl SlowPath {
 
     /// Whether packets punted for this reason are answered here.
     pub fn takes(reason: Reason) -> bool {
-        reason.is_punt() && !matches!(reason, Reason::Bfd | Reason::NextHopUnresolved)
+        answer::is_ours(reason)
     }
 
     /// What to do about a punted packet, within the limit. `now_us`: microseconds since 1970. What the outcome says is
