@@ -61,6 +61,19 @@ fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
     code
 }
 
+/// Drops what is tagged or not for this host; otherwise the EtherType is in the accumulator.
+fn to_this_host() -> Vec<Instruction> {
+    vec![
+        op(LOAD_BYTE, PACKET_TYPE),
+        jump(JUMP_EQUAL, 0, 1, 0),
+        op(RETURN, 0),
+        op(LOAD_BYTE, VLAN_TAG_PRESENT),
+        jump(JUMP_EQUAL, 0, 1, 0),
+        op(RETURN, 0),
+        op(LOAD_HALF, ETHERTYPE),
+    ]
+}
+
 impl Filter {
     /// Drops everything.
     pub fn nothing() -> Filter {
@@ -129,19 +142,31 @@ impl Filter {
         }
         ipv6.push(reject);
 
-        let mut code = vec![
-            op(LOAD_BYTE, PACKET_TYPE),
-            jump(JUMP_EQUAL, 0, 1, 0),
-            reject,
-            op(LOAD_BYTE, VLAN_TAG_PRESENT),
-            jump(JUMP_EQUAL, 0, 1, 0),
-            reject,
-            op(LOAD_HALF, ETHERTYPE),
-        ];
+        let mut code = to_this_host();
         code.extend(when_equal(0x0800, ipv4));
         code.extend(when_equal(0x86dd, ipv6));
         code.push(reject);
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Filter(code)) }
+    }
+
+    /// Passes untagged frames addressed to this host that answer the question for a neighbour's link-layer address:
+    /// ARP replies (RFC 826) and neighbour advertisements (RFC 4861); drops all others.
+    pub fn neighbour_answers() -> Filter {
+        let (reject, accept) = (op(RETURN, 0), op(RETURN, WHOLE));
+        let arp = vec![op(LOAD_HALF, NETWORK + 6), jump(JUMP_EQUAL, 2, 0, 1), accept, reject];
+        let ipv6 = vec![
+            op(LOAD_BYTE, NETWORK + 6),
+            jump(JUMP_EQUAL, 58, 0, 3),
+            op(LOAD_BYTE, NETWORK + 40),
+            jump(JUMP_EQUAL, 136, 0, 1),
+            accept,
+            reject,
+        ];
+        let mut code = to_this_host();
+        code.extend(when_equal(0x0806, arp));
+        code.extend(when_equal(0x86dd, ipv6));
+        code.push(reject);
+        Filter(code)
     }
 
     /// The program.
@@ -256,6 +281,24 @@ mod tests {
         for cut in 0..38 {
             assert!(!pass(&good[..cut]), "cut to {cut}");
         }
+    }
+
+    #[test]
+    fn neighbour_answers_pass_and_questions_do_not() {
+        let f = Filter::neighbour_answers();
+        let arp = |operation: u8| [vec![0; 12], vec![8, 6, 0, 1, 8, 0, 6, 4, 0, operation], vec![0; 20]].concat();
+        assert!(run(&f, &arp(2), 0, false));
+        assert!(!run(&f, &arp(1), 0, false));
+        assert!(!run(&f, &arp(2), 1, false), "a broadcast");
+        assert!(!run(&f, &arp(2), 0, true), "a VLAN's frame");
+        let ipv6 = |next_header: u8, icmp_type: u8| {
+            [vec![0; 12], vec![0x86, 0xdd, 0x60, 0, 0, 0, 0, 24, next_header], vec![0; 33], vec![icmp_type; 24]]
+                .concat()
+        };
+        assert!(run(&f, &ipv6(58, 136), 0, false));
+        assert!(!run(&f, &ipv6(58, 135), 0, false));
+        assert!(!run(&f, &ipv6(17, 136), 0, false));
+        assert!(!run(&f, &v4([192, 0, 2, 1], 2, 0), 0, false));
     }
 
     #[test]

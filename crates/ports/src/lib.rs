@@ -5,6 +5,7 @@
 //! - [`af_xdp`]: the same faster, by AF_XDP sockets and a program that takes what is ours before the kernel sees it.
 //! - [`choice`]: which of these a device gets.
 //! - [`local`]: the router's own machine, for processes that run beside it.
+//! - [`tap`]: a TAP device. [`frame_socket`]: rare frames beside the data path.
 //! - [`pcap`]: capture files in and out.
 //! - [`memory`]: queues and repeated packets, for tests and benchmarks.
 //!
@@ -17,9 +18,11 @@ pub mod choice;
 pub mod claim;
 pub mod device;
 pub mod filter;
+pub mod frame_socket;
 pub mod local;
 pub mod memory;
 pub mod pcap;
+pub mod tap;
 
 mod sys;
 
@@ -29,6 +32,8 @@ pub use choice::{Opened, Opener, PortChoice, Wanted};
 pub use claim::UdpClaim;
 pub use device::DeviceError;
 pub use filter::Filter;
+pub use frame_socket::FrameSocket;
 pub use local::LocalPort;
 pub use memory::{MemoryPort, RepeatPort, Wire};
 pub use pcap::PcapPort;
+pub use tap::Tap;

@@ -101,7 +101,49 @@ pub fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
     Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
 }
 
-fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Result<libc::ifreq> {
+/// Attaches to the TAP device of a name in this thread's network namespace, and makes it if it is not there. Reading
+/// and writing it does not block.
+pub fn tap(name: &str) -> io::Result<OwnedFd> {
+    let options = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: a terminated string; the result is checked.
+    let fd = check(unsafe { libc::open(c"/dev/net/tun".as_ptr(), options) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut ifreq = named_request(name)?;
+    ifreq.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads name and flags and writes within the ifreq.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &raw mut ifreq) })?;
+    Ok(fd)
+}
+
+/// Moves this thread into a network namespace.
+pub fn enter_network_namespace(file: &std::fs::File) -> io::Result<()> {
+    // SAFETY: plain system call on an open descriptor.
+    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Reads what is there: one frame of a device, cut off if the buffer is too small.
+pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of a live buffer.
+    let result = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes one frame to a device.
+pub fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length are those of a live buffer, which is only read.
+    let result = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Takes one frame off a socket without waiting, cut off if the buffer is too small.
+pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of a live buffer.
+    let result = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn named_request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero is a valid ifreq.
     let mut ifreq: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     if name.len() >= libc::IFNAMSIZ {
@@ -110,6 +152,11 @@ fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Resu
     for (to, from) in ifreq.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
+    Ok(ifreq)
+}
+
+fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Result<libc::ifreq> {
+    let mut ifreq = named_request(name)?;
     // SAFETY: the requests used here read the name and write within the ifreq.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), request, &raw mut ifreq) })?;
     Ok(ifreq)

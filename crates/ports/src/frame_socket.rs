@@ -1,0 +1,39 @@
+//! A packet socket that is read frame by frame: for the rare frames a program wants beside those of the data path.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use crate::device::DeviceError;
+use crate::filter::Filter;
+use crate::sys;
+
+/// Frames that a device receives and a filter passes. It sends nothing.
+#[derive(Debug)]
+pub struct FrameSocket {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl FrameSocket {
+    /// Opens a device for frames of up to so many bytes; longer ones are cut off. Needs CAP_NET_RAW.
+    pub fn open(device: &str, filter: &Filter, longest: usize) -> Result<FrameSocket, DeviceError> {
+        let failed = |what| move |error| DeviceError { device: device.into(), what, error };
+        let index = sys::interface_index(device).map_err(failed("find the device"))?;
+        let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
+        sys::set_option(&socket, libc::SOL_PACKET, sys::PACKET_IGNORE_OUTGOING, &(1 as libc::c_int))
+            .map_err(failed("ignore outgoing packets"))?;
+        sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
+        sys::bind_packet(&socket, index, libc::ETH_P_ALL).map_err(failed("bind"))?;
+        Ok(FrameSocket { socket, buffer: vec![0; longest] })
+    }
+
+    /// The next frame, if there is one. What is wrong with the device is no error: nothing comes.
+    pub fn next_frame(&mut self) -> Option<&[u8]> {
+        let length = sys::receive(&self.socket, &mut self.buffer).ok()?;
+        self.buffer.get(..length)
+    }
+
+    /// To be polled for input.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}

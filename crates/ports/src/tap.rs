@@ -1,0 +1,129 @@
+//! A TAP device: a network device whose other end is this process. What the host sends out of it is received here;
+//! what is sent here comes in at the host.
+//!
+//! One system call per frame: for slow paths and tests, not for speed. Does not live here: addresses and routes of the
+//! device, which are the administrator's.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
+
+use crate::device::DeviceError;
+use crate::sys;
+
+/// A TAP device, attached to. A device that was not there before vanishes with this value.
+#[derive(Debug)]
+pub struct Tap {
+    name: String,
+    device: OwnedFd,
+    buffer: Vec<u8>,
+    stats: DeviceStats,
+}
+
+/// Bytes of the longest frame: what an IP packet can have, with room for header and tags.
+const LONGEST: usize = 65_536 + 22;
+
+impl Tap {
+    /// Attaches to a TAP device, and makes it if there is none of that name. Only one process can be attached.
+    ///
+    /// `namespace`: the network namespace to do it in, by its file (`/run/netns/NAME`); else that of the caller.
+    /// Needs CAP_NET_ADMIN there, and CAP_SYS_ADMIN to go there. Later use needs neither.
+    pub fn open(name: &str, namespace: Option<&Path>) -> Result<Tap, DeviceError> {
+        let failed = |what| move |error| DeviceError { device: name.into(), what, error };
+        let device = match namespace {
+            None => sys::tap(name).map_err(failed("attach to a TAP device"))?,
+            Some(file) => {
+                let file = File::open(file).map_err(failed("open the network namespace"))?;
+                // The namespace is a thread's: this one's stays as it is.
+                let inside = std::thread::scope(|scope| {
+                    let there = scope.spawn(|| {
+                        sys::enter_network_namespace(&file).map_err(failed("enter the network namespace"))?;
+                        sys::tap(name).map_err(failed("attach to a TAP device"))
+                    });
+                    there.join()
+                });
+                inside.unwrap_or_else(|_| Err(failed("attach to a TAP device")(io::Error::other("a thread died"))))?
+            }
+        };
+        Ok(Tap { name: name.into(), device, buffer: vec![0; LONGEST], stats: DeviceStats::default() })
+    }
+
+    /// The next frame that the host has sent out of the device, if there is one.
+    pub fn next_frame(&mut self) -> io::Result<Option<&[u8]>> {
+        match sys::read(&self.device, &mut self.buffer) {
+            Ok(length) => Ok(self.buffer.get(..length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            // The device is down: nothing comes.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets a whole frame come in at the host. Fails if the device is down.
+    pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
+        sys::write(&self.device, frame)
+    }
+
+    /// The device's Ethernet address.
+    pub fn mac(&self) -> Option<[u8; 6]> {
+        sys::mac(&self.device, &self.name).ok().flatten()
+    }
+
+    /// To be polled for input.
+    pub fn fd(&self) -> RawFd {
+        self.device.as_raw_fd()
+    }
+}
+
+impl Port for Tap {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let mut count = 0;
+        while count < limit {
+            let Some(mut packet) = pool.take() else { break };
+            match self.next_frame() {
+                Ok(Some(frame)) => {
+                    if packet.fill(frame) {
+                        batch.push(packet);
+                        count += 1;
+                        continue;
+                    }
+                    self.stats.rx_too_long += 1;
+                    pool.give(packet);
+                }
+                _ => {
+                    pool.give(packet);
+                    break;
+                }
+            }
+        }
+        count
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        let mut sent = 0;
+        for packet in packets.drain(..) {
+            match self.deliver(packet.bytes()) {
+                Ok(()) => sent += 1,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stats.tx_busy += 1,
+                Err(_) => self.stats.tx_error += 1,
+            }
+            pool.give(packet);
+        }
+        sent
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.fd())
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+}
