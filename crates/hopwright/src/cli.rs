@@ -330,6 +330,16 @@ pub enum ScionCommand {
         #[arg(long, value_name = "DIR")]
         config_dir: Option<PathBuf>,
     },
+    /// Print how to set up the slow path by TAP devices
+    ///
+    /// For a router whose router.toml says `hopwright.slow_path = "tap"`: a shell script that makes the network
+    /// namespace with the TAP devices. Run it as root before the router: `hopwright scion slow-path --config
+    /// router.toml | sh`. Then start the reference router in that namespace with the same files.
+    SlowPath {
+        /// The router's configuration
+        #[arg(long, value_name = "router.toml")]
+        config: PathBuf,
+    },
     /// Print the version
     Version,
     /// Print sample files

@@ -33,6 +33,7 @@ use crate::scmp::{self, Outcome, SlowPath};
 use crate::service::{self, Manager, Phase, PrivilegeError};
 use crate::stats::Stats;
 use crate::tables::{self, Way};
+use crate::tap::{TapError, Taps};
 use crate::topology::{Topology, TopologyError};
 use crate::underlay::{self, Underlay};
 use crate::ways::{Change, Target, Ways};
@@ -116,6 +117,10 @@ pub enum AgentError {
     #[error("cannot start the thread that serves HTTP: {0}")]
     HttpThread(#[source] io::Error),
     #[error(transparent)]
+    Tap(#[from] TapError),
+    #[error("cannot read a TAP device: {0}")]
+    Taps(#[source] io::Error),
+    #[error(transparent)]
     Privileges(#[from] PrivilegeError),
     #[error(transparent)]
     NeedsRestart(#[from] NeedsRestart),
@@ -158,7 +163,11 @@ impl Setup {
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
         let keys = keys::load(dir)?;
-        let bfd = bfd::specs(&links, &config.router.bfd)?;
+        // With another router's slow path, BFD is that router's.
+        let bfd = match config.slow_path_netns() {
+            Some(_) => Vec::new(),
+            None => bfd::specs(&links, &config.router.bfd)?,
+        };
         Ok(Setup { file: None, config, topology, links, keys, bfd })
     }
 
@@ -189,12 +198,19 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     let mut ways = Ways::new(underlay.ports());
     underlay::add_links(&mut ways, &setup.links, &mut kernel);
     let (switch, mut worker) = builder.build()?;
+    let namespace = setup.config.slow_path_netns();
+    let taps = namespace.map(|name| Taps::open(&name, &underlay.ports(), kernel.devices())).transpose()?;
     let listeners = Listeners::open(&setup.config)?;
     // Threads that start from here on have no more than what stays.
     service::drop_privileges(Phase::Running)?;
     let board = Board::new(switch.clone(), setup.shown());
 
-    let bfd = Bfd::start(setup.bfd.clone(), setup.keys.current.clone(), &switch).map_err(AgentError::BfdThread)?;
+    let key = setup.keys.current.clone();
+    let bfd = match &taps {
+        Some(_) => Bfd::idle(key),
+        None => Bfd::start(setup.bfd.clone(), key, &switch),
+    };
+    let bfd = bfd.map_err(AgentError::BfdThread)?;
 
     let mut agent = Agent {
         bfd,
@@ -210,6 +226,7 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
         clock_epoch: 0,
         punted: HashMap::new(),
         slow_path: SlowPath::new(slow_path_settings(&setup.config)),
+        taps,
         started: Instant::now(),
         waiting_lost: 0,
         own_packets: OwnPackets::default(),
@@ -268,6 +285,8 @@ struct Agent {
     /// Reasons seen, to log each once.
     punted: HashMap<u8, u64>,
     slow_path: SlowPath,
+    /// Where punted packets go instead, if another router has the slow path.
+    taps: Option<Taps>,
     started: Instant,
     /// Packets that waited in vain.
     waiting_lost: u64,
@@ -294,10 +313,15 @@ impl Agent {
             poll.add(self.kernel.event_fd());
             poll.add(self.bfd.changes_fd());
             self.reload.add_to(&mut poll);
+            if let Some(taps) = &self.taps {
+                taps.add_to(&mut poll);
+                poll.add(self.switch.urgent_cpu().fd().as_raw_fd());
+            }
             let busy = self.ways.is_waiting() || self.reload.is_busy();
             poll.wait(if busy { SHORT_TICK } else { TICK });
             self.follow_bfd()?;
             self.take_punted();
+            self.follow_taps()?;
             self.look_around()?;
             self.follow_configuration(options)?;
             let now = Instant::now();
@@ -352,11 +376,30 @@ impl Agent {
         Ok(())
     }
 
+    /// Moves frames between TAP devices and ports, and brings the tables in line with what they say.
+    fn follow_taps(&mut self) -> Result<(), AgentError> {
+        let Some(taps) = &mut self.taps else { return Ok(()) };
+        let queue = self.switch.urgent_cpu();
+        queue.clear_wakeup();
+        for _ in 0..4096 {
+            let Some(bytes) = queue.try_receive() else { break };
+            if let Some((header, packet)) = PacketIn::split(&bytes) {
+                taps.hand_over(header.port, packet);
+            }
+        }
+        let injector = self.switch.injector();
+        for target in taps.exchange(&injector, &self.setup.links).map_err(AgentError::Taps)? {
+            self.program_way(target)?;
+        }
+        Ok(())
+    }
+
     /// Whether and by which next hop a target can be reached now.
     fn way(&self, target: Target) -> Way {
         let next_hop = self.ways.next_hop(target);
         match self.setup.links.bfd_link(target) {
             Some(link) if !self.bfd.is_up(link) => Way::Down(next_hop),
+            _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => Way::Down(next_hop),
             _ => next_hop.map_or(Way::Unresolved, Way::Up),
         }
     }
@@ -423,6 +466,8 @@ impl Agent {
             }
             if header.reason == Reason::NextHopUnresolved as u8 {
                 self.wait_for_next_hop(&header, packet);
+            } else if let Some(taps) = self.taps.as_mut().filter(|taps| taps.have(header.port)) {
+                taps.hand_over(header.port, packet);
             } else {
                 self.answer(&header, packet);
             }
@@ -527,20 +572,21 @@ impl Agent {
             own_packets.add(index, status.packet_bytes, sent);
             sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received });
         }
+        let slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().families(), Taps::families);
         Figures {
             sessions,
             waiting: self.waiting_count,
             waiting_lost: self.waiting_lost,
             hosts: self.ways.len(),
             own_packets,
-            counts: self.slow_path.counts().families().into_iter().chain([self.reload.figures().family()]).collect(),
+            counts: slow_path.into_iter().chain([self.reload.figures().family()]).collect(),
             ..Figures::default()
         }
     }
 
     fn report(&self, options: &Options) -> Result<Stats, AgentError> {
         let mut stats = Stats::collect(&self.switch, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
-        stats.slow_path = self.slow_path.counts().by_name();
+        stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
         stats.reloads = self.reload.figures();
         if let Some(file) = &options.stats {
             stats.write(file).map_err(|source| AgentError::Stats { file: file.clone(), source })?;

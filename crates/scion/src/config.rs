@@ -40,7 +40,7 @@ pub struct Config {
     pub unknown_keys: Vec<String>,
 }
 
-/// `[hopwright]`: what the reference does not have. It only warns of these keys.
+/// `[hopwright]`: what the reference does not have. It refuses a file with this table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hopwright {
@@ -49,10 +49,25 @@ pub struct Hopwright {
     pub ports: PortChoice,
     /// Microseconds the kernel polls an AF_XDP device when asked for packets; 0: it does not.
     pub busy_poll_us: u32,
+    /// Who answers for punted packets.
+    pub slow_path: SlowPathBy,
+    /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
+    pub slow_path_netns: String,
     /// `[hopwright.scmp]`
     pub scmp: crate::scmp::Limit,
     /// `[hopwright.reload]`
     pub reload: crate::reload::Settings,
+}
+
+/// Who answers for punted packets, and runs BFD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SlowPathBy {
+    /// This router.
+    #[default]
+    Own,
+    /// Another router, behind TAP devices.
+    Tap,
 }
 
 /// `[general]`
@@ -206,6 +221,13 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// Name of the network namespace with the TAP devices, if another router has the slow path.
+    pub fn slow_path_netns(&self) -> Option<String> {
+        let named = &self.hopwright.slow_path_netns;
+        let name = if named.is_empty() { format!("{}-slow", self.general.id) } else { named.clone() };
+        (self.hopwright.slow_path == SlowPathBy::Tap).then_some(name)
+    }
+
     /// Reads a configuration file and checks what it says.
     pub fn read(file: &Path) -> Result<Config, ConfigError> {
         let text =
@@ -294,6 +316,10 @@ impl Config {
             }
         }
         let ports = 0..=i64::from(u16::MAX);
+        let name = self.slow_path_netns().unwrap_or_default();
+        if name.starts_with('.') || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+            problem("hopwright.slow_path_netns", format!("`{name}` is no plain name for a network namespace"));
+        }
         match (router.dispatched_port_start, router.dispatched_port_end) {
             (None, None) => {}
             (Some(start), Some(end)) => {

@@ -23,6 +23,7 @@ pub mod service;
 pub mod stats;
 pub mod synthetic;
 pub mod tables;
+pub mod tap;
 pub mod topology;
 pub mod underlay;
 pub mod ways;

@@ -98,6 +98,8 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     same("log.console.format", &a.log.console.format, &b.log.console.format, shown)?;
     same("log.console.level", &a.log.console.level, &b.log.console.level, shown)?;
     same("hopwright.ports", &a.hopwright.ports, &b.hopwright.ports, shown)?;
+    let slow_path = |config: &Config| config.slow_path_netns().unwrap_or_else(|| "own".into());
+    same("hopwright.slow_path", &slow_path(a), &slow_path(b), shown)?;
     same("hopwright.busy_poll_us", &a.hopwright.busy_poll_us, &b.hopwright.busy_poll_us, shown)?;
     Ok(())
 }

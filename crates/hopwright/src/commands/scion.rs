@@ -32,6 +32,7 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
             return Ok(());
         }
         Some(ScionCommand::Check { config, config_dir }) => return check(config, config_dir.as_deref()),
+        Some(ScionCommand::SlowPath { config }) => return slow_path(config),
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
@@ -48,6 +49,16 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
     let stats = hopwright_scion::run(setup, Arc::clone(&pipeline), &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
+    Ok(())
+}
+
+/// Prints how to set up the namespace for the router that has the slow path.
+fn slow_path(config: &Path) -> Result<(), Failure> {
+    let setup = Setup::load(config)?;
+    let Some(namespace) = setup.config.slow_path_netns() else {
+        return Err(Failure::message("hopwright.slow_path is not \"tap\" in this configuration"));
+    };
+    print!("{}", hopwright_scion::tap::script(&namespace, &setup.links));
     Ok(())
 }
 

@@ -63,16 +63,22 @@ impl Shared {
 }
 
 impl Bfd {
-    /// Starts the sessions of a switch that runs the program. Their next hops are not known yet.
-    pub fn start(specs: Vec<Spec>, key: HopKey, switch: &Switch) -> io::Result<Bfd> {
-        let mut sessions = Sessions::new(key, random);
-        sessions.configure(specs, Instant::now());
+    /// No sessions, and nobody who runs any: BFD is another router's.
+    pub fn idle(key: HopKey) -> io::Result<Bfd> {
         let shared = Arc::new(Shared {
-            sessions: Mutex::new(sessions),
+            sessions: Mutex::new(Sessions::new(key, random)),
             configured: Wakeup::new()?,
             changed: Wakeup::new()?,
             stop: AtomicBool::new(false),
         });
+        Ok(Bfd { shared, thread: None })
+    }
+
+    /// Starts the sessions of a switch that runs the program. Their next hops are not known yet.
+    pub fn start(specs: Vec<Spec>, key: HopKey, switch: &Switch) -> io::Result<Bfd> {
+        let idle = Bfd::idle(key)?;
+        let shared = idle.shared.clone();
+        shared.sessions().configure(specs, Instant::now());
         let (queue, injector) = (switch.urgent_cpu(), switch.urgent_injector());
         let its = shared.clone();
         let thread = std::thread::Builder::new().name("bfd".into()).spawn(move || work(&its, &queue, &injector))?;

@@ -17,7 +17,7 @@ mod limit;
 mod message;
 mod path;
 mod spao;
-mod view;
+pub(crate) mod view;
 
 pub use answer::{Outcome, Router, Silence, answer};
 pub use limit::Limit;

@@ -15,7 +15,7 @@ const EPIC_BYTES: usize = 16;
 
 /// A frame with UDP over IPv4 or IPv6, from the receiver's side.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Underlay<'a> {
+pub(crate) struct Underlay<'a> {
     /// Ethernet destination and source.
     pub dst_mac: [u8; 6],
     pub src_mac: [u8; 6],
@@ -36,7 +36,7 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 /// Two bytes as a number, most significant first.
-pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     array(bytes, at).map(u16::from_be_bytes)
 }
 
