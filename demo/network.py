@@ -98,7 +98,7 @@ class Network:
         for link in self.plan.links:
             veth(*(End(self.routers[end.router].namespace, f"if{end.interface}",
                        (f"{end.address}/{link.prefix}",)) for end in link.ends()),
-                 planning.DEVICE_MTU)
+                 self.plan.device_mtu)
         self.progress(f"{len(self.hosts) + len(self.routers)} namespaces and their links are up")
         for router in self.routers.values():
             router.kind = self._exceptions.get(router.name, self.kind)
@@ -126,7 +126,7 @@ class Network:
         """
         host = Namespace(f"{PREFIX}{an_as.number}-host")
         self.hosts[an_as.number] = host
-        host.ip("link", "add", "lan", "mtu", str(planning.DEVICE_MTU), "type", "bridge")
+        host.ip("link", "add", "lan", "mtu", str(self.plan.device_mtu), "type", "bridge")
         for address in (an_as.host, an_as.control):
             host.ip("addr", "add", f"{address}/{an_as.subnet}", "dev", "lan")
         host.ip("link", "set", "lan", "up")
@@ -136,7 +136,7 @@ class Network:
                 router, an_as, namespace, self.directory / f"{router.name}.stats.json")
             veth(End(host, router.name),
                  End(namespace, "internal", (f"{router.internal}/{an_as.subnet}",)),
-                 planning.DEVICE_MTU)
+                 self.plan.device_mtu)
             host.ip("link", "set", router.name, "master", "lan")
 
     def _start_services(self, an_as: As) -> None:
@@ -183,12 +183,16 @@ class Network:
         return found
 
     def ping(self, route: Route, count: int = 3, payload: int = 64,
-             epic: bool = False) -> tuple[int, float]:
-        """Pings along a route; returns the answers and their mean time in ms."""
+             epic: bool = False, fill: bool = False) -> tuple[int, float]:
+        """Pings along a route; returns the answers and their mean time in ms.
+
+        `fill`: with packets as long as the path's MTU, whatever `payload` says.
+        """
         source, destination = route.hops[0][0], self.plan.get(route.hops[-1][0])
         done = self.scion(source, "ping", f"{destination.isd_as},{destination.host}",
                           "--sequence", route.sequence, "--count", str(count),
-                          "--interval", "100ms", "--payload-size", str(payload),
+                          "--interval", "100ms",
+                          *(("--max-mtu",) if fill else ("--payload-size", str(payload))),
                           "--format", "json", *(("--epic",) if epic else ()))
         try:
             statistics = json.loads(done.stdout)["statistics"]
@@ -219,7 +223,8 @@ class Network:
             "-remote", f"{destination.isd_as}," +
             planning.host_port(destination.host, planning.TRAFFIC_PORT),
             "-interfaces", route.interfaces, "-count", str(count), "-size", str(size),
-            timeout=600)
+            # No more under way than the end hosts' socket buffers hold.
+            "-window", str(min(64, max(4, 96_000 // size))), timeout=600)
         try:
             return json.loads(done.stdout)
         except ValueError:

@@ -26,9 +26,6 @@ END_HOST_PORT = 30041  # of the dispatcher, fixed by the reference
 TRAFFIC_PORT = 31500
 # Where each router serves its metrics, in its own namespace.
 METRICS = "127.0.0.1:30442"
-# Bytes of a SCION packet on a link: Ethernet's 1500 less IPv6 and UDP headers.
-SCION_MTU = 1452
-DEVICE_MTU = 1500
 
 
 @dataclass(frozen=True)
@@ -113,6 +110,12 @@ class Route:
 class Plan:
     ases: tuple[As, ...]
     links: tuple[Link, ...]
+    device_mtu: int = 1500
+
+    @property
+    def scion_mtu(self) -> int:
+        """Bytes of a SCION packet on a link: the device's less IPv6 and UDP headers."""
+        return self.device_mtu - 48
 
     def get(self, number: str) -> As:
         return next(a for a in self.ases if a.number == number)
@@ -164,7 +167,7 @@ def interface_json(plan: Plan, link: Link, local: LinkEnd, remote: LinkEnd) -> d
         },
         "isd_as": plan.get(remote.as_number).isd_as,
         "link_to": link_to,
-        "mtu": SCION_MTU,
+        "mtu": plan.scion_mtu,
     }
     if link.kind == "peer":
         entry["remote_interface_id"] = remote.interface
@@ -187,7 +190,7 @@ def topology_json(plan: Plan, an_as: As) -> dict:
     control = {f"cs{an_as.number}": {"addr": host_port(an_as.control, CONTROL_PORT)}}
     return {
         "isd_as": an_as.isd_as,
-        "mtu": SCION_MTU,
+        "mtu": plan.scion_mtu,
         "attributes": ["core"] if an_as.core else [],
         "dispatched_ports": "31000-32767",
         "border_routers": routers,

@@ -66,6 +66,13 @@ class Namespace:
             self.set("net/ipv6/conf/default/disable_ipv6", "1")
         self.ip("link", "set", "lo", "up")
 
+    @classmethod
+    def existing(cls, name: str) -> Namespace:
+        """One that somebody else has made."""
+        namespace = cls.__new__(cls)
+        namespace.name = name
+        return namespace
+
     def ip(self, *args: str) -> str:
         """Runs `ip` inside the namespace."""
         return ip("-n", self.name, *args)
@@ -153,7 +160,5 @@ def remove_all(prefix: str) -> list[str]:
     """Removes every namespace whose name begins with `prefix`, with its processes."""
     found = namespaces(prefix)
     for name in found:
-        gone = Namespace.__new__(Namespace)
-        gone.name = name
-        gone.remove()
+        Namespace.existing(name).remove()
     return found

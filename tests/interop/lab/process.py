@@ -35,8 +35,11 @@ class Process:
         environment: dict[str, str] | None = None,
         cpus: str | None = None,
         cwd: Path | None = None,
+        companions: list[Process] | None = None,
     ):
+        """`companions` are watched and stopped together with this one."""
         self.name = name
+        self.companions = companions or []
         self.command = command
         self.log = log
         prefix = ["ip", "netns", "exec", namespace.name] if namespace else []
@@ -63,6 +66,8 @@ class Process:
 
     def check(self) -> None:
         """Raises with the end of its log if the process has ended."""
+        for companion in self.companions:
+            companion.check()
         if not self.running():
             raise LabError(
                 f"{self.name} ended with status {self._child.returncode}; "
@@ -83,11 +88,15 @@ class Process:
 
     def ask_to_stop(self) -> None:
         """SIGTERM without waiting."""
+        for companion in self.companions:
+            companion.ask_to_stop()
         if self.running():
             self._child.terminate()
 
     def stop(self, patience: float = 5.0) -> int | None:
         """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status."""
+        for companion in self.companions:
+            companion.stop(patience)
         if self.running():
             self._child.terminate()
             if self.wait(patience) is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def _setting(text: str) -> str:
 class RouterKind:
     """A way to start a border router: `reference`, `hopwright`, or a command line.
 
+    With `hopwright+slow_path=tap` the reference's router runs beside ours, in a
+    namespace of its own, and has the slow path.
+
     `hopwright+KEY=VALUE+…` is hopwright with settings in the `[hopwright]` table
     of its configuration, for example `hopwright+ports="af_packet"+workers=2`;
     quotes around a word may be left out.
@@ -68,6 +72,11 @@ class RouterKind:
                 raise LabError("a router command must contain {config}")
             self.name = Path(self._template[0]).name
 
+    @property
+    def by_tap(self) -> bool:
+        """Whether the reference has the slow path."""
+        return 'slow_path = "tap"' in self._settings
+
     def start(
         self,
         name: str,
@@ -79,15 +88,30 @@ class RouterKind:
         environment: dict[str, str] | None = None,
     ) -> Process:
         """Starts the router in its namespace."""
-        if self._settings:
-            text = "\n".join([config.read_text(), "[hopwright]", *self._settings, ""])
+        settings, companions = self._settings, []
+        if self.by_tap:
+            settings = [*settings, f'slow_path_netns = "{namespace.name}-slow"']
+        if settings:
+            text = "\n".join([config.read_text(), "[hopwright]", *settings, ""])
             config = config.with_name(f"{config.stem}-{self.name}.toml")
             config.write_text(text)
+        if self.by_tap:
+            # As an operator would. Not `ip netns exec`: what is mounted there is not seen here.
+            done = subprocess.run(
+                ["nsenter", f"--net=/run/netns/{namespace.name}", "sh", "-c",
+                 '"$0" scion slow-path --config "$1" | sh', hopwright_binary(), str(config)],
+                capture_output=True, text=True)
+            if done.returncode != 0:
+                raise LabError(f"{name}: cannot make the slow path: {done.stderr.strip()}")
+            slow = Namespace.existing(f"{namespace.name}-slow")
+            companions = [Process(f"{name}, slow path", [tool("router"), "--config", str(config)],
+                                  log.with_suffix(".slow.log"), namespace=slow)]
         command = [
             word.replace("{config}", str(config)).replace("{stats}", str(stats))
             for word in self._template
         ]
-        return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment)
+        return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment,
+                       companions=companions)
 
 
 def _packet_inputs(process: Process) -> tuple[int, int]:
@@ -106,6 +130,8 @@ def wait_ready(process: Process, timeout: float = 20.0, settle: float = 0.5) -> 
     Works for any implementation: the namespace is the router's own, so its
     UDP and packet sockets are the router's.
     """
+    for companion in process.companions:
+        wait_ready(companion, timeout, settle)
     deadline = time.monotonic() + timeout
     last, since = (0, 0), time.monotonic()
     while True:

@@ -76,13 +76,13 @@ impl Bfd {
 
     /// Starts the sessions of a switch that runs the program. Their next hops are not known yet.
     pub fn start(specs: Vec<Spec>, key: HopKey, switch: &Switch) -> io::Result<Bfd> {
-        let idle = Bfd::idle(key)?;
-        let shared = idle.shared.clone();
-        shared.sessions().configure(specs, Instant::now());
+        let mut bfd = Bfd::idle(key)?;
+        bfd.shared.sessions().configure(specs, Instant::now());
         let (queue, injector) = (switch.urgent_cpu(), switch.urgent_injector());
-        let its = shared.clone();
+        let its = bfd.shared.clone();
         let thread = std::thread::Builder::new().name("bfd".into()).spawn(move || work(&its, &queue, &injector))?;
-        Ok(Bfd { shared, thread: Some(thread) })
+        bfd.thread = Some(thread);
+        Ok(bfd)
     }
 
     /// Makes the sessions those that are wanted ([`Sessions::configure`]): those of unchanged links go on. Tell the ways of
