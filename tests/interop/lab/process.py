@@ -106,6 +106,8 @@ class Process:
 
     def kill(self) -> None:
         """Ends it without a chance to say goodbye."""
+        for companion in self.companions:
+            companion.kill()
         self._signal_group(signal.SIGKILL)
         self._child.wait()
 
