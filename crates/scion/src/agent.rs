@@ -118,8 +118,6 @@ pub enum AgentError {
     HttpThread(#[source] io::Error),
     #[error(transparent)]
     Tap(#[from] TapError),
-    #[error("cannot read a TAP device: {0}")]
-    Taps(#[source] io::Error),
     #[error(transparent)]
     Privileges(#[from] PrivilegeError),
     #[error(transparent)]
@@ -388,7 +386,7 @@ impl Agent {
             }
         }
         let injector = self.switch.injector();
-        for target in taps.exchange(&injector, &self.setup.links).map_err(AgentError::Taps)? {
+        for target in taps.exchange(&injector, &self.setup.links) {
             self.program_way(target)?;
         }
         Ok(())

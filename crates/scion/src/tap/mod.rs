@@ -11,7 +11,6 @@
 mod namespace;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -135,9 +134,11 @@ impl Taps {
         }
     }
 
-    /// Moves what has come. Returns the links that have gone up or down.
-    pub fn exchange(&mut self, injector: &Injector, links: &Links) -> io::Result<Vec<Target>> {
+    /// Moves what has come. Returns the links that have gone up or down. A TAP device that is gone is given up:
+    /// forwarding goes on without it.
+    pub fn exchange(&mut self, injector: &Injector, links: &Links) -> Vec<Target> {
         let mut changed = Vec::new();
+        let mut gone = Vec::new();
         let Taps { devices, down, counts } = self;
         for (port, Pair { tap, answers }) in devices {
             for _ in 0..BURST {
@@ -146,7 +147,15 @@ impl Taps {
                 let _ = tap.deliver(frame);
             }
             for _ in 0..BURST {
-                let Some(frame) = tap.next_frame()? else { break };
+                let frame = match tap.next_frame() {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::error!(port, %error, "TAP device lost: nobody answers for its packets");
+                        gone.push(*port);
+                        break;
+                    }
+                };
                 match kind(frame, links) {
                     Kind::Other => {
                         counts.refused += 1;
@@ -172,7 +181,8 @@ impl Taps {
                 }
             }
         }
-        Ok(changed)
+        self.devices.retain(|port, _| !gone.contains(port));
+        changed
     }
 
     /// The other router has a BFD session on this link and says that it is not up.
