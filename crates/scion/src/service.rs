@@ -18,8 +18,9 @@ const KEPT: [Capability; 6] = [
     Capability::CAP_IPC_LOCK,
     Capability::CAP_DAC_READ_SEARCH,
 ];
-/// What only the start needs: low ports for HTTP, limits.
-const TO_START: [Capability; 2] = [Capability::CAP_NET_BIND_SERVICE, Capability::CAP_SYS_RESOURCE];
+/// What only the start needs: low ports for HTTP, limits, attaching to TAP devices in another network namespace.
+const TO_START: [Capability; 3] =
+    [Capability::CAP_NET_BIND_SERVICE, Capability::CAP_SYS_RESOURCE, Capability::CAP_SYS_ADMIN];
 
 /// How far the start is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
