@@ -88,7 +88,7 @@ class RouterKind:
         environment: dict[str, str] | None = None,
     ) -> Process:
         """Starts the router in its namespace."""
-        settings, companions = self._settings, []
+        settings, companions, plain = self._settings, [], config
         if self.by_tap:
             settings = [*settings, f'slow_path_netns = "{namespace.name}-slow"']
         if settings:
@@ -104,7 +104,7 @@ class RouterKind:
             if done.returncode != 0:
                 raise LabError(f"{name}: cannot make the slow path: {done.stderr.strip()}")
             slow = Namespace.existing(f"{namespace.name}-slow")
-            companions = [Process(f"{name}, slow path", [tool("router"), "--config", str(config)],
+            companions = [Process(f"{name}, slow path", [tool("router"), "--config", str(plain)],
                                   log.with_suffix(".slow.log"), namespace=slow)]
         command = [
             word.replace("{config}", str(config)).replace("{stats}", str(stats))
