@@ -334,7 +334,8 @@ pub enum ScionCommand {
     ///
     /// For a router whose router.toml says `hopwright.slow_path = "tap"`: a shell script that makes the network
     /// namespace with the TAP devices. Run it as root before the router: `hopwright scion slow-path --config
-    /// router.toml | sh`. Then start the reference router in that namespace with the same files.
+    /// router.toml | sh`. Then start the reference router in that namespace with the same files, but without the table
+    /// `[hopwright]`, which it refuses.
     SlowPath {
         /// The router's configuration
         #[arg(long, value_name = "router.toml")]
