@@ -71,7 +71,7 @@ test-pages: hopwright interop-tools
 test-network: hopwright interop-tools
 	tests/interop/network_test.py --router "$(ROUTER)"
 	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111
-	tests/interop/network_test.py --router hopwright+slow_path=tap --reference br110b
+	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
 	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
 
 # A router's configuration changes under traffic.
