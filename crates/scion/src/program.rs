@@ -54,7 +54,7 @@ pub const LINK_COUNTERS: [(&str, u64); 4] =
     [("link_in", 1 << 5), ("link_out", 1 << 10), ("link_reasons", 1 << 7), ("link_dropped", 1 << 5)];
 
 /// Port number of the machine the router runs on.
-pub const LOCAL_PORT: u32 = 508;
+pub const LOCAL_PORT: u32 = 509;
 
 /// In a packet-out header instead of a port: process the packet as if it had been received (`PROCESS`).
 pub const PROCESS: u16 = 0xffff;
