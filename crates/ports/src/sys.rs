@@ -319,3 +319,17 @@ pub fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
 pub fn detach_filter(fd: &OwnedFd) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &(0 as libc::c_int))
 }
+
+/// One descriptor that has input when any of some has. They must stay open as long as it is used.
+pub fn poll_group(members: &[std::os::fd::RawFd]) -> io::Result<OwnedFd> {
+    // SAFETY: plain system call; the result is checked.
+    let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    let group = unsafe { OwnedFd::from_raw_fd(fd) };
+    for member in members {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+        // SAFETY: the kernel copies the event.
+        check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_ADD, *member, &raw mut event) })?;
+    }
+    Ok(group)
+}

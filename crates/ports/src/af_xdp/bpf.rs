@@ -16,6 +16,8 @@ const LINK_CREATE: libc::c_long = 28;
 
 const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
+/// `BPF_F_NO_PREALLOC`
+const NO_PREALLOCATION: u32 = 1;
 /// The program can take packets of several buffers.
 const PROGRAM_HAS_FRAGMENTS: u32 = 1 << 5;
 
@@ -84,7 +86,8 @@ impl Map {
             key_bytes,
             value_bytes,
             entries,
-            flags: 0,
+            // A hash map takes memory as it fills.
+            flags: if kind == MapKind::Hash { NO_PREALLOCATION } else { 0 },
             inner: 0,
             numa_node: 0,
             name: short_name(name),

@@ -133,10 +133,16 @@ impl XdpDevice {
             return Err(DeviceError { device: self.facts.name().into(), what: "do without a queue", error });
         }
         let queues = queues.iter().map(|q| self.queue(frames, *q)).collect::<Result<Vec<_>, _>>()?;
+        let sockets: Vec<RawFd> = queues.iter().map(|q| q.socket.as_raw_fd()).collect();
+        let group = match &sockets[..] {
+            [_] => None,
+            several => Some(sys::poll_group(several).map_err(failed(self.facts.name(), "wait for several queues"))?),
+        };
         let per_frame = if frames.pieces() > 1 { frames.frames() as usize } else { 0 };
         Ok(AfXdp {
             device: self.clone(),
             queues,
+            group,
             pieces: vec![0; per_frame].into(),
             stats: DeviceStats::default(),
             frames: frames.clone(),
@@ -193,6 +199,8 @@ struct Queue {
 /// AF_XDP sockets on some queues of one device. See [`XdpDevice::port`].
 pub struct AfXdp {
     queues: Vec<Queue>,
+    /// To wait for several queues.
+    group: Option<OwnedFd>,
     device: Arc<XdpDevice>,
     /// Descriptors not completed yet of each frame that is sent in pieces; empty if none ever is.
     pieces: Box<[u8]>,
@@ -444,9 +452,9 @@ impl Port for AfXdp {
     }
 
     fn poll_fd(&self) -> Option<RawFd> {
-        match &self.queues[..] {
-            [queue] => Some(queue.socket.as_raw_fd()),
-            _ => None,
+        match (&self.group, self.queues.first()) {
+            (Some(group), _) => Some(group.as_raw_fd()),
+            (None, queue) => queue.map(|queue| queue.socket.as_raw_fd()),
         }
     }
 

@@ -214,8 +214,7 @@ fn put_mac(map: &Map, mac: [u8; 6]) -> io::Result<()> {
 fn maps(mac: [u8; 6], ours: Option<&[(IpAddr, u16)]>) -> io::Result<(Map, Option<Ours>)> {
     let sockets = Map::new(MapKind::Sockets, "hw_sockets", 4, 4, MAX_QUEUES)?;
     let Some(ours) = ours else { return Ok((sockets, None)) };
-    let entries = (ours.len() as u32 * 2).clamp(64, MAX_DESTINATIONS);
-    let destinations = Map::new(MapKind::Hash, "hw_ours", KEY as u32, 1, entries)?;
+    let destinations = Map::new(MapKind::Hash, "hw_ours", KEY as u32, 1, MAX_DESTINATIONS)?;
     for (address, port) in ours {
         destinations.put(&key(*address, *port), &[1])?;
     }
