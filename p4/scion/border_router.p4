@@ -153,6 +153,9 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         }
 
         find_source.apply(hdr, meta, std);
+        if (meta.source.arrival != 0 && meta.source.arrival != ingress_port && meta.reason == Reason.NONE) {
+            meta.reason = Reason.WRONG_DEVICE;
+        }
         if (meta.reason == Reason.NONE) {
             count_received.apply(hdr, meta);
             decide.apply(hdr, meta, std);

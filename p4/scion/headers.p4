@@ -273,6 +273,7 @@ struct source_t {
     bit<16>   interface;         // SCION interface, 0 from inside
     bit<16>   sibling;           // agent's number of the sibling router, 0 if none
     bit<16>   index;             // of the link's counters
+    bit<16>   arrival;           // port of the device that has the address it came to, 0 if any may
 }
 
 // Where it goes: everything the underlay headers need.

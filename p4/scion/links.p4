@@ -2,26 +2,29 @@
 
 // Who sent the packet: another AS, another router of this AS, or a host of this AS.
 //
-// As with sockets, what counts is addresses and ports, not the physical port: each external link and each
-// sibling router has a pair of them; whatever else comes to the internal address comes from a host.
+// As with sockets, what counts is addresses and ports: each external link and each sibling router has a pair of
+// them; whatever else comes to the internal address comes from a host. But nobody may send to an address by
+// another device than the one that has it: a neighbour could speak for others, or for hosts of this AS.
 control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
     bit<1> to_internal = 0;
 
     // The router itself. clock_offset + ingress_global_timestamp is the time in microseconds since 1970.
-    action router_ipv4(bit<64> ia, bit<64> clock_offset, bit<32> address, bit<16> port) {
+    action router_ipv4(bit<64> ia, bit<64> clock_offset, bit<32> address, bit<16> port, bit<16> arrival) {
         meta.router.ia = ia;
         meta.router.now = clock_offset + (bit<64>) std.ingress_global_timestamp;
         meta.router.over_ipv6 = 0;
         meta.router.addr4 = address;
         meta.router.port = port;
+        meta.source.arrival = arrival;
     }
 
-    action router_ipv6(bit<64> ia, bit<64> clock_offset, bit<128> address, bit<16> port) {
+    action router_ipv6(bit<64> ia, bit<64> clock_offset, bit<128> address, bit<16> port, bit<16> arrival) {
         meta.router.ia = ia;
         meta.router.now = clock_offset + (bit<64>) std.ingress_global_timestamp;
         meta.router.over_ipv6 = 1;
         meta.router.addr6 = address;
         meta.router.port = port;
+        meta.source.arrival = arrival;
     }
 
     action not_configured() {
@@ -33,11 +36,12 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         default_action = not_configured();
     }
 
-    action external(bit<16> interface, LinkType relation, bit<16> index) {
+    action external(bit<16> interface, LinkType relation, bit<16> index, bit<16> arrival) {
         meta.source.scope = LinkScope.EXTERNAL;
         meta.source.relation = relation;
         meta.source.interface = interface;
         meta.source.index = index;
+        meta.source.arrival = arrival;
     }
 
     action sibling(bit<16> sibling, bit<16> index) {

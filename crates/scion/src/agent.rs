@@ -177,13 +177,9 @@ impl Setup {
 
 /// Runs the router until it is told to stop, and returns its last figures. `pipeline` is the compiled
 /// [`crate::program`].
-pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
+pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
     let vdp = VirtualDataPlane::new(pipeline, kind)?;
-    tables::program(&vdp, &setup.links, &setup.keys.current)?;
-    let mut rollover = Rollover::new();
-    rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
-
     let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
     let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).urgent_cpu_port(URGENT_CPU_PORT);
@@ -193,6 +189,10 @@ pub fn run(setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<S
     for (number, port) in underlay.widen(&mut kernel, &setup.links)? {
         builder = builder.port(number, port);
     }
+    setup.links.arrivals = underlay.arrivals(&kernel, &setup.links);
+    tables::program(&vdp, &setup.links, &setup.keys.current)?;
+    let mut rollover = Rollover::new();
+    rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
     let mut ways = Ways::new(underlay.ports());
     underlay::add_links(&mut ways, &setup.links, &mut kernel);
     let (switch, mut worker) = builder.build()?;
@@ -345,6 +345,7 @@ impl Agent {
         let changes = self.kernel.update().map_err(AgentError::Kernel)?;
         if changes.routes {
             self.ways.reroute(&mut self.kernel);
+            self.follow_addresses()?;
         }
         let now = Instant::now();
         for change in self.ways.refresh(&mut self.kernel, now) {
@@ -354,7 +355,21 @@ impl Agent {
         let now_us = wall_clock_us();
         if now_us >> 48 != self.clock_epoch {
             self.clock_epoch = now_us >> 48;
-            tables::set_clock(&self.vdp, self.setup.links.ia, self.setup.links.internal, now_us)?;
+            tables::set_clock(&self.vdp, &self.setup.links, now_us)?;
+        }
+        Ok(())
+    }
+
+    /// Addresses of ours may have moved to other devices.
+    fn follow_addresses(&mut self) -> Result<(), AgentError> {
+        let arrivals = self.underlay.arrivals(&self.kernel, &self.setup.links);
+        if arrivals != self.setup.links.arrivals {
+            tracing::info!("addresses of the router are on other devices now");
+            self.setup.links.arrivals = arrivals;
+            for entry in tables::entries(&self.setup.links, |target| self.way(target)) {
+                self.vdp.put(&entry)?;
+            }
+            tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;
         }
         Ok(())
     }

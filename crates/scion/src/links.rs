@@ -2,8 +2,9 @@
 //!
 //! Does not live here: how to reach the other ends ([`crate::kernel`]), table entries ([`crate::tables`]).
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::bfd::Link;
 use crate::ia::IsdAs;
@@ -34,6 +35,9 @@ pub struct Links {
     pub siblings: Vec<Sibling>,
     /// Services and their instances.
     pub services: Vec<(u16, Vec<SocketAddr>)>,
+    /// The port by which packets to an address of ours must come: that of the device that has it. Addresses that are
+    /// not here may be reached by any.
+    pub arrivals: BTreeMap<IpAddr, u16>,
 }
 
 /// A link to another AS.
@@ -167,7 +171,14 @@ impl Links {
             (SERVICE_CONTROL, topology.control_service.clone()),
             (SERVICE_DISCOVERY, topology.discovery_service.clone()),
         ];
-        Ok(Links { ia: topology.ia, internal: own.internal, external, siblings, services: services.to_vec() })
+        Ok(Links {
+            ia: topology.ia,
+            internal: own.internal,
+            external,
+            siblings,
+            services: services.to_vec(),
+            arrivals: BTreeMap::new(),
+        })
     }
 
     /// The same links, with the numbers that those of them have that are `running`: links keep their counters, by

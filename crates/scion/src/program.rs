@@ -115,6 +115,7 @@ reasons! {
     EpicHvf "EPIC_HVF" = 20,
     BfdFromHost "BFD_FROM_HOST" = 21,
     BfdTooOften "BFD_TOO_OFTEN" = 22,
+    WrongDevice "WRONG_DEVICE" = 23,
     IpOptions "IP_OPTIONS" = 64,
     Bfd "BFD" = 65,
     PathExpired "PATH_EXPIRED" = 67,

@@ -99,6 +99,7 @@ pub fn rich_links(v6: bool) -> Links {
     let service = |last: u16| SocketAddr::new(inside(last).ip(), 30252);
     numbered(Links {
         ia: LOCAL,
+        arrivals: Default::default(),
         internal: inside(1),
         external: vec![
             external(1, 0x101, Relation::Core, "10.1.0.1:50000", "10.1.0.2:50000"),
@@ -133,6 +134,7 @@ pub fn rich_hosts(v6: bool) -> Vec<IpAddr> {
 pub fn brload_links() -> Links {
     numbered(Links {
         ia: LOCAL,
+        arrivals: Default::default(),
         internal: address("10.123.10.1:30042"),
         external: vec![
             external(2, 2, Relation::Child, "10.123.2.1:50000", "10.123.2.2:50000"),

@@ -7,7 +7,6 @@ use std::net::{IpAddr, SocketAddr};
 use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
 use num_bigint::BigUint;
 
-use crate::ia::IsdAs;
 use crate::keys::HopKey;
 use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
 use crate::topology::{Relation, Underlay};
@@ -57,7 +56,7 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<()
     for entry in entries(links, |_| Way::Unresolved) {
         vdp.put(&entry)?;
     }
-    set_clock(vdp, links.ia, links.internal, hopwright_dataplane::wall_clock_us())
+    set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
 }
 
 /// What is in the tables because of the links, each entry behind those that it leads packets to.
@@ -81,7 +80,9 @@ pub fn entries(links: &Links, way: impl Fn(Target) -> Way) -> Vec<EntrySpec> {
         entries.extend(sibling_ways(links.internal, sibling, way(Target::Sibling(sibling.number))));
     }
     for link in &links.external {
-        entries.push(source(link.underlay, "external").arg(link.id).arg(link.relation as u8).arg(link.index));
+        let arrival = arrival(links, link.underlay.local.ip());
+        let entry = source(link.underlay, "external").arg(link.id).arg(link.relation as u8);
+        entries.push(entry.arg(link.index).arg(arrival));
     }
     for sibling in &links.siblings {
         let underlay = Underlay { local: links.internal, remote: sibling.address };
@@ -90,12 +91,20 @@ pub fn entries(links: &Links, way: impl Fn(Target) -> Way) -> Vec<EntrySpec> {
     entries
 }
 
+/// The port by which packets to an address of ours must come, 0 for any.
+fn arrival(links: &Links, address: IpAddr) -> u16 {
+    links.arrivals.get(&address).copied().unwrap_or(0)
+}
+
 /// Tells the program who it is and what time it is. Must be repeated at least each time the clock's upper bits change:
 /// the program's own clock has only 48 bits of microseconds since 1970, about nine years.
-pub fn set_clock(vdp: &VirtualDataPlane, ia: IsdAs, internal: SocketAddr, now_us: u64) -> Result<(), ControlError> {
+pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(), ControlError> {
+    let internal = links.internal;
     let offset = now_us >> 48 << 48;
     let action = if internal.is_ipv4() { "router_ipv4" } else { "router_ipv6" };
-    let args: [BigUint; 4] = [ia.0.into(), offset.into(), address(internal.ip()), internal.port().into()];
+    let arrival = arrival(links, internal.ip());
+    let args: [BigUint; 5] =
+        [links.ia.0.into(), offset.into(), address(internal.ip()), internal.port().into(), arrival.into()];
     vdp.set_default("router", action, &args)
 }
 

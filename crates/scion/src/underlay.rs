@@ -117,6 +117,16 @@ impl Underlay {
         Ok(gone)
     }
 
+    /// By which port packets to each of the router's addresses must come: that of the device that has it. An address
+    /// of the loopback device may be reached by any.
+    pub fn arrivals(&self, kernel: &Kernel, links: &Links) -> BTreeMap<IpAddr, u16> {
+        let port = |address: IpAddr| {
+            let device = kernel.device_with(address).filter(|d| !d.loopback)?;
+            Some((address, *self.devices.get(&device.index)? as u16))
+        };
+        own_addresses(links).iter().filter_map(|a| port(a.ip())).collect()
+    }
+
     /// The switch's port for each device.
     pub fn ports(&self) -> HashMap<u32, u16> {
         self.devices.iter().map(|(index, port)| (*index, *port as u16)).collect()

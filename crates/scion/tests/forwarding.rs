@@ -887,6 +887,30 @@ fn packets_from_the_agent() {
     }
 }
 
+/// Who forges the addresses of another link, a sibling or a host has to use their device.
+#[test]
+fn by_another_device() {
+    let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 2), (1, 0)])]);
+    let from_parent = frame(PARENT.0, PARENT.1, (FAR, IsdAs(5)), path);
+    let out = ScionPath::at(0, vec![segment(info(true, 0x111), &[(0, 2), (1, 0)])]);
+    let from_host = frame("10.0.0.61:40000", INTERNAL, (LOCAL, IsdAs(5)), out.clone());
+    let from_sibling = frame("10.0.0.2:30042", INTERNAL, (LOCAL, IsdAs(5)), out);
+    let mut links = rich_links(false);
+    links.arrivals = [("10.4.0.1".parse().unwrap(), 4), ("10.0.0.1".parse().unwrap(), 1)].into();
+    for kind in [EngineKind::Interp, EngineKind::Jit] {
+        let mut router = Router::new(kind, &links, &rich_hosts(false));
+        assert!(matches!(router.process(4, &from_parent), Fate::Sent(2, _)));
+        assert!(matches!(router.process(1, &from_host), Fate::Sent(2, _)));
+        assert_ne!(router.process(1, &from_sibling), Fate::Dropped(Reason::WrongDevice));
+        for (port, frame) in [(2, &from_parent), (1, &from_parent), (2, &from_host), (4, &from_sibling)] {
+            assert_eq!(router.process(port, frame), Fate::Dropped(Reason::WrongDevice));
+        }
+        // What has waited in the agent is told apart by where it had come in.
+        let again = router.process(CPU_PORT as u16, &program::PacketOut::process(4).before(&from_parent));
+        assert!(matches!(again, Fate::Sent(2, _)));
+    }
+}
+
 #[test]
 fn benchmark_cases() {
     for kind in [EngineKind::Interp, EngineKind::Jit] {

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::PollSet;
-use hopwright_dataplane::{Count, Difference};
+use hopwright_dataplane::{Count, Difference, wall_clock_us};
 
 use super::{Agent, AgentError, Options, Setup};
 use crate::kernel::{Neighbour, Route};
@@ -160,6 +160,7 @@ impl Agent {
             return Ok(());
         }
         setup.links = setup.links.numbered_like(&self.setup.links);
+        setup.links.arrivals.clone_from(&self.setup.links.arrivals);
         if reload::unchanged(&self.setup, &setup) {
             self.reload.figures.unchanged += 1;
             self.reload.figures.error = None;
@@ -178,6 +179,7 @@ impl Agent {
                 for (number, port) in ports {
                     self.switch.add_port(number, port)?;
                 }
+                setup.links.arrivals = self.underlay.arrivals(&self.kernel, &setup.links);
                 self.ask_for_next_hops(&setup, true);
                 let deadline = now + PATIENCE;
                 self.reload.state = State::Preparing { setup: Box::new(setup), deadline, asked: now };
@@ -232,6 +234,7 @@ impl Agent {
         let wanted = tables::entries(&self.setup.links, |target| self.way(target));
         let difference = Difference::between(&self.vdp, &LINK_TABLES, &wanted)?;
         difference.apply(&self.vdp)?;
+        tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;
         self.rollover.set(&self.vdp, &self.setup.keys, &self.setup.config.hopwright.reload, now)?;
         for change in found {
             self.program(change)?;
