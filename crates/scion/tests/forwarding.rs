@@ -891,10 +891,10 @@ fn packets_from_the_agent() {
 #[test]
 fn by_another_device() {
     let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 2), (1, 0)])]);
-    let from_parent = frame(PARENT.0, PARENT.1, (FAR, IsdAs(5)), path);
+    let from_parent = frame(PARENT.0, PARENT.1, (FAR, IsdAs(5)), path).pack();
     let out = ScionPath::at(0, vec![segment(info(true, 0x111), &[(0, 2), (1, 0)])]);
-    let from_host = frame("10.0.0.61:40000", INTERNAL, (LOCAL, IsdAs(5)), out.clone());
-    let from_sibling = frame("10.0.0.2:30042", INTERNAL, (LOCAL, IsdAs(5)), out);
+    let from_host = frame("10.0.0.61:40000", INTERNAL, (LOCAL, IsdAs(5)), out.clone()).pack();
+    let from_sibling = frame("10.0.0.2:30042", INTERNAL, (LOCAL, IsdAs(5)), out).pack();
     let mut links = rich_links(false);
     links.arrivals = [("10.4.0.1".parse().unwrap(), 4), ("10.0.0.1".parse().unwrap(), 1)].into();
     for kind in [EngineKind::Interp, EngineKind::Jit] {
