@@ -153,7 +153,8 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         }
 
         find_source.apply(hdr, meta, std);
-        if (meta.source.arrival != 0 && meta.source.arrival != ingress_port && meta.reason == Reason.NONE) {
+        if (meta.source.arrival != 0 && meta.source.arrival != ingress_port && ingress_port != LOCAL_PORT
+            && meta.reason == Reason.NONE) {
             meta.reason = Reason.WRONG_DEVICE;
         }
         if (meta.reason == Reason.NONE) {

@@ -8,6 +8,9 @@
 
 // Port of the control plane. Everything sent there carries a packet_in_t.
 const bit<9> CPU_PORT = 510;
+
+// Port of the processes on this machine, which are hosts of the AS.
+const bit<16> LOCAL_PORT = 509;
 // The same for what must not wait behind a flood of others: BFD.
 const bit<9> URGENT_CPU_PORT = 508;
 

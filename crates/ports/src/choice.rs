@@ -22,11 +22,11 @@ use crate::sys;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortChoice {
     /// AF_XDP where it works, else packet sockets.
-    #[default]
     Auto,
     /// AF_XDP or nothing.
     AfXdp,
     /// Packet sockets.
+    #[default]
     AfPacket,
 }
 

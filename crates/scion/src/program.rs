@@ -254,6 +254,7 @@ mod tests {
         assert!(numbers.len() == 3 && numbers.first().is_some_and(|n| *n > MAX_DEVICE_PORT));
         let text = source("headers.p4");
         assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
+        assert!(text.contains(&format!("const bit<16> LOCAL_PORT = {LOCAL_PORT};")));
         assert!(text.contains(&format!("const bit<9> URGENT_CPU_PORT = {URGENT_CPU_PORT};")));
         assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
         assert!(text.contains(&format!("const bit<32> PACKET_OUT_BYTES = {};", PacketOut::BYTES)));

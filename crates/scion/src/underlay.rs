@@ -85,8 +85,17 @@ impl Underlay {
         let mut opened = Vec::new();
         for device in new {
             let taken = |n: &u32| self.devices.values().any(|p| p == n) || ports.iter().any(|(p, _)| p == n);
-            let number = (1..=MAX_DEVICE_PORT).find(|n| !taken(n)).ok_or(AgentError::TooManyDevices)?;
-            let of_device = self.opener.open(&device.name)?;
+            let number = (1..=MAX_DEVICE_PORT).find(|n| !taken(n)).ok_or(AgentError::TooManyDevices);
+            let found = number.and_then(|number| Ok((number, self.opener.open(&device.name)?)));
+            let (number, of_device) = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    // The addresses without a claim are the kernel's again.
+                    let before: Vec<SocketAddr> = self.claims.keys().copied().collect();
+                    self.opener.set_ours(&pairs(&before))?;
+                    return Err(error);
+                }
+            };
             tracing::info!(device = %device.name, mtu = device.mtu, ports = %of_device.how, "device opened");
             opened.push((device.index, number));
             ports.extend(of_device.ports.into_iter().map(|port| (number, port)));

@@ -901,6 +901,7 @@ fn by_another_device() {
         let mut router = Router::new(kind, &links, &rich_hosts(false));
         assert!(matches!(router.process(4, &from_parent), Fate::Sent(2, _)));
         assert!(matches!(router.process(1, &from_host), Fate::Sent(2, _)));
+        assert!(matches!(router.process(program::LOCAL_PORT as u16, &from_host), Fate::Sent(2, _)));
         assert_ne!(router.process(1, &from_sibling), Fate::Dropped(Reason::WrongDevice));
         for (port, frame) in [(2, &from_parent), (1, &from_parent), (2, &from_host), (4, &from_sibling)] {
             assert_eq!(router.process(port, frame), Fate::Dropped(Reason::WrongDevice));
