@@ -148,7 +148,7 @@ impl<'a> Tests<'a> {
         let mut tests = Tests { places: HashMap::new(), tail, validity };
         for (position, &s) in states.iter().enumerate() {
             let state = &p.parser.states[s];
-            let at = vec![stage::PARSER, position as u32];
+            let at = [stage::PARSER, position as u32];
             tests.block(p, &state.body, &[&at[..], &[1]].concat());
             if let hopwright_ir::Transition::Select { keys, .. } = &state.transition {
                 for key in keys {

@@ -95,11 +95,11 @@ impl Gen<'_> {
         let at = self.headers.bases[header.index()]?;
         self.headers.asked.bases[header.index()] = true;
         let zeros = self.zeros();
-        Some(self.from_table(header, at, zeros))
+        Some(self.table_word(header, at, zeros))
     }
 
     /// A word of the table, or something else if the header was not extracted and the word says nothing.
-    fn from_table(&mut self, header: HeaderId, at: i32, otherwise: Value) -> Value {
+    fn table_word(&mut self, header: HeaderId, at: i32, otherwise: Value) -> Value {
         let valid = self.known_valid(header).filter(|_| self.layout.header(header).extracted);
         if valid == Some(false) {
             return otherwise;
@@ -337,7 +337,7 @@ impl Gen<'_> {
         let at = self.headers.varbits[header.index()]?;
         self.headers.asked.varbits[header.index()] = true;
         let none = self.c64(0);
-        Some(self.from_table(header, at, none))
+        Some(self.table_word(header, at, none))
     }
 
     /// Address and length in bytes of a header's varbit field.

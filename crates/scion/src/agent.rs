@@ -593,7 +593,6 @@ impl Agent {
             hosts: self.ways.len(),
             own_packets,
             counts: slow_path.into_iter().chain([self.reload.figures().family()]).collect(),
-            ..Figures::default()
         }
     }
 

@@ -209,7 +209,7 @@ impl Session {
         self.random ^= self.random << 25;
         self.random ^= self.random >> 27;
         let high = self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        (high * u64::from(limit) >> 32) as u32
+        ((high * u64::from(limit)) >> 32) as u32
     }
 }
 
@@ -288,7 +288,7 @@ mod tests {
                     let Some(packet) = packet else { continue };
                     self.sent[from].push((next, packet));
                     let count = self.sent[from].len() as u32;
-                    if self.carries[from] && (self.lose_each == 0 || count % self.lose_each != 0) {
+                    if self.carries[from] && (self.lose_each == 0 || !count.is_multiple_of(self.lose_each)) {
                         self.wire.push((next + ms(5), 1 - from, packet));
                     }
                 }

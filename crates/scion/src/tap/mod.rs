@@ -163,7 +163,7 @@ impl Taps {
                     }
                     Kind::Bfd(from, to, up) => {
                         if let Some(target) = link_between(links, from, to)
-                            && up != !down.contains(&target)
+                            && up == down.contains(&target)
                         {
                             if up {
                                 down.remove(&target)
