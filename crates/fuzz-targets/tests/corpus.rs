@@ -79,8 +79,18 @@ fn packets() {
     let mut seen = BTreeSet::new();
     replay("packets", |data| seen.extend(routers.packet(data).and_then(|outcome| outcome.reason)));
     routers.compare_counters();
-    // A corpus that the routers have outgrown would go unnoticed otherwise. They are configured, so one reason is out.
+    // A corpus that the routers have outgrown would go unnoticed otherwise. They are configured, and take packets by any
+    // device. EPIC depends on the time of day, and who sends BFD on more than bytes: the border router's own tests have
+    // these.
+    let elsewhere = [
+        Reason::NotConfigured,
+        Reason::WrongDevice,
+        Reason::EpicTooOld,
+        Reason::EpicFromFuture,
+        Reason::EpicHvf,
+        Reason::BfdFromHost,
+    ];
     let missing: Vec<_> =
-        Reason::ALL.iter().filter(|r| **r != Reason::NotConfigured && !seen.contains(&(**r as u8))).collect();
+        Reason::ALL.iter().filter(|r| !elsewhere.contains(r) && !seen.contains(&(**r as u8))).collect();
     assert!(missing.is_empty(), "no packet of the corpus leads to {missing:?}");
 }
