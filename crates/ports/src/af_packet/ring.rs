@@ -22,10 +22,10 @@ pub struct RingSize {
 }
 
 impl Default for RingSize {
-    /// 4 MiB: large enough for some milliseconds of a fast link, small enough for a cache. As each block waits a
-    /// millisecond at most, it holds a quarter of a second of a slow one.
+    /// 8 MiB: some milliseconds of a fast link in blocks that are worth waking for. As each block waits a
+    /// millisecond at most, it holds an eighth of a second of a slow one.
     fn default() -> Self {
-        RingSize { block: 1 << 14, blocks: 256, patience: 1 }
+        RingSize { block: 1 << 16, blocks: 128, patience: 1 }
     }
 }
 
