@@ -12,10 +12,12 @@ use hopwright_scion::topology::Topology;
 use hopwright_syntax::{Options, render};
 
 mod packets;
+mod reload;
 mod repair;
 mod slow_path;
 
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
+pub use reload::Reloads;
 pub use repair::{LENGTHS, SIGNATURES};
 pub use slow_path::{AUTHENTICATE, encode_punted, slow_path};
 

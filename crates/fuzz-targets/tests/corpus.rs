@@ -37,6 +37,12 @@ fn router_config() {
 }
 
 #[test]
+fn reload() {
+    let reloads = targets::Reloads::new();
+    replay("reload", |data| reloads.reload(data));
+}
+
+#[test]
 fn stf() {
     replay("stf", targets::stf);
 }
