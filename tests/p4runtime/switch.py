@@ -9,7 +9,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-HOPWRIGHT = os.environ.get("HOPWRIGHT", str(HERE.parents[1] / "target/release/hopwright"))
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"))
+HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release/hopwright"))
 PORTS = 4
 # The machine may be busy.
 PATIENCE = 20.0
