@@ -170,7 +170,7 @@ class Network:
             return []
 
     def wait_paths(self, source: str, destination: str, want: int,
-                   timeout: float = 120) -> list[dict]:
+                   timeout: float = 60) -> list[dict]:
         """Waits until `want` paths exist between two ASes."""
         found: list[dict] = []
 
