@@ -366,10 +366,7 @@ impl Agent {
         if arrivals != self.setup.links.arrivals {
             tracing::info!("addresses of the router are on other devices now");
             self.setup.links.arrivals = arrivals;
-            for entry in tables::entries(&self.setup.links, |target| self.way(target)) {
-                self.vdp.put(&entry)?;
-            }
-            tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;
+            tables::program_links(&self.vdp, &self.setup.links, |target| self.way(target))?;
         }
         Ok(())
     }

@@ -53,7 +53,12 @@ pub const LINK_TABLES: [&str; 6] =
 /// are unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.key_table("hop_key")?.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
-    for entry in entries(links, |_| Way::Unresolved) {
+    program_links(vdp, links, |_| Way::Unresolved)
+}
+
+/// Programs the router itself and what follows from its links, over what there is.
+pub fn program_links(vdp: &VirtualDataPlane, links: &Links, way: impl Fn(Target) -> Way) -> Result<(), ControlError> {
+    for entry in entries(links, way) {
         vdp.put(&entry)?;
     }
     set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
