@@ -55,7 +55,7 @@ parser TestParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout 
         a_t first = packet.lookahead<a_t>();
         packet.advance(8);
         a_t second = packet.lookahead<a_t>();
-        meta.seen = 3 ++ first.x ++ second.x ++ (first.isValid() ? 8w1 : 0);
+        meta.seen = 16w3 ++ first.x ++ second.x ++ (first.isValid() ? 8w1 : 0);
         transition accept;
     }
 }
