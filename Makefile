@@ -7,13 +7,13 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime interop interop-tools braccept test-pages test-network test-reload soak-short soak bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-network test-reload soak-short soak bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
 # Everything CI checks.
-test: lint unit stf p4runtime interop
+test: lint unit stf p4runtime tutorial interop
 
 lint:
 	$(CARGO) fmt --all --check
@@ -35,6 +35,16 @@ p4runtime: hopwright
 else
 p4runtime:
 	@echo "SKIPPED: the P4Runtime tests need root (network namespaces). Run \`sudo make p4runtime\`." >&2
+endif
+
+# Types docs/tutorial.md.
+ifneq ($(ROOT),)
+tutorial: hopwright
+	tests/tutorial/setup.sh
+	tests/tutorial/run.sh
+else
+tutorial:
+	@echo "SKIPPED: the tutorial's test needs root (network namespaces). Run \`sudo make tutorial\`." >&2
 endif
 
 ifneq ($(ROOT),)

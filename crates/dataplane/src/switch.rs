@@ -20,6 +20,7 @@ use crate::handover::{Handover, WorkerBusy};
 use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Ports};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
+use crate::sample::{Held, Samples, Sampling, TooManySamplings};
 use crate::stats::{Cells, SwitchStats};
 use crate::vdp::VirtualDataPlane;
 use crate::wait::PollSet;
@@ -179,6 +180,7 @@ impl SwitchBuilder {
             cells,
             cpu,
             inject,
+            samples: Arc::new(Samples::new(self.frame_size.data as usize)),
             stop: AtomicBool::new(false),
         });
         let mut worker = Worker {
@@ -189,6 +191,7 @@ impl SwitchBuilder {
                 None => Pool::new(self.frames, self.frame_size)?,
             },
             batch: Vec::with_capacity(MAX_BATCH),
+            sampled: Held::new(),
             limit: self.batch,
             lanes,
             by_number,
@@ -232,6 +235,7 @@ pub struct Switch {
     cells: Cells,
     cpu: Cpu,
     inject: Cpu,
+    samples: Arc<Samples>,
     stop: AtomicBool,
 }
 
@@ -341,6 +345,15 @@ impl Switch {
         Injector(self.inject.urgent.clone())
     }
 
+    /// Copies packets to the caller as the worker takes them in, all or those of one port, with what became of them;
+    /// more than the caller takes are lost. The worker pays for it only while it is going on.
+    ///
+    /// # Errors
+    /// If there are too many who do so.
+    pub fn sample(&self, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
+        Samples::begin(&self.samples, port)
+    }
+
     /// Makes the worker return as soon as it has finished its burst.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
@@ -423,6 +436,7 @@ pub struct Worker {
     executor: Executor,
     pool: Pool,
     batch: Vec<Packet>,
+    sampled: Held,
     limit: usize,
     lanes: Vec<Lane>,
     by_number: Vec<Egress>,
@@ -595,7 +609,14 @@ impl Worker {
     fn process(&mut self) {
         let start = Instant::now();
         let now_us = wall_clock_us();
+        let sampling = self.switch.samples.wanted();
+        if sampling {
+            self.switch.samples.before(&self.batch, now_us, &mut self.sampled);
+        }
         self.executor.process_batch(&mut self.batch, now_us);
+        if sampling {
+            self.switch.samples.after(&self.batch, &mut self.sampled);
+        }
         let cells = &self.switch.cells;
         cells.batches.add(1);
         cells.packets.add(self.batch.len() as u64);

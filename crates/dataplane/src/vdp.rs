@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_ir::interp::{CloneSession, ExternModel, ExternRegistry, Interp, Replica};
+use hopwright_ir::interp::{CloneSession, ExternModel, ExternRegistry, Interp, LiveState, Replica};
 use hopwright_ir::{
     ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, ValueSetId, bits,
 };
@@ -442,6 +442,17 @@ impl VirtualDataPlane {
             Engine::Interp(interp) => Some(interp.lock().unwrap_or_else(PoisonError::into_inner)),
             Engine::Jit(_) => None,
         }
+    }
+
+    /// An interpreter that finds its entries and registers in `live`, with the extern objects of this data plane.
+    pub(crate) fn following(&self, live: Box<dyn LiveState>) -> Result<Interp, ControlError> {
+        let registry = models_of(&self.pipeline, &self.externs, &self.domain);
+        Interp::following(self.pipeline.clone(), &registry, live).map_err(|e| refused(&e))
+    }
+
+    /// The entry that packets with these key values hit, and what they run.
+    pub(crate) fn find(&self, table: TableId, keys: &[BigUint]) -> (Option<TableEntry>, ActionCall) {
+        self.tables[table.index()].find(keys)
     }
 
     pub(crate) fn engine(&self) -> &Engine {

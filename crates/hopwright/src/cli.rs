@@ -1,4 +1,7 @@
-//! The command line: commands, options and their help. Does not live here: what the commands do.
+//! The command line: commands, options and their help; those that control a running switch are in `control`. Does not
+//! live here: what the commands do.
+
+pub mod control;
 
 use std::path::PathBuf;
 
@@ -54,6 +57,16 @@ pub enum Command {
     /// Interfaces are taken with AF_PACKET; this needs CAP_NET_RAW. Controllers reach it by P4Runtime. Stop it with Ctrl-C:
     /// it prints its counters.
     Run(RunArgs),
+    /// Look into the tables of a running switch and change them, without a controller
+    Table(control::TableArgs),
+    /// Read and reset the counters of a running switch
+    Counter(control::CounterArgs),
+    /// Read and set the registers of a running switch
+    Register(control::RegisterArgs),
+    /// Read and set the meters of a running switch
+    Meter(control::MeterArgs),
+    /// Show what a running switch does to its packets: parser states, keys, entries, changes, each with its P4 line
+    Trace(control::TraceArgs),
     /// Run a program on the packets of a capture
     ///
     /// With --trace, prints for each packet the parser states, table keys, entries hit and fields changed, each with
@@ -273,6 +286,9 @@ pub struct RunArgs {
     /// Print the final counters as JSON
     #[arg(long)]
     pub json: bool,
+    /// Log a line for each packet: where it came in, what became of it (`hopwright trace` tells more)
+    #[arg(long)]
+    pub log_packets: bool,
 }
 
 #[derive(Args, Debug)]

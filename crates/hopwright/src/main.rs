@@ -7,7 +7,6 @@ mod engine;
 mod failure;
 mod logging;
 mod signals;
-mod trace;
 
 use std::process::ExitCode;
 
@@ -35,6 +34,11 @@ fn main() -> ExitCode {
         Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Table(args) => commands::control::table::run(&args),
+        Command::Counter(args) => commands::control::cells::counter(&args),
+        Command::Register(args) => commands::control::cells::register(&args),
+        Command::Meter(args) => commands::control::meter::run(&args),
+        Command::Trace(args) => commands::control::trace::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Scion(args) => commands::scion::run(&args, logging),
         Command::Bench(args) => match args.command {

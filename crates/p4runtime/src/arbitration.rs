@@ -1,13 +1,15 @@
 //! Who is primary: one controller for each role of a device may write (P4Runtime section 5). Pure bookkeeping; streams
-//! live in `stream`.
+//! live in `service`, what a role may do in `role`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio::sync::mpsc::Sender;
 use tonic::{Code, Status};
 
 use crate::failure::{Failure, Result, denied, exhausted, invalid, precondition};
 use crate::proto::{rpc, v1};
+use crate::role::{Rights, RoleConfig};
 
 /// What a stream carries to its client.
 pub type Outgoing = std::result::Result<v1::StreamMessageResponse, Status>;
@@ -28,8 +30,9 @@ pub struct Elections {
 
 #[derive(Debug, Default)]
 struct Role {
-    /// As the first of its clients said it.
+    /// As its last primary said it.
     said: Option<v1::Role>,
+    config: Option<Arc<RoleConfig>>,
     /// The highest election id ever seen.
     highest: Option<u128>,
     primary: Option<StreamId>,
@@ -73,9 +76,8 @@ impl Elections {
         to: &Sender<Outgoing>,
     ) -> Result<()> {
         let role = said.role.as_ref().map(|r| role_name(&r.name, r.id)).unwrap_or_default();
-        if said.role.as_ref().is_some_and(|r| r.config.is_some()) {
-            return Err(invalid("role configurations are not understood: leave it out for access to everything"));
-        }
+        let config = said.role.as_ref().and_then(|r| r.config.as_ref()).map(RoleConfig::parse).transpose()?;
+        self.check_config(&role, config.as_ref())?;
         let before = self.roles.iter().find(|(_, r)| r.streams.contains_key(&stream)).map(|(name, _)| name);
         if before.is_some_and(|before| *before != role) {
             return Err(precondition("a stream keeps its role"));
@@ -92,7 +94,6 @@ impl Elections {
         }
         let election_id = said.election_id.as_ref().map(number);
         let role = self.roles.entry(role).or_default();
-        role.said = role.said.take().or(said.role.clone());
         let taken = |(id, c): (&StreamId, &Controller)| *id != stream && c.election_id == election_id;
         if election_id.is_some() && role.streams.iter().any(taken) {
             // Worded as clients expect it.
@@ -109,12 +110,40 @@ impl Elections {
             _ if was == Some(stream) => role.primary = None,
             _ => {}
         }
+        if role.primary == Some(stream) || role.said.is_none() {
+            // What the primary says is in force.
+            role.said = said.role.clone();
+            role.config = config.map(Arc::new);
+        }
         if role.primary != was {
             role.tell_all(device)
         } else {
             role.tell(device, stream)
         }
         Ok(())
+    }
+
+    /// That a role could have this configuration.
+    fn check_config(&self, role: &str, config: Option<&RoleConfig>) -> Result<()> {
+        let Some(config) = config else { return Ok(()) };
+        if role.is_empty() {
+            return Err(invalid("the default role may do everything: it takes no configuration"));
+        }
+        for (name, other) in self.roles.iter().filter(|(name, r)| *name != role && !r.streams.is_empty()) {
+            if let Some(id) = other.config.as_ref().and_then(|other| config.conflict(other)) {
+                return Err(invalid(format!("{id:#x} is exclusive to one of the roles `{role}` and `{name}`")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a role may do.
+    pub fn rights(&self, role: &str) -> Rights {
+        let others = self.roles.iter().filter(|(name, r)| *name != role && !r.streams.is_empty());
+        Rights {
+            own: self.roles.get(role).and_then(|r| r.config.clone()),
+            others: others.filter_map(|(_, r)| r.config.clone()).collect(),
+        }
     }
 
     /// A stream has ended.
@@ -146,14 +175,15 @@ impl Elections {
         self.roles.values().any(|r| r.primary == Some(stream))
     }
 
-    /// Hands a message to the primary of each role. Returns how many were not ready for it.
+    /// Hands a message to the primary of each role that it is for. Returns how many were not ready for it.
     pub fn send_to_primaries(&self, message: &v1::stream_message_response::Update) -> usize {
         self.roles
             .values()
-            .filter_map(|r| r.streams.get(&r.primary?))
-            .filter(|c| {
-                let message = v1::StreamMessageResponse { update: Some(message.clone()) };
-                c.to.try_send(Ok(message)).is_err()
+            .filter_map(|r| {
+                let controller = r.streams.get(&r.primary?)?;
+                let part = r.config.as_ref().map_or_else(|| Some(message.clone()), |config| config.part(message))?;
+                let message = v1::StreamMessageResponse { update: Some(part) };
+                controller.to.try_send(Ok(message)).err()
             })
             .count()
     }

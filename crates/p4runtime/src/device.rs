@@ -15,6 +15,7 @@ use crate::failure::{self, Failure, Result, exhausted, invalid, precondition};
 use crate::packet;
 use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
+use crate::role::Rights;
 use crate::state::State;
 use v1::set_forwarding_pipeline_config_request::Action;
 use v1::stream_message_response::Update;
@@ -93,21 +94,24 @@ impl Device {
         lock(&self.elections)
     }
 
-    fn check_primary(&self, role: &str, role_id: u64, election_id: Option<&v1::Uint128>) -> Result<()> {
-        self.elections().check(&role_name(role, role_id), election_id)
+    fn check_primary(&self, role: &str, role_id: u64, election_id: Option<&v1::Uint128>) -> Result<Rights> {
+        let (elections, role) = (self.elections(), role_name(role, role_id));
+        elections.check(&role, election_id)?;
+        Ok(elections.rights(&role))
     }
 
     /// Carries out a batch of updates.
     pub(crate) fn write(&self, request: &v1::WriteRequest) -> std::result::Result<(), Status> {
-        self.check_primary(&request.role, request.role_id, request.election_id.as_ref()).map_err(Failure::status)?;
+        let rights = self.check_primary(&request.role, request.role_id, request.election_id.as_ref());
+        let rights = rights.map_err(Failure::status)?;
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or_else(no_program).map_err(Failure::status)?;
         let results = match Atomicity::try_from(request.atomicity) {
-            Ok(Atomicity::ContinueOnError) => state.write_each(&request.updates),
-            Ok(Atomicity::RollbackOnError) => state.write_all(&request.updates),
+            Ok(Atomicity::ContinueOnError) => state.write_each(&request.updates, &rights),
+            Ok(Atomicity::RollbackOnError) => state.write_all(&request.updates, &rights),
             Ok(Atomicity::DataplaneAtomic) => self
                 .switch
-                .between_rounds(|| state.write_all(&request.updates))
+                .between_rounds(|| state.write_all(&request.updates, &rights))
                 .map_err(|e| exhausted(e.to_string()).status())?,
             Err(_) => return Err(invalid("no such atomicity").status()),
         };
@@ -117,18 +121,23 @@ impl Device {
         if failed > 0 { Err(failure::batch(&results)) } else { Ok(()) }
     }
 
-    /// What one entity of a read asks for.
-    pub(crate) fn read(&self, entity: &v1::Entity) -> Result<Vec<v1::entity::Entity>> {
+    /// What one entity of a read in a role asks for.
+    pub(crate) fn read(&self, role: &str, entity: &v1::Entity) -> Result<Vec<v1::entity::Entity>> {
         let asked = entity.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))?;
+        let rights = self.elections().rights(role);
+        rights.check_read(asked)?;
         let state = lock(&self.state);
         let mut found = Vec::new();
         state.as_ref().ok_or_else(no_program)?.read(asked, &mut found)?;
+        if rights.own.is_some() {
+            found.retain(|e| rights.tells(e));
+        }
         Ok(found)
     }
 
     /// Sets the program, or only looks whether it could be set.
     pub(crate) fn set_config(&self, request: &v1::SetForwardingPipelineConfigRequest) -> Result<()> {
-        self.check_primary(&request.role, request.role_id, request.election_id.as_ref())?;
+        self.check_primary(&request.role, request.role_id, request.election_id.as_ref())?.check_push()?;
         let program = || {
             let config = request.config.as_ref().ok_or_else(|| invalid("no config"))?;
             Program::from_config(config)

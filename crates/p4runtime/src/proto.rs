@@ -15,6 +15,18 @@ pub mod p4 {
     }
 }
 
+/// What this switch serves beside P4Runtime.
+pub mod hopwright {
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/hopwright.v1.rs"));
+    }
+}
+
+/// The message that says what a role may do.
+pub mod stratum {
+    include!(concat!(env!("OUT_DIR"), "/stratum.rs"));
+}
+
 /// gRPC's error model.
 pub mod google {
     pub mod rpc {
@@ -23,6 +35,7 @@ pub mod google {
 }
 
 pub use google::rpc;
+pub use hopwright::v1 as trace;
 pub use p4::config::v1 as config;
 pub use p4::v1;
 

@@ -14,6 +14,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::{Certificate, Identity, Server as Grpc, ServerTlsConfig};
 
 use crate::device::Device;
+use crate::proto::trace::trace_server::TraceServer;
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 
@@ -94,13 +95,17 @@ impl Server {
         for device in &devices {
             device.start_telling()?;
         }
-        let service = P4RuntimeServer::new(Service::new(devices.iter().cloned()))
-            .max_decoding_message_size(MAX_MESSAGE)
-            .max_encoding_message_size(MAX_MESSAGE);
+        let service = Service::new(devices.iter().cloned());
+        let trace = TraceServer::new(service.clone());
+        let service =
+            P4RuntimeServer::new(service).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = grpc.add_service(service).serve_with_incoming_shutdown(TcpListenerStream::new(listener), async {
-            let _ = stopped.await;
-        });
+        let serving = grpc.add_service(service).add_service(trace).serve_with_incoming_shutdown(
+            TcpListenerStream::new(listener),
+            async {
+                let _ = stopped.await;
+            },
+        );
         runtime.spawn(async move {
             if let Err(error) = serving.await {
                 tracing::error!("P4Runtime: {}", words(&error));

@@ -49,7 +49,7 @@ impl Service {
         }
     }
 
-    fn device(&self, id: u64) -> Result<Arc<Device>, Failure> {
+    pub(crate) fn device(&self, id: u64) -> Result<Arc<Device>, Failure> {
         self.devices.get(&id).cloned().ok_or_else(|| not_found(format!("there is no device {id}")))
     }
 
@@ -89,7 +89,7 @@ impl P4Runtime for Service {
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
             for entity in &request.entities {
-                let found = match device.read(entity) {
+                let found = match device.read(&request.role, entity) {
                     Ok(found) => found,
                     Err(failure) => {
                         let _ = to.blocking_send(Err(failure.status()));

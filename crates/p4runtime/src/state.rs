@@ -16,6 +16,7 @@ use crate::digests::Digests;
 use crate::failure::{Result, aborted, invalid, unimplemented};
 use crate::program::Program;
 use crate::proto::v1;
+use crate::role::Rights;
 use v1::entity::Entity;
 use v1::update::Type;
 
@@ -77,15 +78,15 @@ impl State {
     }
 
     /// Carries out each update, whatever becomes of the others.
-    pub fn write_each(&mut self, updates: &[v1::Update]) -> Vec<Result<()>> {
-        updates.iter().map(|u| self.apply(u, None)).collect()
+    pub fn write_each(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
+        updates.iter().map(|u| self.apply(u, rights, None)).collect()
     }
 
     /// Carries out all updates or none.
-    pub fn write_all(&mut self, updates: &[v1::Update]) -> Vec<Result<()>> {
+    pub fn write_all(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
         let mut log = Vec::new();
         for (at, update) in updates.iter().enumerate() {
-            if let Err(failure) = self.apply(update, Some(&mut log)) {
+            if let Err(failure) = self.apply(update, rights, Some(&mut log)) {
                 while let Some(undo) = log.pop() {
                     undo(self);
                 }
@@ -97,13 +98,15 @@ impl State {
         vec![Ok(()); updates.len()]
     }
 
-    fn apply(&mut self, update: &v1::Update, log: UndoLog) -> Result<()> {
+    fn apply(&mut self, update: &v1::Update, rights: &Rights, log: UndoLog) -> Result<()> {
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
         if kind == Type::Unspecified {
             return Err(invalid("the type of the update is missing"));
         }
         let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
-        match entity.ok_or_else(|| invalid("the update has no entity"))? {
+        let entity = entity.ok_or_else(|| invalid("the update has no entity"))?;
+        rights.check_write(entity)?;
+        match entity {
             Entity::TableEntry(said) => self.write_entry(kind, said, log),
             Entity::CounterEntry(said) => self.write_counter(kind, said, log),
             Entity::DirectCounterEntry(said) => self.write_direct_counter(kind, said, log),

@@ -24,6 +24,7 @@ mod value;
 
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostics;
+pub use scope::nearest;
 
 /// What analysis found.
 #[derive(Debug)]

@@ -218,7 +218,7 @@ impl<'a> Analyser<'a> {
 }
 
 /// The candidate most like `name`, if any is near enough to be meant.
-pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     candidates
         .filter(|c| *c != name)

@@ -197,6 +197,30 @@ impl Table {
         }
     }
 
+    /// The entry that generated code finds for these key values, or nothing; and what it runs. For people who want to
+    /// know: it takes time in proportion to the number of entries.
+    pub fn find(&self, keys: &[BigUint]) -> (Option<TableEntry>, ActionCall) {
+        let writer = self.lock();
+        let default = writer.default.call.clone();
+        if keys.is_empty() || keys.len() != self.keys.len() {
+            return (None, default);
+        }
+        let mut words = Vec::with_capacity(self.shape.key_words);
+        for (field, value) in self.keys.iter().zip(keys) {
+            push_limbs(&mut words, value, field.words);
+        }
+        let handle = self.handle();
+        // SAFETY: the handle is this table's and the key has its length; the lock keeps all entries alive.
+        let found = unsafe { (handle.lookup)(handle.state, words.as_ptr()) };
+        match writer.records.iter().find(|(_, r)| std::ptr::eq(r.block.entry(), found)) {
+            Some((key, record)) => {
+                let (matches, action) = (key.matches.clone(), record.action.clone());
+                (Some(TableEntry { matches, priority: key.priority, action: action.clone() }), action)
+            }
+            None => (None, default),
+        }
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.lock().records.len()

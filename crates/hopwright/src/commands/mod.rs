@@ -3,6 +3,7 @@
 pub mod asm;
 pub mod bench;
 pub mod check;
+pub mod control;
 pub mod explain;
 mod floor;
 pub mod graph;

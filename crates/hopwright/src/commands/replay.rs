@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use hopwright_ir::interp::{Trace, changed_ranges};
 use hopwright_stf::{Engine, Processed};
 use pcap_file::pcap::PcapPacket;
 
@@ -11,7 +12,6 @@ use crate::commands::stf;
 use crate::compile;
 use crate::engine::OneByOne;
 use crate::failure::Failure;
-use crate::trace::{Trace, changed_ranges};
 
 /// Totals of a replay.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Switch, SwitchBuilder, SwitchStats};
+use hopwright_dataplane::{Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
 use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, Server, Tls};
 use hopwright_ports::{Opener, Wanted, XdpOptions};
 
@@ -19,6 +19,8 @@ use crate::signals;
 const JUMBO_MTU: u32 = 9100;
 /// How often statistics are written.
 const STATS_INTERVAL: Duration = Duration::from_secs(1);
+/// Between two looks whether packets are still to be logged.
+const LOG_TICK: Duration = Duration::from_millis(100);
 
 /// Runs a switch until it is told to stop.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -72,6 +74,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;
     let started = Instant::now();
+    if args.log_packets {
+        log_packets(&switch)?;
+    }
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
     watch(&switch, server.is_none(), started, args.stats.as_deref())?;
     thread.join().map_err(|_| Failure::message("the worker died"))?;
@@ -111,6 +116,32 @@ fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Pr
         tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
     }
     Ok(server)
+}
+
+/// From now on logs a line for each packet, until the switch stops.
+fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
+    let (switch, sampling) = (switch.clone(), switch.sample(None)?);
+    let line = |sample: &Sample| {
+        let became = match (sample.verdict(), sample.egress_port()) {
+            (_, Some(port)) => format!("to port {port}"),
+            (Verdict::NoHeadroom, _) => "lost: its headers grew beyond their room".into(),
+            (Verdict::Fault, _) => "lost: the program ran into a fault".into(),
+            _ => "dropped".into(),
+        };
+        tracing::info!("packet of {} bytes at port {}: {became}", sample.bytes().len(), sample.ingress_port());
+    };
+    let log = move || {
+        let mut lost = 0;
+        while !switch.stopping() {
+            sampling.next(LOG_TICK, line);
+            if sampling.lost() > lost {
+                tracing::warn!("{} packets are not in the log: too many came", sampling.lost() - lost);
+                lost = sampling.lost();
+            }
+        }
+    };
+    std::thread::Builder::new().name("log-packets".into()).spawn(log)?;
+    Ok(())
 }
 
 fn parse_interface(text: &str) -> Result<(u32, &str), Failure> {

@@ -247,26 +247,27 @@ impl Machine<'_> {
         let table = &pipeline[id];
         let keys: Vec<Value> = table.keys.iter().map(|k| self.eval(&k.expr)).collect();
         let length = self.packet.bytes.len() as u64;
-        let state = &mut self.store.tables[id.index()];
-        // A table without keys has no entries to hit.
-        let found = if keys.is_empty() { None } else { state.lookup(&keys, table.has_priority()) };
-        let action = match found {
-            Some(index) => {
-                let (entry, count) = &mut state.entries[index];
-                // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
-                count.add(length);
-                entry.action.clone()
+        let Store { tables, live, .. } = &mut *self.store;
+        let state = &mut tables[id.index()];
+        let followed;
+        let (found, action) = match live {
+            Some(live) => {
+                followed = live.find(id, &keys);
+                (followed.0.as_ref(), followed.1)
             }
-            None => state.default_action.clone(),
+            // A table without keys has no entries to hit.
+            None => match if keys.is_empty() { None } else { state.lookup(&keys, table.has_priority()) } {
+                Some(index) => {
+                    let (entry, count) = &mut state.entries[index];
+                    // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
+                    count.add(length);
+                    (Some(&*entry), entry.action.clone())
+                }
+                None => (None, state.default_action.clone()),
+            },
         };
         if let Some(observer) = &mut self.observer {
-            observer.event(&Event::Table {
-                table: id,
-                keys: &keys,
-                entry: found.map(|index| &self.store.tables[id.index()].entries[index].0),
-                action: &action,
-                span,
-            });
+            observer.event(&Event::Table { table: id, keys: &keys, entry: found, action: &action, span });
         }
         if let Some(slot) = hit {
             self.packet.set(slot, u64::from(found.is_some()));

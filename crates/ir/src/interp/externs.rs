@@ -38,17 +38,14 @@ impl Machine<'_> {
             }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);
-                if let Some(cell) = self.register(*id, index) {
-                    let value = cell.clone();
+                if let Some(value) = self.register(*id, index) {
                     self.assign_bits(*slot, value, call);
                 }
             }
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let index = self.eval_u64(index);
                 let value = self.eval(value).bits;
-                if let Some(cell) = self.register(*id, index) {
-                    *cell = value;
-                }
+                self.set_register(*id, index, value);
             }
             (
                 ExternFn::Hash(algorithm),
@@ -134,10 +131,23 @@ impl Machine<'_> {
         self.assign(slot, Value::new(value, width), call.span);
     }
 
-    fn register(&mut self, id: ExternId, index: u64) -> Option<&mut BigUint> {
-        match &mut self.store.externs[id.index()] {
-            ExternState::Registers(cells) => cells.get_mut(index as usize),
+    fn register(&mut self, id: ExternId, index: u64) -> Option<BigUint> {
+        match (&mut self.store.live, &self.store.externs[id.index()]) {
+            (Some(live), _) => live.register(id, index),
+            (None, ExternState::Registers(cells)) => cells.get(index as usize).cloned(),
             _ => None,
+        }
+    }
+
+    fn set_register(&mut self, id: ExternId, index: u64, value: BigUint) {
+        match (&mut self.store.live, &mut self.store.externs[id.index()]) {
+            (Some(live), _) => live.set_register(id, index, value),
+            (None, ExternState::Registers(cells)) => {
+                if let Some(cell) = cells.get_mut(index as usize) {
+                    *cell = value;
+                }
+            }
+            _ => {}
         }
     }
 

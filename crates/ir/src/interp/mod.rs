@@ -16,11 +16,13 @@
 
 mod exec;
 mod externs;
+mod live;
 mod observe;
 mod packet;
 mod parse;
 mod registry;
 mod store;
+mod trace;
 mod v1model;
 mod value;
 
@@ -30,10 +32,12 @@ use num_bigint::BigUint;
 
 use crate::model::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 
+pub use live::LiveState;
 pub use observe::{Decision, Event, Observer, Stage};
 pub use packet::{Fault, PacketState};
 pub use registry::{Constructor, ExternModel, ExternRegistry, Function};
 pub use store::{ControlError, Count};
+pub use trace::{Trace, changed_ranges};
 pub use v1model::{CloneSession, InstanceType, Replica, TrafficManager};
 pub use value::Value;
 
@@ -114,7 +118,20 @@ impl Interp {
     /// # Errors
     /// If the program uses an extern that is not in the registry, or an object cannot be built.
     pub fn with_externs(pipeline: Arc<Pipeline>, registry: &ExternRegistry) -> Result<Interp, ControlError> {
-        let store = store::Store::new(&pipeline, registry)?;
+        let store = store::Store::new(&pipeline, registry, None)?;
+        Ok(Interp { pipeline, store, traffic: TrafficManager::default() })
+    }
+
+    /// One that follows a switch which runs elsewhere: it finds entries and registers there and changes none.
+    ///
+    /// # Errors
+    /// As [`Interp::with_externs`].
+    pub fn following(
+        pipeline: Arc<Pipeline>,
+        registry: &ExternRegistry,
+        live: Box<dyn LiveState>,
+    ) -> Result<Interp, ControlError> {
+        let store = store::Store::new(&pipeline, registry, Some(live))?;
         Ok(Interp { pipeline, store, traffic: TrafficManager::default() })
     }
 
@@ -136,6 +153,9 @@ impl Interp {
         now_us: u64,
         observer: &mut dyn Observer,
     ) -> Output {
+        if let Some(live) = &mut self.store.live {
+            live.begin();
+        }
         v1model::Run::new(self, Some(observer), now_us).process(packet, ingress_port)
     }
 
@@ -209,6 +229,11 @@ impl Interp {
     /// No such set, too many members, illegal member.
     pub fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
         self.store.set_value_set(&self.pipeline, set, members)
+    }
+
+    /// A value set's members.
+    pub fn value_set(&self, set: ValueSetId) -> &[Vec<MatchValue>] {
+        self.store.value_sets.get(set.index()).map_or(&[], Vec::as_slice)
     }
 
     /// Reads one cell of a counter.

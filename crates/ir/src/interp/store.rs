@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use num_bigint::BigUint;
 
-use super::{ExternModel, ExternRegistry, Function, Value};
+use super::{ExternModel, ExternRegistry, Function, LiveState, Value};
 use crate::bits;
 use crate::entry::{EntryError, check_default, check_entry, check_match};
 use crate::hash::Random;
@@ -138,11 +138,18 @@ pub(super) struct Store {
     pub functions: BTreeMap<String, Function>,
     pub value_sets: Vec<Vec<Vec<MatchValue>>>,
     pub random: Random,
+    /// The switch that is followed; it has tables and registers then.
+    pub live: Option<Box<dyn LiveState>>,
 }
 
 impl Store {
     /// Everything as the program says it starts. Fails if an extern is not registered or cannot be built.
-    pub fn new(pipeline: &Arc<Pipeline>, registry: &ExternRegistry) -> Result<Store, ControlError> {
+    /// Following a live switch, it keeps no cells.
+    pub fn new(
+        pipeline: &Arc<Pipeline>,
+        registry: &ExternRegistry,
+        live: Option<Box<dyn LiveState>>,
+    ) -> Result<Store, ControlError> {
         let tables = pipeline
             .tables
             .iter()
@@ -155,6 +162,9 @@ impl Store {
             .externs
             .iter()
             .map(|e| match &e.kind {
+                ExternKind::Counter { .. } | ExternKind::Register { .. } if live.is_some() => {
+                    Ok(ExternState::Stateless)
+                }
                 ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } if *size > MAX_CELLS => {
                     let message = format!("{}: more than {MAX_CELLS} cells are not supported yet", e.name);
                     Err(ControlError::Extern(message))
@@ -193,6 +203,7 @@ impl Store {
             functions,
             value_sets: vec![Vec::new(); pipeline.value_sets.len()],
             random: Random::new(0),
+            live,
         })
     }
 

@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use hopwright_ir::interp::{Decision, Event, Observer, Stage, Value};
-use hopwright_ir::{MatchValue, Pipeline, SlotKind, Span, Target};
+use super::{Decision, Event, Observer, Stage, Value};
+use crate::model::{ExternFn, MatchValue, Pipeline, SlotKind, Span, Target};
 
 /// Collects the lines of a trace.
+#[derive(Debug)]
 pub struct Trace<'a> {
     pipeline: &'a Pipeline,
     lines: String,
@@ -125,7 +126,7 @@ impl Observer for Trace<'_> {
             Event::Extern { call, args } => {
                 // Arguments of calls on named objects may be derived from keys; names say enough.
                 let text = match &call.function {
-                    hopwright_ir::ExternFn::Named { instance, name } => match instance {
+                    ExternFn::Named { instance, name } => match instance {
                         Some(id) => format!("{}.{name}(..)", pipeline[*id].name),
                         None => format!("{name}(..)"),
                     },

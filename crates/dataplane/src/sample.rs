@@ -1,0 +1,241 @@
+//! Copies of packets for those who want to see them, while a switch forwards: as they came in, and what became of them.
+//!
+//! The worker looks at one flag a batch. While somebody samples it copies packets into buffers that exist already, and
+//! loses them if there is none. Does not live here: what is done with the copies ([`crate::follow`]).
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::ArrayQueue;
+use hopwright_jit::abi::Verdict;
+
+use crate::packet::{MAX_BATCH, Packet};
+
+/// Those who may sample at the same time.
+const SLOTS: usize = 4;
+/// Packets that may wait for each of them.
+const WAITING: usize = 256;
+/// Any port.
+const ANY: u32 = u32::MAX;
+/// Between two looks for packets.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A packet and what became of it.
+pub struct Sample {
+    bytes: Box<[u8]>,
+    len: usize,
+    ingress_port: u32,
+    time_us: u64,
+    verdict: Verdict,
+    egress_port: u32,
+}
+
+impl Sample {
+    /// As it came in.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Where it came in.
+    pub fn ingress_port(&self) -> u32 {
+        self.ingress_port
+    }
+
+    /// When its batch was processed, in microseconds since 1970 UTC.
+    pub fn time_us(&self) -> u64 {
+        self.time_us
+    }
+
+    /// What the program decided.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Where it went, if it was forwarded; copies that the program made are not told.
+    pub fn egress_port(&self) -> Option<u32> {
+        (self.verdict == Verdict::Forward).then_some(self.egress_port)
+    }
+}
+
+impl fmt::Debug for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sample")
+            .field("len", &self.len)
+            .field("ingress_port", &self.ingress_port)
+            .field("verdict", &self.verdict)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where one of them gets its packets.
+struct Slot {
+    taken: AtomicBool,
+    on: AtomicBool,
+    port: AtomicU32,
+    filled: ArrayQueue<Box<Sample>>,
+    free: ArrayQueue<Box<Sample>>,
+    lost: AtomicU64,
+}
+
+/// Samples of a switch.
+pub(crate) struct Samples {
+    /// How many sample.
+    active: AtomicU32,
+    slots: [Slot; SLOTS],
+    longest: usize,
+}
+
+/// Samples of a batch that is being processed, with their places in it. Belongs to the worker.
+pub(crate) struct Held(Vec<(usize, usize, Box<Sample>)>);
+
+impl Held {
+    pub fn new() -> Held {
+        Held(Vec::with_capacity(SLOTS * MAX_BATCH))
+    }
+}
+
+impl Samples {
+    /// For packets up to this length.
+    pub fn new(longest: usize) -> Samples {
+        let slot = || Slot {
+            taken: AtomicBool::new(false),
+            on: AtomicBool::new(false),
+            port: AtomicU32::new(ANY),
+            // The worker may still hold a batch of an earlier sampling.
+            filled: ArrayQueue::new(WAITING + MAX_BATCH),
+            free: ArrayQueue::new(WAITING + MAX_BATCH),
+            lost: AtomicU64::new(0),
+        };
+        Samples { active: AtomicU32::new(0), slots: std::array::from_fn(|_| slot()), longest }
+    }
+
+    /// Begins to sample.
+    pub fn begin(samples: &Arc<Samples>, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
+        let free = |s: &Slot| s.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let at = samples.slots.iter().position(free).ok_or(TooManySamplings)?;
+        let slot = &samples.slots[at];
+        while slot.filled.pop().is_some() {}
+        while slot.free.pop().is_some() {}
+        for _ in 0..WAITING {
+            let sample = Sample {
+                bytes: vec![0; samples.longest].into(),
+                len: 0,
+                ingress_port: 0,
+                time_us: 0,
+                verdict: Verdict::Drop,
+                egress_port: 0,
+            };
+            // There is room for more.
+            let _ = slot.free.push(Box::new(sample));
+        }
+        slot.port.store(port.unwrap_or(ANY), Ordering::Relaxed);
+        slot.lost.store(0, Ordering::Relaxed);
+        slot.on.store(true, Ordering::Release);
+        samples.active.fetch_add(1, Ordering::Release);
+        Ok(Sampling { samples: samples.clone(), at })
+    }
+
+    /// Worker side: whether anybody samples.
+    #[inline]
+    pub fn wanted(&self) -> bool {
+        self.active.load(Ordering::Relaxed) != 0
+    }
+
+    /// Worker side: copies of a batch before it is processed.
+    #[cold]
+    pub fn before(&self, batch: &[Packet], time_us: u64, held: &mut Held) {
+        for (number, slot) in self.slots.iter().enumerate() {
+            if !slot.on.load(Ordering::Acquire) {
+                continue;
+            }
+            let port = slot.port.load(Ordering::Relaxed);
+            for (at, packet) in batch.iter().enumerate() {
+                if port != ANY && port != packet.ingress_port() {
+                    continue;
+                }
+                let bytes = packet.bytes();
+                let sample = if bytes.len() <= self.longest { slot.free.pop() } else { None };
+                let Some(mut sample) = sample else {
+                    slot.lost.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                };
+                sample.bytes[..bytes.len()].copy_from_slice(bytes);
+                sample.len = bytes.len();
+                sample.ingress_port = packet.ingress_port();
+                sample.time_us = time_us;
+                held.0.push((number, at, sample));
+            }
+        }
+    }
+
+    /// Worker side: what became of them.
+    #[cold]
+    pub fn after(&self, batch: &[Packet], held: &mut Held) {
+        for (number, at, mut sample) in held.0.drain(..) {
+            if let Some(packet) = batch.get(at) {
+                sample.verdict = packet.verdict();
+                sample.egress_port = packet.egress_port();
+            }
+            // There are fewer buffers than it holds.
+            let _ = self.slots[number].filled.push(sample);
+        }
+    }
+}
+
+/// There are as many who sample as there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{SLOTS} others look at the switch's packets already")]
+pub struct TooManySamplings;
+
+/// Packets of a switch, as long as it lives.
+pub struct Sampling {
+    samples: Arc<Samples>,
+    at: usize,
+}
+
+impl Sampling {
+    fn slot(&self) -> &Slot {
+        &self.samples.slots[self.at]
+    }
+
+    /// Hands the next packet to `use_it`; waits for it so long at most.
+    pub fn next<R>(&self, timeout: Duration, use_it: impl FnOnce(&Sample) -> R) -> Option<R> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(sample) = self.slot().filled.pop() {
+                let result = use_it(&sample);
+                // There are fewer buffers than it holds.
+                let _ = self.slot().free.push(sample);
+                return Some(result);
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Packets there was no room for.
+    pub fn lost(&self) -> u64 {
+        self.slot().lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        self.samples.active.fetch_sub(1, Ordering::Release);
+        let slot = self.slot();
+        slot.on.store(false, Ordering::Release);
+        while slot.filled.pop().is_some() {}
+        while slot.free.pop().is_some() {}
+        slot.taken.store(false, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sampling").field("lost", &self.lost()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,359 @@
+//! A P4Runtime client for people without a controller: reads and writes a switch by names.
+//!
+//! Rooms: `names` (of P4Info's objects), `value` (numbers, addresses, matches as text), `entry` (entries as text). Does
+//! not live here: a command line, and anything of this switch in particular; any P4Runtime server will do.
+//!
+//! It reads without taking part in elections. It writes in a role of its own, [`ROLE`], and so never takes a
+//! controller's place; next to a primary controller it writes only if it is told to.
+
+mod entry;
+mod names;
+mod value;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Status, Streaming};
+
+pub use entry::{ActionText, CountText, EntryText, Written, data_text};
+pub use names::{Either, Names, Unknown, alias};
+pub use value::{Format, number_text, parse_match, parse_number};
+
+use crate::proto::{config, rpc, trace, v1};
+use trace::trace_client::TraceClient;
+use v1::p4_runtime_client::P4RuntimeClient;
+use v1::stream_message_response::Update as Heard;
+
+/// The role in which it writes.
+pub const ROLE: &str = "hopwright-command";
+
+/// Longest message.
+const MAX_MESSAGE: usize = 128 << 20;
+/// Updates in one write.
+const BATCH: usize = 1000;
+/// How long a connection and the answer to an election may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two attempts while another of our kind writes.
+const AGAIN: Duration = Duration::from_millis(50);
+/// Errors of one write that are told.
+const TOLD: usize = 10;
+
+/// Where the switch is.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// `HOST:PORT`.
+    pub server: String,
+    /// P4Runtime's number of the device.
+    pub device: u64,
+    /// Encryption.
+    pub tls: Option<ClientTls>,
+    /// Write although a controller is primary.
+    pub force: bool,
+}
+
+/// Encryption of the client's side: files in PEM form.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    /// Certificates of the server's authorities.
+    pub ca: PathBuf,
+    /// The name in the server's certificate, if that is not the host.
+    pub name: Option<String>,
+    /// Certificate and key to show to the server.
+    pub identity: Option<(PathBuf, PathBuf)>,
+}
+
+/// Why something did not work.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ClientError {
+    #[error("cannot reach a switch at {server}: {reason}; is `hopwright run` running there? (--server)")]
+    Unreachable { server: String, reason: String },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: String },
+    #[error("the switch has no program yet")]
+    NoProgram,
+    #[error("the switch refuses: {}{}", .0.message(), code_text(.0.code()))]
+    Refused(Box<Status>),
+    #[error("{0}")]
+    Updates(String),
+    #[error("a controller is primary (election id {0}); --force writes beside it")]
+    ControllerIsPrimary(u128),
+    #[error("somebody else writes in the role `{ROLE}` all the time")]
+    Crowded,
+    #[error("the switch does not take part in an election")]
+    Silent,
+    #[error("this switch does not show what it does to packets: it is not Hopwright, or an older one")]
+    NotOurs,
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    #[error("{0}")]
+    Text(String),
+    #[error("cannot start: {0}")]
+    Start(#[from] std::io::Error),
+}
+
+type Result<T> = std::result::Result<T, ClientError>;
+
+impl From<Status> for ClientError {
+    fn from(status: Status) -> ClientError {
+        ClientError::Refused(Box::new(status))
+    }
+}
+
+fn code_text(code: Code) -> String {
+    match code {
+        Code::Unknown => String::new(),
+        code => format!(" ({code:?})"),
+    }
+}
+
+/// A connection to a device with a program. Calls wait for their answers.
+pub struct Client {
+    options: ClientOptions,
+    runtime: Runtime,
+    channel: Channel,
+    stub: P4RuntimeClient<Channel>,
+    names: Names,
+}
+
+impl Client {
+    /// Connects and asks for the program.
+    ///
+    /// # Errors
+    /// If there is no switch, or one without a program.
+    pub fn connect(options: ClientOptions) -> Result<Client> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let channel = runtime.block_on(channel(&options))?;
+        let mut stub = P4RuntimeClient::new(channel.clone())
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE);
+        let request = v1::GetForwardingPipelineConfigRequest {
+            device_id: options.device,
+            response_type: v1::get_forwarding_pipeline_config_request::ResponseType::P4infoAndCookie.into(),
+        };
+        let answer = runtime.block_on(stub.get_forwarding_pipeline_config(request));
+        let answer = answer.map_err(|status| match status.code() {
+            Code::FailedPrecondition => ClientError::NoProgram,
+            _ => status.into(),
+        })?;
+        let info = answer.into_inner().config.and_then(|c| c.p4info).ok_or(ClientError::NoProgram)?;
+        Ok(Client { options, runtime, channel, stub, names: Names::new(info) })
+    }
+
+    /// The program's names.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The program's P4Info.
+    pub fn info(&self) -> &config::P4Info {
+        self.names.info()
+    }
+
+    /// All that an entity asks for.
+    ///
+    /// # Errors
+    /// If the switch refuses.
+    pub fn read(&mut self, asked: v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
+        let entities = vec![v1::Entity { entity: Some(asked) }];
+        let request = v1::ReadRequest { device_id: self.options.device, entities, ..Default::default() };
+        let stub = &mut self.stub;
+        self.runtime.block_on(async {
+            let mut answers = stub.read(request).await?.into_inner();
+            let mut found = Vec::new();
+            while let Some(answer) = answers.message().await? {
+                found.extend(answer.entities.into_iter().filter_map(|e| e.entity));
+            }
+            Ok(found)
+        })
+    }
+
+    /// Follows packets through a switch of ours; `each` says whether to go on.
+    ///
+    /// # Errors
+    /// If the switch is not ours, or does not understand a condition.
+    pub fn watch(
+        &mut self,
+        request: trace::WatchRequest,
+        mut each: impl FnMut(trace::WatchReply) -> bool,
+    ) -> Result<()> {
+        let request = trace::WatchRequest { device_id: self.options.device, ..request };
+        let mut stub = TraceClient::new(self.channel.clone());
+        self.runtime.block_on(async {
+            let answers = stub.watch(request).await.map_err(|status| match status.code() {
+                Code::Unimplemented if status.message().is_empty() => ClientError::NotOurs,
+                _ => status.into(),
+            });
+            let mut answers = answers?.into_inner();
+            while let Some(answer) = answers.message().await? {
+                if !each(answer) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Carries out updates of one type.
+    ///
+    /// # Errors
+    /// If a controller is primary and it was not forced, or the switch refuses some of them.
+    pub fn write(&mut self, kind: v1::update::Type, entities: Vec<v1::entity::Entity>) -> Result<()> {
+        if entities.is_empty() {
+            return Ok(());
+        }
+        let updates: Vec<v1::Update> = entities
+            .into_iter()
+            .map(|e| v1::Update { r#type: kind.into(), entity: Some(v1::Entity { entity: Some(e) }) })
+            .collect();
+        let Client { options, runtime, stub, .. } = self;
+        runtime.block_on(async {
+            if !options.force {
+                look_for_controller(stub, options.device).await?;
+            }
+            let stream = take_role(stub, options.device).await?;
+            for batch in updates.chunks(BATCH) {
+                let request = v1::WriteRequest {
+                    device_id: options.device,
+                    role: ROLE.into(),
+                    election_id: Some(OURS),
+                    updates: batch.to_vec(),
+                    ..Default::default()
+                };
+                stub.write(request).await.map_err(|status| failed_updates(&status, batch.len()))?;
+            }
+            drop(stream);
+            Ok(())
+        })
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// The election id of all clients of this kind: one writes at a time.
+const OURS: v1::Uint128 = v1::Uint128 { high: 0, low: 1 };
+
+async fn channel(options: &ClientOptions) -> Result<Channel> {
+    let unreachable = |reason: String| ClientError::Unreachable { server: options.server.clone(), reason };
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", options.server))
+        .map_err(|_| unreachable("this is not HOST:PORT".into()))?
+        .connect_timeout(PATIENCE)
+        .tcp_nodelay(true);
+    if let Some(tls) = &options.tls {
+        let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(file(&tls.ca)?));
+        if let Some(name) = &tls.name {
+            config = config.domain_name(name);
+        }
+        if let Some((certificate, key)) = &tls.identity {
+            config = config.identity(Identity::from_pem(file(certificate)?, file(key)?));
+        }
+        endpoint = endpoint.tls_config(config).map_err(|e| unreachable(deepest(&e)))?;
+    }
+    endpoint.connect().await.map_err(|e| unreachable(deepest(&e)))
+}
+
+fn file(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| ClientError::File { path: path.into(), reason: e.to_string() })
+}
+
+/// What in the end was wrong.
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    error.to_string()
+}
+
+type Said = mpsc::Sender<v1::StreamMessageRequest>;
+type Answers = Streaming<v1::StreamMessageResponse>;
+
+/// Opens a stream, says who we want to be, and hears who is primary. The stream lives as long as what is returned.
+async fn arbitrate(
+    stub: &mut P4RuntimeClient<Channel>,
+    device_id: u64,
+    role: Option<&str>,
+    election_id: Option<v1::Uint128>,
+) -> Result<(Said, Answers, v1::MasterArbitrationUpdate)> {
+    let (to, from) = mpsc::channel(1);
+    let role = role.map(|name| v1::Role { name: name.into(), ..Default::default() });
+    let said = v1::MasterArbitrationUpdate { device_id, role, election_id, status: None };
+    let said = v1::stream_message_request::Update::Arbitration(said);
+    // There is room for one.
+    let _ = to.try_send(v1::StreamMessageRequest { update: Some(said) });
+    let heard = async {
+        let mut answers = stub.stream_channel(ReceiverStream::new(from)).await?.into_inner();
+        while let Some(answer) = answers.message().await? {
+            if let Some(Heard::Arbitration(heard)) = answer.update {
+                return Ok((answers, heard));
+            }
+        }
+        Err(ClientError::Silent)
+    };
+    let (answers, heard) = tokio::time::timeout(PATIENCE, heard).await.map_err(|_| ClientError::Silent)??;
+    Ok((to, answers, heard))
+}
+
+/// Fails if a controller is primary of the default role.
+async fn look_for_controller(stub: &mut P4RuntimeClient<Channel>, device: u64) -> Result<()> {
+    let (_to, _answers, heard) = arbitrate(stub, device, None, None).await?;
+    let code = heard.status.map_or(0, |s| s.code);
+    if code == Code::NotFound as i32 {
+        return Ok(());
+    }
+    let id = heard.election_id.unwrap_or_default();
+    Err(ClientError::ControllerIsPrimary(u128::from(id.high) << 64 | u128::from(id.low)))
+}
+
+/// Becomes primary of our own role, after others of our kind.
+async fn take_role(stub: &mut P4RuntimeClient<Channel>, device: u64) -> Result<(Said, Answers)> {
+    let start = Instant::now();
+    loop {
+        match arbitrate(stub, device, Some(ROLE), Some(OURS)).await {
+            Ok((to, answers, _)) => return Ok((to, answers)),
+            Err(ClientError::Refused(status)) if status.code() == Code::InvalidArgument => {
+                if start.elapsed() > PATIENCE {
+                    return Err(ClientError::Crowded);
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+/// What was wrong with which update.
+fn failed_updates(status: &Status, updates: usize) -> ClientError {
+    let details = rpc::Status::decode(status.details()).map(|s| s.details).unwrap_or_default();
+    let errors: Vec<(usize, v1::Error)> = details
+        .iter()
+        .enumerate()
+        .filter_map(|(at, any)| Some((at, v1::Error::decode(&*any.value).ok()?)))
+        .filter(|(_, e)| e.canonical_code != 0)
+        .collect();
+    let one = |e: &v1::Error| format!("{}{}", e.message, code_text(Code::from_i32(e.canonical_code)));
+    match errors.as_slice() {
+        [] => ClientError::Refused(Box::new(status.clone())),
+        [(_, error)] if updates == 1 => ClientError::Updates(format!("the switch refuses: {}", one(error))),
+        all => {
+            let mut text = format!("the switch refuses {} of {updates}:", all.len());
+            for (at, error) in all.iter().take(TOLD) {
+                text.push_str(&format!("\n  number {}: {}", at + 1, one(error)));
+            }
+            if all.len() > TOLD {
+                text.push_str("\n  …");
+            }
+            ClientError::Updates(text)
+        }
+    }
+}

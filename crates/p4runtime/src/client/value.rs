@@ -1,0 +1,317 @@
+//! Numbers and addresses, and how they match, between people's text and P4Runtime's bytes. Does not live here: whose
+//! they are (`entry`).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ::bytes::Bytes;
+use num_bigint::{BigInt, BigUint};
+use num_traits::{Num, Signed};
+
+use crate::bytes;
+use crate::proto::config::{MatchField, match_field};
+use crate::proto::v1::field_match::{self as wire, FieldMatchType};
+
+/// How a value is printed. All forms are understood for all values that are wide enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `10.0.0.1`
+    Ipv4,
+    /// `2001:db8::1`
+    Ipv6,
+    /// `02:00:00:00:00:01`
+    Mac,
+    /// `0x800`
+    Hex,
+    /// `1500`
+    Decimal,
+}
+
+impl Format {
+    /// The form for a field: as its annotation `@format(IPV4_ADDRESS)` and the like say; else by width, and, where
+    /// numbers and addresses have the same width, by name.
+    pub fn of(name: &str, width: u32, annotations: &[String]) -> Format {
+        let said = |word: &str| annotations.iter().any(|a| a.starts_with("@format") && a.contains(word));
+        let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
+        let whole = name.to_ascii_lowercase();
+        match width {
+            32 if said("IPV4_ADDRESS") => Format::Ipv4,
+            128 if said("IPV6_ADDRESS") => Format::Ipv6,
+            48 if said("MAC_ADDRESS") => Format::Mac,
+            48 => Format::Mac,
+            128 => Format::Ipv6,
+            32 if whole.contains("ip")
+                || last.contains("addr")
+                || last.contains("hop")
+                || last == "src"
+                || last == "dst" =>
+            {
+                Format::Ipv4
+            }
+            _ if last.contains("type") || width > 32 => Format::Hex,
+            _ => Format::Decimal,
+        }
+    }
+}
+
+/// A value as people read it.
+pub fn number_text(format: Format, value: &[u8]) -> String {
+    let value = BigUint::from_bytes_be(value);
+    let digits = value.to_bytes_be();
+    /// The last bytes of a number.
+    fn last<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+        let mut out = [0; N];
+        let start = N.checked_sub(digits.len())?;
+        out[start..].copy_from_slice(digits);
+        Some(out)
+    }
+    match format {
+        Format::Ipv4 => last::<4>(&digits).map(|b| Ipv4Addr::from(b).to_string()),
+        Format::Ipv6 => last::<16>(&digits).map(|b| Ipv6Addr::from(b).to_string()),
+        Format::Mac => last::<6>(&digits).map(|b| b.map(|b| format!("{b:02x}")).join(":")),
+        Format::Decimal => Some(value.to_string()),
+        Format::Hex => None,
+    }
+    .unwrap_or_else(|| format!("{value:#x}"))
+}
+
+/// The number in a text: decimal, `0x`, `0o`, `0b`, an address, `true` or `false`; below zero as two's complement.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
+    let value = if let Ok(address) = text.parse::<Ipv4Addr>() {
+        BigUint::from(u32::from(address))
+    } else if let Some(bytes) = colons(text) {
+        BigUint::from_bytes_be(&bytes)
+    } else if let Ok(address) = text.parse::<Ipv6Addr>() {
+        BigUint::from(u128::from(address))
+    } else {
+        let number = integer(text).ok_or_else(|| {
+            format!("`{text}` is no number (such as 7, 0x1f, 10.0.0.1, 2001:db8::1, 02:00:00:00:00:01)")
+        })?;
+        let wrapped = if number.is_negative() { number + (BigInt::from(1) << width) } else { number };
+        wrapped.to_biguint().ok_or_else(|| format!("`{text}` does not fit {width} bits"))?
+    };
+    if value.bits() > u64::from(width) { Err(format!("`{text}` does not fit {width} bits")) } else { Ok(value) }
+}
+
+/// Pairs of hexadecimal digits with colons between them: a MAC address, and what is longer or shorter. Eight groups
+/// may be an IPv6 address only if they are not all pairs.
+fn colons(text: &str) -> Option<Vec<u8>> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let pair = |p: &&str| (p.len() == 2).then(|| u8::from_str_radix(p, 16).ok())?;
+    if parts.len() < 2 { None } else { parts.iter().map(pair).collect() }
+}
+
+fn integer(text: &str) -> Option<BigInt> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let value = match digits.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("0x") => BigUint::from_str_radix(&digits[2..], 16),
+        Some("0o") => BigUint::from_str_radix(&digits[2..], 8),
+        Some("0b") => BigUint::from_str_radix(&digits[2..], 2),
+        _ => match digits {
+            "true" => Ok(1u8.into()),
+            "false" => Ok(BigUint::ZERO),
+            _ => BigUint::from_str_radix(digits, 10),
+        },
+    };
+    let value = BigInt::from(value.ok()?);
+    Some(if negative { -value } else { value })
+}
+
+fn ones(width: u32) -> BigUint {
+    (BigUint::from(1u8) << width) - 1u8
+}
+
+/// The mask of the first so many bits.
+fn prefix(width: u32, len: u32) -> BigUint {
+    ones(width) ^ ones(width - len.min(width))
+}
+
+/// What stands behind a slash: a length, or a mask.
+fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
+    if text.len() < 4
+        && let Ok(len) = text.parse::<u32>()
+    {
+        return match len <= width {
+            true => Ok((prefix(width, len), Some(len))),
+            false => Err(format!("/{len} is longer than the field's {width} bits")),
+        };
+    }
+    Ok((parse_number(text, width)?, None))
+}
+
+/// What a text says about a match field; `None` for `*`, which matches anything.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchType>, String> {
+    let width = field.bitwidth.max(0) as u32;
+    let number = |text: &str| parse_number(text.trim(), width);
+    let encode = |v: &BigUint| bytes::of(v);
+    let kind = match &field.r#match {
+        Some(match_field::Match::MatchType(kind)) => match_field::MatchType::try_from(*kind).ok(),
+        _ => None,
+    };
+    let beyond = |value: &BigUint, mask: &BigUint| {
+        if value & mask == *value {
+            return Ok(());
+        }
+        let fits = number_text(super::names::field_format(field), &(value & mask).to_bytes_be());
+        Err(format!("`{text}` has ones in bits that are not matched: did you mean {fits} with the same mask?"))
+    };
+    use match_field::MatchType as Kind;
+    if matches!(text, "*" | "_") {
+        return match kind {
+            Some(Kind::Exact) => Err("an exact field needs a value".into()),
+            _ => Ok(None),
+        };
+    }
+    Ok(match kind {
+        Some(Kind::Exact) => Some(FieldMatchType::Exact(wire::Exact { value: encode(&number(text)?) })),
+        Some(Kind::Optional) => Some(FieldMatchType::Optional(wire::Optional { value: encode(&number(text)?) })),
+        Some(Kind::Lpm) => {
+            let (value, len) = match text.split_once('/') {
+                Some((value, behind)) => {
+                    let (mask, len) = mask(behind, width)?;
+                    let len = len.or_else(|| contiguous(&mask, width));
+                    (number(value)?, len.ok_or_else(|| format!("`{behind}` is no prefix"))?)
+                }
+                None => (number(text)?, width),
+            };
+            beyond(&value, &prefix(width, len))?;
+            let lpm = wire::Lpm { value: encode(&value), prefix_len: len as i32 };
+            (len > 0).then_some(FieldMatchType::Lpm(lpm))
+        }
+        Some(Kind::Ternary) => {
+            let (value, mask) = match (text.split_once("&&&"), text.split_once('/')) {
+                (Some((value, mask)), _) => (number(value)?, number(mask)?),
+                (None, Some((value, behind))) => (number(value)?, mask(behind, width)?.0),
+                (None, None) => (number(text)?, ones(width)),
+            };
+            beyond(&value, &mask)?;
+            let any = mask == BigUint::ZERO;
+            (!any).then(|| FieldMatchType::Ternary(wire::Ternary { value: encode(&value), mask: encode(&mask) }))
+        }
+        Some(Kind::Range) => {
+            let (lo, hi) = match text.split_once("..") {
+                Some((lo, hi)) => (number(lo)?, number(hi)?),
+                None => (number(text)?, number(text)?),
+            };
+            if lo > hi {
+                return Err(format!("`{text}`: the low bound is above the high one"));
+            }
+            let any = lo == BigUint::ZERO && hi == ones(width);
+            (!any).then(|| FieldMatchType::Range(wire::Range { low: encode(&lo), high: encode(&hi) }))
+        }
+        Some(Kind::Unspecified) | None => return Err("how this field matches is not known here".into()),
+    })
+}
+
+/// The length of a mask whose ones are all at its front.
+fn contiguous(mask: &BigUint, width: u32) -> Option<u32> {
+    (0..=width).find(|len| prefix(width, *len) == *mask)
+}
+
+/// How a field matches, as [`parse_match`] reads it.
+pub fn match_text(format: Format, width: u32, found: &FieldMatchType) -> String {
+    let text = |value: &Bytes| number_text(format, value);
+    match found {
+        FieldMatchType::Exact(m) => text(&m.value),
+        FieldMatchType::Optional(m) => text(&m.value),
+        FieldMatchType::Lpm(m) => format!("{}/{}", text(&m.value), m.prefix_len),
+        FieldMatchType::Ternary(m) => {
+            let mask = BigUint::from_bytes_be(&m.mask);
+            match contiguous(&mask, width) {
+                Some(len) if len == width => text(&m.value),
+                Some(len) if matches!(format, Format::Ipv4 | Format::Ipv6) => format!("{}/{len}", text(&m.value)),
+                _ => format!("{}&&&{}", text(&m.value), text(&m.mask)),
+            }
+        }
+        FieldMatchType::Range(m) => format!("{}..{}", text(&m.low), text(&m.high)),
+        FieldMatchType::Other(_) => "?".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(kind: match_field::MatchType, width: i32, name: &str) -> MatchField {
+        let kind = match_field::Match::MatchType(kind.into());
+        MatchField { name: name.into(), bitwidth: width, r#match: Some(kind), ..Default::default() }
+    }
+
+    #[test]
+    fn numbers_have_many_forms() {
+        let parse = |text, width| parse_number(text, width).map(|n| n.to_string());
+        for (text, width, value) in [
+            ("7", 3, "7"),
+            ("0x1F", 8, "31"),
+            ("0b101", 8, "5"),
+            ("-1", 8, "255"),
+            ("true", 1, "1"),
+            ("10.0.0.1", 32, "167772161"),
+            ("02:00:00:00:00:01", 48, "2199023255553"),
+            ("::1", 128, "1"),
+            ("2001:db8::", 128, "42540766411282592856903984951653826560"),
+        ] {
+            assert_eq!(parse(text, width).as_deref(), Ok(value), "{text}");
+        }
+        for (text, width) in [("8", 3), ("-129", 7), ("10.0.0.1", 16), ("x", 8), ("", 8), ("0x", 8), ("1:2", 128)] {
+            assert!(parse(text, width).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn matches_are_printed_as_they_are_read() {
+        use match_field::MatchType as Kind;
+        for (kind, width, name, text) in [
+            (Kind::Exact, 48, "hdr.ethernet.dst", "02:00:00:00:00:01"),
+            (Kind::Exact, 16, "hdr.ethernet.type", "0x800"),
+            (Kind::Lpm, 32, "hdr.ipv4.dst", "10.0.0.0/8"),
+            (Kind::Lpm, 128, "hdr.ipv6.dst", "2001:db8::/32"),
+            (Kind::Ternary, 32, "hdr.ipv4.src", "10.0.0.1"),
+            (Kind::Ternary, 32, "hdr.ipv4.src", "10.0.0.0/8"),
+            (Kind::Ternary, 32, "hdr.ipv4.src", "10.0.0.1&&&255.0.0.255"),
+            (Kind::Ternary, 9, "port", "1&&&257"),
+            (Kind::Range, 8, "hdr.ipv4.ttl", "1..30"),
+            (Kind::Optional, 8, "hdr.ipv4.protocol", "17"),
+        ] {
+            let field = field(kind, width, name);
+            let parsed = parse_match(&field, text).unwrap().unwrap();
+            let format = super::super::names::field_format(&field);
+            assert_eq!(match_text(format, width as u32, &parsed), text);
+        }
+    }
+
+    #[test]
+    fn other_forms_of_matches() {
+        use match_field::MatchType as Kind;
+        let ip = |kind| field(kind, 32, "hdr.ipv4.src");
+        let same = |kind, a, b| assert_eq!(parse_match(&ip(kind), a), parse_match(&ip(kind), b), "{a} {b}");
+        same(Kind::Ternary, "10.0.0.0/8", "10.0.0.0&&&255.0.0.0");
+        same(Kind::Ternary, "10.0.0.0/255.0.0.0", "0xa000000&&&0xff000000");
+        same(Kind::Lpm, "10.0.0.0/255.0.0.0", "10.0.0.0/8");
+        same(Kind::Lpm, "10.0.0.1", "10.0.0.1/32");
+        same(Kind::Range, "5", "5..5");
+        for (kind, text) in [(Kind::Ternary, "*"), (Kind::Lpm, "0.0.0.0/0"), (Kind::Range, "0..0xffffffff")] {
+            assert_eq!(parse_match(&ip(kind), text), Ok(None));
+        }
+        for (kind, text) in [
+            (Kind::Exact, "*"),
+            (Kind::Lpm, "10.0.0.1/8"),
+            (Kind::Lpm, "10.0.0.0/33"),
+            (Kind::Lpm, "10.0.0.0/255.0.255.0"),
+            (Kind::Ternary, "10.0.0.1&&&255.0.0.0"),
+            (Kind::Range, "9..3"),
+        ] {
+            assert!(parse_match(&ip(kind), text).is_err(), "{text}");
+        }
+        let failure = parse_match(&ip(Kind::Lpm), "10.0.0.1/8").unwrap_err();
+        assert!(failure.contains("did you mean 10.0.0.0"), "{failure}");
+    }
+}

@@ -1,0 +1,185 @@
+//! What a role may do: its configuration (`stratum.P4RoleConfig` in `Role.config`), and what it and the others' mean for
+//! updates, reads and messages. Does not live here: who is primary of a role (`arbitration`).
+//!
+//! A role without a configuration may do everything but write what another role has for itself. One with a
+//! configuration may read and write the objects it lists. What has no id (multicast groups, clone sessions) belongs to
+//! roles without a configuration.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use num_bigint::BigUint;
+use prost::Message as _;
+
+use crate::failure::{Result, denied, invalid};
+use crate::proto::stratum::P4RoleConfig;
+use crate::proto::v1;
+use v1::entity::Entity;
+use v1::stream_message_response::Update;
+
+/// The message's name at the end of its type URL.
+const NAME: &str = "stratum.P4RoleConfig";
+/// Objects that one role may list.
+const MAX_IDS: usize = 65_536;
+
+/// A role's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleConfig {
+    /// Objects nobody else writes.
+    pub exclusive: BTreeSet<u32>,
+    shared: BTreeSet<u32>,
+    packet_ins: bool,
+    /// Metadata that packets must have.
+    filter: Option<(u32, BigUint)>,
+    /// It may set the program.
+    pub pushes: bool,
+}
+
+impl RoleConfig {
+    /// The configuration in a message.
+    ///
+    /// # Errors
+    /// If it is another message, or makes no sense.
+    pub fn parse(said: &prost_types::Any) -> Result<RoleConfig> {
+        if said.type_url.rsplit('/').next() != Some(NAME) {
+            let url = &said.type_url;
+            return Err(invalid(format!("role configurations of type `{url}` are not understood: `{NAME}` is")));
+        }
+        let config = P4RoleConfig::decode(&*said.value)
+            .map_err(|e| invalid(format!("the role configuration is damaged: {e}")))?;
+        if config.exclusive_p4_ids.len() + config.shared_p4_ids.len() > MAX_IDS {
+            return Err(invalid(format!("a role configuration lists more than {MAX_IDS} objects")));
+        }
+        let exclusive: BTreeSet<u32> = config.exclusive_p4_ids.into_iter().collect();
+        let shared: BTreeSet<u32> = config.shared_p4_ids.into_iter().collect();
+        if let Some(id) = exclusive.intersection(&shared).next() {
+            return Err(invalid(format!("the role configuration has {id:#x} both exclusive and shared")));
+        }
+        if exclusive.contains(&0) || shared.contains(&0) {
+            return Err(invalid("the role configuration has an id 0"));
+        }
+        let filter = config.packet_in_filter.map(|f| (f.metadata_id, BigUint::from_bytes_be(&f.value)));
+        Ok(RoleConfig {
+            exclusive,
+            shared,
+            packet_ins: config.receives_packet_ins,
+            filter,
+            pushes: config.can_push_pipeline,
+        })
+    }
+
+    /// Whether both could be in force.
+    pub fn conflict(&self, other: &RoleConfig) -> Option<u32> {
+        let theirs = |id: &&u32| other.exclusive.contains(id) || other.shared.contains(id);
+        let ours = |id: &&u32| self.shared.contains(id);
+        self.exclusive.iter().find(theirs).or_else(|| other.exclusive.iter().find(ours)).copied()
+    }
+
+    fn lists(&self, id: u32) -> bool {
+        self.exclusive.contains(&id) || self.shared.contains(&id)
+    }
+
+    /// The part of a message that is for the role's primary.
+    pub fn part(&self, update: &Update) -> Option<Update> {
+        match update {
+            Update::Packet(packet) => {
+                let has = |(id, value): &(u32, BigUint)| {
+                    packet.metadata.iter().any(|m| m.metadata_id == *id && BigUint::from_bytes_be(&m.value) == *value)
+                };
+                (self.packet_ins && self.filter.as_ref().is_none_or(has)).then(|| update.clone())
+            }
+            Update::Digest(list) => self.lists(list.digest_id).then(|| update.clone()),
+            Update::IdleTimeoutNotification(said) => {
+                let table_entry: Vec<_> = said.table_entry.iter().filter(|e| self.lists(e.table_id)).cloned().collect();
+                let timestamp = said.timestamp;
+                (!table_entry.is_empty())
+                    .then_some(Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry, timestamp }))
+            }
+            other => Some(other.clone()),
+        }
+    }
+}
+
+/// What a request may do, as things are.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    /// Its role's configuration.
+    pub own: Option<Arc<RoleConfig>>,
+    /// Configurations of other roles whose controllers are there.
+    pub others: Vec<Arc<RoleConfig>>,
+}
+
+impl Rights {
+    /// That an update may write.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`.
+    pub fn check_write(&self, entity: &Entity) -> Result<()> {
+        let id = p4_id(entity);
+        if let Some(own) = &self.own {
+            return match id {
+                Some(id) if own.lists(id) => Ok(()),
+                Some(id) => Err(denied(format!("the role's configuration does not list {id:#x}"))),
+                None => Err(denied("what has no id is for roles without a configuration")),
+            };
+        }
+        match id {
+            Some(id) if self.others.iter().any(|o| o.exclusive.contains(&id)) => {
+                Err(denied(format!("another role has {id:#x} for itself")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// That a read may ask for this.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`.
+    pub fn check_read(&self, asked: &Entity) -> Result<()> {
+        match (&self.own, p4_id(asked)) {
+            (Some(own), Some(id)) if id != 0 && !own.lists(id) => {
+                Err(denied(format!("the role's configuration does not list {id:#x}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what was found may be told.
+    pub fn tells(&self, found: &Entity) -> bool {
+        match (&self.own, p4_id(found)) {
+            (Some(own), Some(id)) => own.lists(id),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
+    /// That the program may be set.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`.
+    pub fn check_push(&self) -> Result<()> {
+        match &self.own {
+            Some(own) if !own.pushes => Err(denied("the role may not set the program")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The object in P4Info that an entity belongs to: of what is in a table, that.
+fn p4_id(entity: &Entity) -> Option<u32> {
+    let table = |entry: &Option<v1::TableEntry>| entry.as_ref().map_or(0, |e| e.table_id);
+    Some(match entity {
+        Entity::ExternEntry(e) => e.extern_id,
+        Entity::TableEntry(e) => e.table_id,
+        Entity::ActionProfileMember(e) => e.action_profile_id,
+        Entity::ActionProfileGroup(e) => e.action_profile_id,
+        Entity::MeterEntry(e) => e.meter_id,
+        Entity::DirectMeterEntry(e) => table(&e.table_entry),
+        Entity::CounterEntry(e) => e.counter_id,
+        Entity::DirectCounterEntry(e) => table(&e.table_entry),
+        Entity::ValueSetEntry(e) => e.value_set_id,
+        Entity::RegisterEntry(e) => e.register_id,
+        Entity::DigestEntry(e) => e.digest_id,
+        Entity::PacketReplicationEngineEntry(_) => return None,
+    })
+}

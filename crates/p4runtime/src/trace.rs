@@ -1,0 +1,231 @@
+//! Looking at what a switch's program does to its packets: each copy is followed by the interpreter, on a thread of its
+//! own, and told to a client. Does not live here: copies (`dataplane::sample`), the interpreter over a running data
+//! plane (`dataplane::follow`), the text of a trace (`ir::interp::Trace`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hopwright_dataplane::{Follower, Sample, Sampling, Verdict};
+use hopwright_ir::interp::{Event, Observer, Output, Trace};
+use hopwright_ir::{HeaderId, Pipeline, bits};
+use num_bigint::BigUint;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use crate::client::parse_match;
+use crate::device::Device;
+use crate::failure::{Failure, Result, exhausted, invalid, not_found, unimplemented};
+use crate::proto::config::{MatchField, match_field};
+use crate::proto::{trace, v1};
+use crate::service::Service;
+use v1::field_match::FieldMatchType;
+
+/// Replies that wait for a client.
+const WAITING: usize = 16;
+/// Between two looks whether the client is still there.
+const TICK: Duration = Duration::from_millis(100);
+/// Conditions of one request.
+const MAX_CONDITIONS: usize = 64;
+
+#[tonic::async_trait]
+impl trace::trace_server::Trace for Service {
+    type WatchStream = ReceiverStream<std::result::Result<trace::WatchReply, Status>>;
+
+    async fn watch(
+        &self,
+        request: Request<trace::WatchRequest>,
+    ) -> std::result::Result<Response<Self::WatchStream>, Status> {
+        let request = request.into_inner();
+        let device = self.device(request.device_id).map_err(Failure::status)?;
+        let mut watch = Watch::new(device, &request).map_err(Failure::status)?;
+        let (to, from) = mpsc::channel(WAITING);
+        let start = std::thread::Builder::new().name("trace".into()).spawn(move || watch.run(&to));
+        start.map_err(|e| exhausted(e.to_string()).status())?;
+        Ok(Response::new(ReceiverStream::new(from)))
+    }
+}
+
+/// One client's look.
+struct Watch {
+    device: Arc<Device>,
+    sampling: Sampling,
+    follower: Follower,
+    conditions: Vec<Condition>,
+    wanted: Vec<String>,
+    left: u64,
+}
+
+/// Where a field is in its header, whose length may vary.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Bits before it.
+    FromStart(u32),
+    /// Bits behind it.
+    FromEnd(u32),
+}
+
+/// A header field must have this value where the mask has ones.
+struct Condition {
+    header: HeaderId,
+    place: Place,
+    width: u32,
+    value: BigUint,
+    mask: BigUint,
+}
+
+impl Watch {
+    fn new(device: Arc<Device>, request: &trace::WatchRequest) -> Result<Watch> {
+        let follower = follower(&device)?;
+        let conditions = conditions(follower.vdp().pipeline(), &request.r#where)?;
+        let sampling = device.switch().sample(request.ingress_port).map_err(|e| exhausted(e.to_string()))?;
+        let left = if request.packets == 0 { u64::MAX } else { request.packets };
+        Ok(Watch { device, sampling, follower, conditions, wanted: request.r#where.clone(), left })
+    }
+
+    /// Until the client has enough, or is gone, or the switch stops.
+    fn run(&mut self, to: &mpsc::Sender<std::result::Result<trace::WatchReply, Status>>) {
+        if to.blocking_send(Ok(trace::WatchReply::default())).is_err() {
+            return;
+        }
+        while self.left > 0 && !to.is_closed() && !self.device.switch().stopping() {
+            if let Err(failure) = self.take_up_program() {
+                let _ = to.blocking_send(Err(failure.status()));
+                return;
+            }
+            let Watch { sampling, follower, conditions, .. } = self;
+            let Some(Some(packet)) = sampling.next(TICK, |sample| follow(follower, conditions, sample)) else {
+                continue;
+            };
+            self.left -= 1;
+            let reply = trace::WatchReply { packet: Some(packet), lost: self.sampling.lost() };
+            if to.blocking_send(Ok(reply)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The program may be replaced at any time.
+    fn take_up_program(&mut self) -> Result<()> {
+        if Arc::ptr_eq(&self.device.switch().vdp(), self.follower.vdp()) {
+            return Ok(());
+        }
+        self.follower = follower(&self.device)?;
+        self.conditions = conditions(self.follower.vdp().pipeline(), &self.wanted)?;
+        Ok(())
+    }
+}
+
+fn follower(device: &Device) -> Result<Follower> {
+    Follower::new(device.switch().vdp()).map_err(|e| unimplemented(e.to_string()))
+}
+
+/// What the interpreter says about a packet; `None` if it does not meet the conditions.
+fn follow(follower: &mut Follower, conditions: &[Condition], sample: &Sample) -> Option<trace::Packet> {
+    let pipeline = follower.vdp().pipeline().clone();
+    let mut watcher = Watcher { trace: Trace::new(&pipeline), headers: HashMap::new() };
+    let output = follower.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);
+    if !conditions.iter().all(|c| c.holds(sample.bytes(), &watcher.headers)) {
+        return None;
+    }
+    let sent = |s: &hopwright_ir::interp::Sent| trace::Sent { port: u32::from(s.port), bytes: s.bytes.clone().into() };
+    Some(trace::Packet {
+        time_us: sample.time_us(),
+        ingress_port: sample.ingress_port(),
+        bytes: sample.bytes().to_vec().into(),
+        lines: watcher.trace.take().lines().map(str::to_string).collect(),
+        sent: output.sent.iter().map(sent).collect(),
+        otherwise: otherwise(sample, &output),
+        fault: output.fault.map(|f| f.message).unwrap_or_default(),
+    })
+}
+
+/// What the switch did, if that is not what the interpreter did.
+fn otherwise(sample: &Sample, output: &Output) -> String {
+    let ports = |port: u32| output.sent.iter().any(|s| u32::from(s.port) == port);
+    match (sample.verdict(), sample.egress_port()) {
+        (Verdict::Forward, Some(port)) if !ports(port) => format!("sent it to port {port}"),
+        // Copies are not among what the switch tells of a packet.
+        (Verdict::Drop, _) if output.sent.len() == 1 && output.sent[0].instance_type == 0 => "dropped it".into(),
+        (Verdict::NoHeadroom, _) => "dropped it: its headers grew beyond their room".into(),
+        (Verdict::Fault, _) if output.fault.is_none() => "dropped it: the program ran into a fault".into(),
+        _ => String::new(),
+    }
+}
+
+/// Tells the trace, and remembers where headers were first extracted.
+struct Watcher<'a> {
+    trace: Trace<'a>,
+    headers: HashMap<HeaderId, (usize, usize)>,
+}
+
+impl Observer for Watcher<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Extract { header, offset, length, .. } = event {
+            self.headers.entry(*header).or_insert((*offset, *length));
+        }
+        self.trace.event(event);
+    }
+}
+
+impl Condition {
+    fn holds(&self, packet: &[u8], headers: &HashMap<HeaderId, (usize, usize)>) -> bool {
+        let Some((offset, length)) = headers.get(&self.header) else { return false };
+        let Some(bytes) = packet.get(*offset..*offset + *length) else { return false };
+        let below = match self.place {
+            Place::FromStart(before) => (bytes.len() as u32 * 8).checked_sub(before + self.width),
+            Place::FromEnd(behind) => Some(behind),
+        };
+        let Some(below) = below else { return false };
+        let value = (BigUint::from_bytes_be(bytes) >> below) & bits::mask(self.width);
+        value & &self.mask == self.value
+    }
+}
+
+fn conditions(pipeline: &Pipeline, wanted: &[String]) -> Result<Vec<Condition>> {
+    if wanted.len() > MAX_CONDITIONS {
+        return Err(invalid(format!("more than {MAX_CONDITIONS} conditions")));
+    }
+    wanted.iter().map(|text| condition(pipeline, text)).collect()
+}
+
+fn condition(pipeline: &Pipeline, text: &str) -> Result<Condition> {
+    let (name, value) = text.split_once('=').ok_or_else(|| invalid(format!("`{text}`: expected FIELD=VALUE")))?;
+    let name = name.trim();
+    let mut found = Vec::new();
+    for (at, header) in pipeline.headers.iter().enumerate() {
+        for (number, field) in header.fields.iter().enumerate().filter(|(n, _)| header.varbit != Some(*n as u32)) {
+            let full = format!("{}.{}", header.name, field.name);
+            if full == name || full.strip_suffix(name).is_some_and(|front| front.ends_with('.')) {
+                let place = match header.varbit {
+                    Some(varbit) if number > varbit as usize => {
+                        Place::FromEnd(header.fixed_bits.saturating_sub(field.offset_bits + field.width))
+                    }
+                    _ => Place::FromStart(field.offset_bits),
+                };
+                found.push((full, HeaderId(at as u32), place, field));
+            }
+        }
+    }
+    if let Some(exact) = found.iter().position(|(full, ..)| full == name) {
+        found = vec![found.swap_remove(exact)];
+    }
+    let (full, header, place, field) = match found.as_slice() {
+        [one] => one,
+        [] => return Err(not_found(format!("the program has no header field `{name}`"))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(full, ..)| full.as_str()).collect();
+            return Err(invalid(format!("several fields have the name `{name}`: {}", names.join(", "))));
+        }
+    };
+    let kind = match_field::Match::MatchType(match_field::MatchType::Ternary.into());
+    let described =
+        MatchField { name: full.clone(), bitwidth: field.width as i32, r#match: Some(kind), ..Default::default() };
+    let parsed = parse_match(&described, value.trim()).map_err(|reason| invalid(format!("`{full}`: {reason}")))?;
+    let (value, mask) = match parsed {
+        Some(FieldMatchType::Ternary(t)) => (BigUint::from_bytes_be(&t.value), BigUint::from_bytes_be(&t.mask)),
+        _ => (BigUint::ZERO, BigUint::ZERO),
+    };
+    Ok(Condition { header: *header, place: *place, width: field.width, value, mask })
+}
