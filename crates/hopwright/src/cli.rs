@@ -382,6 +382,12 @@ pub enum BenchCommand {
     ///
     /// Cases are those of the reference's `brload`: in, out, in_transit, out_transit, br_transit.
     Scion(BenchScionArgs),
+    /// Usual P4 programs in memory on one core, whole frame in to whole frame out
+    ///
+    /// A learning switch, a router, access control by ternary rules, equal-cost paths, VXLAN and MPLS, in-band telemetry,
+    /// metering, a stateful firewall; with tables of 10 to 1,000,000 entries (ternary: to 10,000). The programs are in
+    /// p4/bench. What comes out is compared with the interpreter before it is timed.
+    Programs(BenchProgramsArgs),
 }
 
 #[derive(Args, Debug)]
@@ -404,6 +410,38 @@ pub struct BenchScionArgs {
     /// Print a list of records as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchProgramsArgs {
+    /// Only these programs
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub program: Vec<String>,
+    /// Entries of the tables, instead of 10, 100, … as far as the program's kind of table goes
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    pub entries: Vec<usize>,
+    /// Only two table sizes: 1,000 and 1,000,000
+    #[arg(long)]
+    pub short: bool,
+    /// Which entries the packets hit: `few`, those of 256 flows that repeat; `all`, each packet another one
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Flows::Few, Flows::All])]
+    pub flows: Vec<Flows>,
+    /// Frame size in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    pub size: usize,
+    /// Seconds to measure each record
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.2)]
+    pub duration: f64,
+    /// Print a list of records as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How many flows the packets of a measurement belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Flows {
+    Few,
+    All,
 }
 
 /// How much memory the packets of a measurement cover.

@@ -42,7 +42,8 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay::run(&args),
         Command::Scion(args) => commands::scion::run(&args, logging),
         Command::Bench(args) => match args.command {
-            BenchCommand::Scion(args) => commands::bench::scion(&args),
+            BenchCommand::Programs(args) => commands::bench::programs::run_benchmark(&args),
+            BenchCommand::Scion(args) => commands::bench::scion::run_benchmark(&args),
         },
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "hopwright", &mut std::io::stdout());

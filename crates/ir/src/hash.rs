@@ -27,16 +27,46 @@ pub fn hash_in_range(algorithm: HashAlgorithm, data: &[u8], base: &BigUint, max:
 
 /// CRC-32 as in IEEE 802.3 (CRC-32/ISO-HDLC).
 pub fn crc32(data: &[u8]) -> u32 {
-    !data.iter().fold(!0, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    })
+    !crc(&CRC32, !0, data)
 }
 
 /// CRC-16/ARC.
 pub fn crc16(data: &[u8]) -> u16 {
-    data.iter().fold(0, |crc, &byte| {
-        (0..8).fold(crc ^ u16::from(byte), |crc, _| (crc >> 1) ^ (0xa001 & (crc & 1).wrapping_neg()))
-    })
+    crc(&CRC16, 0, data) as u16
+}
+
+/// What each value of a byte adds to a reflected CRC, by how many bytes follow it of four.
+type CrcTables = [[u32; 256]; 4];
+
+static CRC32: CrcTables = crc_tables(0xedb8_8320);
+static CRC16: CrcTables = crc_tables(0xa001);
+
+const fn crc_tables(polynomial: u32) -> CrcTables {
+    let mut tables = [[0; 256]; 4];
+    let mut value = 0;
+    while value < 256 {
+        let mut crc = value as u32;
+        let mut step = 0;
+        while step < 32 {
+            crc = (crc >> 1) ^ (polynomial & (crc & 1).wrapping_neg());
+            step += 1;
+            if step % 8 == 0 {
+                tables[step / 8 - 1][value] = crc;
+            }
+        }
+        value += 1;
+    }
+    tables
+}
+
+/// Four bytes a step.
+fn crc(tables: &CrcTables, mut crc: u32, data: &[u8]) -> u32 {
+    let (words, rest) = data.as_chunks::<4>();
+    for word in words {
+        let [a, b, c, d] = (crc ^ u32::from_le_bytes(*word)).to_le_bytes().map(usize::from);
+        crc = tables[3][a] ^ tables[2][b] ^ tables[1][c] ^ tables[0][d];
+    }
+    rest.iter().fold(crc, |crc, byte| crc >> 8 ^ tables[0][usize::from(crc as u8 ^ byte)])
 }
 
 /// The Internet checksum (RFC 1071): complement of the ones'-complement sum of 16-bit words; an odd last byte is the
@@ -126,6 +156,20 @@ mod tests {
         assert_eq!(csum16(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
         assert_eq!(csum16(&[0x01]), !0x0100);
         assert_eq!(xor16(&[0x12, 0x34, 0xff]), 0xed34);
+    }
+
+    #[test]
+    fn table_driven_crcs_are_those_computed_bit_by_bit() {
+        let step = |polynomial: u32| move |crc: u32, _| (crc >> 1) ^ (polynomial & (crc & 1).wrapping_neg());
+        let slow = |polynomial: u32, start: u32, data: &[u8]| {
+            data.iter().fold(start, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step(polynomial)))
+        };
+        let data: Vec<u8> = (0..40u32).map(|n| (n * n * 37 + 11) as u8).collect();
+        for length in 0..data.len() {
+            let data = &data[..length];
+            assert_eq!(crc32(data), !slow(0xedb8_8320, !0, data), "{length} bytes");
+            assert_eq!(u32::from(crc16(data)), slow(0xa001, 0, data), "{length} bytes");
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@ pub mod bench;
 pub mod check;
 pub mod control;
 pub mod explain;
-mod floor;
 pub mod graph;
 pub mod ir;
 pub mod p4info;

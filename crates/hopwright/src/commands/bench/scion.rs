@@ -1,26 +1,23 @@
-//! `hopwright bench`: measurements in memory on one core.
+//! `hopwright bench scion`: the border router in memory on one core.
 //!
 //! Each packet is whole before the program runs and whole after it: parse, every check, MACs, tables, rewriting and
-//! checksums are in the figure; device I/O is not. Beside it stands what the same packets cost that are only looked at. Before each timed pass over the working set the frames are made
-//! anew, outside the timed part, because forwarding changes them.
+//! checksums are in the figure; device I/O is not. Beside it stands what the
+//! same packets cost that are only looked at.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
 use hopwright_jit::abi::Verdict;
 use hopwright_scion::synthetic::{self, CASES, Case};
-use perf_event::events::Hardware;
-use perf_event::{Builder, Counter, Group};
 use serde::Serialize;
 
 use super::floor;
+use super::measure::{BATCH, or_dash, passes, run};
 use crate::cli::{BenchScionArgs, WorkingSet};
 use crate::compile;
 use crate::failure::Failure;
 
-/// Packets of a batch.
-const BATCH: usize = 64;
 /// Frames of a working set that fits the second-level cache: headers, headroom line and descriptors of these are far
 /// below half a mebibyte.
 const L2_FRAMES: u32 = 256;
@@ -53,7 +50,7 @@ struct Record {
 }
 
 /// Measures the border router.
-pub fn scion(args: &BenchScionArgs) -> Result<(), Failure> {
+pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     if let Some(unknown) = args.case.iter().find(|name| CASES.iter().all(|c| c.name != name.as_str())) {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));
@@ -98,7 +95,6 @@ pub fn scion(args: &BenchScionArgs) -> Result<(), Failure> {
     for (case, size, working_set) in &runs {
         let record = measure(&mut executor, case, *size, *working_set, args.duration)?;
         if !args.json {
-            let or_dash = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.0}"));
             println!(
                 "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
                 record.case,
@@ -155,9 +151,7 @@ fn measure(
 
     // A pass whose outcome is checked, and that warms up.
     renew(&mut packets)?;
-    for batch in packets.chunks_mut(BATCH) {
-        executor.process_batch(batch, now_us);
-    }
+    run(executor, &mut packets, now_us);
     let wrong =
         packets.iter().find(|p| p.verdict() != Verdict::Forward || p.egress_port() != u32::from(case.egress_port));
     if let Some(wrong) = wrong {
@@ -170,31 +164,9 @@ fn measure(
         )));
     }
 
-    let mut counters = Counters::open();
-    let mut passes = Vec::new();
-    let mut total = Duration::ZERO;
-    let until = Instant::now() + Duration::from_secs_f64(duration.max(0.0));
-    loop {
-        renew(&mut packets)?;
-        counters.start();
-        let started = Instant::now();
-        for batch in packets.chunks_mut(BATCH) {
-            executor.process_batch(batch, now_us);
-        }
-        let pass = started.elapsed();
-        counters.stop();
-        total += pass;
-        passes.push(pass.as_nanos() as f64 / f64::from(frames));
-        if Instant::now() >= until {
-            break;
-        }
-    }
-    passes.sort_by(f64::total_cmp);
-    let count = passes.len() as u64 * u64::from(frames);
-    let (cycles, instructions) = counters.read();
+    let timing = passes(executor, &mut packets, now_us, duration, renew)?;
     renew(&mut packets)?;
     let floor_ns = floor::measure(&mut packets, case.macs, Duration::from_secs_f64(duration.max(0.0) / 4.0));
-    let ns_median = passes[passes.len() / 2];
     for packet in packets {
         pool.give(packet);
     }
@@ -205,49 +177,13 @@ fn measure(
         macs: case.macs,
         working_set: name,
         frames,
-        packets: count,
-        ns_per_packet: total.as_nanos() as f64 / count as f64,
-        ns_median,
-        ns_best: passes[0],
-        cycles_per_packet: cycles.map(|c| c as f64 / count as f64),
-        instructions_per_packet: instructions.map(|i| i as f64 / count as f64),
+        packets: timing.packets,
+        ns_per_packet: timing.ns_mean,
+        ns_median: timing.ns_median,
+        ns_best: timing.ns_best,
+        cycles_per_packet: timing.cycles,
+        instructions_per_packet: timing.instructions,
         floor_ns,
-        times_floor: ns_median / floor_ns,
+        times_floor: timing.ns_median / floor_ns,
     })
-}
-
-/// Cycle and instruction counters of this thread, where the machine and its settings have them.
-struct Counters(Option<(Group, Counter, Counter)>);
-
-impl Counters {
-    fn open() -> Counters {
-        let open = || -> std::io::Result<(Group, Counter, Counter)> {
-            let mut group = Group::new()?;
-            let cycles = Builder::new(Hardware::CPU_CYCLES).build_with_group(&mut group)?;
-            let instructions = Builder::new(Hardware::INSTRUCTIONS).build_with_group(&mut group)?;
-            Ok((group, cycles, instructions))
-        };
-        Counters(open().ok())
-    }
-
-    fn start(&mut self) {
-        if let Some((group, ..)) = &mut self.0 {
-            let _ = group.enable();
-        }
-    }
-
-    fn stop(&mut self) {
-        if let Some((group, ..)) = &mut self.0 {
-            let _ = group.disable();
-        }
-    }
-
-    /// Cycles and instructions so far.
-    fn read(mut self) -> (Option<u64>, Option<u64>) {
-        let Some((group, cycles, instructions)) = &mut self.0 else { return (None, None) };
-        match group.read() {
-            Ok(counts) => (Some(counts[cycles]), Some(counts[instructions])),
-            Err(_) => (None, None),
-        }
-    }
 }

@@ -1,0 +1,118 @@
+//! Timing a program on packets in memory: passes over a working set, with cycles and instructions where the machine
+//! counts them. Before each pass the frames are made anew, outside the timed part, because forwarding changes them.
+//!
+//! Does not live here: which program, which packets.
+
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{Executor, Packet};
+use perf_event::events::Hardware;
+use perf_event::{Builder, Counter, Group};
+
+use crate::failure::Failure;
+
+/// Packets of a batch.
+pub const BATCH: usize = 64;
+
+/// What a packet cost.
+#[derive(Debug)]
+pub struct Timing {
+    /// Packets measured.
+    pub packets: u64,
+    /// Nanoseconds per packet, over all passes.
+    pub ns_mean: f64,
+    /// Median of the passes.
+    pub ns_median: f64,
+    /// The fastest pass.
+    pub ns_best: f64,
+    /// CPU cycles per packet.
+    pub cycles: Option<f64>,
+    /// Instructions per packet.
+    pub instructions: Option<f64>,
+}
+
+/// Runs passes over the packets for `seconds`, at least one. `renew` gives the packets their frames and ports.
+pub fn passes(
+    executor: &mut Executor,
+    packets: &mut [Packet],
+    now_us: u64,
+    seconds: f64,
+    mut renew: impl FnMut(&mut [Packet]) -> Result<(), Failure>,
+) -> Result<Timing, Failure> {
+    let mut counters = Counters::open();
+    let mut passes = Vec::new();
+    let mut total = Duration::ZERO;
+    let until = Instant::now() + Duration::from_secs_f64(seconds.max(0.0));
+    loop {
+        renew(packets)?;
+        counters.start();
+        let started = Instant::now();
+        run(executor, packets, now_us);
+        let pass = started.elapsed();
+        counters.stop();
+        total += pass;
+        passes.push(pass.as_nanos() as f64 / packets.len() as f64);
+        if Instant::now() >= until {
+            break;
+        }
+    }
+    passes.sort_by(f64::total_cmp);
+    let count = passes.len() as u64 * packets.len() as u64;
+    let (cycles, instructions) = counters.read();
+    Ok(Timing {
+        packets: count,
+        ns_mean: total.as_nanos() as f64 / count as f64,
+        ns_median: passes[passes.len() / 2],
+        ns_best: passes[0],
+        cycles: cycles.map(|c| c as f64 / count as f64),
+        instructions: instructions.map(|i| i as f64 / count as f64),
+    })
+}
+
+/// One pass.
+pub fn run(executor: &mut Executor, packets: &mut [Packet], now_us: u64) {
+    for batch in packets.chunks_mut(BATCH) {
+        executor.process_batch(batch, now_us);
+    }
+}
+
+/// A figure, or a dash where there is none.
+pub fn or_dash(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".into(), |v| format!("{v:.0}"))
+}
+
+/// Cycle and instruction counters of this thread, where the machine and its settings have them.
+struct Counters(Option<(Group, Counter, Counter)>);
+
+impl Counters {
+    fn open() -> Counters {
+        let open = || -> std::io::Result<(Group, Counter, Counter)> {
+            let mut group = Group::new()?;
+            let cycles = Builder::new(Hardware::CPU_CYCLES).build_with_group(&mut group)?;
+            let instructions = Builder::new(Hardware::INSTRUCTIONS).build_with_group(&mut group)?;
+            Ok((group, cycles, instructions))
+        };
+        Counters(open().ok())
+    }
+
+    fn start(&mut self) {
+        if let Some((group, ..)) = &mut self.0 {
+            let _ = group.enable();
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some((group, ..)) = &mut self.0 {
+            let _ = group.disable();
+        }
+    }
+
+    /// Cycles and instructions so far.
+    fn read(mut self) -> (Option<u64>, Option<u64>) {
+        let Some((group, cycles, instructions)) = &mut self.0 else { return (None, None) };
+        match group.read() {
+            Ok(counts) => (Some(counts[cycles]), Some(counts[instructions])),
+            Err(_) => (None, None),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! `hopwright bench`: measurements in memory.
+//!
+//! One module per benchmark; what they measure with is in [`measure`], what they compare with in [`floor`].
+
+mod floor;
+mod measure;
+pub mod programs;
+pub mod scion;
+mod workload;

@@ -1,0 +1,296 @@
+//! `hopwright bench programs`: what usual programs cost in memory on one core, whole frame in to whole frame out.
+//!
+//! Each record is one program with tables of one size. Before it is timed, its packets have gone through the interpreter,
+//! too, and come out alike. Does not live here: the programs' entries and packets ([`super::workload`]).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
+use hopwright_ir::{ActionCall, Pipeline, TableEntry, TableId};
+use hopwright_jit::abi::Verdict;
+use serde::Serialize;
+
+use super::floor;
+use super::measure::{Timing, or_dash, passes, run};
+use super::workload::{Entry, Tables, WORKLOADS, Workload, mix};
+use crate::cli::{BenchProgramsArgs, Flows};
+use crate::compile;
+use crate::failure::Failure;
+
+/// Frames that are cycled through: they fit the second-level cache.
+const FRAMES: u32 = 256;
+const FRAME: FrameSize = FrameSize { headroom: 128, data: 1600 };
+/// Packets compared with the interpreter.
+const CHECKED: u64 = 64;
+
+/// One measurement.
+#[derive(Debug, Serialize)]
+struct Record {
+    program: &'static str,
+    /// Entries of the table that varies.
+    entries: usize,
+    /// `few`: 256 that repeat, so that what they need of the tables is in the cache; `all`: each packet hits another
+    /// entry.
+    flows: &'static str,
+    size: usize,
+    packets: u64,
+    ns_per_packet: f64,
+    /// Median of the passes, and the fastest.
+    ns_median: f64,
+    ns_best: f64,
+    cycles_per_packet: Option<f64>,
+    instructions_per_packet: Option<f64>,
+    /// What the same packets cost that are only looked at, and how often that is in `ns_median`.
+    floor_ns: f64,
+    times_floor: f64,
+    /// Text to pipeline, and pipeline to machine code.
+    compile_ms: f64,
+    machine_code_ms: f64,
+    /// Entries added a second when the tables were filled.
+    entries_per_second: f64,
+}
+
+/// Measures.
+pub fn run_benchmark(args: &BenchProgramsArgs) -> Result<(), Failure> {
+    if let Some(unknown) = args.program.iter().find(|name| WORKLOADS.iter().all(|w| w.name != name.as_str())) {
+        let names: Vec<_> = WORKLOADS.iter().map(|w| w.name).collect();
+        return Err(Failure::message(format!("no program `{unknown}`: there are {}", names.join(", "))));
+    }
+    let mut records = Vec::new();
+    if !args.json {
+        println!("Usual programs in memory, one core, whole frame to whole frame");
+        println!(
+            "{:<13} {:>8} {:>5} {:>5} {:>10} {:>8} {:>8} {:>8} {:>7} {:>6} {:>11} {:>9} {:>9}",
+            "program",
+            "entries",
+            "flows",
+            "bytes",
+            "ns/packet",
+            "best ns",
+            "cycles",
+            "instr.",
+            "floor",
+            "ratio",
+            "entries/s",
+            "front ms",
+            "code ms"
+        );
+    }
+    for workload in WORKLOADS.iter().filter(|w| args.program.is_empty() || args.program.iter().any(|n| n == w.name)) {
+        for entries in sizes(args, workload) {
+            for record in measure(workload, entries, args)? {
+                if !args.json {
+                    println!(
+                        "{:<13} {:>8} {:>5} {:>5} {:>10.1} {:>8.1} {:>8} {:>8} {:>7.1} {:>6.1} {:>11.0} {:>9.1} {:>9.1}",
+                        record.program,
+                        record.entries,
+                        record.flows,
+                        record.size,
+                        record.ns_median,
+                        record.ns_best,
+                        or_dash(record.cycles_per_packet),
+                        or_dash(record.instructions_per_packet),
+                        record.floor_ns,
+                        record.times_floor,
+                        record.entries_per_second,
+                        record.compile_ms,
+                        record.machine_code_ms,
+                    );
+                }
+                records.push(record);
+            }
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&records)?);
+    }
+    Ok(())
+}
+
+/// Table sizes to measure a program with.
+fn sizes(args: &BenchProgramsArgs, workload: &Workload) -> Vec<usize> {
+    let wanted: &[usize] = match (args.entries.as_slice(), args.short) {
+        ([], false) => &[10, 100, 1000, 10_000, 100_000, 1_000_000],
+        ([], true) => &[1000, 1_000_000],
+        (given, _) => given,
+    };
+    wanted.iter().copied().filter(|n| workload.sizes.contains(n)).collect()
+}
+
+/// A program with filled tables.
+struct Filled {
+    vdp: Arc<VirtualDataPlane>,
+    compile_ms: f64,
+    machine_code_ms: f64,
+    entries_per_second: f64,
+}
+
+fn build(workload: &Workload, entries: Vec<Entry>, engine: EngineKind) -> Result<Filled, Failure> {
+    let started = Instant::now();
+    let pipeline = compile::printed(workload.compile())?;
+    let compiled = started.elapsed();
+    let vdp = VirtualDataPlane::new(pipeline.clone(), engine).map_err(|e| compile::refused(&pipeline, &e))?;
+    let generated = started.elapsed() - compiled;
+    let resolved: Vec<(TableId, TableEntry)> = resolve(&vdp, &pipeline, entries)?;
+    let count = resolved.len();
+    let filling = Instant::now();
+    for (table, entry) in resolved {
+        vdp.insert_entry(table, entry).map_err(Failure::message)?;
+    }
+    Ok(Filled {
+        vdp,
+        compile_ms: compiled.as_secs_f64() * 1e3,
+        machine_code_ms: generated.as_secs_f64() * 1e3,
+        entries_per_second: count as f64 / filling.elapsed().as_secs_f64(),
+    })
+}
+
+/// Names to numbers, each name once.
+fn resolve(
+    vdp: &VirtualDataPlane,
+    pipeline: &Pipeline,
+    entries: Vec<Entry>,
+) -> Result<Vec<(TableId, TableEntry)>, Failure> {
+    let mut known: Vec<((&str, &str), TableId, ActionCall)> = Vec::new();
+    let mut resolved = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let names = (entry.table, entry.action);
+        let (table, mut action) = match known.iter().find(|(n, ..)| *n == names) {
+            Some((_, table, action)) => (*table, action.clone()),
+            None => {
+                let table = vdp.table(entry.table).map_err(Failure::message)?;
+                let action = vdp.resolve_action(table, entry.action, &[]).map_err(Failure::message)?;
+                known.push((names, table, action.clone()));
+                (table, action)
+            }
+        };
+        action.args = entry.args.iter().map(|&a| a.into()).collect();
+        let matches: Vec<_> = entry.matches.iter().map(|m| m.value()).collect();
+        debug_assert_eq!(matches.len(), pipeline[table].keys.len());
+        resolved.push((table, TableEntry { matches, priority: entry.priority, action }));
+    }
+    Ok(resolved)
+}
+
+fn measure(workload: &Workload, entries: usize, args: &BenchProgramsArgs) -> Result<Vec<Record>, Failure> {
+    let tables = (workload.fill)(entries);
+    let filled = build(workload, tables.entries(), EngineKind::Jit)?;
+    check(workload, &*tables, &filled.vdp, args.size)?;
+    let mut executor = Executor::new(filled.vdp.clone());
+    let mut pool = Pool::new(FRAMES, FRAME)?;
+    let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+    let mut records = Vec::new();
+    for &flows in &args.flows {
+        let now_us = wall_clock_us();
+        let mut draw = 0u64;
+        let mut renew = |packets: &mut [Packet]| -> Result<(), Failure> {
+            draw += 1;
+            for (i, packet) in packets.iter_mut().enumerate() {
+                let i = i as u64;
+                let flow = match flows {
+                    Flows::Few => i,
+                    Flows::All => (mix((draw << 32) | (i / 2)) << 1) | (i % 2),
+                };
+                fill(packet, &*tables, flow, args.size)?;
+            }
+            Ok(())
+        };
+        // To warm up.
+        renew(&mut packets)?;
+        run(&mut executor, &mut packets, now_us);
+        let timing: Timing = passes(&mut executor, &mut packets, now_us, args.duration, &mut renew)?;
+        renew(&mut packets)?;
+        let floor_ns = floor::measure(&mut packets, 0, Duration::from_secs_f64(args.duration.max(0.0) / 8.0));
+        records.push(Record {
+            program: workload.name,
+            entries,
+            flows: match flows {
+                Flows::Few => "few",
+                Flows::All => "all",
+            },
+            size: args.size,
+            packets: timing.packets,
+            ns_per_packet: timing.ns_mean,
+            ns_median: timing.ns_median,
+            ns_best: timing.ns_best,
+            cycles_per_packet: timing.cycles,
+            instructions_per_packet: timing.instructions,
+            floor_ns,
+            times_floor: timing.ns_median / floor_ns,
+            compile_ms: filled.compile_ms,
+            machine_code_ms: filled.machine_code_ms,
+            entries_per_second: filled.entries_per_second,
+        });
+    }
+    Ok(records)
+}
+
+fn fill(packet: &mut Packet, tables: &dyn Tables, flow: u64, size: usize) -> Result<(), Failure> {
+    let frame = tables.frame(flow, size);
+    // A program may have moved it.
+    packet.set_bounds(FRAME.headroom, FRAME.headroom);
+    if !packet.fill(&frame.bytes) {
+        return Err(Failure::message(format!("a frame of {} bytes does not fit", frame.bytes.len())));
+    }
+    packet.set_ingress_port(frame.port);
+    Ok(())
+}
+
+/// Runs packets of the first flows through the data plane and through the interpreter, with those entries that any of
+/// the packets may hit, and compares. Most packets must be forwarded, or nothing would be measured.
+fn check(workload: &Workload, tables: &dyn Tables, vdp: &Arc<VirtualDataPlane>, size: usize) -> Result<(), Failure> {
+    let keys: Vec<_> = (0..CHECKED).flat_map(|flow| tables.keys(flow)).collect();
+    let covers = |entry: &Entry, (table, key): &(&str, Vec<u64>)| {
+        entry.table == *table && entry.matches.iter().zip(key).all(|(m, k)| m.covers(*k))
+    };
+    let mut entries = tables.entries();
+    let by_key = |table: &str| keys.iter().any(|(t, _)| *t == table);
+    entries.retain(|entry| !by_key(entry.table) || keys.iter().any(|key| covers(entry, key)));
+    let model = build(workload, entries, EngineKind::Interp)?;
+    let now_us = 1_000_000;
+    let mut outcomes = Vec::new();
+    for vdp in [vdp.clone(), model.vdp] {
+        let mut executor = Executor::new(vdp);
+        let mut pool = Pool::new(CHECKED as u32, FRAME)?;
+        let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+        for (flow, packet) in packets.iter_mut().enumerate() {
+            fill(packet, tables, flow as u64, size)?;
+        }
+        executor.process_batch(&mut packets, now_us);
+        let outcome = |p: &Packet| match p.verdict() {
+            Verdict::Forward => (p.verdict(), p.egress_port(), p.bytes().to_vec()),
+            verdict => (verdict, 0, Vec::new()),
+        };
+        outcomes.push(packets.iter().map(outcome).collect::<Vec<_>>());
+    }
+    if let Some(flow) = (0..CHECKED as usize).find(|&i| outcomes[0][i] != outcomes[1][i]) {
+        return Err(Failure::message(format!(
+            "{}: packet {flow} came out as {:02x?}, but the interpreter says {:02x?}",
+            workload.name, outcomes[0][flow], outcomes[1][flow]
+        )));
+    }
+    let forwarded = outcomes[0].iter().filter(|(verdict, ..)| *verdict == Verdict::Forward).count();
+    if forwarded * 2 < CHECKED as usize {
+        return Err(Failure::message(format!(
+            "{}: only {forwarded} of {CHECKED} packets are forwarded",
+            workload.name
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_code_and_interpreter_agree_on_every_program() {
+        for workload in WORKLOADS {
+            let tables = (workload.fill)(100);
+            let filled = build(workload, tables.entries(), EngineKind::Jit);
+            let filled = filled.unwrap_or_else(|e| panic!("{}: {e:?}", workload.name));
+            check(workload, &*tables, &filled.vdp, 64).unwrap_or_else(|e| panic!("{}: {e:?}", workload.name));
+        }
+    }
+}
