@@ -2,13 +2,19 @@
 """Puts a border router under everything at once and balances its books.
 
 For the given time: the reference's load generator at saturation over one pair of
-links; a steady stream of numbered packets over a second pair; a flood of which a
-part is malformed and a part must be answered, over a link of its own; a link that
-goes down and up; a configuration that changes each second. At the end a ledger:
+links; a steady stream of numbered packets over a second pair; a flood over a link of
+its own of which a part must be answered and the rest is malformed, so much that it is
+a given share of everything that arrives; a link that goes down and up; a configuration
+that changes each second. At the other end of each link, and as sibling, is a reference
+router, with BFD. At the end a ledger:
 
   packets in = packets sent + handed to the agent + lost, by reason
 
-to the packet. The steady stream must arrive complete, and memory must stay flat.
+to the packet. The steady stream must arrive complete, BFD must be up throughout on all
+links but the one that goes down, with as many packets as without load, and memory must
+stay flat.
+
+The router gets the first CPU and everything else the others, unless told otherwise.
 
 Exit status: 0 if all of that holds, 1 if something does not, 2 if the soak could
 not be carried out.
@@ -17,8 +23,10 @@ not be carried out.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -34,7 +42,8 @@ from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import copy_tree, module_dir, tool  # noqa: E402
 from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
-from lab.scion import Stream, hop_key, transit, udp_socket  # noqa: E402
+from lab.scion import (  # noqa: E402
+    Stream, attach_filter, hop_key, of_next_header, transit, udp_socket)
 
 # As in brload.py: label, the router's address, the generator's MAC address, an address to ask from.
 LINKS = {
@@ -44,32 +53,79 @@ LINKS = {
 }
 # Our own links: the steady stream's two, the flapping one, the flood's.
 STEADY_IN, STEADY_OUT, FLAP, FLOOD = 11, 12, 13, 14
+OWN = (STEADY_IN, STEADY_OUT, FLAP, FLOOD)
 PORT = 50000
 MTU = 9000
 MALFORMED = ("length", "segments", "type")
 ANSWERED = ("mac", "expired", "ingress", "egress")
+# Of the router at the other end of the links, and of the flood's packets those that must be answered.
+PEER_AS, ANSWERED_SHARE = "1-ff00:0:2", 0.1
+# BFD: a packet in 200 ms at least, in 150 ms at most.
+SLOWEST, FASTEST = 5.0, 1 / 0.15
 
 
-def flood(namespace: str, key: bytes, share: float) -> int:
-    """Sends bad packets until it is ended: the work of a process of its own."""
+def enter(namespace: str) -> None:
+    """Moves this process into a namespace."""
     with open(f"/run/netns/{namespace}", "rb") as target:
-        import ctypes
-        if ctypes.CDLL(None).setns(target.fileno(), 0x40000000):
-            return 2
+        if ctypes.CDLL(None, use_errno=True).setns(target.fileno(), 0x40000000):
+            raise LabError(f"cannot enter {namespace}")
+
+
+def relay(namespace: str, pairs: list[str]) -> int:
+    """Copies BFD frames, and nothing else, between pairs of devices: the work of a process of its own.
+
+    So that the routers at the other ends see none of the load.
+    """
+    enter(namespace)
+    poll, ways = select.poll(), {}
+
+    def inlet(device: str) -> socket.socket:
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        attach_filter(sock, of_next_header(46))
+        sock.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+        sock.bind((device, 3))
+        return sock
+
+    for pair in pairs:
+        ends = [inlet(device) for device in pair.split("=")]
+        for end, other in (ends, ends[::-1]):
+            ways[end.fileno()] = (end, other)
+            poll.register(end, select.POLLIN)
+    while True:
+        for number, _ in poll.poll():
+            end, other = ways[number]
+            try:
+                other.send(end.recv(2000, socket.MSG_DONTWAIT))
+            except OSError:
+                # A device is down.
+                continue
+
+
+def flood(namespace: str, key: bytes) -> int:
+    """Sends bad packets until it is ended, so many per second as the last line of its input says: the work of a
+    process of its own."""
+    enter(namespace)
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((f"10.{FLOOD}.0.2", PORT))
     sock.connect((f"10.{FLOOD}.0.1", PORT))
     bad = [transit(key, FLOOD, STEADY_OUT, b"x" * 40, spoil) for spoil in MALFORMED]
     asked = [transit(key, FLOOD, STEADY_OUT, b"x" * 40, spoil) for spoil in ANSWERED]
-    burst = []
-    while len(burst) < 100:
-        burst += bad if len(burst) % 10 < 10 * share else asked
+    burst: list[bytes] = []
+    while len(burst) < 200:
+        burst += asked if len(burst) % 40 < 40 * ANSWERED_SHARE else bad
+    rate, due = 1000.0, time.monotonic()
+    os.set_blocking(0, False)
     while True:
+        if told := os.read(0, 4096) if select.select([0], [], [], 0)[0] else b"":
+            rate = max(100.0, float(told.split()[-1]))
         for packet in burst:
             try:
                 sock.send(packet)
             except OSError:
                 time.sleep(0.001)
+        # Never to catch up more than a little.
+        due = max(due + len(burst) / rate, time.monotonic() - 0.05)
+        time.sleep(max(0.0, due - time.monotonic()))
 
 
 class Soak:
@@ -85,32 +141,79 @@ class Soak:
         self.changes = 0
         self.flaps = 0
         self.memory: list[int] = []
+        # Of each BFD session: state changes, sent and received when it was first up, and whether it was ever seen down.
+        self.sessions: dict[str, dict] = {}
+        self.went_down: set[str] = set()
 
     def build(self) -> None:
         self.conf = self.directory / "conf"
         copy_tree(module_dir() / "acceptance" / "router_benchmark" / "conf", self.conf)
         self.config = self.conf / "router.toml"
         text = self.config.read_text().replace('"/etc/scion"', f'"{self.conf}"')
+        text = text.replace("disable = true", "disable = false")
         self.config.write_text(text)
         self.topology = json.loads((self.conf / "topology.json").read_text())
         interfaces = self.topology["border_routers"]["br1a"]["interfaces"]
-        for number in (STEADY_IN, STEADY_OUT, FLAP, FLOOD):
+        for interface in interfaces.values():
+            interface["isd_as"] = PEER_AS
+        for number in OWN:
             interfaces[str(number)] = {
-                "isd_as": f"1-ff00:0:{number}", "link_to": "core", "mtu": 1400,
+                "isd_as": PEER_AS, "link_to": "core", "mtu": 1400,
                 "underlay": {"local": f"10.{number}.0.1:{PORT}",
                              "remote": f"10.{number}.0.2:{PORT}"}}
         self.write_topology()
-        self.router_side, self.load_side = (
-            Namespace(self._prefix + role, ipv6=False) for role in ("router", "load"))
-        for label, (address, _, own) in LINKS.items():
-            veth(End(self.router_side, f"br{label}", (address,)),
+        self.router_side, self.load_side, self.peer_side, self.sibling_side = (
+            Namespace(self._prefix + role, ipv6=False)
+            for role in ("router", "load", "peer", "sibling"))
+        self.relayed: list[str] = []
+        for label, (address, mac, own) in LINKS.items():
+            sibling = label == "1_0"
+            remote = self.topology["border_routers"]["br1b"]["internal_addr"] if sibling else \
+                interfaces[label[-1]]["underlay"]["remote"]
+            remote = remote.partition(":")[0]
+            ours = f"f0:0d:ca:fe:00:{label[-1]}0"
+            # The generator answers only while it runs.
+            veth(End(self.router_side, f"br{label}", (address,), ours, ((remote, mac),)),
                  End(self.load_side, f"gen{label}", (own,)), MTU)
-        for number in (STEADY_IN, STEADY_OUT, FLAP, FLOOD):
-            veth(End(self.router_side, f"if{number}", (f"10.{number}.0.1/24",)),
-                 End(self.load_side, f"out{number}", (f"10.{number}.0.2/24",)), 1500)
+            self._peer(self.sibling_side if sibling else self.peer_side, f"gen{label}",
+                       remote, mac, address.partition("/")[0], ours)
+        for number in OWN:
+            ours, theirs = f"f0:0d:ca:fe:01:{number}", f"f0:0d:ca:fe:02:{number}"
+            veth(End(self.router_side, f"if{number}", (f"10.{number}.0.1/24",), ours),
+                 End(self.load_side, f"out{number}", (f"10.{number}.0.2/24",), theirs), 1500)
+            self._peer(self.peer_side, f"out{number}", f"10.{number}.0.2", theirs,
+                       f"10.{number}.0.1", ours)
+        self._configure_peers(interfaces)
         # What comes back for the flood is nobody's: the host must not answer it.
         self.load_side.set("net/ipv4/icmp_ratemask", "0xffff")
         self.load_side.set("net/ipv4/icmp_ratelimit", "100000")
+
+    def _peer(self, namespace: Namespace, device: str, address: str, mac: str, router: str,
+              router_mac: str) -> None:
+        """The other end of a link, behind the device where the load is."""
+        veth(End(namespace, f"to-{device}", (f"{address}/24",), mac, ((router, router_mac),)),
+             End(self.load_side, f"bfd-{device}"), 1500)
+        self.relayed.append(f"{device}=bfd-{device}")
+
+    def _configure_peers(self, interfaces: dict) -> None:
+        """A router of another AS with the other ends of all links, and the sibling."""
+        self.peer_side.ip("addr", "add", "10.200.0.1/32", "dev", "lo")
+        self.sibling_side.ip("addr", "add", "10.123.4.1/24", "dev", "lo")
+        theirs = {
+            number: {"isd_as": self.topology["isd_as"], "link_to": "core", "mtu": 1280,
+                     "underlay": {"local": ours["underlay"]["remote"],
+                                  "remote": ours["underlay"]["local"]}}
+            for number, ours in interfaces.items()}
+        peer = {"attributes": ["core"], "isd_as": PEER_AS, "mtu": 1400,
+                "dispatched_ports": "1024-65535", "border_routers": {
+                    "peer": {"internal_addr": "10.200.0.1:30042", "interfaces": theirs}}}
+        for name, topology in (("peer", peer), ("br1b", self.topology)):
+            directory = self.directory / name
+            copy_tree(self.conf, directory)
+            (directory / "topology.json").write_text(json.dumps(topology))
+            (directory / "router.toml").write_text(
+                f'[general]\nid = "{name}"\nconfig_dir = "{directory}"\n'
+                '[log.console]\nlevel = "error"\n')
 
     def write_topology(self) -> None:
         new = self.conf / "topology.new"
@@ -144,12 +247,33 @@ class Soak:
             self.write_topology()
 
     def _flap(self) -> None:
-        while not self._stop.wait(2.5):
+        while not self._stop.wait(4.0):
             self.flaps += 1
             self.router_side.ip("link", "set", f"if{FLAP}", "down")
-            if self._stop.wait(1.0):
+            if self._stop.wait(1.5):
                 break
             self.router_side.ip("link", "set", f"if{FLAP}", "up")
+
+    def _steer(self, stats_file: Path, flood_process: subprocess.Popen) -> None:
+        """Watches the sessions, and makes the flood so large that its share of what arrives is as wanted."""
+        rate, malformed, received = 20_000.0, None, 0
+        while not self._stop.wait(1.0):
+            stats = read_stats(stats_file)
+            for name, session in stats.get("bfd", {}).items():
+                if not session["up"] and name in self.sessions:
+                    self.went_down.add(name)
+            if "ledger" not in stats:
+                continue
+            now = malformed_of(stats), stats["ledger"]["received"]
+            if malformed is not None and now[1] > received:
+                share = max(0.01, (now[0] - malformed) / (now[1] - received))
+                rate *= min(1.5, max(0.6, self.args.malformed / share))
+                rate = min(rate, 1_000_000.0)
+            malformed, received = now
+            try:
+                os.write(flood_process.stdin.fileno(), f"{rate}\n".encode())
+            except OSError:
+                return
 
     def _watch_memory(self, router: Process) -> None:
         page = os.sysconf("SC_PAGE_SIZE") // 1024
@@ -164,17 +288,30 @@ class Soak:
         args = self.args
         kind = RouterKind(args.router)
         stats_file = self.directory / "stats.json"
+        reference = RouterKind("reference")
+        for name, side in (("peer", self.peer_side), ("br1b", self.sibling_side)):
+            self._processes.append(reference.start(
+                name, side, self.directory / name / "router.toml", self.directory / f"{name}.log",
+                self.directory / f"{name}.json"))
+        self._child("--relay", self.load_side.name, *self.relayed)
         router = kind.start("router", self.router_side, self.config, self.directory / "router.log",
                             stats_file, cpus=args.router_cpu)
         self._processes.append(router)
         wait_ready(router)
         key = hop_key(self.conf / "keys" / "master0.key")
+
+        def all_up() -> bool:
+            router.check()
+            self.sessions = read_stats(stats_file).get("bfd", {})
+            return len(self.sessions) >= 7 and all(s["up"] for s in self.sessions.values())
+
+        wait_until("all BFD sessions", all_up, 20)
         # The way must be known before the books are opened on it.
         self._ping(key)
         steady = Stream(udp_socket(self.load_side, f"10.{STEADY_IN}.0.2", PORT),
                         (f"10.{STEADY_IN}.0.1", PORT),
                         lambda payload: transit(key, STEADY_IN, STEADY_OUT, payload), args.rate)
-        steady.into(udp_socket(self.load_side, f"10.{STEADY_OUT}.0.2", PORT))
+        steady.into(self._without_bfd(STEADY_OUT))
         flapping = Stream(udp_socket(self.load_side, f"10.{FLAP}.0.2", PORT),
                           (f"10.{FLAP}.0.1", PORT),
                           lambda payload: transit(key, FLAP, FLOOD, payload), 100)
@@ -183,13 +320,13 @@ class Soak:
                    "--duration", f"{args.seconds}s"]
         for label, (_, mac, _) in LINKS.items():
             command += ["--interface", f"{label}=gen{label},{mac}"]
+        self.began, self.cpu = time.monotonic(), router.cpu_seconds()
         load = Process("brload", command, self.directory / "brload.log",
-                       namespace=self.load_side, cpus=args.load_cpu)
+                       namespace=self.load_side)
         self._processes.append(load)
-        self._children.append(subprocess.Popen(
-            [sys.executable, __file__, "--flood", self.load_side.name, "--key", key.hex(),
-             "--share", str(args.malformed)]))
-        for work in (self._change, self._flap, lambda: self._watch_memory(router)):
+        bad = self._child("--flood", self.load_side.name, key.hex())
+        for work in (self._change, self._flap, lambda: self._watch_memory(router),
+                     lambda: self._steer(stats_file, bad)):
             threading.Thread(target=work, daemon=True).start()
         steady.start()
         flapping.start()
@@ -197,6 +334,9 @@ class Soak:
         while time.monotonic() < end:
             router.check()
             time.sleep(min(1.0, max(0.0, end - time.monotonic())))
+        self.took = time.monotonic() - self.began
+        self.cpu = router.cpu_seconds() - self.cpu
+        self.sessions_after = read_stats(stats_file).get("bfd", {})
         flapping.finish(0)
         steady.finish(1.0)
         self._stop.set()
@@ -208,12 +348,24 @@ class Soak:
         status = router.stop(15)
         return self.report(read_stats(stats_file), steady, status)
 
+    def _child(self, *arguments: str) -> subprocess.Popen:
+        """This program as a process of another kind."""
+        child = subprocess.Popen([sys.executable, __file__, *arguments], stdin=subprocess.PIPE)
+        self._children.append(child)
+        return child
+
+    def _without_bfd(self, number: int) -> socket.socket:
+        """Where packets that leave by a link arrive, but for BFD."""
+        sock = udp_socket(self.load_side, f"10.{number}.0.2", PORT)
+        attach_filter(sock, of_next_header(12, passes=False))
+        return sock
+
     def _ping(self, key: bytes) -> None:
-        for number in (STEADY_IN, STEADY_OUT, FLAP, FLOOD):
+        for number in OWN:
             # Resolves both ends.
             udp_socket(self.load_side, f"10.{number}.0.2", 0).sendto(b"?", (f"10.{number}.0.1", 9))
         out = udp_socket(self.load_side, f"10.{STEADY_IN}.0.2", PORT)
-        back = udp_socket(self.load_side, f"10.{STEADY_OUT}.0.2", PORT)
+        back = self._without_bfd(STEADY_OUT)
         back.settimeout(0.2)
 
         def there() -> bool:
@@ -239,9 +391,8 @@ class Soak:
                 faults.append(what)
 
         overrun = sum(p["lost"] for p in stats["ports"].values()) - ledger["lost"].get("not_sent", 0)
-        dropped, punted = stats["packets_dropped"], stats["packets_punted"]
-        malformed = sum(dropped.get(k, 0) for k in
-                        ("malformed", "unsupported_path_type", "singleton_segment"))
+        punted = stats["packets_punted"]
+        malformed = malformed_of(stats)
         share = malformed / max(1, ledger["received"])
         print(f"{'received by the router':<44}{ledger['received']:>14,}")
         print(f"{'sent by its agent':<44}{ledger['injected']:>14,}")
@@ -254,6 +405,11 @@ class Soak:
             print(f"{'dropped: ' + reason:<44}{count:>14,}")
         print(f"{'packets out':<44}{ledger['packets_out']:>14,}")
         print(f"{'before the router: receive rings full':<44}{overrun:>14,}")
+        for device, port in sorted(stats["ports"].items()):
+            if port["lost"]:
+                print(f"{'  of which at ' + device:<44}{port['lost']:>14,}")
+        print(f"{'CPU time of the router, of one CPU':<44}{self.cpu / self.took:>14.1%}")
+        print(f"{'received per second':<44}{ledger['received'] / self.took:>14,.0f}")
         print(f"{'malformed of those received':<44}{share:>14.1%}")
         slow = stats.get("slow_path", {})
         for what, count in sorted(slow.items()):
@@ -268,6 +424,22 @@ class Soak:
         print(f"{'memory KiB: first third, end, growth':<44}{self.memory[len(self.memory) // 3]:>14,}"
               f"{self.memory[-1]:>10,}{growth:>8,}")
 
+        flapping = f"interface {FLAP}"
+        for name, before in sorted(self.sessions.items()):
+            after = self.sessions_after.get(name, before)
+            changes, sent, received = (after[k] - before[k]
+                                       for k in ("state_changes", "sent", "received"))
+            rates = [count / self.took for count in (sent, received)]
+            print(f"{'BFD, ' + name + ': changes, sent, received /s':<44}{changes:>14,}"
+                  f"{rates[0]:>8.2f}{rates[1]:>8.2f}")
+            if name == flapping:
+                check(changes >= 2, "the link that goes down has not gone down")
+                continue
+            check(changes == 0 and name not in self.went_down, f"BFD has flapped: {name}")
+            for what, rate in zip(("sent", "received"), rates):
+                check(0.95 * SLOWEST <= rate <= 1.05 * FASTEST,
+                      f"BFD, {name}: {rate:.2f} packets {what} per second")
+
         check(status == 0, f"the router ended with status {status}")
         check(ledger["packets_in"] == ledger["packets_out"], "the ledger does not balance")
         check("without_reason" not in ledger["lost"], "packets were dropped without a reason")
@@ -278,11 +450,18 @@ class Soak:
         check(growth < 2048, f"memory has grown by {growth} KiB")
         check(reloads.get("refused") == 0, f"a configuration was refused: {reloads.get('error')}")
         check(reloads.get("applied", 0) >= self.changes * 0.8, "changes were not taken on")
-        check(malformed > 0 and ledger["punted"] > 0, "the flood did not arrive")
+        check(abs(share - self.args.malformed) < 0.05 and ledger["punted"] > 0,
+              f"{share:.1%} malformed instead of {self.args.malformed:.0%}")
         for fault in faults:
             print(f"FAULT: {fault}")
         print(f"soak, {self.args.seconds} s: {'FAILED' if faults else 'passed'}")
         return not faults
+
+
+def malformed_of(stats: dict) -> int:
+    """Packets that make no sense, of those received."""
+    return sum(stats["packets_dropped"].get(k, 0) for k in
+               ("malformed", "unsupported_path_type", "singleton_segment"))
 
 
 def main() -> int:
@@ -292,20 +471,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=600, help="default: %(default)s")
     parser.add_argument("--rate", type=float, default=500,
                         help="packets per second of the steady stream (default: %(default)s)")
-    parser.add_argument("--malformed", type=float, default=0.9,
-                        help="share of the flood that is malformed; the rest must be answered "
-                             "(default: %(default)s)")
+    parser.add_argument("--malformed", type=float, default=0.2,
+                        help="share of all that arrives that is malformed (default: %(default)s)")
     parser.add_argument("--may-starve", action="store_true",
                         help="on a machine that is busy otherwise: the steady stream may lose what "
                              "its receive ring counts as lost while the router gets no CPU")
-    parser.add_argument("--router-cpu", help="CPUs the router may use (default: all)")
-    parser.add_argument("--load-cpu", help="CPUs the generator may use (default: all)")
-    parser.add_argument("--flood", help=argparse.SUPPRESS)
-    parser.add_argument("--key", help=argparse.SUPPRESS)
-    parser.add_argument("--share", type=float, help=argparse.SUPPRESS)
+    cpus = sorted(os.sched_getaffinity(0))
+    first, others = str(cpus[0]), ",".join(str(c) for c in cpus[1:]) or str(cpus[0])
+    parser.add_argument("--router-cpu", default=first,
+                        help="CPUs the router may use (default: the first, %(default)s)")
+    parser.add_argument("--load-cpu", default=others,
+                        help="CPUs that everything else may use (default: the others, %(default)s)")
+    parser.add_argument("--flood", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--relay", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.flood:
-        return flood(args.flood, bytes.fromhex(args.key), args.share)
+        return flood(args.flood[0], bytes.fromhex(args.flood[1]))
+    if args.relay:
+        return relay(args.relay[0], args.relay[1:])
+    os.sched_setaffinity(0, {int(cpu) for cpu in args.load_cpu.split(",")})
     unwind_on_signals()
     try:
         require_root("The soak")

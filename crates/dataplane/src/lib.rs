@@ -85,7 +85,7 @@ pub use hopwright_jit::abi::Verdict;
 pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};
 pub use sample::{Sample, Sampling, TooManySamplings};
-pub use stats::{PortStats, SwitchStats};
+pub use stats::{PortStats, Stage, StageTime, SwitchStats};
 pub use switch::{Switch, SwitchBuilder, Worker};
 pub use table::Table;
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};

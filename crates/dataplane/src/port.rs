@@ -33,6 +33,11 @@ pub trait Port: Send {
         None
     }
 
+    /// A second descriptor to poll, if the port receives something apart from the rest.
+    fn urgent_poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+
     /// True if it can never receive again (a file at its end) and nothing is waiting.
     fn finished(&self) -> bool {
         false

@@ -3,6 +3,7 @@
 //! Cells have one writer, the worker, and any number of readers; no cell is ever locked.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use crate::port::DeviceStats;
 
@@ -39,6 +40,91 @@ pub(crate) struct PortCells {
     pub tx_error: Cell,
 }
 
+/// What a worker does with a batch, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Taking it from the device.
+    Receive,
+    /// The program.
+    Program,
+    /// Sorting its packets by where they go, copying those for the control plane and those the program made.
+    Sort,
+    /// Handing them to the devices.
+    Send,
+}
+
+impl Stage {
+    /// All of them, in order.
+    pub const ALL: [Stage; 4] = [Stage::Receive, Stage::Program, Stage::Sort, Stage::Send];
+
+    /// Its name, lower case.
+    pub fn name(self) -> &'static str {
+        ["receive", "program", "sort", "send"][self as usize]
+    }
+}
+
+/// Time spent in a stage, measured on some of the batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StageTime {
+    /// Nanoseconds.
+    pub ns: u64,
+    /// Packets of the batches that were measured.
+    pub packets: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct StageCells {
+    ns: Cell,
+    packets: Cell,
+}
+
+impl StageCells {
+    pub fn get(&self) -> StageTime {
+        StageTime { ns: self.ns.get(), packets: self.packets.get() }
+    }
+}
+
+/// Measures the stages of every so many batches: nothing is done for each packet.
+#[derive(Debug)]
+pub(crate) struct Stopwatch {
+    batches_left: u32,
+    since: Option<Instant>,
+}
+
+impl Stopwatch {
+    /// Batches from one that is measured to the next.
+    const EVERY: u32 = 64;
+
+    pub fn new() -> Stopwatch {
+        Stopwatch { batches_left: Self::EVERY, since: None }
+    }
+
+    /// A batch may come now.
+    #[inline]
+    pub fn start(&mut self) {
+        if self.batches_left == 0 {
+            self.since = Some(Instant::now());
+        }
+    }
+
+    /// A stage has ended.
+    #[inline]
+    pub fn lap(&mut self, cells: &Cells, stage: Stage, packets: usize) {
+        let Some(since) = self.since else { return };
+        let now = Instant::now();
+        let cells = &cells.stages[stage as usize];
+        cells.ns.add(now.duration_since(since).as_nanos() as u64);
+        cells.packets.add(packets as u64);
+        self.since = Some(now);
+    }
+
+    /// The batch is done.
+    #[inline]
+    pub fn finish(&mut self) {
+        self.batches_left = if self.since.take().is_some() { Self::EVERY } else { self.batches_left.saturating_sub(1) };
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     pub dropped_by_program: Cell,
@@ -54,6 +140,7 @@ pub(crate) struct Cells {
     pub batches: Cell,
     pub packets: Cell,
     pub busy_ns: Cell,
+    pub stages: [StageCells; Stage::ALL.len()],
     pub rounds: Cell,
 }
 
@@ -128,6 +215,8 @@ pub struct SwitchStats {
     pub packets: u64,
     /// Nanoseconds spent in the program, packet I/O not included.
     pub busy_ns: u64,
+    /// Time of each stage of [`Stage::ALL`].
+    pub stages: [StageTime; Stage::ALL.len()],
 }
 
 impl SwitchStats {

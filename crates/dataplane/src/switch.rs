@@ -21,7 +21,7 @@ use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Ports};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
 use crate::sample::{Held, Samples, Sampling, TooManySamplings};
-use crate::stats::{Cells, SwitchStats};
+use crate::stats::{Cells, Stage, Stopwatch, SwitchStats};
 use crate::vdp::VirtualDataPlane;
 use crate::wait::PollSet;
 
@@ -195,10 +195,11 @@ impl SwitchBuilder {
             limit: self.batch,
             lanes,
             by_number,
-            poll: PollSet::with_capacity(1 + MAX_LANES),
+            poll: PollSet::with_capacity(2 + 2 * MAX_LANES),
             can_sleep: true,
             refresh_in: REFRESH_ROUNDS,
             refreshed: Instant::now(),
+            stopwatch: Stopwatch::new(),
         };
         worker.watch_ports();
         Ok((switch, worker))
@@ -386,6 +387,7 @@ impl Switch {
             batches: c.batches.get(),
             packets: c.packets.get(),
             busy_ns: c.busy_ns.get(),
+            stages: c.stages.each_ref().map(|s| s.get()),
         }
     }
 }
@@ -444,6 +446,7 @@ pub struct Worker {
     can_sleep: bool,
     refresh_in: u32,
     refreshed: Instant,
+    stopwatch: Stopwatch,
 }
 
 impl Worker {
@@ -499,6 +502,7 @@ impl Worker {
         self.switch.cells.rounds.add(1);
         for index in 0..self.lanes.len() {
             let lane = &mut self.lanes[index];
+            self.stopwatch.start();
             let count = lane.port.receive(&mut self.pool, &mut self.batch, self.limit);
             if count == 0 {
                 continue;
@@ -510,7 +514,9 @@ impl Worker {
             }
             lane.cells.rx_packets.add(count as u64);
             lane.cells.rx_bytes.add(bytes);
+            self.stopwatch.lap(&self.switch.cells, Stage::Receive, count);
             self.process();
+            self.stopwatch.finish();
             total += count;
         }
         total += self.inject();
@@ -560,6 +566,9 @@ impl Worker {
             match lane.port.poll_fd() {
                 Some(fd) => self.poll.add(fd),
                 None => self.can_sleep = false,
+            }
+            if let Some(fd) = lane.port.urgent_poll_fd() {
+                self.poll.add(fd);
             }
         }
     }
@@ -621,6 +630,8 @@ impl Worker {
         cells.batches.add(1);
         cells.packets.add(self.batch.len() as u64);
         cells.busy_ns.add(start.elapsed().as_nanos() as u64);
+        let count = self.batch.len();
+        self.stopwatch.lap(cells, Stage::Program, count);
         let mut punts = Punts::default();
         for packet in self.batch.drain(..) {
             if packet.parser_error() != 0
@@ -654,7 +665,9 @@ impl Worker {
             }
         }
         self.copies(now_us, &mut punts);
+        self.stopwatch.lap(&self.switch.cells, Stage::Sort, count);
         self.transmit();
+        self.stopwatch.lap(&self.switch.cells, Stage::Send, count);
         self.switch.cells.punted.add(punts.normal + punts.urgent);
         if punts.urgent > 0 {
             self.switch.cpu.urgent.notify();

@@ -11,11 +11,13 @@ use hopwright_scion::links::Links;
 use hopwright_scion::topology::Topology;
 use hopwright_syntax::{Options, render};
 
+mod bfd;
 mod packets;
 mod reload;
 mod repair;
 mod slow_path;
 
+pub use bfd::{Heard, bfd};
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
 pub use reload::Reloads;
 pub use repair::{LENGTHS, SIGNATURES};

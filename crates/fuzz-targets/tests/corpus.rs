@@ -48,6 +48,21 @@ fn stf() {
 }
 
 #[test]
+fn bfd() {
+    let mut all = targets::Heard::default();
+    replay("bfd", |data| {
+        let heard = targets::bfd(data);
+        all.received += heard.received;
+        all.discarded += heard.discarded;
+        all.strays += heard.strays;
+        all.up += heard.up;
+        all.down += heard.down;
+    });
+    let targets::Heard { received, discarded, strays, up, down } = all;
+    assert!(received > 10 && discarded > 10 && strays > 2 && up > 2 && down > 2, "{all:?}");
+}
+
+#[test]
 fn slow_path() {
     let mut kinds = BTreeSet::new();
     let mut others = BTreeSet::new();

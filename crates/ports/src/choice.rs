@@ -15,7 +15,7 @@ use hopwright_dataplane::{FrameSize, Pool, Port};
 use crate::af_packet::{AfPacket, FilterSetter};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 use crate::device::DeviceError;
-use crate::filter::{Filter, TooLong};
+use crate::filter::{Filter, Pattern, TooLong};
 use crate::sys;
 
 /// Which back end to use for network devices.
@@ -77,9 +77,37 @@ pub struct Opener {
 #[derive(Debug)]
 struct Ours {
     addresses: Vec<(IpAddr, u16)>,
-    filter: Filter,
-    /// Of the packet sockets that are open.
-    sockets: Vec<FilterSetter>,
+    /// What is received apart from the rest, by packet sockets.
+    urgent: Option<Pattern>,
+    filters: Filters,
+    /// Of the packet sockets that are open: for all or the rest, and for what is urgent.
+    sockets: [Vec<FilterSetter>; 2],
+}
+
+/// What packet sockets receive.
+#[derive(Debug)]
+struct Filters {
+    /// All, or the rest.
+    common: Filter,
+    urgent: Option<Filter>,
+}
+
+impl Filters {
+    fn new(addresses: &[(IpAddr, u16)], urgent: Option<&Pattern>) -> Result<Filters, TooLong> {
+        let Some(pattern) = urgent else {
+            return Ok(Filters { common: Filter::udp_destinations(addresses)?, urgent: None });
+        };
+        let [urgent, common] = Filter::divided(addresses, pattern)?;
+        Ok(Filters { common, urgent: Some(urgent) })
+    }
+}
+
+impl Ours {
+    fn forget_closed(&mut self) {
+        for sockets in &mut self.sockets {
+            sockets.retain(FilterSetter::is_alive);
+        }
+    }
 }
 
 /// A device that is open.
@@ -103,6 +131,8 @@ pub struct Wanted<'a> {
     pub choice: PortChoice,
     /// UDP addresses whose frames are taken, everything else being left to the kernel; `None`: all frames.
     pub ours: Option<&'a [(IpAddr, u16)]>,
+    /// Of these, what must arrive however full a device's receive ring is: packet sockets receive it apart.
+    pub urgent: Option<&'a Pattern>,
     /// The largest MTU of the devices.
     pub mtu: u32,
     /// About how many devices there will be.
@@ -117,8 +147,9 @@ impl Opener {
     /// An opener, and the packet buffers for each worker to use its ports with.
     pub fn new(wanted: &Wanted<'_>) -> Result<(Opener, Vec<Pool>), OpenerError> {
         let ours = |addresses: &[(IpAddr, u16)]| -> Result<_, TooLong> {
-            let filter = Filter::udp_destinations(addresses)?;
-            Ok(Mutex::new(Ours { addresses: addresses.to_vec(), filter, sockets: Vec::new() }))
+            let filters = Filters::new(addresses, wanted.urgent)?;
+            let (addresses, urgent) = (addresses.to_vec(), wanted.urgent.cloned());
+            Ok(Mutex::new(Ours { addresses, urgent, filters, sockets: Default::default() }))
         };
         let mut opener = Opener {
             choice: wanted.choice,
@@ -160,9 +191,13 @@ impl Opener {
             None => AfPacket::open_group(device, None, self.workers)?,
             Some(ours) => {
                 let mut ours = lock(ours);
-                let ports = AfPacket::open_group(device, Some(&ours.filter), self.workers)?;
-                ours.sockets.retain(FilterSetter::is_alive);
-                ours.sockets.extend(ports.iter().filter_map(AfPacket::filter_setter));
+                let mut ports = AfPacket::open_group(device, Some(&ours.filters.common), self.workers)?;
+                if let (Some(urgent), Some(first)) = (&ours.filters.urgent, ports.first_mut()) {
+                    first.receive_apart(urgent)?;
+                }
+                ours.forget_closed();
+                ours.sockets[0].extend(ports.iter().filter_map(AfPacket::filter_setter));
+                ours.sockets[1].extend(ports.iter().filter_map(AfPacket::urgent_filter_setter));
                 ports
             }
         };
@@ -175,7 +210,7 @@ impl Opener {
     pub fn set_ours(&self, addresses: &[(IpAddr, u16)]) -> Result<(), OpenerError> {
         let Some(ours) = &self.ours else { return Ok(()) };
         let mut ours = lock(ours);
-        let filter = Filter::udp_destinations(addresses)?;
+        let filters = Filters::new(addresses, ours.urgent.as_ref())?;
         for device in self.xdp_devices() {
             for (address, port) in addresses.iter().filter(|a| !ours.addresses.contains(a)) {
                 device.add(*address, *port)?;
@@ -184,11 +219,14 @@ impl Opener {
                 device.remove(*address, *port)?;
             }
         }
-        ours.sockets.retain(FilterSetter::is_alive);
-        for socket in &ours.sockets {
-            socket.set(&filter).map_err(OpenerError::Socket)?;
+        ours.forget_closed();
+        for (sockets, filter) in ours.sockets.iter().zip([Some(&filters.common), filters.urgent.as_ref()]) {
+            let Some(filter) = filter else { continue };
+            for socket in sockets {
+                socket.set(filter).map_err(OpenerError::Socket)?;
+            }
         }
-        (ours.addresses, ours.filter) = (addresses.to_vec(), filter);
+        (ours.addresses, ours.filters) = (addresses.to_vec(), filters);
         Ok(())
     }
 

@@ -30,10 +30,15 @@ const LOAD_WORD: u16 = 0x20;
 const LOAD_HALF: u16 = 0x28;
 const LOAD_BYTE: u16 = 0x30;
 const LOAD_HALF_INDEXED: u16 = 0x48;
+const LOAD_BYTE_INDEXED: u16 = 0x50;
+const LOAD_LENGTH: u16 = 0x80;
+const LOAD_INDEX: u16 = 0x01;
 const LOAD_INDEX_HEADER_LENGTH: u16 = 0xb1;
+const SUBTRACT_INDEX: u16 = 0x1c;
 const AND: u16 = 0x54;
 const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
+const JUMP_NOT_LESS: u16 = 0x35;
 const JUMP_ANY_BITS: u16 = 0x45;
 const RETURN: u16 = 0x06;
 /// Offsets that mean properties of the packet rather than its bytes (`SKF_AD_OFF` and up).
@@ -74,6 +79,56 @@ fn to_this_host() -> Vec<Instruction> {
     ]
 }
 
+/// Datagrams that are told by a few bytes of their payload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// Where in the payload, and what may be there: all must hold. At most a few bytes and values, near the start.
+    pub bytes: Vec<(u8, Vec<u8>)>,
+}
+
+/// Which of the datagrams to its destinations a filter passes.
+#[derive(Clone, Copy, Debug)]
+enum Which<'a> {
+    All,
+    Matching(&'a Pattern),
+    Others(&'a Pattern),
+}
+
+impl Which<'_> {
+    /// Goes on behind the block, or drops the packet. The index is the IP header's length.
+    fn block(self) -> Vec<Instruction> {
+        let (pattern, want) = match self {
+            Which::All => return vec![],
+            Which::Matching(pattern) => (pattern, true),
+            Which::Others(pattern) => (pattern, false),
+        };
+        const PAYLOAD: u32 = NETWORK + 8;
+        // Ends with two ways out: the pattern is there, or it is not.
+        let ways_out = if want { [op(JUMP, 1), op(RETURN, 0)] } else { [op(RETURN, 0), op(JUMP, 0)] };
+        let last = pattern.bytes.iter().map(|(at, _)| u32::from(*at)).max().unwrap_or(0);
+        let mut code = vec![];
+        // Each test goes on if it holds and else to the second way out: the distance is known from behind.
+        for (at, values) in pattern.bytes.iter().rev() {
+            let count = values.len() as u8;
+            let distance = |behind: u8| code.len() as u8 + behind;
+            let mut test = vec![op(LOAD_BYTE_INDEXED, PAYLOAD + u32::from(*at))];
+            for (i, value) in (1..).zip(values) {
+                let is_last = i == count;
+                // From the last: over the rest of the tests and the first way out.
+                let if_not = if is_last { distance(1) } else { 0 };
+                test.push(jump(JUMP_EQUAL, u32::from(*value), count - i, if_not));
+            }
+            test.extend(code);
+            code = test;
+        }
+        let long_enough = jump(JUMP_NOT_LESS, PAYLOAD + last + 1, 0, code.len() as u8 + 1);
+        let mut block = vec![op(LOAD_LENGTH, 0), op(SUBTRACT_INDEX, 0), long_enough];
+        block.extend(code);
+        block.extend(ways_out);
+        block
+    }
+}
+
 impl Filter {
     /// Drops everything.
     pub fn nothing() -> Filter {
@@ -88,6 +143,15 @@ impl Filter {
     /// Passes untagged frames addressed to this host that carry a UDP datagram over IPv4 (not a fragment) or over
     /// IPv6 (without extension headers) to one of these addresses and ports; drops all others.
     pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
+        Filter::udp(destinations, Which::All)
+    }
+
+    /// Of what [`Filter::udp_destinations`] passes, the datagrams that have a pattern, and the others.
+    pub fn divided(destinations: &[(IpAddr, u16)], pattern: &Pattern) -> Result<[Filter; 2], TooLong> {
+        Ok([Filter::udp(destinations, Which::Matching(pattern))?, Filter::udp(destinations, Which::Others(pattern))?])
+    }
+
+    fn udp(destinations: &[(IpAddr, u16)], which: Which<'_>) -> Result<Filter, TooLong> {
         let mut v4: BTreeMap<Ipv4Addr, Vec<u16>> = BTreeMap::new();
         let mut v6: BTreeMap<Ipv6Addr, Vec<u16>> = BTreeMap::new();
         for (address, port) in destinations {
@@ -120,6 +184,11 @@ impl Filter {
             jump(JUMP_EQUAL, 17, 1, 0),
             reject,
         ];
+        let block = which.block();
+        if !block.is_empty() {
+            ipv4.push(op(LOAD_INDEX_HEADER_LENGTH, NETWORK));
+            ipv4.extend(&block);
+        }
         for (address, ports) in &v4 {
             ipv4.push(op(LOAD_WORD, NETWORK + 16));
             let mut block = vec![op(LOAD_INDEX_HEADER_LENGTH, NETWORK), op(LOAD_HALF_INDEXED, NETWORK + 2)];
@@ -129,6 +198,10 @@ impl Filter {
         ipv4.push(reject);
 
         let mut ipv6 = vec![op(LOAD_BYTE, NETWORK + 6), jump(JUMP_EQUAL, 17, 1, 0), reject];
+        if !block.is_empty() {
+            ipv6.push(op(LOAD_INDEX, 40));
+            ipv6.extend(&block);
+        }
         for (address, ports) in &v6 {
             let mut block = vec![op(LOAD_HALF, NETWORK + 40 + 2)];
             block.extend(accept_ports(ports));
@@ -195,6 +268,13 @@ mod tests {
                 LOAD_HALF => load(i.operand, 2),
                 LOAD_WORD => load(i.operand, 4),
                 LOAD_HALF_INDEXED => load(i.operand + x, 2),
+                LOAD_BYTE_INDEXED => load(i.operand + x, 1),
+                LOAD_LENGTH => Some(packet.len() as u32),
+                SUBTRACT_INDEX => Some(a.wrapping_sub(x)),
+                LOAD_INDEX => {
+                    x = i.operand;
+                    continue;
+                }
                 LOAD_INDEX_HEADER_LENGTH => {
                     let Some(b) = byte(i.operand) else { return false };
                     x = (b & 15) * 4;
@@ -205,8 +285,12 @@ mod tests {
                     pc += i.operand as usize;
                     continue;
                 }
-                JUMP_EQUAL | JUMP_ANY_BITS => {
-                    let yes = if i.code == JUMP_EQUAL { a == i.operand } else { a & i.operand != 0 };
+                JUMP_EQUAL | JUMP_NOT_LESS | JUMP_ANY_BITS => {
+                    let yes = match i.code {
+                        JUMP_EQUAL => a == i.operand,
+                        JUMP_NOT_LESS => a >= i.operand,
+                        _ => a & i.operand != 0,
+                    };
                     pc += usize::from(if yes { i.if_true } else { i.if_false });
                     continue;
                 }
@@ -281,6 +365,34 @@ mod tests {
         for cut in 0..38 {
             assert!(!pass(&good[..cut]), "cut to {cut}");
         }
+    }
+
+    #[test]
+    fn a_pattern_divides_what_is_ours() {
+        let ours = [("192.0.2.1".parse().unwrap(), 30042), ("fd00::1".parse().unwrap(), 50000)];
+        let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2, 9])] };
+        let [matching, others] = Filter::divided(&ours, &pattern).unwrap();
+        let mut seen = [0; 3];
+        for start in [v4([192, 0, 2, 1], 30042, 0), v4([192, 0, 2, 1], 30042, 5), v6("fd00::1", 50000)] {
+            // Up to the payload.
+            let start = &start[..start.len() - if start[12] == 8 { 4 } else { 0 }];
+            for (protocol, kind, want) in
+                [(203, 0, true), (203, 2, true), (203, 9, true), (203, 1, false), (17, 2, false)]
+            {
+                let whole = [start, &[0, 0, 0, 0, protocol, 0, 0, 0, kind, 0]].concat();
+                for length in 0..=whole.len() {
+                    let packet = &whole[..length];
+                    let all = run(&Filter::udp_destinations(&ours).unwrap(), packet, 0, false);
+                    let [is, other] = [&matching, &others].map(|f| run(f, packet, 0, false));
+                    assert_eq!(u8::from(is) + u8::from(other), u8::from(all), "{length} of {whole:?}");
+                    assert_eq!(is, all && want && length > start.len() + 8, "{length} of {whole:?}");
+                    seen[usize::from(is) + 2 * usize::from(other)] += 1;
+                }
+            }
+        }
+        assert!(seen.iter().all(|n| *n > 10), "{seen:?}");
+        let elsewhere = [&v4([192, 0, 2, 2], 30042, 0)[..42], &[0, 0, 0, 0, 203, 0, 0, 0, 0, 0]].concat();
+        assert!(!run(&matching, &elsewhere, 0, false) && !run(&others, &elsewhere, 0, false));
     }
 
     #[test]

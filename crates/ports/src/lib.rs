@@ -31,7 +31,7 @@ pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 pub use choice::{Opened, Opener, PortChoice, Wanted};
 pub use claim::UdpClaim;
 pub use device::DeviceError;
-pub use filter::Filter;
+pub use filter::{Filter, Pattern};
 pub use frame_socket::FrameSocket;
 pub use local::LocalPort;
 pub use memory::{MemoryPort, RepeatPort, Wire};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use devices::{MAC_B, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
-use hopwright_ports::{AfPacket, Filter, checksum};
+use hopwright_ports::{AfPacket, Filter, Pattern, RingSize, checksum};
 
 fn pool() -> Pool {
     Pool::new(600, FrameSize::JUMBO).unwrap()
@@ -156,5 +156,55 @@ fn datagrams_of_the_kernel_come_filtered_and_with_their_checksum() {
             assert_eq!(checksum::ones_sum(&summed), 0xffff);
         }
         assert!(receive(&mut b, &mut pool, 1).is_empty());
+    });
+}
+
+/// An untagged frame from `va` to `vb` with a UDP datagram over IPv4 to 10.0.0.2, port 50000.
+fn datagram(payload: &[u8]) -> Vec<u8> {
+    let total = (28 + payload.len()) as u16;
+    let mut f = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a, 8, 0, 0x45, 0];
+    f.extend(total.to_be_bytes());
+    f.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39]);
+    f.extend(50000u16.to_be_bytes());
+    f.extend((total - 20).to_be_bytes());
+    f.extend([0, 0]);
+    f.extend(payload);
+    f
+}
+
+#[test]
+fn what_is_received_apart_survives_a_full_ring() {
+    with_devices(|| {
+        let ours = [("10.0.0.2".parse().unwrap(), 50000)];
+        let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
+        let [urgent, common] = Filter::divided(&ours, &pattern).unwrap();
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b =
+            AfPacket::with_ring("vb", Some(&common), RingSize { block: 1 << 12, blocks: 4, patience: 1 }).unwrap();
+        b.receive_apart(&urgent).unwrap();
+        let mut pool = pool();
+        // Many more than fit the ring, and now and then one that must arrive.
+        let apart = |n: u8| datagram(&[n, 0, 0, 0, 203, 0, 0, 0, 2, 0, 0, 0]);
+        let mut sent = 0;
+        for burst in 0..20 {
+            let mut frames: Vec<_> = (0..100).map(|_| datagram(&[burst; 200])).collect();
+            frames.push(apart(burst));
+            sent += transmit(&mut a, &mut pool, &frames);
+        }
+        assert_eq!(sent, 20 * 101);
+        let got = receive(&mut b, &mut pool, 20);
+        assert_eq!(got[..20], (0..20).map(apart).collect::<Vec<_>>(), "the others come behind");
+        let others = got.len() - 20 + receive(&mut b, &mut pool, 2000).len();
+        assert!(others > 0 && b.stats().rx_overrun == 2000 - others as u64, "{others} {:?}", b.stats());
+
+        // What is ours may change.
+        let (set_common, set_urgent) = (b.filter_setter().unwrap(), b.urgent_filter_setter().unwrap());
+        set_common.set(&Filter::nothing()).unwrap();
+        transmit(&mut a, &mut pool, &[datagram(&[0; 200]), apart(7)]);
+        assert_eq!(receive(&mut b, &mut pool, 1), [apart(7)]);
+        set_urgent.set(&Filter::nothing()).unwrap();
+        transmit(&mut a, &mut pool, &[apart(8)]);
+        assert!(receive(&mut b, &mut pool, 1).is_empty());
+        assert_eq!(pool.available(), 600);
     });
 }

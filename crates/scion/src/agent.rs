@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{
-    BuildError, ControlError, EngineKind, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
+    BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
 };
 use hopwright_ir::Pipeline;
 
@@ -228,6 +228,7 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         started: Instant::now(),
         waiting_lost: 0,
         own_packets: OwnPackets::default(),
+        slow_path_time: StageTime::default(),
         board: board.clone(),
         manager: Manager::new(),
         setup,
@@ -290,6 +291,8 @@ struct Agent {
     waiting_lost: u64,
     /// Packets that the router itself has sent.
     own_packets: OwnPackets,
+    /// Time spent on punted packets.
+    slow_path_time: StageTime,
     board: Arc<Board>,
     manager: Manager,
 }
@@ -321,7 +324,7 @@ impl Agent {
             self.take_punted();
             self.follow_taps()?;
             self.look_around()?;
-            self.follow_configuration(options)?;
+            self.follow_configuration(options);
             let now = Instant::now();
             self.manager.alive(self.switch.rounds(), now);
             if now >= next_post {
@@ -464,9 +467,11 @@ impl Agent {
     fn take_punted(&mut self) {
         let queue = self.switch.cpu();
         queue.clear_wakeup();
+        let start = Instant::now();
         // The queue may fill as fast as it is emptied: no more than it holds at a time.
         for _ in 0..4096 {
             let Some(bytes) = queue.try_receive() else { break };
+            self.slow_path_time.packets += 1;
             let Some((header, packet)) = PacketIn::split(&bytes) else { continue };
             let seen = self.punted.entry(header.reason).or_insert(0);
             *seen += 1;
@@ -482,6 +487,7 @@ impl Agent {
                 self.answer(&header, packet);
             }
         }
+        self.slow_path_time.ns += start.elapsed().as_nanos() as u64;
     }
 
     /// Answers a packet that the program has punted, or completes it.
@@ -589,6 +595,7 @@ impl Agent {
             waiting_lost: self.waiting_lost,
             hosts: self.ways.len(),
             own_packets,
+            slow_path: self.slow_path_time,
             counts: slow_path.into_iter().chain([self.reload.figures().family()]).collect(),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopwright_dataplane::Switch;
+use hopwright_dataplane::{StageTime, Switch};
 
 use crate::config::Config;
 use crate::links::Links;
@@ -45,6 +45,8 @@ pub struct Figures {
     pub waiting_lost: u64,
     /// Hosts whose next hops are followed.
     pub hosts: usize,
+    /// Time spent on punted packets.
+    pub slow_path: StageTime,
     /// Further counts of the agent: family, help, label name, and values by label value.
     pub counts: Vec<Counts>,
 }

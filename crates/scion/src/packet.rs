@@ -28,6 +28,11 @@ pub const SCMP: u8 = 202;
 /// See [`UDP`].
 pub const BFD: u8 = 203;
 
+/// Path types whose packets go from router to router.
+pub const EMPTY_PATH: u8 = 0;
+/// See [`EMPTY_PATH`].
+pub const ONE_HOP_PATH: u8 = 2;
+
 /// A frame on a link: Ethernet, IP, UDP, SCION.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
@@ -285,7 +290,7 @@ impl Path {
     pub(crate) fn pack(&self) -> (u8, Vec<u8>) {
         let mut out = Vec::new();
         let path_type = match self {
-            Path::Empty => 0,
+            Path::Empty => EMPTY_PATH,
             Path::Scion(path) => {
                 path.pack(&mut out);
                 1

@@ -47,14 +47,21 @@ pub struct Figures {
     pub unchanged: u64,
     /// Refused: what ran goes on.
     pub refused: u64,
-    /// Why the last one was refused, if none was taken on since.
+    /// Could not be taken on as a whole, against expectation: what ran was restored.
+    pub failed: u64,
+    /// Why the last one was refused or failed, if none was taken on since.
     pub error: Option<String>,
 }
 
 impl Figures {
     /// The same as a metric.
     pub fn family(&self) -> Counts {
-        let values = [("applied", self.applied), ("unchanged", self.unchanged), ("refused", self.refused)];
+        let values = [
+            ("applied", self.applied),
+            ("unchanged", self.unchanged),
+            ("refused", self.refused),
+            ("failed", self.failed),
+        ];
         Counts {
             name: "hopwright_reloads_total",
             help: "Configurations read while running, by what became of them",

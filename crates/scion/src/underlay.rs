@@ -8,11 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use hopwright_dataplane::{Pool, Port};
-use hopwright_ports::{Opener, UdpClaim, Wanted, XdpOptions};
+use hopwright_ports::{Opener, Pattern, UdpClaim, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
 use crate::kernel::{Device, Kernel};
 use crate::links::Links;
+use crate::packet;
 use crate::program::{LOCAL_PORT, MAX_DEVICE_PORT};
 use crate::ways::{Target, Ways};
 
@@ -43,6 +44,7 @@ impl Underlay {
         let (opener, pools) = Opener::new(&Wanted {
             choice: settings.ports,
             ours: Some(&[]),
+            urgent: Some(&bfd()),
             mtu: longest_mtu,
             devices: devices.len() + SPARE_DEVICES,
             workers: 1,
@@ -140,6 +142,13 @@ impl Underlay {
     pub fn ports(&self) -> HashMap<u32, u16> {
         self.devices.iter().map(|(index, port)| (*index, *port as u16)).collect()
     }
+}
+
+/// BFD must get through when a device receives more than the router can take: by next header and path type of the
+/// SCION common header. What has extension headers in between is not urgent.
+fn bfd() -> Pattern {
+    let (next_hdr, path_type) = (4, 8);
+    Pattern { bytes: vec![(next_hdr, vec![packet::BFD]), (path_type, vec![packet::EMPTY_PATH, packet::ONE_HOP_PATH])] }
 }
 
 fn pairs(addresses: &[SocketAddr]) -> Vec<(IpAddr, u16)> {

@@ -117,6 +117,24 @@ def transit(key: bytes, ingress: int, egress: int, payload: bytes, spoil: str = 
     return packet[:40] if spoil == "length" else packet
 
 
+BFD = 203
+
+
+def of_next_header(at: int, number: int = BFD, passes: bool = True) -> list[tuple[int, int, int, int]]:
+    """A socket filter for SCION packets with a certain next header, which is at this place of what
+    the socket filters: they, or all others, pass."""
+    return [(0x30, 0, 0, at), (0x15, 0, 1, number),
+            (0x06, 0, 0, 0xFFFF * passes), (0x06, 0, 0, 0xFFFF * (not passes))]
+
+
+def attach_filter(sock: socket.socket, program: list[tuple[int, int, int, int]]) -> None:
+    """Gives a socket a classic BPF program: what this drops it does not receive."""
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    memory = ctypes.create_string_buffer(code, len(code))
+    sock.setsockopt(socket.SOL_SOCKET, 26,  # SO_ATTACH_FILTER
+                    struct.pack("HP", len(program), ctypes.addressof(memory)))
+
+
 def udp_socket(namespace: Namespace, address: str, port: int) -> socket.socket:
     """A UDP socket in another namespace, which stays there."""
     made: list[socket.socket | OSError] = []

@@ -45,6 +45,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let engine = vdp.engine_kind();
     let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port));
     let (opener, pools) = Opener::new(&Wanted {
+        urgent: None,
         choice: args.ports,
         ours: None,
         mtu: JUMBO_MTU,

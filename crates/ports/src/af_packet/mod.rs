@@ -39,6 +39,8 @@ pub struct AfPacket {
     facts: Facts,
     /// None of a port that only sends.
     input: Option<Input>,
+    /// Read first: what must not be lost when the other's ring is full.
+    urgent: Option<Input>,
     sender: OwnedFd,
     burst: Burst,
     stats: DeviceStats,
@@ -111,7 +113,17 @@ impl AfPacket {
         let control = sys::control_socket().map_err(failed("open a socket"))?;
         let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
         let (burst, stats, overrun) = (Burst::new(), DeviceStats::default(), AtomicU64::new(0));
-        Ok(AfPacket { facts, input: None, sender, burst, stats, overrun })
+        Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
+    }
+
+    /// Receives what passes this filter, too, by a small ring of its own that is read first. The port's own filter should
+    /// not pass it, or it comes twice.
+    pub fn receive_apart(&mut self, filter: &Filter) -> Result<(), DeviceError> {
+        let device = self.facts.name();
+        let urgent = Input::new(device, Some(filter), RingSize::SMALL)?;
+        urgent.start(device)?;
+        self.urgent = Some(urgent);
+        Ok(())
     }
 }
 
@@ -134,7 +146,12 @@ impl FilterSetter {
 impl AfPacket {
     /// For whoever changes the filter while a worker has the port; none if it only sends.
     pub fn filter_setter(&self) -> Option<FilterSetter> {
-        self.input.as_ref().map(|input| FilterSetter(Arc::downgrade(&input.socket)))
+        self.input.as_ref().map(Input::filter_setter)
+    }
+
+    /// The same for the filter of what is received apart.
+    pub fn urgent_filter_setter(&self) -> Option<FilterSetter> {
+        self.urgent.as_ref().map(Input::filter_setter)
     }
 }
 
@@ -150,6 +167,10 @@ impl Input {
             sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
         }
         Ok(Input { ring, socket: Arc::new(socket) })
+    }
+
+    fn filter_setter(&self) -> FilterSetter {
+        FilterSetter(Arc::downgrade(&self.socket))
     }
 
     fn start(&self, device: &str) -> Result<(), DeviceError> {
@@ -193,23 +214,25 @@ impl Port for AfPacket {
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
-        let Some(input) = &mut self.input else { return 0 };
         let longest = self.facts.longest();
         let mut count = 0;
-        while count < limit {
-            let Some(mut packet) = pool.take() else { break };
-            let mut fits = false;
-            let some = input.ring.next(|received| fits = received.length <= longest && take(&mut packet, &received));
-            if some && fits {
-                batch.push(packet);
-                count += 1;
-                continue;
+        for input in [&mut self.urgent, &mut self.input].into_iter().flatten() {
+            while count < limit {
+                let Some(mut packet) = pool.take() else { break };
+                let mut fits = false;
+                let some =
+                    input.ring.next(|received| fits = received.length <= longest && take(&mut packet, &received));
+                if some && fits {
+                    batch.push(packet);
+                    count += 1;
+                    continue;
+                }
+                pool.give(packet);
+                if !some {
+                    break;
+                }
+                self.stats.rx_too_long += 1;
             }
-            pool.give(packet);
-            if !some {
-                break;
-            }
-            self.stats.rx_too_long += 1;
         }
         count
     }
@@ -229,8 +252,12 @@ impl Port for AfPacket {
         Some(self.input.as_ref().map_or(&self.sender, |input| &input.socket).as_raw_fd())
     }
 
+    fn urgent_poll_fd(&self) -> Option<RawFd> {
+        self.urgent.as_ref().map(|urgent| urgent.socket.as_raw_fd())
+    }
+
     fn stats(&self) -> DeviceStats {
-        if let Some(input) = &self.input {
+        for input in [&self.urgent, &self.input].into_iter().flatten() {
             if let Ok((_, drops)) = sys::packet_statistics(&input.socket) {
                 self.overrun.fetch_add(u64::from(drops), Ordering::Relaxed);
             }

@@ -29,6 +29,11 @@ impl Default for RingSize {
     }
 }
 
+impl RingSize {
+    /// For a few packets a millisecond that are no longer than two KiB.
+    pub const SMALL: RingSize = RingSize { block: 1 << 12, blocks: 128, patience: 1 };
+}
+
 const STATUS_CSUM_NOT_READY: u32 = 1 << 3;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
 const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;

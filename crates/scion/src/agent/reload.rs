@@ -3,7 +3,7 @@
 //! The files are read and checked on a thread of their own. What the new configuration needs is opened, and its
 //! next hops are found out, while the old one is in force. Then entries are changed one by one, each behind those that
 //! it leads packets to; what nobody needs any more is closed last. Anything that fails before the first entry is changed
-//! leaves the router as it was.
+//! leaves the router as it was; should something fail later, what ran is put back. The router goes on in any case.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -105,13 +105,22 @@ impl Reload {
         self.figures.error = Some(error.to_string());
         tracing::error!(%error, "the changed configuration is refused; the router goes on as before");
     }
+
+    /// Taking a configuration on has failed half-way.
+    fn fail(&mut self, error: &AgentError) {
+        self.figures.failed += 1;
+        self.figures.error = Some(error.to_string());
+        tracing::error!(%error, "the changed configuration cannot be taken on; the one before is put back");
+    }
 }
 
 impl Agent {
     /// Takes the next step towards what the files say.
-    pub(super) fn follow_configuration(&mut self, options: &Options) -> Result<(), AgentError> {
+    pub(super) fn follow_configuration(&mut self, options: &Options) {
         let now = Instant::now();
-        self.rollover.expire(&self.vdp, &self.setup.keys, now)?;
+        if let Err(error) = self.rollover.expire(&self.vdp, &self.setup.keys, now) {
+            tracing::error!(%error, "cannot take away a key whose time is over");
+        }
         self.reload.told |= options.reload.swap(false, Ordering::Relaxed);
         let due = self.reload.is_due(now);
         match std::mem::replace(&mut self.reload.state, State::Idle) {
@@ -122,7 +131,7 @@ impl Agent {
                 }
             }
             State::Loading(thread) if thread.is_finished() => match thread.join() {
-                Ok(Ok(setup)) => self.prepare(setup, now)?,
+                Ok(Ok(setup)) => self.prepare(setup, now),
                 Ok(Err(error)) => self.reload.refuse(&error),
                 Err(_) => self.reload.refuse(&AgentError::Reading),
             },
@@ -135,12 +144,11 @@ impl Agent {
                 if self.switch.ports_changing() || (missing && now < deadline) {
                     self.reload.state = State::Preparing { setup, deadline, asked };
                 } else {
-                    self.take_on(*setup, now)?;
+                    self.take_on(*setup, now);
                 }
             }
             loading => self.reload.state = loading,
         }
-        Ok(())
     }
 
     /// Reads the files. Names may have to be resolved, which takes its time.
@@ -154,10 +162,10 @@ impl Agent {
     }
 
     /// Opens what the new setup needs besides.
-    fn prepare(&mut self, mut setup: Setup, now: Instant) -> Result<(), AgentError> {
+    fn prepare(&mut self, mut setup: Setup, now: Instant) {
         if let Err(error) = reload::check(&self.setup, &setup) {
             self.reload.refuse(&error.into());
-            return Ok(());
+            return;
         }
         setup.links = setup.links.numbered_like(&self.setup.links);
         setup.links.arrivals.clone_from(&self.setup.links.arrivals);
@@ -165,27 +173,48 @@ impl Agent {
             self.reload.figures.unchanged += 1;
             self.reload.figures.error = None;
             tracing::info!("the configuration is the same as before");
-            return Ok(());
+            return;
         }
         // The numbers of entries do not depend on ways.
         let wanted = tables::entries(&setup.links, |_| tables::Way::Unresolved);
         if let Err(error) = Difference::between(&self.vdp, &LINK_TABLES, &wanted) {
             self.reload.refuse(&error.into());
-            return Ok(());
+            return;
         }
-        match self.underlay.widen(&mut self.kernel, &setup.links) {
-            Err(error) => self.reload.refuse(&error),
-            Ok(ports) => {
-                for (number, port) in ports {
-                    self.switch.add_port(number, port)?;
-                }
+        match self.widen(&setup) {
+            Err(error) => {
+                self.reload.refuse(&error);
+                self.narrow();
+            }
+            Ok(()) => {
                 setup.links.arrivals = self.underlay.arrivals(&self.kernel, &setup.links);
                 self.ask_for_next_hops(&setup, true);
                 let deadline = now + PATIENCE;
                 self.reload.state = State::Preparing { setup: Box::new(setup), deadline, asked: now };
             }
         }
+    }
+
+    /// Opens what a setup needs besides what is open.
+    fn widen(&mut self, setup: &Setup) -> Result<(), AgentError> {
+        for (number, port) in self.underlay.widen(&mut self.kernel, &setup.links)? {
+            self.switch.add_port(number, port)?;
+        }
         Ok(())
+    }
+
+    /// Closes what is not needed. What cannot be closed now stays open until the next change.
+    fn narrow(&mut self) {
+        let narrowed = self.underlay.narrow(&mut self.kernel, &self.setup.links);
+        let ports = narrowed.unwrap_or_else(|error| {
+            tracing::warn!(%error, "devices and addresses that are no longer used stay open");
+            Vec::new()
+        });
+        for number in ports {
+            if let Err(error) = self.switch.remove_port(number) {
+                tracing::warn!(%error, number, "cannot give up a port");
+            }
+        }
     }
 
     /// Links that there are already and that are to lead elsewhere.
@@ -211,16 +240,46 @@ impl Agent {
         missing
     }
 
-    /// Brings a setup into force for which everything is open.
-    fn take_on(&mut self, setup: Setup, now: Instant) -> Result<(), AgentError> {
-        let changes = reload::describe(&self.setup.links, &setup.links);
+    /// Brings a setup into force for which everything is open. Should that fail, the one before is put back.
+    fn take_on(&mut self, setup: Setup, now: Instant) {
+        let before = self.setup.clone();
+        match self.put_into_force(setup, now) {
+            Ok((new, changed, gone)) => {
+                for change in reload::describe(&before.links, &self.setup.links) {
+                    tracing::info!("{change}");
+                }
+                if before.keys.current != self.setup.keys.current {
+                    let overlap = self.rollover.overlap_left(now).unwrap_or_default();
+                    tracing::info!(overlap_s = overlap.as_secs(), "the hop-field key has changed");
+                }
+                tracing::info!(new, changed, gone, "configuration changed: entries of the tables");
+                self.board.set_setting(self.setup.shown());
+                self.reload.figures.applied += 1;
+                self.reload.figures.error = None;
+                self.reload.watch(&self.setup);
+            }
+            Err(error) => {
+                self.reload.fail(&error);
+                if let Err(error) = self.put_into_force(before, now) {
+                    tracing::error!(%error, "nor can the one before be put back as a whole");
+                }
+            }
+        }
+        self.narrow();
+    }
+
+    /// Makes everything follow a setup, whatever is in force. Returns how many entries of the tables are new, changed and
+    /// gone.
+    fn put_into_force(&mut self, setup: Setup, now: Instant) -> Result<(usize, usize, usize), AgentError> {
         let gone = targets(&self.setup.links).filter(|old| !targets(&setup.links).any(|new| new == *old));
         for (target, ..) in gone.collect::<Vec<_>>() {
             self.ways.remove(target);
             self.give_up_waiting(target);
         }
         self.reset_counters(&setup)?;
-        let old = std::mem::replace(&mut self.setup, setup);
+        self.setup = setup;
+        // Addresses may have moved since everything was opened.
+        self.setup.links.arrivals = self.underlay.arrivals(&self.kernel, &self.setup.links);
         self.ways.set_ports(self.underlay.ports());
         underlay::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
         let found = self.ways.refresh(&mut self.kernel, now);
@@ -240,24 +299,7 @@ impl Agent {
             self.program(change)?;
         }
         self.slow_path.set(super::slow_path_settings(&self.setup.config));
-        for number in self.underlay.narrow(&mut self.kernel, &self.setup.links)? {
-            self.switch.remove_port(number)?;
-        }
-
-        for change in changes {
-            tracing::info!("{change}");
-        }
-        if old.keys.current != self.setup.keys.current {
-            let overlap = self.rollover.overlap_left(now).unwrap_or_default();
-            tracing::info!(overlap_s = overlap.as_secs(), "the hop-field key has changed");
-        }
-        let (new, changed, gone) = difference.counts();
-        tracing::info!(new, changed, gone, "configuration changed: entries of the tables");
-        self.board.set_setting(self.setup.shown());
-        self.reload.figures.applied += 1;
-        self.reload.figures.error = None;
-        self.reload.watch(&self.setup);
-        Ok(())
+        Ok(difference.counts())
     }
 
     /// New links count from zero.

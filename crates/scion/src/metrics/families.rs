@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use hopwright_dataplane::{ControlError, SwitchStats};
+use hopwright_dataplane::{ControlError, Stage, SwitchStats};
 use hopwright_ir::TableId;
 
 use super::process;
@@ -31,6 +31,7 @@ pub fn page(board: &Board) -> Result<String, ControlError> {
     let reasons = vdp.counters("reasons")?;
     refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
     switch(&mut text, board, &stats);
+    stages(&mut text, &stats, &figures);
     agent(&mut text, &figures);
     Ok(text.finish())
 }
@@ -309,6 +310,22 @@ fn switch(text: &mut Text, board: &Board, stats: &SwitchStats) {
     text.counter("hopwright_parser_errors_total", "Packets whose parser ended with an error.");
     for (name, count) in vdp.pipeline().errors.iter().zip(&stats.parser_errors).skip(1) {
         text.sample(&[("error", name)], count);
+    }
+}
+
+/// Where the time goes: of the threads that forward, on some of their batches; of the slow path, all.
+fn stages(text: &mut Text, stats: &SwitchStats, figures: &Figures) {
+    let all = || {
+        let times = Stage::ALL.iter().zip(stats.stages).map(|(stage, time)| (stage.name(), time));
+        times.chain([("slow_path", figures.slow_path)])
+    };
+    text.counter("hopwright_stage_seconds_total", "Time spent in each stage on the packets that were measured.");
+    for (name, time) in all() {
+        text.sample(&[("stage", name)], time.ns as f64 / 1e9);
+    }
+    text.counter("hopwright_stage_packets_total", "Packets that were measured.");
+    for (name, time) in all() {
+        text.sample(&[("stage", name)], time.packets);
     }
 }
 

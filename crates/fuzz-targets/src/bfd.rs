@@ -1,0 +1,137 @@
+//! Frames that the program takes for BFD, and what a router's sessions make of them as time goes by.
+
+use std::time::{Duration, Instant};
+
+use hopwright_scion::bfd::machine::State;
+use hopwright_scion::bfd::packet::Control;
+use hopwright_scion::bfd::sessions::Sessions;
+use hopwright_scion::bfd::{Counts, Link, LinkChange, Spec, Way, frame, specs};
+use hopwright_scion::config;
+use hopwright_scion::keys::HopKey;
+use hopwright_scion::synthetic::{self, INTERNAL_PORT};
+use hopwright_scion::tables::NextHop;
+
+use crate::packets::{IPV6_INSIDE, NOW_S};
+use crate::repair;
+
+/// Of an input's further bytes each frame has so many in front: its length, the link it belongs to, what of it is made
+/// right, milliseconds / 8 since the one before.
+const HEAD: usize = 4;
+/// In the third of them: the frame is the link's own, made from the first bytes after the head as a control packet.
+pub const WRITTEN: u8 = 0x01;
+
+/// What became of an input's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Good ones.
+    pub received: u64,
+    /// From a link, and discarded.
+    pub discarded: u64,
+    /// Of no session.
+    pub strays: u64,
+    /// Links that came up.
+    pub up: u64,
+    /// Links that went down.
+    pub down: u64,
+}
+
+/// Any bytes are frames that come by links: none makes a session do what it must not. The first byte says whether the AS
+/// is one with IPv6 inside. The result is what became of them.
+pub fn bfd(data: &[u8]) -> Heard {
+    let mut heard = Heard::default();
+    let Some((flags, mut rest)) = data.split_first() else { return heard };
+    let links = synthetic::rich_links(flags & IPV6_INSIDE != 0);
+    let wanted = specs(&links, &config::Bfd::default()).expect("the default intervals are good");
+    let key = HopKey::derive(b"fuzz");
+    let mut sessions = Sessions::new(key.clone(), || 0x0123_4567_89ab_cdef);
+    let mut now = Instant::now();
+    let own = &wanted[usize::from(flags & 0x0f) % wanted.len()];
+    sessions.configure(vec![own.clone()], now);
+    let link = own.link;
+    let (port, interface) = match link {
+        Link::External(id) => (id, id),
+        Link::Sibling(_) => (INTERNAL_PORT, 0),
+    };
+    let next_hop = NextHop { port, dst_mac: [2; 6], src_mac: [4; 6] };
+    sessions.set_way(link, Some(Way { next_hop, direct: true }));
+    let mut frames = 0;
+    while let Some((head, after)) = rest.split_at_checked(HEAD) {
+        let (bytes, after) = after.split_at(usize::from(head[0]).min(after.len()));
+        rest = after;
+        let theirs = &wanted[usize::from(head[1]) % wanted.len()];
+        let (by_port, by_interface) = if head[1] & 0x80 == 0 { (port, interface) } else { (head[1].into(), 0) };
+        let mut frame = bytes.to_vec();
+        if head[2] & WRITTEN != 0 {
+            frame = written(theirs, bytes, &key, &next_hop);
+        }
+        repair::repair(&mut frame, head[2] & (repair::LENGTHS | repair::SIGNATURES), true);
+        now += Duration::from_millis(u64::from(head[3]) * 8);
+
+        let before = counts(&sessions);
+        let was_up = sessions.is_up(link);
+        sessions.receive(by_port, by_interface, &frame, now);
+        frames += 1;
+        let after = counts(&sessions);
+        let good = frame::read(&frame).is_some_and(|read| {
+            Control::decode(read.payload).is_ok()
+                && (read.src, read.dst) == (own.underlay.remote, own.underlay.local)
+                && by_port == port
+        });
+        assert!(after[0] == before[0] || good, "a packet counts that the other end has not sent");
+        assert!(good || sessions.is_up(link) == was_up, "a packet that does not count changes the link");
+
+        let mut sent = 0;
+        sessions.run(now, NOW_S, |by, frame| {
+            assert_eq!(by, port);
+            let read = frame::read(frame).expect("what is sent can be read");
+            assert!(Control::decode(read.payload).is_ok(), "what is sent is good");
+            sent += 1;
+            true
+        });
+        assert!(sent <= 1, "{sent} packets at once");
+        assert!(sessions.deadline().is_some_and(|at| at > now), "a session that never rests");
+        for (_, change) in sessions.take_changes() {
+            *(if change == LinkChange::Up { &mut heard.up } else { &mut heard.down }) += 1;
+        }
+    }
+    [heard.received, heard.discarded, heard.strays] = counts(&sessions);
+    assert_eq!(heard.received + heard.discarded + heard.strays, frames, "each frame is counted once");
+    // Whatever was heard: in silence a link goes down. The longest interval there is, times the largest multiplier.
+    if sessions.is_up(link) {
+        let silence = Duration::from_secs(256 * 4295);
+        let mut sent = 0;
+        sessions.run(now + silence, NOW_S, |_, _| {
+            sent += 1;
+            true
+        });
+        assert!(!sessions.is_up(link), "a link is up in silence");
+        assert!(sent <= 1, "what was missed is not sent later");
+    }
+    heard
+}
+
+/// A frame of the link's other end, with any bytes as its control packet.
+fn written(spec: &Spec, bytes: &[u8], key: &HopKey, next_hop: &NextHop) -> Vec<u8> {
+    let mut underlay = spec.underlay;
+    std::mem::swap(&mut underlay.local, &mut underlay.remote);
+    let theirs = Spec { underlay, local_ia: spec.remote_ia, remote_ia: spec.local_ia, ..spec.clone() };
+    let any = Control {
+        state: State::Down,
+        detect_mult: 3,
+        my_discriminator: 1,
+        your_discriminator: 0,
+        desired_min_tx_us: 1,
+        required_min_rx_us: 1,
+    };
+    let mut frame = frame::write(&theirs, &any, next_hop, key, NOW_S);
+    let at = frame.len() - Control::BYTES;
+    frame[at..].iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    repair::repair(&mut frame, repair::SIGNATURES, true);
+    frame
+}
+
+fn counts(sessions: &Sessions) -> [u64; 3] {
+    let status = sessions.status();
+    let of = |figure: fn(&Counts) -> u64| status.iter().map(|s| figure(&s.counts)).sum();
+    [of(|c| c.received), of(|c| c.discarded), sessions.strays()]
+}
