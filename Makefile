@@ -21,7 +21,7 @@ lint:
 
 unit:
 	$(CARGO) test --workspace
-	cd tests/interop && python3 -m unittest -q braccept_test
+	cd tests/interop && python3 -m unittest -q braccept_test docs_test
 
 # Packet tests, with both engines, through the command.
 stf: hopwright
@@ -83,6 +83,7 @@ test-network: hopwright interop-tools
 	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111
 	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
 	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
+	tests/interop/network_test.py --router "$(ROUTER)" --mixes
 
 # A router's configuration changes under traffic.
 test-reload: hopwright

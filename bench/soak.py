@@ -15,6 +15,8 @@ links but the one that goes down, with as many packets as without load, and memo
 stay flat.
 
 The router gets the first CPU and everything else the others, unless told otherwise.
+With --overload it shares its CPU with busy processes, so that more arrives than it can
+take, for the same demands: what is lost is lost where the generator's packets come in.
 
 Exit status: 0 if all of that holds, 1 if something does not, 2 if the soak could
 not be carried out.
@@ -325,6 +327,9 @@ class Soak:
                        namespace=self.load_side)
         self._processes.append(load)
         bad = self._child("--flood", self.load_side.name, key.hex())
+        for _ in range(args.overload):
+            self._children.append(subprocess.Popen(
+                ["taskset", "-c", args.router_cpu, sys.executable, "-c", "while True: pass"]))
         for work in (self._change, self._flap, lambda: self._watch_memory(router),
                      lambda: self._steer(stats_file, bad)):
             threading.Thread(target=work, daemon=True).start()
@@ -440,6 +445,7 @@ class Soak:
                 check(0.95 * SLOWEST <= rate <= 1.05 * FASTEST,
                       f"BFD, {name}: {rate:.2f} packets {what} per second")
 
+        check(not self.args.overload or overrun > 0, "more was taken than could be: no overload")
         check(status == 0, f"the router ended with status {status}")
         check(ledger["packets_in"] == ledger["packets_out"], "the ledger does not balance")
         check("without_reason" not in ledger["lost"], "packets were dropped without a reason")
@@ -473,6 +479,8 @@ def main() -> int:
                         help="packets per second of the steady stream (default: %(default)s)")
     parser.add_argument("--malformed", type=float, default=0.2,
                         help="share of all that arrives that is malformed (default: %(default)s)")
+    parser.add_argument("--overload", type=int, nargs="?", const=3, default=0, metavar="PROCESSES",
+                        help="so many busy processes on the router's CPU (%(const)s if not told)")
     parser.add_argument("--may-starve", action="store_true",
                         help="on a machine that is busy otherwise: the steady stream may lose what "
                              "its receive ring counts as lost while the router gets no CPU")

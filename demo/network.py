@@ -230,6 +230,32 @@ class Network:
         except ValueError:
             raise LabError(f"traffic {route.name}: {done.stderr.strip()}") from None
 
+    def end2end(self, source: str, destination: str, *options: str) -> bool:
+        """Whether the reference's `end2end` gets an answer; options are its client's."""
+        near, far = self.plan.get(source), self.plan.get(destination)
+        log = self.directory / f"end2end-{far.number}.log"
+        log.unlink(missing_ok=True)
+        there = f"{far.isd_as},{planning.host_port(far.host, planning.TRAFFIC_PORT + 1)}"
+        server = Process("end2end", [tool("end2end"), "-mode", "server", "-local", there], log,
+                         namespace=self.hosts[destination])
+        try:
+            wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text(),
+                       10)
+            done = self.hosts[source].run(
+                tool("end2end"), "-local", f"{near.isd_as},{planning.host_port(near.host, 0)}",
+                "-remote", there, "-attempts", "5", "-timeout", "2s", *options, timeout=60)
+            return done.returncode == 0
+        finally:
+            server.stop()
+
+    def exchange_router(self, name: str, kind: RouterKind) -> None:
+        """Stops a router and starts one of another kind in its place."""
+        router = self.routers[name]
+        router.process.stop()
+        router.kind = kind
+        self.start_router(router)
+        wait_ready(router.process)
+
     def serve_beside(self, name: str) -> None:
         """Starts a dispatcher on a router's own machine."""
         router = self.routers[name]

@@ -9,7 +9,9 @@ could not be built.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +47,8 @@ class Checks:
     def __init__(self) -> None:
         self.passed = 0
         self.failed = 0
+        # Which routers are the reference's, and what failed with them.
+        self.mixes: list[tuple[str, int]] = []
 
     def that(self, what: str, good: bool, detail: str = "") -> None:
         self.passed += good
@@ -53,8 +57,8 @@ class Checks:
               flush=True)
 
 
-def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
-    """What routers answer to packets that are not, or cannot be, forwarded."""
+def check_traceroute(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
+    """Every interface on the way answers."""
     for route in routes:
         ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
         found = [(hop["isd_as"], hop["interface_id"]) for hop in network.traceroute(route)
@@ -63,6 +67,11 @@ def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> N
         want = [(network.plan.get(number).isd_as, interface)
                 for number, *interfaces in route.hops for interface in interfaces if interface]
         checks.that(f"traceroute {ends} {route.name}", found == want, f"{found}")
+
+
+def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
+    """What routers answer to packets that are not, or cannot be, forwarded."""
+    check_traceroute(network, checks, routes)
     # A process beside the router: a dispatcher, which answers pings of the router's address.
     network.serve_beside("br112")
     for source in ("111", "110"):
@@ -122,6 +131,13 @@ def check_metrics(network: Network, checks: Checks) -> None:
             checks.that(f"{router} counts them as {kind} to {interface}",
                         found == [100, 100, 100 * size], f"{found}")
     for router, samples in scrape().items():
+        # Two links to other ASes and a sibling, or one and one.
+        for name in ("router_interface_up", "router_sibling_reachable"):
+            values = [value for (n, _), value in samples.items() if n == name]
+            checks.that(f"{router}: {name}", values and set(values) == {1}, f"{values}")
+        for name in ("router_bfd_received_packets_total", "router_bfd_sent_sibling_packets_total"):
+            values = [value for (n, _), value in samples.items() if n == name]
+            checks.that(f"{router}: {name}", values and min(values) > 10, f"{values}")
         received = total(samples, "router_input_pkts_total")
         processed = total(samples, "router_processed_pkts_total")
         checks.that(f"{router} has processed what it received",
@@ -133,6 +149,51 @@ def check_metrics(network: Network, checks: Checks) -> None:
                 "hopwright_punted_packets_total"))
             checks.that(f"{router}'s packets end somewhere", ends >= received,
                         f"{ends} of {received}")
+
+
+def check_reload(network: Network, checks: Checks) -> None:
+    """Configurations that change nothing about links, and then intervals, leave BFD sessions alone."""
+    names = [name for name in ("br110a", "br110b") if network.routers[name].kind.name != "reference"]
+    if not names:
+        return
+    path = network.directory / network.routers[names[0]].an_as.folder / "topology.json"
+    original = path.read_text()
+    topology = json.loads(original)
+
+    def figures() -> list[tuple[float, float]]:
+        time.sleep(0.5)
+        pages = [metrics(network.routers[name].namespace, METRICS) for name in names]
+        return [(total(page, "router_bfd_state_changes_total")
+                 + total(page, "router_bfd_sibling_state_changes_total"),
+                 total(page, "hopwright_reloads_total", result="applied")) for page in pages]
+
+    def write(text: str) -> None:
+        new = path.with_suffix(".new")
+        new.write_text(text)
+        new.rename(path)
+
+    before, results = figures(), []
+    traffic = threading.Thread(
+        target=lambda: results.append(network.traffic(LEAF_ROUTES[1], 20_000, 501)))
+    traffic.start()
+    for number in range(8):
+        topology["discovery_service"] = {"ds": {"addr": f"10.110.0.{50 + number}:30252"}}
+        for router in topology["border_routers"].values():
+            for interface in router["interfaces"].values():
+                interface["bfd"] = {"required_min_rx_interval": f"{200 + 50 * number}ms"}
+        write(json.dumps(topology))
+        time.sleep(0.4)
+    traffic.join()
+    write(original)
+    time.sleep(1.0)
+    after = figures()
+    for name, (changes, applied), (changes_after, applied_after) in zip(names, before, after):
+        checks.that(f"{name} takes changes of its configuration on", applied_after - applied >= 6,
+                    f"{applied_after - applied:.0f}")
+        checks.that(f"{name}: no BFD session has noticed", changes_after == changes,
+                    f"{changes_after - changes:.0f} changes of state")
+    checks.that("traffic through both has not", results[0]["lost"] == 0 and results[0]["changed"] == 0,
+                f"{results[0]}")
 
 
 def wait_error(network: Network, route: Route, error_type: int) -> tuple[dict, float]:
@@ -181,12 +242,16 @@ def check_failures(network: Network, checks: Checks) -> None:
     checks.that("sibling restarted", wait_ping(network, sibling))
 
 
-def check_network(network: Network, checks: Checks) -> None:
+def check_paths(network: Network, checks: Checks) -> None:
+    """The control services have found what there is."""
     for source, destination, want in (("111", "112", 3), ("112", "111", 3), ("111", "110", 1),
                                       ("110", "112", 2)):
         found = network.wait_paths(source, destination, want)
         checks.that(f"{len(found)} paths from {source} to {destination}", len(found) == want)
-    routes = LEAF_ROUTES + tuple(r.reversed() for r in LEAF_ROUTES) + TO_CORE
+
+
+def check_pings(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
+    """Pings plain, as long as the path's MTU, and EPIC."""
     for route in routes:
         answers, _ = network.ping(route, count=3)
         ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
@@ -199,22 +264,73 @@ def check_network(network: Network, checks: Checks) -> None:
             continue
         answers, _ = network.ping(route, count=3, epic=True)
         checks.that(f"EPIC-HP ping {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
+
+
+def check_traffic(network: Network, checks: Checks, routes: tuple[Route, ...],
+                  sizes: tuple[int, ...], count: int = 300) -> None:
+    """What an application sends arrives whole, and so do the answers."""
+    for route in routes:
+        for size in sizes:
+            result = network.traffic(route, count, size)
+            checks.that(f"{route.hops[0][0]} to {route.hops[-1][0]} {route.name}, {size} bytes",
+                        result["echoed"] == count and result["changed"] == 0,
+                        f"{result['lost']} lost, {result['changed']} changed")
+
+
+def check_end2end(network: Network, checks: Checks) -> None:
+    """The reference's own tool, plain and with EPIC, whichever path it takes."""
+    for source, destination in (("111", "110"), ("110", "112"), ("112", "111")):
+        for options in ((), ("-epic",)):
+            checks.that(f"end2end {' '.join(options)} {source} to {destination}",
+                        network.end2end(source, destination, *options))
+
+
+def check_network(network: Network, checks: Checks) -> None:
+    check_paths(network, checks)
+    routes = LEAF_ROUTES + tuple(r.reversed() for r in LEAF_ROUTES) + TO_CORE
+    check_pings(network, checks, routes)
     for number in ("110", "111", "112"):
         network.serve_traffic(number)
-    for route in routes:
-        # The shortest, an odd and an even number, and what fills the links' MTU.
-        for size in (8, 501, 502, network.plan.scion_mtu - HEADERS):
-            result = network.traffic(route, 300, size)
-            checks.that(f"{route.hops[0][0]} to {route.hops[-1][0]} {route.name}, {size} bytes",
-                        result["echoed"] == 300 and result["changed"] == 0,
-                        f"{result['lost']} lost, {result['changed']} changed")
+    # The shortest, an odd and an even number, and what fills the links' MTU.
+    check_traffic(network, checks, routes, (8, 501, 502, network.plan.scion_mtu - HEADERS))
+    check_end2end(network, checks)
     check_scmp(network, checks, routes)
     check_metrics(network, checks)
+    check_reload(network, checks)
     check_failures(network, checks)
     network.check()
     for router in network.routers.values():
         status = router.process.stop()
         checks.that(f"{router.name} ends with status 0 on SIGTERM", status == 0, f"status {status}")
+
+
+def check_mixes(network: Network, checks: Checks) -> None:
+    """Every mix of ours and the reference's: from one to the next one router is exchanged."""
+    check_paths(network, checks)
+    for number in ("110", "111", "112"):
+        network.serve_traffic(number)
+    names, kinds = sorted(network.routers), (network.kind, RouterKind("reference"))
+    routes = LEAF_ROUTES + TO_CORE
+    is_reference = [False] * len(names)
+    for step in range(2 ** len(names)):
+        if step:
+            # The reflected binary code: the bit to change is the number of zeros at the end.
+            which = (step & -step).bit_length() - 1
+            is_reference[which] = not is_reference[which]
+            network.exchange_router(names[which], kinds[is_reference[which]])
+        theirs = [name for name, is_theirs in zip(names, is_reference) if is_theirs]
+        before = checks.failed
+        print(f"mix {step + 1}: the reference's are {', '.join(theirs) or 'none'}", flush=True)
+        for route in routes:
+            checks.that(f"{route.name} works", wait_ping(network, route))
+        check_pings(network, checks, LEAF_ROUTES)
+        check_traceroute(network, checks, LEAF_ROUTES)
+        check_traffic(network, checks, LEAF_ROUTES, (501,), 100)
+        check_failures(network, checks)
+        network.check()
+        checks.mixes.append((", ".join(theirs) or "none", checks.failed - before))
+    for theirs, failed in checks.mixes:
+        print(f"reference: {theirs}: {f'{failed} failed' if failed else 'passed'}")
 
 
 def run(args: argparse.Namespace, checks: Checks) -> None:
@@ -224,7 +340,7 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
         replace(THREE_ASES, device_mtu=args.mtu))
     try:
         network.build()
-        check_network(network, checks)
+        (check_mixes if args.mixes else check_network)(network, checks)
     finally:
         failed = checks.failed > 0 or isinstance(sys.exc_info()[1], Exception)
         network.close(keep_files=failed)
@@ -241,6 +357,9 @@ def main() -> int:
     parser.add_argument("--reference", default="", metavar="ROUTERS",
                         help="these routers, e.g. br110b,br112, are the reference's: "
                              "a network of both kinds")
+    parser.add_argument("--mixes", action="store_true",
+                        help="every mix of these routers and the reference's, one after the other, with "
+                             "the most important checks")
     parser.add_argument("--mtu", type=int, default=THREE_ASES.device_mtu, metavar="BYTES",
                         help="MTU of all devices (default %(default)s)")
     args = parser.parse_args()

@@ -106,10 +106,11 @@ class Checks:
         print(f"  {'pass' if good else 'FAIL'}  {what}{'' if good else f': {detail}'}", flush=True)
 
 
-def write_config(directory: Path) -> Path:
+def write_config(directory: Path, bfd: bool) -> Path:
     conf = directory / "conf"
-    copy_tree(module_dir() / "acceptance" / "router_multi" / "conf", conf)
-    path = directory / "router.toml"
+    if not conf.exists():
+        copy_tree(module_dir() / "acceptance" / "router_multi" / "conf", conf)
+    path = directory / f"router{'-bfd' if bfd else ''}.toml"
     path.write_text(f"""[general]
 id = "brA"
 config_dir = "{conf}"
@@ -118,7 +119,7 @@ prometheus = "127.0.0.1:30442"
 [api]
 addr = "127.0.0.1:31142"
 [router.bfd]
-disable = true
+disable = {str(not bfd).lower()}
 """)
     return path
 
@@ -216,7 +217,7 @@ def main() -> int:
         require_root("The test of the status pages")
         with tempfile.TemporaryDirectory(prefix="hopwright-pages-") as name:
             directory = Path(name)
-            config = write_config(directory)
+            config, with_bfd = (write_config(directory, bfd) for bfd in (False, True))
             keys = [(directory / "conf" / "keys" / f"master{n}.key").read_text().strip()
                     for n in (0, 1)]
             # Neither as they stand in the files nor as bytes in hexadecimal.
@@ -229,6 +230,9 @@ def main() -> int:
             compare(ours, reference, secrets, checks)
             if service:
                 check_service(ours, manager.told(), checks)
+            print("with BFD, which nobody answers:")
+            compare(run(kind, directory, with_bfd), run(RouterKind("reference"), directory, with_bfd),
+                    secrets, checks)
             for log in directory.glob("*.log"):
                 text = log.read_text(errors="replace")
                 checks.that(f"{log.name}: no key in it", not any(s in text for s in secrets))

@@ -280,6 +280,32 @@ class Test:
         self.lossless("the router goes on as before", stream.finish())
         self.close(stream)
 
+    def vanishing_address(self) -> None:
+        """What a change needs goes away while it is being taken on: the router goes on."""
+        lab = self.lab
+        lab.device(5, "10.5.0.1/24", ("10.5.0.2/24",))
+
+        def link(remote: int) -> None:
+            lab.interfaces["5"] = lab.interface(5, "child", remote=remote)
+            lab.write_topology()
+
+        lab.reload_once(lambda: link(2))
+        stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
+        # Nobody has this address: for a second the router looks for it.
+        before = lab.figures()
+        link(77)
+        time.sleep(0.5)
+        lab.inside.ip("addr", "del", "10.5.0.1/24", "dev", "if5")
+        time.sleep(3)
+        lab.process.check()
+        now = lab.figures()
+        self.that("a device loses its address while links change", now != before, now)
+        lab.inside.ip("link", "del", "if5")
+        del lab.interfaces["5"]
+        lab.reload_once(lab.write_topology)
+        self.lossless("other links go on", stream.finish())
+        self.close(stream)
+
     def told_by_signal(self) -> None:
         lab = self.lab
         lab.settings["watch_files"] = "false"
@@ -355,6 +381,7 @@ def main() -> int:
             test.other_remote()
             test.new_device()
             test.bad_files()
+            test.vanishing_address()
             test.told_by_signal()
             test.keys()
             test.ledger()

@@ -4,6 +4,7 @@
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
+use crate::bfd;
 use crate::config::{Config, ConfigError};
 use crate::keys;
 use crate::links::Links;
@@ -51,6 +52,11 @@ pub fn check(file: &Path, config_dir: Option<&Path>) -> Report {
         return report;
     }
     let links = topology(&dir.join("topology.json"), &config.general.id, &mut report);
+    if let Some(links) = &links
+        && let Err(problem) = bfd::specs(links, &config.router.bfd)
+    {
+        report.problem(problem);
+    }
     for name in ["master0.key", "master1.key"] {
         key(dir.join("keys").join(name), &mut report);
     }
@@ -173,6 +179,15 @@ mod tests {
             report.warnings.iter().map(|p| name(p)).collect::<Vec<_>>(),
             ["router.toml: turbo: unknown, and ignored"]
         );
+    }
+
+    #[test]
+    fn intervals_that_no_session_can_have() {
+        let topology = TOPOLOGY.replace("\"link_to\"", "\"bfd\": {\"desired_min_tx_interval\": \"2h\"}, \"link_to\"");
+        assert_ne!(topology, TOPOLOGY);
+        let (_dir, report) = files("general.id = 'a'", &topology, &KEYS);
+        assert_eq!(report.problems.len(), 1, "{:?}", report.problems);
+        assert!(report.problems[0].starts_with("interface 3: bfd"), "{:?}", report.problems);
     }
 
     #[test]

@@ -1,0 +1,34 @@
+"""What docs/security.md says is shown by a test: the tests it names are there."""
+
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class Security(unittest.TestCase):
+    def test_every_named_test_exists(self):
+        files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
+                               check=True).stdout.split()
+        fuzzed = {Path(f).stem for f in files if f.startswith("fuzz/fuzz_targets/")}
+        found = 0
+        for line in (ROOT / "docs" / "security.md").read_text().splitlines():
+            shown = line.split("|")[3] if line.startswith("|") else line
+            here: list[str] = []
+            for name in re.findall(r"`([^`]+)`", shown):
+                name = name.split()[0]
+                if name.endswith((".rs", ".py")):
+                    here = [f for f in files if f.endswith(f"/{name}") or f == name]
+                    self.assertTrue(here, f"{name}: no such file: {line}")
+                elif here and re.fullmatch(r"[a-z0-9_*]+", name) and name not in fuzzed | {"braccept"}:
+                    test = re.compile(rf"(fn|def) {name.replace('*', r'[a-z0-9_]*')}\(")
+                    self.assertTrue(any(test.search((ROOT / f).read_text()) for f in here),
+                                    f"{name} is not in {here}: {line}")
+                    found += 1
+        self.assertGreater(found, 25)
+
+
+if __name__ == "__main__":
+    unittest.main()
