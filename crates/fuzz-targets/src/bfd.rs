@@ -1,5 +1,6 @@
 //! Frames that the program takes for BFD, and what a router's sessions make of them as time goes by.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use hopwright_scion::bfd::machine::State;
@@ -19,6 +20,9 @@ use crate::repair;
 const HEAD: usize = 4;
 /// In the third of them: the frame is the link's own, made from the first bytes after the head as a control packet.
 pub const WRITTEN: u8 = 0x01;
+
+/// Deriving one takes a thousand rounds of its function: once will do.
+static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(b"fuzz"));
 
 /// What became of an input's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +46,7 @@ pub fn bfd(data: &[u8]) -> Heard {
     let Some((flags, mut rest)) = data.split_first() else { return heard };
     let links = synthetic::rich_links(flags & IPV6_INSIDE != 0);
     let wanted = specs(&links, &config::Bfd::default()).expect("the default intervals are good");
-    let key = HopKey::derive(b"fuzz");
+    let key = &*KEY;
     let mut sessions = Sessions::new(key.clone(), || 0x0123_4567_89ab_cdef);
     let mut now = Instant::now();
     let own = &wanted[usize::from(flags & 0x0f) % wanted.len()];
@@ -62,7 +66,7 @@ pub fn bfd(data: &[u8]) -> Heard {
         let (by_port, by_interface) = if head[1] & 0x80 == 0 { (port, interface) } else { (head[1].into(), 0) };
         let mut frame = bytes.to_vec();
         if head[2] & WRITTEN != 0 {
-            frame = written(theirs, bytes, &key, &next_hop);
+            frame = written(theirs, bytes, key, &next_hop);
         }
         repair::repair(&mut frame, head[2] & (repair::LENGTHS | repair::SIGNATURES), true);
         now += Duration::from_millis(u64::from(head[3]) * 8);
