@@ -5,34 +5,16 @@ use crate::{Callable, Generator, Place, Ty};
 impl Generator {
     /// Ingress (`I`) or egress (`E`).
     pub(crate) fn match_control(&mut self, name: &str) {
-        self.scope.clear();
-        self.actions.clear();
-        self.tables.clear();
-        self.counters.clear();
-        self.registers.clear();
+        self.empty_scope();
         self.fields_in_scope(false);
         self.metadata_in_scope();
         self.standard_in_scope();
         self.open(format!("control {name}(inout headers hdr, inout metadata meta, inout standard_metadata_t sm)"));
-        self.place = Place::Control;
-        for _ in 0..self.random.between(1, 4) {
-            self.local();
-        }
-        if self.config.state {
-            self.state_objects();
-        }
-        if self.config.calls {
-            for _ in 0..self.random.below(3) {
-                self.direct_action();
-            }
-        }
-        if self.config.tables {
-            for _ in 0..self.random.between(1, 3) {
-                self.table(name);
-            }
-        }
-        self.place = Place::Control;
+        self.instances(name);
+        let tables = self.random.between(1, 3);
+        self.declarations(&[name.to_string()], tables);
         self.open("apply");
+        self.apply_all_nested();
         if name == "I" {
             let port = self.expr(Ty::Bits(9), 2);
             self.line(format!("sm.egress_spec = {port} & 9w7;"));
@@ -45,6 +27,35 @@ impl Generator {
         }
         self.close();
         self.close();
+    }
+
+    /// What stands before `apply`: locals, objects, actions and tables, the latter known by the names of the instances.
+    pub(crate) fn declarations(&mut self, instances: &[String], tables: usize) {
+        self.actions.clear();
+        self.tables.clear();
+        self.counters.clear();
+        self.registers.clear();
+        self.place = Place::Control;
+        for _ in 0..self.random.between(1, 4) {
+            self.local();
+        }
+        if self.config.aggregates {
+            self.local_aggregates();
+        }
+        if self.config.state {
+            self.state_objects();
+        }
+        if self.config.calls {
+            for _ in 0..self.random.below(3) {
+                self.direct_action();
+            }
+        }
+        if self.config.tables {
+            for _ in 0..tables {
+                self.table(instances);
+            }
+        }
+        self.place = Place::Control;
     }
 
     fn state_objects(&mut self) {
@@ -72,14 +83,7 @@ impl Generator {
     fn direct_action(&mut self) {
         let name = self.name("act");
         let before = self.scope.len();
-        let params: Vec<(bool, Ty)> =
-            (0..self.random.between(0, 3)).map(|_| (self.random.one_in(3), self.some_type())).collect();
-        let mut texts = Vec::new();
-        for (inout, ty) in &params {
-            let param = self.name("p");
-            texts.push(format!("{} {ty} {param}", if *inout { "inout" } else { "in" }));
-            self.declare(param, *ty, *inout);
-        }
+        let (params, texts) = self.parameters(0, 3);
         self.open(format!("action {name}({})", texts.join(", ")));
         self.place = Place::Action;
         let count = self.random.between(1, 4);
@@ -102,7 +106,7 @@ impl Generator {
     }
 
     pub(crate) fn verify_control(&mut self) {
-        self.scope.clear();
+        self.empty_scope();
         self.fields_in_scope(true);
         self.open("control V(inout headers hdr, inout metadata meta)");
         self.open("apply");
@@ -116,7 +120,7 @@ impl Generator {
     }
 
     pub(crate) fn compute_control(&mut self) {
-        self.scope.clear();
+        self.empty_scope();
         self.fields_in_scope(false);
         self.open("control C(inout headers hdr, inout metadata meta)");
         self.open("apply");
@@ -130,7 +134,7 @@ impl Generator {
         }
         self.close();
         self.close();
-        self.scope.clear();
+        self.empty_scope();
     }
 
     pub(crate) fn deparser(&mut self) {
@@ -142,6 +146,9 @@ impl Generator {
             let mut parts: Vec<String> = self.headers.plain.iter().map(|h| h.text.clone()).collect();
             if let Some(stack) = &self.headers.stack {
                 parts.push(stack.text.clone());
+            }
+            if !self.headers.union.is_empty() {
+                parts.push("hdr.u".into());
             }
             if self.headers.varbit {
                 parts.push("hdr.v".into());

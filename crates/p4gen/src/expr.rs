@@ -1,6 +1,6 @@
 //! Well-typed expressions of a given type.
 
-use crate::{Generator, Ty};
+use crate::{Direction, Generator, Ty};
 
 impl Generator {
     /// A literal. Signed ones are not negative; the program negates them itself.
@@ -62,12 +62,17 @@ impl Generator {
             0 => format!("(!{})", self.expr(Ty::Bool, depth)),
             1 => format!("({} && {})", self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth)),
             2 => format!("({} || {})", self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth)),
-            3 if self.scope.iter().any(|v| v.text.starts_with("hdr.")) => {
-                let header = self.random.pick(&self.headers.plain).text.clone();
+            3 if !self.visible.is_empty() => {
+                let header = self.random.pick(&self.visible).text.clone();
                 format!("{header}.isValid()")
             }
             4 => format!("({} == {})", self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth)),
             5 if self.random.one_in(3) => self.headers_equal().unwrap_or_else(|| self.leaf(Ty::Bool)),
+            6 if self.records.len() > 1 && self.random.one_in(3) => {
+                let (a, b) = (self.random.pick(&self.records).clone(), self.random.pick(&self.records).clone());
+                let op = *self.random.pick(&["==", "!="]);
+                format!("({a} {op} {b})")
+            }
             _ => {
                 let ty = match self.some_type() {
                     Ty::Bool => Ty::Bits(8),
@@ -135,9 +140,12 @@ impl Generator {
         if !matches!(self.place, crate::Place::Control | crate::Place::Action) {
             return None;
         }
-        let a = self.random.pick(&self.headers.plain).clone();
+        if self.visible.is_empty() {
+            return None;
+        }
+        let a = self.random.pick(&self.visible).clone();
         let same = |b: &&crate::headers::Header| b.type_name == a.type_name && b.text != a.text;
-        let b = self.headers.plain.iter().find(same)?;
+        let b = self.visible.iter().find(same)?;
         let op = *self.random.pick(&["==", "!="]);
         Some(format!("({} {op} {})", a.text, b.text))
     }
@@ -173,12 +181,16 @@ impl Generator {
         }
         let function = self.random.pick(&functions).clone();
         let mut args = Vec::new();
-        for (inout, ty) in &function.params {
-            // In expressions without effects only; calls with `inout` stand alone.
-            if *inout {
+        for (direction, ty) in &function.params {
+            if *direction == Direction::In {
+                args.push(self.leaf(*ty));
+                continue;
+            }
+            // Operands before and after the call see what it does in the order of the text.
+            if !self.config.effects || !matches!(self.place, crate::Place::Control | crate::Place::Action) {
                 return None;
             }
-            args.push(self.leaf(*ty));
+            args.push(self.target(|t| t == *ty)?.0);
         }
         Some(format!("{}({})", function.name, args.join(", ")))
     }

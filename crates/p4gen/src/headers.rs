@@ -9,6 +9,10 @@ pub(crate) struct Headers {
     pub plain: Vec<Header>,
     pub stack: Option<Stack>,
     pub varbit: bool,
+    /// The members of `hdr.u`.
+    pub union: Vec<Header>,
+    /// The fields of `rec_t`.
+    pub record: Vec<(String, Ty)>,
     pub metadata: Vec<(String, Ty)>,
 }
 
@@ -70,6 +74,21 @@ impl Generator {
             members.push("v_t w;".into());
             self.headers.varbit = true;
         }
+        if self.config.unions && self.random.one_in(3) {
+            let (a, b) = (self.headers.plain[0].clone(), self.headers.plain[1].clone());
+            self.line(format!("header_union u_t {{ {} a; {} b; }}", a.type_name, b.type_name));
+            members.push("u_t u;".into());
+            let named = |text: &str, header: Header| Header { text: text.into(), ..header };
+            self.headers.union = vec![named("hdr.u.a", a), named("hdr.u.b", b)];
+        }
+        if self.config.aggregates && self.random.one_in(2) {
+            self.headers.record = (0..self.random.between(1, 3)).map(|i| (format!("f{i}"), self.some_type())).collect();
+            self.open("struct rec_t");
+            for (field, ty) in self.headers.record.clone() {
+                self.line(format!("{ty} {field};"));
+            }
+            self.close();
+        }
         self.open("struct headers");
         for member in members {
             self.line(member);
@@ -80,6 +99,9 @@ impl Generator {
             let ty = self.some_type();
             self.line(format!("{ty} m{i};"));
             self.headers.metadata.push((format!("meta.m{i}"), ty));
+        }
+        if !self.headers.record.is_empty() {
+            self.line("rec_t rec;");
         }
         self.close();
     }
@@ -112,11 +134,21 @@ impl Generator {
     /// Puts the fields of plain headers into scope; those of `hdr.h0` only, or of all.
     pub(crate) fn fields_in_scope(&mut self, only_first: bool) {
         let count = if only_first { 1 } else { self.headers.plain.len() };
-        let headers = self.headers.plain[..count].to_vec();
+        let mut headers = self.headers.plain[..count].to_vec();
+        self.visible = self.headers.plain.clone();
+        self.sees_all = true;
+        if !only_first {
+            headers.extend(self.headers.union.clone());
+            self.visible.extend(self.headers.union.clone());
+        }
         for header in headers {
-            for (field, ty) in &header.fields {
-                self.declare(format!("{}.{field}", header.text), *ty, true);
-            }
+            self.header_in_scope(&header);
+        }
+    }
+
+    pub(crate) fn header_in_scope(&mut self, header: &Header) {
+        for (field, ty) in &header.fields {
+            self.declare(format!("{}.{field}", header.text), *ty, true);
         }
     }
 
@@ -124,6 +156,25 @@ impl Generator {
         for (text, ty) in self.headers.metadata.clone() {
             self.declare(text, ty, true);
         }
+        if !self.headers.record.is_empty() {
+            self.record_in_scope("meta.rec".into());
+        }
+    }
+
+    /// Puts a variable of the program's struct and its fields into scope.
+    pub(crate) fn record_in_scope(&mut self, name: String) {
+        for (field, ty) in self.headers.record.clone() {
+            self.declare(format!("{name}.{field}"), ty, true);
+        }
+        self.records.push(name);
+    }
+
+    /// Nothing can be named.
+    pub(crate) fn empty_scope(&mut self) {
+        self.scope.clear();
+        self.visible.clear();
+        self.records.clear();
+        self.sees_all = false;
     }
 
     /// Puts what standard metadata may be read into scope.

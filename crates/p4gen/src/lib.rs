@@ -8,13 +8,14 @@
 mod control;
 mod expr;
 mod headers;
+mod nested;
 mod packets;
 mod parser;
 mod random;
 mod stmt;
 mod table;
 
-use headers::Headers;
+use headers::{Header, Headers};
 use random::Random;
 
 /// What programs may contain.
@@ -52,6 +53,14 @@ pub struct Config {
     pub calls: bool,
     /// `exit` and `return`.
     pub exits: bool,
+    /// Header unions.
+    pub unions: bool,
+    /// Local headers, structs and copies of them.
+    pub aggregates: bool,
+    /// Controls within controls and parsers within parsers.
+    pub nested: bool,
+    /// Calls with effects within expressions.
+    pub effects: bool,
 }
 
 impl Default for Config {
@@ -73,6 +82,10 @@ impl Default for Config {
             loops: true,
             calls: true,
             exits: true,
+            unions: true,
+            aggregates: true,
+            nested: true,
+            effects: true,
         }
     }
 }
@@ -152,12 +165,30 @@ enum Place {
     Control,
 }
 
-/// A function: its name, result and parameters (true: `inout`).
+/// How a parameter passes its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    In,
+    InOut,
+    Out,
+}
+
+impl std::fmt::Display for Direction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Direction::In => "in",
+            Direction::InOut => "inout",
+            Direction::Out => "out",
+        })
+    }
+}
+
+/// A function: its name, result and parameters.
 #[derive(Clone, Debug)]
 struct Callable {
     name: String,
     result: Option<Ty>,
-    params: Vec<(bool, Ty)>,
+    params: Vec<(Direction, Ty)>,
 }
 
 struct Generator {
@@ -175,9 +206,18 @@ struct Generator {
     tables: Vec<table::Applicable>,
     counters: Vec<(String, u32)>,
     registers: Vec<(String, u32, Ty)>,
-    /// Headers that statements here may change.
+    /// Headers that can be named here.
+    visible: Vec<Header>,
+    /// Whether `hdr` as a whole can be named here.
+    sees_all: bool,
+    /// Names of variables of the program's struct here.
+    records: Vec<String>,
+    nested: Vec<nested::Nested>,
+    sub_parsers: Vec<nested::SubParser>,
+    /// The control whose instances of nested controls can be applied here.
+    outer: String,
     place: Place,
-    in_loop: bool,
+    loops: usize,
     fresh: usize,
     indent: usize,
     out: String,
@@ -197,8 +237,14 @@ impl Generator {
             tables: Vec::new(),
             counters: Vec::new(),
             registers: Vec::new(),
+            visible: Vec::new(),
+            sees_all: false,
+            records: Vec::new(),
+            nested: Vec::new(),
+            sub_parsers: Vec::new(),
+            outer: String::new(),
             place: Place::Control,
-            in_loop: false,
+            loops: 0,
             fresh: 0,
             indent: 0,
             out: String::new(),
@@ -216,8 +262,10 @@ impl Generator {
                 self.function();
             }
         }
+        self.sub_parsers();
         self.parser();
         self.verify_control();
+        self.nested_controls();
         self.match_control("I");
         self.match_control("E");
         self.compute_control();

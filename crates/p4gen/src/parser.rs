@@ -5,7 +5,7 @@ use crate::{Generator, Place, Ty};
 impl Generator {
     pub(crate) fn parser(&mut self) {
         self.place = Place::Parser;
-        self.scope.clear();
+        self.empty_scope();
         self.metadata_in_scope();
         self.declare("sm.ingress_port", Ty::Bits(9), false);
         self.open("parser P(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t sm)");
@@ -18,13 +18,28 @@ impl Generator {
             let at = self.random.between(1, states.len());
             states.insert(at, "parse_v".into());
         }
+        if !self.headers.union.is_empty() {
+            let at = self.random.between(1, states.len());
+            states.insert(at, "parse_u".into());
+        }
+        self.sub_parser_instances();
+        for _ in 0..self.random.below(2) {
+            self.local();
+        }
         self.line("state start { transition parse_h0; }");
+        let locals: Vec<String> = self.scope.iter().map(|v| v.text.clone()).collect();
         for (i, state) in states.iter().enumerate() {
             let rest = &states[i + 1..];
+            // Fields stay; what a state declares ends with it.
+            self.scope.retain(|v| v.text.contains('.') || locals.contains(&v.text));
             self.open(format!("state {state}"));
             let select = match state.as_str() {
                 "parse_s" => self.parse_stack(),
                 "parse_v" => self.parse_varbit(),
+                "parse_u" => {
+                    self.parse_union(rest);
+                    continue;
+                }
                 _ => self.parse_header(state),
             };
             self.parser_extras();
@@ -32,16 +47,17 @@ impl Generator {
             self.close();
         }
         self.close();
-        self.scope.clear();
+        self.empty_scope();
     }
 
     fn parse_header(&mut self, state: &str) -> Option<(String, u32)> {
         let text = state.replace("parse_", "hdr.");
-        self.line(format!("packet.extract({text});"));
         let header = self.headers.plain.iter().find(|h| h.text == text)?.clone();
-        for (field, ty) in &header.fields {
-            self.declare(format!("{text}.{field}"), *ty, true);
+        if !self.apply_sub_parser(&header) {
+            self.line(format!("packet.extract({text});"));
         }
+        self.visible.push(header.clone());
+        self.header_in_scope(&header);
         let (field, ty) = header.fields.first()?.clone();
         Some((format!("{text}.{field}"), ty.width()))
     }
@@ -57,6 +73,21 @@ impl Generator {
         self.line("bit<8> v_first = packet.lookahead<bit<8>>();");
         self.line(format!("packet.extract(hdr.v, (bit<32>)(v_first[7:4]) * {unit});"));
         Some(("hdr.v.k".into(), 4))
+    }
+
+    /// The state that chooses a member of the union, and the two that extract it.
+    fn parse_union(&mut self, rest: &[String]) {
+        self.line("transition select(packet.lookahead<bit<1>>()) { 1w0: parse_u_a; default: parse_u_b; }");
+        self.close();
+        for member in ["a", "b"] {
+            self.open(format!("state parse_u_{member}"));
+            self.line(format!("packet.extract(hdr.u.{member});"));
+            match rest.first() {
+                Some(next) => self.line(format!("transition {next};")),
+                None => self.line("transition accept;"),
+            }
+            self.close();
+        }
     }
 
     fn parser_extras(&mut self) {
@@ -80,7 +111,10 @@ impl Generator {
                 let bytes = self.random.between(1, 3);
                 self.line(format!("packet.advance({});", bytes * 8));
             }
-            3 | 4 => self.assignment(),
+            3 | 4 => {
+                let count = self.random.between(1, 4);
+                self.statements(count);
+            }
             _ => {}
         }
     }

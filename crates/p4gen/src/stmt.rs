@@ -1,6 +1,6 @@
 //! Statements of controls, actions, functions and parser states.
 
-use crate::{Callable, Generator, Place, Ty};
+use crate::{Callable, Direction, Generator, Place, Ty};
 
 const DEPTH: usize = 3;
 
@@ -8,16 +8,19 @@ impl Generator {
     /// About `count` statements in a scope of their own.
     pub(crate) fn statements(&mut self, count: usize) {
         let (scope, nesting) = (self.scope.len(), self.indent);
+        let (headers, records) = (self.visible.len(), self.records.len());
         let mut left = count;
         while left > 0 {
             left = left.saturating_sub(self.statement(left, nesting < 7));
         }
         self.scope.truncate(scope);
+        self.visible.truncate(headers);
+        self.records.truncate(records);
     }
 
     /// One statement of at most about `budget`; gives how many it was.
     fn statement(&mut self, budget: usize, nest: bool) -> usize {
-        match self.random.below(24) {
+        match self.random.below(26) {
             0 | 1 => self.local(),
             2 | 3 if nest && budget > 2 => return self.branch(budget),
             4 if nest && budget > 3 && self.place != Place::Parser => return self.switch(budget),
@@ -25,14 +28,16 @@ impl Generator {
             6 if self.header_statement() => {}
             7 if self.stack_statement() => {}
             8 if self.state_statement() => {}
-            9 if self.config.loops && nest && budget > 3 && self.place != Place::Parser && !self.in_loop => {
-                return self.counted_loop(budget);
+            9 if self.config.loops && nest && budget > 3 && self.place != Place::Parser && self.loops < 2 => {
+                return self.any_loop(budget);
             }
             10 if self.call() => {}
             11 if self.hash() => {}
             12 if self.leave() => {}
             15 if self.varbit_statement() => {}
             16 if self.assertion() => {}
+            17 if self.apply_nested() => return 3,
+            18 if self.aggregate_statement() => {}
             13 => self.slice_assignment(),
             14 => self.compound_assignment(),
             _ => self.assignment(),
@@ -42,13 +47,18 @@ impl Generator {
 
     pub(crate) fn local(&mut self) {
         let ty = self.some_type();
+        self.local_of(ty);
+    }
+
+    fn local_of(&mut self, ty: Ty) -> String {
         let name = self.name("x");
         let value = self.expr(ty, DEPTH);
         self.line(format!("{ty} {name} = {value};"));
-        self.declare(name, ty, true);
+        self.declare(name.clone(), ty, true);
+        name
     }
 
-    fn target(&mut self, fits: impl Fn(Ty) -> bool) -> Option<(String, Ty)> {
+    pub(crate) fn target(&mut self, fits: impl Fn(Ty) -> bool) -> Option<(String, Ty)> {
         let all: Vec<_> =
             self.scope.iter().filter(|v| v.writable && fits(v.ty)).map(|v| (v.text.clone(), v.ty)).collect();
         if all.is_empty() { None } else { Some(self.random.pick(&all).clone()) }
@@ -93,14 +103,19 @@ impl Generator {
     }
 
     fn switch(&mut self, budget: usize) -> usize {
-        let width = self.random.between(2, 6) as u32;
+        let width = if self.random.one_in(4) { self.width().max(2) } else { self.random.between(2, 6) as u32 };
         let value = self.expr(Ty::Bits(width), DEPTH - 1);
         let mut labels: Vec<u128> = (0..self.random.between(1, 3)).map(|_| self.random.value(width)).collect();
         labels.sort_unstable();
         labels.dedup();
         self.open(format!("switch ({value})"));
         let inner = (budget / 4).max(1);
-        for label in &labels {
+        for (i, label) in labels.iter().enumerate() {
+            // A label without a block shares the next one.
+            if i + 1 < labels.len() && self.random.one_in(4) {
+                self.line(format!("{width}w{label}:"));
+                continue;
+            }
             self.open(format!("{width}w{label}:"));
             self.statements(inner);
             self.close();
@@ -114,13 +129,27 @@ impl Generator {
         1 + labels.len() * inner
     }
 
-    fn counted_loop(&mut self, budget: usize) -> usize {
+    /// A loop with a counter, over a range that may be empty, or over a list.
+    fn any_loop(&mut self, budget: usize) -> usize {
         let name = self.name("i");
         let turns = self.random.between(1, 5);
-        self.in_loop = true;
-        self.open(format!("for (bit<8> {name} = 0; {name} < {turns}; {name} = {name} + 1)"));
-        self.declare(name, Ty::Bits(8), false);
-        let inner = budget / 2;
+        let kind = self.random.below(4);
+        let ty = if kind == 3 { self.some_type() } else { Ty::Bits(8) };
+        let head = match kind {
+            0 | 1 => format!("bit<8> {name} = 0; {name} < {turns}; {name} = {name} + 1"),
+            2 => {
+                let to = self.expr(Ty::Bits(2), 1);
+                format!("bit<8> {name} in 8w{} .. (bit<8>)({to})", self.random.below(3))
+            }
+            _ => {
+                let items: Vec<String> = (0..turns.min(3)).map(|_| self.expr(ty, 1)).collect();
+                format!("{ty} {name} in (list<{ty}>){{ {} }}", items.join(", "))
+            }
+        };
+        self.loops += 1;
+        self.open(format!("for ({head})"));
+        self.declare(name, ty, false);
+        let inner = (budget / 2).max(1);
         self.statements(inner);
         if self.random.one_in(2) {
             let cond = self.expr(Ty::Bool, DEPTH - 1);
@@ -130,7 +159,7 @@ impl Generator {
         }
         self.close();
         self.scope.pop();
-        self.in_loop = false;
+        self.loops -= 1;
         1 + inner * 2
     }
 
@@ -139,14 +168,16 @@ impl Generator {
         if !matches!(self.place, Place::Control | Place::Action) {
             return false;
         }
-        let header = self.random.pick(&self.headers.plain).clone();
+        if self.visible.is_empty() {
+            return false;
+        }
+        let header = self.random.pick(&self.visible).clone();
         match self.random.below(4) {
             0 | 1 => self.line(format!("{}.setValid();", header.text)),
             2 => self.line(format!("{}.setInvalid();", header.text)),
             _ => {
                 let same: Vec<String> = self
-                    .headers
-                    .plain
+                    .visible
                     .iter()
                     .filter(|h| h.type_name == header.type_name && h.text != header.text)
                     .map(|h| h.text.clone())
@@ -163,7 +194,7 @@ impl Generator {
 
     /// The header with the varbit field.
     fn varbit_statement(&mut self) -> bool {
-        if !self.headers.varbit || !matches!(self.place, Place::Control | Place::Action) {
+        if !self.headers.varbit || !self.sees_all || !matches!(self.place, Place::Control | Place::Action) {
             return false;
         }
         match self.random.below(5) {
@@ -193,7 +224,7 @@ impl Generator {
 
     fn stack_statement(&mut self) -> bool {
         let Some(stack) = self.headers.stack.clone() else { return false };
-        if !matches!(self.place, Place::Control | Place::Action) {
+        if !self.sees_all || !matches!(self.place, Place::Control | Place::Action) {
             return false;
         }
         let index = self.random.below(stack.size);
@@ -278,25 +309,11 @@ impl Generator {
         if self.place == Place::Control {
             callable.extend(self.actions.clone());
         }
-        if callable.is_empty() || matches!(self.place, Place::Function | Place::Parser) {
+        if callable.is_empty() || self.place == Place::Function {
             return false;
         }
         let Callable { name, params, result } = self.random.pick(&callable).clone();
-        let mut args = Vec::new();
-        let mut taken: Vec<String> = Vec::new();
-        for (inout, ty) in params {
-            if inout {
-                // Not the same variable twice: the order of copies back would matter.
-                let Some((target, _)) = self.target(|t| t == ty) else { return false };
-                if taken.contains(&target) {
-                    return false;
-                }
-                taken.push(target.clone());
-                args.push(target);
-            } else {
-                args.push(self.expr(ty, DEPTH - 1));
-            }
-        }
+        let args = self.arguments(&params);
         let call = format!("{name}({})", args.join(", "));
         match result {
             Some(ty) => {
@@ -307,6 +324,36 @@ impl Generator {
             None => self.line(format!("{call};")),
         }
         true
+    }
+
+    /// An argument for each parameter; the same variable may stand for several, which are copied back in their order.
+    /// Where there is none of the right type one is declared.
+    pub(crate) fn arguments(&mut self, params: &[(Direction, Ty)]) -> Vec<String> {
+        let mut args = Vec::new();
+        for &(direction, ty) in params {
+            args.push(match direction {
+                Direction::In => self.expr(ty, DEPTH - 1),
+                Direction::InOut | Direction::Out => match self.target(|t| t == ty) {
+                    Some((target, _)) => target,
+                    None => self.local_of(ty),
+                },
+            });
+        }
+        args
+    }
+
+    /// Parameters of any direction, put into scope, and their declarations.
+    pub(crate) fn parameters(&mut self, least: usize, most: usize) -> (Vec<(Direction, Ty)>, Vec<String>) {
+        let directions = [Direction::In, Direction::In, Direction::InOut, Direction::Out];
+        let count = self.random.between(least, most);
+        let params: Vec<_> = (0..count).map(|_| (*self.random.pick(&directions), self.some_type())).collect();
+        let mut texts = Vec::new();
+        for &(direction, ty) in &params {
+            let param = self.name("p");
+            texts.push(format!("{direction} {ty} {param}"));
+            self.declare(param, ty, direction != Direction::In);
+        }
+        (params, texts)
     }
 
     fn leave(&mut self) -> bool {
@@ -322,20 +369,14 @@ impl Generator {
     /// A function at the top level.
     pub(crate) fn function(&mut self) {
         let outer = std::mem::take(&mut self.scope);
+        self.empty_scope();
         self.place = Place::Function;
         let name = self.name("fn");
         let ty = match self.some_type() {
             Ty::Bool => Ty::Bits(8),
             ty => ty,
         };
-        let params: Vec<(bool, Ty)> =
-            (0..self.random.between(1, 3)).map(|_| (self.random.one_in(3), self.some_type())).collect();
-        let mut texts = Vec::new();
-        for (inout, ty) in &params {
-            let param = self.name("p");
-            texts.push(format!("{} {ty} {param}", if *inout { "inout" } else { "in" }));
-            self.declare(param, *ty, *inout);
-        }
+        let (params, texts) = self.parameters(1, 3);
         self.open(format!("{ty} {name}({})", texts.join(", ")));
         let count = self.random.between(1, 4);
         // Locals declared here are for the result, too.

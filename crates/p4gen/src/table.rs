@@ -16,8 +16,8 @@ struct Data {
 }
 
 impl Generator {
-    /// Declares a table of control `control` with its actions, and fills it.
-    pub(crate) fn table(&mut self, control: &str) {
+    /// Declares a table with its actions, and fills it in each of the control's instances.
+    pub(crate) fn table(&mut self, instances: &[String]) {
         let name = self.name("t");
         let counter = if self.config.state && self.random.one_in(3) { Some(self.name("direct")) } else { None };
         if let Some(counter) = &counter {
@@ -50,7 +50,9 @@ impl Generator {
         }
         self.close();
         if !constant {
-            self.entries(&keys, &actions, Some(&format!("{control}.{name}")));
+            for instance in instances {
+                self.entries(&keys, &actions, Some(&format!("{instance}.{name}")));
+            }
         }
         let mut applicable = names;
         applicable.push("NoAction".into());
@@ -187,7 +189,7 @@ impl Generator {
 
     /// Applies one of the tables left; gives how many statements that was.
     pub(crate) fn apply(&mut self, budget: usize) -> usize {
-        if self.in_loop {
+        if self.loops > 0 {
             return 1;
         }
         let at = self.random.below(self.tables.len());
