@@ -3,6 +3,7 @@
 //! Does not live here: carrying it out ([`crate::VirtualDataPlane`], [`crate::table`]).
 
 use hopwright_ir::entry::EntryError;
+use hopwright_ir::profile::ProfileError;
 use num_bigint::BigUint;
 
 /// How an entry written by hand matches one key.
@@ -118,6 +119,10 @@ pub enum ControlError {
     ConstDefault(String),
     #[error("table `{0}` has no direct counter")]
     NoDirectCounter(String),
+    #[error("table `{0}` has no direct meter")]
+    NoDirectMeter(String),
+    #[error("`{name}`: {reason}")]
+    Profile { name: String, reason: ProfileError },
     #[error("`{name}` has {size} cells; there is no index {index}")]
     Index { name: String, index: u64, size: u64 },
     #[error("the value does not fit the {width} bits of `{name}`")]

@@ -71,6 +71,8 @@ mod handover;
 mod lane;
 mod limbs;
 mod machine;
+mod meter;
+mod vdp_indirect;
 
 pub use cell::Count;
 pub use control::{ControlError, EntrySpec, MatchSpec};
@@ -81,6 +83,8 @@ pub use externs::{ExternTypes, KeyTable};
 pub use follow::Follower;
 pub use handover::WorkerBusy;
 pub use hopwright_ir::interp::{CloneSession, Digest, Replica};
+pub use hopwright_ir::meter::Rates;
+pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
 pub use hopwright_jit::abi::Verdict;
 pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};

@@ -18,8 +18,9 @@ use crate::control::{ControlError, EntrySpec, MatchSpec};
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
 use crate::limbs::{from_limbs, limbs_of, push_limbs};
 use crate::machine::MachineProgram;
+use crate::meter::Meters;
 use crate::quiescence::Domain;
-use crate::table::Table;
+use crate::table::{self, Profiles, Table};
 
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -70,6 +71,9 @@ pub(crate) enum ExternObject {
         width: u32,
     },
     Named(Arc<dyn NativeExtern>),
+    /// Indirect ones, or what direct ones have in common.
+    Meters(Box<Meters>),
+    Profile(Arc<Profiles>),
     /// Has no state of its own here: direct counters are in table entries.
     Stateless,
 }
@@ -88,13 +92,20 @@ impl VirtualDataPlane {
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
         let domain = Domain::new();
         let mut externs = Vec::new();
-        for instance in &pipeline.externs {
-            let object = ExternObject::new(&instance.kind, types, &domain)
+        for (at, instance) in pipeline.externs.iter().enumerate() {
+            let object = ExternObject::new(&pipeline, ExternId(at as u32), types, &domain)
                 .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
             externs.push(object);
         }
         let tables: Vec<Table> = (0..pipeline.tables.len())
-            .map(|i| Table::new(&pipeline, TableId(i as u32), &domain).map_err(BuildError::Program))
+            .map(|i| {
+                let id = TableId(i as u32);
+                let profile = pipeline[id].implementation.and_then(|object| match &externs[object.index()] {
+                    ExternObject::Profile(profile) => Some(profile.clone()),
+                    _ => None,
+                });
+                Table::with_profile(&pipeline, id, &domain, profile).map_err(BuildError::Program)
+            })
             .collect::<Result<_, _>>()?;
         let engine = match engine {
             EngineKind::Interp => {
@@ -463,12 +474,20 @@ impl VirtualDataPlane {
         &self.domain
     }
 
+    pub(crate) fn fast_table(&self, id: TableId) -> &Table {
+        &self.tables[id.index()]
+    }
+
+    pub(crate) fn object(&self, id: ExternId) -> &ExternObject {
+        &self.externs[id.index()]
+    }
+
     fn extern_object(&self, name: &str) -> Result<(ExternId, &ExternObject), ControlError> {
         let id = self.pipeline.extern_by_name(name).ok_or_else(|| ControlError::UnknownExtern(name.into()))?;
         Ok((id, &self.externs[id.index()]))
     }
 
-    fn wrong(&self, id: ExternId, wanted: &'static str) -> ControlError {
+    pub(crate) fn wrong(&self, id: ExternId, wanted: &'static str) -> ControlError {
         let instance = &self.pipeline[id];
         let is = match &instance.kind {
             ExternKind::Counter { .. } => "a counter".into(),
@@ -483,7 +502,7 @@ impl VirtualDataPlane {
         ControlError::WrongExtern { name: instance.name.clone(), is, wanted }
     }
 
-    fn cell_index(&self, id: ExternId, index: u64, size: usize) -> Result<usize, ControlError> {
+    pub(crate) fn cell_index(&self, id: ExternId, index: u64, size: usize) -> Result<usize, ControlError> {
         usize::try_from(index).ok().filter(|i| *i < size).ok_or_else(|| ControlError::Index {
             name: self.pipeline[id].name.clone(),
             index,
@@ -505,7 +524,13 @@ impl fmt::Debug for VirtualDataPlane {
 const MAX_CELLS: u64 = 1 << 28;
 
 impl ExternObject {
-    fn new(kind: &ExternKind, types: &ExternTypes, domain: &Arc<Domain>) -> Result<ExternObject, String> {
+    fn new(
+        pipeline: &Arc<Pipeline>,
+        id: ExternId,
+        types: &ExternTypes,
+        domain: &Arc<Domain>,
+    ) -> Result<ExternObject, String> {
+        let kind = &pipeline[id].kind;
         let cells = |size: u64| {
             usize::try_from(size)
                 .ok()
@@ -519,27 +544,28 @@ impl ExternObject {
                 ExternObject::Registers { values: Registers::new(cells(*size)?, limbs_of(width).max(1)), width }
             }
             ExternKind::Named { type_name, args } => ExternObject::Named(types.construct(type_name, args, domain)?),
-            // Engines refuse calls of what they cannot do; an object nobody calls hurts nobody.
-            ExternKind::DirectCounter { .. }
-            | ExternKind::Meter { .. }
-            | ExternKind::DirectMeter { .. }
-            | ExternKind::ActionProfile { .. }
-            | ExternKind::ActionSelector { .. } => ExternObject::Stateless,
+            ExternKind::Meter { size, unit } => ExternObject::Meters(Meters::indirect(*unit, cells(*size)?, domain)),
+            ExternKind::DirectMeter { unit, .. } => ExternObject::Meters(Meters::direct(*unit, domain)),
+            ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
+                Profiles::new(pipeline, id, domain).map_or(ExternObject::Stateless, ExternObject::Profile)
+            }
+            ExternKind::DirectCounter { .. } => ExternObject::Stateless,
         })
     }
 
     /// What generated code gets; named externs are called by [`MachineProgram`]'s own handle.
     pub(crate) fn handle(&self) -> ExternHandle {
+        let null = std::ptr::null_mut();
         match self {
+            ExternObject::Meters(meters) => meters.handle(),
+            ExternObject::Profile(_) => ExternHandle { state: null, size: 0, call: Some(table::choose) },
             ExternObject::Counters(cells) => {
                 ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None }
             }
             ExternObject::Registers { values, .. } => {
                 ExternHandle { state: values.as_ptr().cast(), size: values.len() as u64, call: None }
             }
-            ExternObject::Named(_) | ExternObject::Stateless => {
-                ExternHandle { state: std::ptr::null_mut(), size: 0, call: None }
-            }
+            ExternObject::Named(_) | ExternObject::Stateless => ExternHandle { state: null, size: 0, call: None },
         }
     }
 }
@@ -566,7 +592,7 @@ fn models_of(pipeline: &Pipeline, externs: &[ExternObject], domain: &Arc<Domain>
 }
 
 /// Repeats for the interpreter what the table already accepted.
-fn agree(
+pub(crate) fn agree(
     interp: Option<MutexGuard<'_, Interp>>,
     change: impl FnOnce(&mut Interp) -> Result<(), hopwright_ir::interp::ControlError>,
 ) -> Result<(), ControlError> {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Pool, VirtualDataPlane};
 use hopwright_ir::interp::{CloneSession, Replica};
-use hopwright_ir::{ActionCall, ExternId, Pipeline, TableEntry, TableId};
+use hopwright_ir::meter::Rates;
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::Verdict;
+use hopwright_stf::script::Change;
 use hopwright_stf::{Engine, Processed};
 use num_bigint::BigUint;
 
@@ -114,6 +116,48 @@ impl Engine for OneByOne {
 
     fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
         self.vdp.set_register(self.extern_name(register), index, value).map_err(text)
+    }
+
+    fn insert_target(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        to: EntryTarget,
+    ) -> Result<(), String> {
+        self.vdp.insert_target(table, matches, priority, to).map_err(text)
+    }
+
+    fn change_member(
+        &mut self,
+        change: Change,
+        profile: ExternId,
+        member: u32,
+        action: Option<ActionCall>,
+    ) -> Result<(), String> {
+        let done = match (change, action) {
+            (Change::Add, Some(action)) => self.vdp.insert_member(profile, member, action),
+            (Change::Modify, Some(action)) => self.vdp.modify_member(profile, member, action),
+            _ => self.vdp.delete_member(profile, member),
+        };
+        done.map_err(text)
+    }
+
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
+        let done = match change {
+            Change::Add => self.vdp.insert_group(selector, group, to),
+            Change::Modify => self.vdp.modify_group(selector, group, to),
+            Change::Delete => self.vdp.delete_group(selector, group),
+        };
+        done.map_err(text)
+    }
+
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
+        self.vdp.set_meter(meter, index, rates).map_err(text)
+    }
+
+    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
+        self.vdp.set_direct_meter(table, &entry.matches, entry.priority, rates).map_err(text)
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {

@@ -5,7 +5,7 @@
 use num_bigint::BigUint;
 
 use crate::bits;
-use crate::model::{ActionCall, ActionId, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
+use crate::model::{ActionCall, ActionId, Key, MatchKind, MatchValue, Pipeline, Table, TableEntry, TableId};
 
 /// Why an entry or action call is not legal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +100,12 @@ impl std::error::Error for EntryError {}
 /// Checks an entry against its table. The table id must be of this pipeline.
 pub fn check_entry(pipeline: &Pipeline, table: TableId, entry: &TableEntry) -> Result<(), EntryError> {
     let t = &pipeline[table];
+    check_keys(t, entry)?;
+    check_call(pipeline, t, &entry.action, false)
+}
+
+/// Checks number, kinds and values of an entry's matches and its priority, and not its action.
+pub fn check_keys(t: &Table, entry: &TableEntry) -> Result<(), EntryError> {
     if entry.matches.len() != t.keys.len() {
         return Err(EntryError::KeyCount { expected: t.keys.len(), found: entry.matches.len() });
     }
@@ -109,12 +115,12 @@ pub fn check_entry(pipeline: &Pipeline, table: TableId, entry: &TableEntry) -> R
     if entry.priority < 0 || (entry.priority != 0 && !t.has_priority()) {
         return Err(EntryError::Priority);
     }
-    check_call(pipeline, table, &entry.action, false)
+    Ok(())
 }
 
 /// Checks a default action against its table. The table id must be of this pipeline.
 pub fn check_default(pipeline: &Pipeline, table: TableId, call: &ActionCall) -> Result<(), EntryError> {
-    check_call(pipeline, table, call, true)
+    check_call(pipeline, &pipeline[table], call, true)
 }
 
 /// Checks one match against a key of this name, kind and width in bits.
@@ -158,12 +164,17 @@ pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) 
     }
 }
 
-fn check_call(pipeline: &Pipeline, table: TableId, call: &ActionCall, as_default: bool) -> Result<(), EntryError> {
+pub(crate) fn check_call(
+    pipeline: &Pipeline,
+    table: &Table,
+    call: &ActionCall,
+    as_default: bool,
+) -> Result<(), EntryError> {
     let Some(action) = pipeline.actions.get(call.action.index()) else {
         return Err(EntryError::Action { action: call.action.0.to_string() });
     };
     let permitted = |id: ActionId| {
-        pipeline[table].actions.iter().any(|a| {
+        table.actions.iter().any(|a| {
             let excluded = if as_default { a.table_only } else { a.default_only };
             a.action == id && !excluded
         })

@@ -73,8 +73,8 @@ pub struct TableHandle {
     pub lookup: unsafe extern "C" fn(state: *const c_void, key: *const u64) -> *const ActionEntry,
     /// First argument of `lookup`.
     pub state: *const c_void,
-    /// For a table without keys and one for which [`direct_entries`] gives a number: where the address of its default
-    /// entry is, which may change between batches.
+    /// For a table without keys, one for which [`direct_entries`] gives a number and one with an action profile: where the
+    /// address of its default entry is, which may change between batches.
     pub default: *const *const ActionEntry,
     /// For a table for which [`direct_entries`] gives a number: so many addresses of entries by key, null where there is
     /// none.
@@ -92,7 +92,25 @@ pub fn direct_entries(table: &hopwright_ir::Table) -> Option<usize> {
     }
 }
 
-/// The header of an action entry; `data` limbs follow: the action's parameters in order, each in its limbs.
+/// Words of every entry of a table, its default entry included, between the header and the action's data: with an action
+/// profile two, the address of a choice (zero in the default entry) and that of the direct meter; with a direct meter
+/// only its address (zero in the default entry). The entries of a profile's members have [`MEMBER_LEAD_WORDS`].
+pub fn lead_words(table: &hopwright_ir::Table) -> usize {
+    match (table.implementation, table.direct_meter) {
+        (Some(_), _) => MEMBER_LEAD_WORDS,
+        (None, Some(_)) => 1,
+        (None, None) => 0,
+    }
+}
+
+/// Words between the header and the action's data in the entry of a member.
+pub const MEMBER_LEAD_WORDS: usize = 2;
+
+/// What a meter says whose index is beyond the size.
+pub const NO_METER: u64 = u64::MAX;
+
+/// The header of an action entry; `data` limbs follow: those of [`lead_words`], then the action's parameters in order,
+/// each in its limbs.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct ActionEntry {
@@ -117,7 +135,12 @@ pub struct CounterCell {
 /// An extern object or function.
 ///
 /// Counters: `state` points to `size` [`CounterCell`]s and generated code counts itself. Registers: `state` points to
-/// `size` values of their limbs and generated code reads and writes itself. Named externs: `call` is used.
+/// `size` values of their limbs and generated code reads and writes itself. Named externs: `call` is used. So it is, with
+/// method 0, for
+/// - action profiles and selectors: the choice's address ([`lead_words`]) and the hash in, the address of the chosen
+///   member's entry in the first word out, zero if there is none;
+/// - meters: index, microseconds and bytes in, the colour in the first word out, [`NO_METER`] beyond the size;
+/// - direct meters: the meter's address or zero, microseconds and bytes in, the colour in the first word out.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ExternHandle {

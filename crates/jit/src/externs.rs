@@ -122,6 +122,13 @@ impl Gen<'_> {
                     Ok(())
                 })
             }
+            (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(to)]) => {
+                self.execute_meter(*id, index, *to)
+            }
+            (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
+                self.read_direct_meter(*to);
+                Ok(())
+            }
             (
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
@@ -178,7 +185,6 @@ impl Gen<'_> {
                 Ok(())
             }
             (ExternFn::Named { instance, name }, _) => self.named(*instance, name, call),
-            (ExternFn::MeterExecute(_) | ExternFn::DirectMeterRead(_), _) => no("a meter"),
             (ExternFn::Digest(_), _) => no("`digest`"),
             (ExternFn::Clone { .. }, _) => no("`clone`"),
             (ExternFn::Resubmit(_), _) => no("`resubmit`"),
@@ -189,7 +195,7 @@ impl Gen<'_> {
     }
 
     /// A value of some width as a slot's type wants it.
-    fn fit(&mut self, v: Vec<Value>, width: u32, slot: SlotId) -> Vec<Value> {
+    pub(crate) fn fit(&mut self, v: Vec<Value>, width: u32, slot: SlotId) -> Vec<Value> {
         let to = self.p[slot].ty.width();
         self.resize(v, width, to, false)
     }
@@ -256,7 +262,7 @@ impl Gen<'_> {
     }
 
     /// Bytes of a list in the frame: address and length.
-    fn pack(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
+    pub(crate) fn pack(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
         if data.iter().any(|e| matches!(e.ty, Type::Varbit(_))) {
             let span = data[0].span;
             return Err(Unsupported::new(span, "a varbit in the data of a hash or checksum"));

@@ -352,7 +352,7 @@ impl<'a> Gen<'a> {
                     return Ok(());
                 }
                 StmtKind::Apply { table, hit, action_run } => {
-                    return self.apply(*table, *hit, *action_run, stmt.span, &order, &rest(&order));
+                    return self.apply(*table, *hit, *action_run, &order, &rest(&order));
                 }
                 StmtKind::Exit => {
                     let Some(exit) = &around.exit else {

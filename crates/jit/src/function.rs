@@ -126,6 +126,8 @@ pub(crate) struct Gen<'a> {
     pub reach: Vec<u32>,
     /// Where action bodies find the entry, by place of the table's use.
     pub entries: HashMap<Order, Variable>,
+    /// Where they find what the entry's direct meter said.
+    pub colors: HashMap<Order, Variable>,
     /// The packet is finished, verdict and all.
     pub next_packet: Block,
     drop: Block,
@@ -231,6 +233,7 @@ impl<'a> Gen<'a> {
             reach: parser::reach(p, layout, &state_order),
             state_order,
             entries: HashMap::new(),
+            colors: HashMap::new(),
             next_packet,
             drop,
             fault,
@@ -450,7 +453,7 @@ impl<'a> Gen<'a> {
         self.b.def_var(steps, left);
     }
 
-    fn now(&mut self) -> Value {
+    pub(crate) fn now(&mut self) -> Value {
         self.b.ins().load(types::I64, self.flags.runtime, self.runtime, offset_of!(abi::Runtime, now_us) as i32)
     }
 

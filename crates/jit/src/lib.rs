@@ -11,7 +11,7 @@
 //! - at the end only headers that are not where they belong are moved, and the payload never is;
 //! - table lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
 //!
-//! Multicast, clone, resubmit, recirculate, digest, truncate, meters, action profiles and value sets are refused.
+//! Multicast, clone, resubmit, recirculate, digest, truncate and value sets are refused.
 
 pub mod abi;
 
@@ -23,6 +23,7 @@ mod facts;
 mod flow;
 mod function;
 mod headers;
+mod indirect;
 mod layout;
 mod memory;
 mod parser;

@@ -9,7 +9,7 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{ActionId, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
-use crate::abi::{ActionEntry, CounterCell, TableHandle, direct_entries};
+use crate::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
 
@@ -21,6 +21,8 @@ pub(crate) struct ActionContext {
     entry: Variable,
     /// Offset in the entry and width of each parameter.
     params: Rc<[(i32, u32)]>,
+    /// What the entry's direct meter said.
+    pub color: Option<Variable>,
 }
 
 /// The actions that a table's entries may name.
@@ -38,17 +40,13 @@ impl<'a> Gen<'a> {
         id: TableId,
         hit: Option<SlotId>,
         action_run: Option<SlotId>,
-        span: Span,
         order: &Order,
         then: &Point<'a>,
     ) -> Result<()> {
         let table = &self.p[id];
-        if table.implementation.is_some() {
-            return Err(Unsupported::new(span, "a table with an action profile or selector"));
-        }
         let mut key = Vec::new();
         let mut words = 0;
-        for k in &table.keys {
+        for k in table.match_keys() {
             let count = k.expr.ty.width().div_ceil(64) as usize;
             let v = self.value(&k.expr)?;
             key.push((words, v[..count].to_vec()));
@@ -89,6 +87,8 @@ impl<'a> Gen<'a> {
         if table.direct_counter.is_some() || table.idle_timeout {
             self.count_directly(entry);
         }
+        let color = self.measure_hit(table, entry, order);
+        let entry = self.choose(id, entry)?;
         let flags = self.flags.entry;
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset_of!(ActionEntry, hit) as i32);
@@ -121,7 +121,7 @@ impl<'a> Gen<'a> {
             {
                 self.facts.learn(slot, 0);
             }
-            let point = self.action_body(action, variable, &sub(order, k + 1), then)?;
+            let point = self.action_body(table, action, (variable, color), &sub(order, k + 1), then)?;
             let point = if self.is_failure(table, action) { point.cold() } else { point };
             let to = self.edge(&point);
             self.facts.clone_from(&before);
@@ -146,9 +146,16 @@ impl<'a> Gen<'a> {
         default_only && action == table.default_action.action && !body.is_empty() && body.iter().all(says)
     }
 
-    fn action_body(&mut self, id: ActionId, entry: Variable, prefix: &Order, then: &Point<'a>) -> Result<Point<'a>> {
+    fn action_body(
+        &mut self,
+        table: &Table,
+        id: ActionId,
+        (entry, color): (Variable, Option<Variable>),
+        prefix: &Order,
+        then: &Point<'a>,
+    ) -> Result<Point<'a>> {
         let action = &self.p[id];
-        let mut at = size_of::<ActionEntry>() as i32;
+        let mut at = (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
         let mut params = Vec::new();
         for param in &action.params {
             if let Type::Varbit(_) = param.ty {
@@ -159,7 +166,7 @@ impl<'a> Gen<'a> {
             at += 8 * width.div_ceil(64) as i32;
         }
         let mut around = (*self.around).clone();
-        around.action = Some(ActionContext { entry, params: params.into() });
+        around.action = Some(ActionContext { entry, params: params.into(), color });
         Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(around)))
     }
 

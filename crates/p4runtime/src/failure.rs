@@ -60,6 +60,7 @@ impl Failure {
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Failure {
         use hopwright_ir::entry::EntryError;
+        use hopwright_ir::profile::ProfileError;
         let code = match &error {
             ControlError::UnknownTable(_)
             | ControlError::UnknownAction(_)
@@ -75,9 +76,23 @@ impl From<ControlError> for Failure {
                 EntryError::Action { .. } => Code::PermissionDenied,
                 _ => Code::InvalidArgument,
             },
-            ControlError::WrongExtern { .. } | ControlError::NoDirectCounter(_) | ControlError::Interpreter(_) => {
-                Code::InvalidArgument
-            }
+            ControlError::Profile { reason, .. } => match reason {
+                ProfileError::MemberExists(_) | ProfileError::GroupExists(_) => Code::AlreadyExists,
+                ProfileError::NoMember(_) | ProfileError::NoGroup(_) => Code::NotFound,
+                ProfileError::MemberInUse(_) | ProfileError::GroupInUse(_) => Code::FailedPrecondition,
+                ProfileError::Full { .. } | ProfileError::GroupFull { .. } => Code::ResourceExhausted,
+                ProfileError::Action(EntryError::ArgumentTooWide { .. }) => Code::OutOfRange,
+                ProfileError::Action(EntryError::Action { .. }) => Code::PermissionDenied,
+                ProfileError::Weight
+                | ProfileError::MaxSize
+                | ProfileError::NoSelector
+                | ProfileError::NoProfile
+                | ProfileError::Action(_) => Code::InvalidArgument,
+            },
+            ControlError::WrongExtern { .. }
+            | ControlError::NoDirectCounter(_)
+            | ControlError::NoDirectMeter(_)
+            | ControlError::Interpreter(_) => Code::InvalidArgument,
         };
         Failure { code, message: error.to_string() }
     }

@@ -1,8 +1,11 @@
 //! What the runner needs of something that runs programs, and the interpreter as one.
 
 use hopwright_ir::interp::{CloneSession, Count, Interp, Replica};
-use hopwright_ir::{ActionCall, ExternId, Pipeline, TableEntry, TableId};
+use hopwright_ir::meter::Rates;
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
+
+use crate::script::Change;
 
 /// What came of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +62,48 @@ pub trait Engine {
     fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
         let _ = (register, index, value);
         Err(unsupported("writing registers"))
+    }
+
+    /// Adds an entry that leads to a member, group or set of actions.
+    fn insert_target(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        to: EntryTarget,
+    ) -> Result<(), String> {
+        let _ = (table, matches, priority, to);
+        Err(unsupported("action profiles"))
+    }
+
+    /// Adds, changes or removes a member of an action profile; without an action it is removed.
+    fn change_member(
+        &mut self,
+        change: Change,
+        profile: ExternId,
+        member: u32,
+        action: Option<ActionCall>,
+    ) -> Result<(), String> {
+        let _ = (change, profile, member, action);
+        Err(unsupported("action profiles"))
+    }
+
+    /// Adds, changes or removes a group of an action selector.
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
+        let _ = (change, selector, group, to);
+        Err(unsupported("action selectors"))
+    }
+
+    /// Sets a meter's rates.
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
+        let _ = (meter, index, rates);
+        Err(unsupported("meter rates"))
+    }
+
+    /// Sets the rates of an entry's direct meter.
+    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
+        let _ = (table, entry, rates);
+        Err(unsupported("direct meters"))
     }
 
     /// Sets or removes a clone session.
@@ -124,6 +169,48 @@ impl Engine for Interp {
 
     fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
         self.set_register(register, index, value).map_err(|e| e.to_string())
+    }
+
+    fn insert_target(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        to: EntryTarget,
+    ) -> Result<(), String> {
+        self.insert_target(table, matches, priority, to).map_err(|e| e.to_string())
+    }
+
+    fn change_member(
+        &mut self,
+        change: Change,
+        profile: ExternId,
+        member: u32,
+        action: Option<ActionCall>,
+    ) -> Result<(), String> {
+        let done = match (change, action) {
+            (Change::Add, Some(action)) => self.insert_member(profile, member, action),
+            (Change::Modify, Some(action)) => self.modify_member(profile, member, action),
+            _ => self.delete_member(profile, member),
+        };
+        done.map_err(|e| e.to_string())
+    }
+
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
+        let done = match change {
+            Change::Add => self.insert_group(selector, group, to),
+            Change::Modify => self.modify_group(selector, group, to),
+            Change::Delete => self.delete_group(selector, group),
+        };
+        done.map_err(|e| e.to_string())
+    }
+
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
+        self.set_meter(meter, index, rates).map_err(|e| e.to_string())
+    }
+
+    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
+        self.set_direct_meter(table, &entry.matches, entry.priority, rates).map_err(|e| e.to_string())
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {

@@ -2,11 +2,12 @@
 
 use hopwright_ir::bits;
 use hopwright_ir::{
-    ActionCall, ActionId, ExternId, ExternKind, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId,
+    ActionCall, ActionId, EntryTarget, ExternId, ExternKind, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId,
+    WeightedAction,
 };
 use num_bigint::BigUint;
 
-use crate::script::{ActionSpec, Add, MatchSpec, Number};
+use crate::script::{ActionSpec, Add, MatchSpec, Number, TargetSpec};
 
 /// The table with this name, or the only one whose name ends in it.
 ///
@@ -35,6 +36,16 @@ pub fn object(
 /// # Errors
 /// A message about the first name or value that is wrong.
 pub fn entry(pipeline: &Pipeline, add: &Add) -> Result<(TableId, TableEntry), String> {
+    let (id, matches, priority) = place(pipeline, add)?;
+    let action = action(pipeline, id, &add.action)?;
+    Ok((id, TableEntry { matches, priority, action }))
+}
+
+/// Where the entry of an `add` line goes: table, matches, priority.
+///
+/// # Errors
+/// A message about the first name or value that is wrong.
+pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>, i32), String> {
     let id = table(pipeline, &add.table)?;
     let keys = &pipeline[id].keys;
     let mut matches: Vec<MatchValue> = keys.iter().map(MatchValue::any).collect();
@@ -48,8 +59,34 @@ pub fn entry(pipeline: &Pipeline, add: &Add) -> Result<(TableId, TableEntry), St
     }
     // Without a priority all are equal and the first added wins.
     let priority = if pipeline[id].has_priority() { add.priority.unwrap_or(1) } else { 0 };
-    let action = action(pipeline, id, &add.action)?;
-    Ok((id, TableEntry { matches, priority, action }))
+    Ok((id, matches, priority))
+}
+
+/// What an entry is to lead to.
+///
+/// # Errors
+/// A message about the first name or value that is wrong.
+pub fn target(pipeline: &Pipeline, table: TableId, spec: &TargetSpec) -> Result<EntryTarget, String> {
+    Ok(match spec {
+        TargetSpec::Member(member) => EntryTarget::Member(*member),
+        TargetSpec::Group(group) => EntryTarget::Group(*group),
+        TargetSpec::Set(set) => {
+            let weighted = |(spec, weight): &(ActionSpec, u32)| {
+                Ok(WeightedAction { action: action(pipeline, table, spec)?, weight: *weight })
+            };
+            EntryTarget::Set(set.iter().map(weighted).collect::<Result<_, String>>()?)
+        }
+    })
+}
+
+/// A member's action, which is one of a table that uses the profile.
+///
+/// # Errors
+/// A message about the first name or value that is wrong, or that no table uses the profile.
+pub fn member(pipeline: &Pipeline, profile: ExternId, spec: &ActionSpec) -> Result<ActionCall, String> {
+    let user = pipeline.tables.iter().position(|t| t.implementation == Some(profile));
+    let user = user.ok_or_else(|| format!("no table uses `{}`", pipeline[profile].name))?;
+    action(pipeline, TableId(user as u32), spec)
 }
 
 /// The action call that a table's entry or default means.

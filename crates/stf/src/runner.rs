@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopwright_ir::interp::{CloneSession, Count, Replica};
-use hopwright_ir::{ExternId, ExternKind, TableEntry, TableId};
+use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;
 
-use crate::engine::{Engine, unsupported};
+use crate::engine::Engine;
 use crate::resolve;
 use crate::script::{Command, CounterIndex, Pattern, Script};
 use crate::{Processed, StfError};
@@ -123,6 +123,18 @@ impl<'a> Runner<'a> {
 
     fn carry_out(&mut self, command: &'a Command) -> Result<(), String> {
         match command {
+            Command::Add(add) if add.target.is_some() => {
+                let pipeline = self.engine.pipeline();
+                let (table, matches, priority) = resolve::place(pipeline, add)?;
+                let target = add.target.as_ref().map(|t| resolve::target(pipeline, table, t)).transpose()?;
+                let Some(target) = target else { return Ok(()) };
+                if let Some(name) = &add.name {
+                    // Later lines look only for its matches and priority.
+                    let action = pipeline[table].default_action.clone();
+                    self.entries.insert(name, (table, TableEntry { matches: matches.clone(), priority, action }));
+                }
+                self.engine.insert_target(table, matches, priority, target)?;
+            }
             Command::Add(add) => {
                 let (table, entry) = resolve::entry(self.engine.pipeline(), add)?;
                 if let Some(name) = &add.name {
@@ -234,12 +246,46 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Command::Meter(name) => {
-                self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
-                return Err(unsupported("meter rates"));
+            Command::MeterGet(name, index) => self.note(format_args!("{name}[{index:?}]")),
+            Command::MeterSet(name, CounterIndex::Index(index), rates) => {
+                let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
+                self.engine.set_meter(meter, *index, *rates)?;
+            }
+            Command::MeterSet(name, CounterIndex::Entry(entry), rates) => {
+                let meter = self.object(name, "direct meter", |k| matches!(k, ExternKind::DirectMeter { .. }))?;
+                let (table, entry) =
+                    self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
+                if self.engine.pipeline()[*table].direct_meter != Some(meter) {
+                    return Err(format!("`{name}` does not measure the entry's table"));
+                }
+                self.engine.set_direct_meter(*table, entry, *rates)?;
+            }
+            Command::MeterArraySet(name, rates) => {
+                let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
+                if let ExternKind::Meter { size, .. } = self.engine.pipeline()[meter].kind {
+                    for index in 0..size {
+                        self.engine.set_meter(meter, index, *rates)?;
+                    }
+                }
+            }
+            Command::Member(change, profile, member, action) => {
+                let profile = self.profile(profile)?;
+                let pipeline = self.engine.pipeline();
+                let action = action.as_ref().map(|a| resolve::member(pipeline, profile, a)).transpose()?;
+                self.engine.change_member(*change, profile, *member, action)?;
+            }
+            Command::Group(change, selector, group, members) => {
+                let selector = self.profile(selector)?;
+                let to = Group { members: members.iter().copied().collect(), max_size: 0 };
+                self.engine.change_group(*change, selector, *group, to)?;
             }
         }
         Ok(())
+    }
+
+    fn profile(&self, name: &str) -> Result<ExternId, String> {
+        let is = |k: &ExternKind| matches!(k, ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. });
+        self.object(name, "action profile or selector", is)
     }
 
     fn packet(&mut self, port: u16, bytes: &[u8]) -> Result<(), String> {

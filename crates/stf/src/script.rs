@@ -2,6 +2,7 @@
 //!
 //! Keywords are case-insensitive and only recognised as a line's first word; `#` starts a comment.
 
+use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
 use crate::StfError;
@@ -84,8 +85,38 @@ pub enum Command {
     RegisterWrite(String, u64, BigUint),
     /// `register_reset NAME`.
     RegisterReset(String),
-    /// `meter_get_rates`, `meter_set_rates`, `meter_array_set_rates`.
-    Meter(String),
+    /// `meter_get_rates NAME INDEX`: only for people.
+    MeterGet(String, CounterIndex),
+    /// `meter_set_rates NAME INDEX [CIR:CBURST PIR:PBURST]`; without rates it says green.
+    MeterSet(String, CounterIndex, Option<Rates>),
+    /// `meter_array_set_rates NAME [CIR:CBURST PIR:PBURST]`: all of them.
+    MeterArraySet(String, Option<Rates>),
+    /// `member_add`, `member_modify PROFILE MEMBER ACTION(…)`, `member_delete PROFILE MEMBER`.
+    Member(Change, String, u32, Option<ActionSpec>),
+    /// `group_add`, `group_modify PROFILE GROUP MEMBER[*WEIGHT]…`, `group_delete PROFILE GROUP`.
+    Group(Change, String, u32, Vec<(u32, u32)>),
+}
+
+/// What is done to a member or group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new one.
+    Add,
+    /// Another one in its place.
+    Modify,
+    /// None any more.
+    Delete,
+}
+
+/// Where an entry leads, in tables with an action profile or selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetSpec {
+    /// `-> member N`.
+    Member(u32),
+    /// `-> group N`.
+    Group(u32),
+    /// `-> set ACTION(…)[*WEIGHT]…`.
+    Set(Vec<(ActionSpec, u32)>),
 }
 
 /// A table entry by names.
@@ -97,8 +128,10 @@ pub struct Add {
     pub priority: Option<i32>,
     /// Key names and what they match.
     pub matches: Vec<(String, MatchSpec)>,
-    /// Action and arguments.
+    /// Action and arguments; without a name if there is a target.
     pub action: ActionSpec,
+    /// Where it leads instead.
+    pub target: Option<TargetSpec>,
     /// Name for later lines.
     pub name: Option<String>,
 }
@@ -246,11 +279,15 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         "register_read" => Command::RegisterRead(line.name()?, line.small("index")?),
         "register_write" => Command::RegisterWrite(line.name()?, line.small("index")?, line.value()?),
         "register_reset" => Command::RegisterReset(line.name()?),
-        "meter_get_rates" | "meter_set_rates" | "meter_array_set_rates" => {
-            let name = line.name()?;
-            line.rest = "";
-            Command::Meter(name)
-        }
+        "meter_get_rates" => Command::MeterGet(line.name()?, line.cell()?),
+        "meter_set_rates" => Command::MeterSet(line.name()?, line.cell()?, line.rates()?),
+        "meter_array_set_rates" => Command::MeterArraySet(line.name()?, line.rates()?),
+        "member_add" => line.member(Change::Add)?,
+        "member_modify" => line.member(Change::Modify)?,
+        "member_delete" => line.member(Change::Delete)?,
+        "group_add" => line.group(Change::Add)?,
+        "group_modify" => line.group(Change::Modify)?,
+        "group_delete" => line.group(Change::Delete)?,
         _ => return Err(format!("unknown command `{keyword}`")),
     };
     match line.skip() {
@@ -372,7 +409,12 @@ impl<'a> Line<'a> {
             if self.skip().starts_with(|c: char| c.is_ascii_digit()) { Some(self.small("priority")?) } else { None };
         let mut matches = Vec::new();
         // A name with a colon is a key, one with a parenthesis the action.
+        let mut target = None;
         let action = loop {
+            if self.eat("->") {
+                target = Some(self.target()?);
+                break ActionSpec { name: String::new(), args: Vec::new() };
+            }
             let name = self.name()?;
             let valid_call = name.ends_with("isValid") && self.eat("()");
             if self.eat(":") {
@@ -383,7 +425,79 @@ impl<'a> Line<'a> {
             }
         };
         let name = if self.eat("=") { Some(self.name()?) } else { None };
-        Ok(Add { table, priority, matches, action, name })
+        Ok(Add { table, priority, matches, action, target, name })
+    }
+
+    /// What follows `->`.
+    fn target(&mut self) -> Parsed<TargetSpec> {
+        match self.take_while(char::is_alphanumeric) {
+            "member" => Ok(TargetSpec::Member(self.small("member")?)),
+            "group" => Ok(TargetSpec::Group(self.small("group")?)),
+            "set" => {
+                let mut set = Vec::new();
+                while !self.skip().is_empty() && !self.rest.starts_with('=') {
+                    let action = self.action()?;
+                    set.push((action, self.weight()?));
+                }
+                Ok(TargetSpec::Set(set))
+            }
+            other => Err(format!("expected `member`, `group` or `set`, found `{other}`")),
+        }
+    }
+
+    /// `*WEIGHT`, or 1.
+    fn weight(&mut self) -> Parsed<u32> {
+        if self.eat("*") { self.small("weight") } else { Ok(1) }
+    }
+
+    fn member(&mut self, change: Change) -> Parsed<Command> {
+        let (profile, member) = (self.name()?, self.small("member")?);
+        let action = if change == Change::Delete { None } else { Some(self.action()?) };
+        Ok(Command::Member(change, profile, member, action))
+    }
+
+    fn group(&mut self, change: Change) -> Parsed<Command> {
+        let (profile, group) = (self.name()?, self.small("group")?);
+        let mut members = Vec::new();
+        while change != Change::Delete && !self.skip().is_empty() {
+            let member = self.take_while(|c| c.is_ascii_digit());
+            let member = member.parse().map_err(|_| format!("`{member}` is no member"))?;
+            members.push((member, self.weight()?));
+        }
+        Ok(Command::Group(change, profile, group, members))
+    }
+
+    /// A number, or the name of an entry.
+    fn cell(&mut self) -> Parsed<CounterIndex> {
+        if self.skip().starts_with(|c: char| c.is_ascii_digit()) {
+            Ok(CounterIndex::Index(self.small("index")?))
+        } else {
+            Ok(CounterIndex::Entry(self.name()?))
+        }
+    }
+
+    /// Committed and peak rate in packets or bytes per microsecond, each with its burst.
+    fn rates(&mut self) -> Parsed<Option<Rates>> {
+        if self.skip().is_empty() {
+            return Ok(None);
+        }
+        let (cir, cburst) = self.rate()?;
+        let (pir, pburst) = self.rate()?;
+        Ok(Some(Rates { cir, cburst, pir, pburst }))
+    }
+
+    /// `RATE:BURST`, the rate as it is per second.
+    fn rate(&mut self) -> Parsed<(u64, u64)> {
+        let text = self.take_while(|c| c.is_ascii_digit() || c == '.');
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        // Six digits behind the point: a millionth in a microsecond is one in a second.
+        let per_second = format!("{whole}{fraction:0<6}");
+        if whole.is_empty() || fraction.len() > 6 {
+            return Err(format!("`{text}` is no rate: a number with at most six digits behind the point"));
+        }
+        let rate = per_second.parse().map_err(|_| format!("rate {text} is no number, or too great"))?;
+        self.expect(":")?;
+        Ok((rate, self.small("burst")?))
     }
 
     fn match_spec(&mut self) -> Parsed<MatchSpec> {
@@ -456,11 +570,7 @@ impl<'a> Line<'a> {
     fn check_counter(&mut self) -> Parsed<Command> {
         let counter = self.name()?;
         self.expect("(")?;
-        let index = if self.skip().starts_with(|c: char| c.is_ascii_digit()) {
-            CounterIndex::Index(self.small("index")?)
-        } else {
-            CounterIndex::Entry(self.name()?)
-        };
+        let index = self.cell()?;
         self.expect(")")?;
         let bytes = self.eat("bytes");
         if !bytes {

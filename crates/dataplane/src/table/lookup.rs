@@ -179,7 +179,7 @@ impl Masked {
         TableHandle {
             lookup,
             state: std::ptr::from_ref(self).cast(),
-            default: std::ptr::null(),
+            default: std::ptr::from_ref(&self.default).cast(),
             direct: std::ptr::null(),
         }
     }

@@ -2,12 +2,15 @@
 //!
 //! One writer at a time (a lock among writers), readers that never wait: an update changes a few words and retires
 //! what it replaced. Lives here: [`Table`], the control side. The structures are in `lookup` and `trie`, their parts in
-//! `slots` and `block`; what a legal entry is, in `hopwright_ir::entry`.
+//! `slots` and `block`; what entries lead to that have no action of their own, in `profile` and `indirect`; what a legal
+//! entry is, in `hopwright_ir::entry`.
 //!
 //! Direct counters have one cell per entry, written by the worker: a table serves one worker.
 
 mod block;
+mod indirect;
 mod lookup;
+mod profile;
 mod slots;
 mod trie;
 
@@ -16,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 use hopwright_ir::entry::{check_default, check_entry};
-use hopwright_ir::{ActionCall, ActionId, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries};
+use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
@@ -25,9 +28,12 @@ use crate::control::ControlError;
 use crate::limbs::{limbs_of, push_limbs};
 use crate::quiescence::{self, Domain};
 use block::{Block, Contents, Rank, Shape};
+use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use slots::SlotsWriter;
 use trie::{Trie, TrieWriter};
+
+pub(crate) use profile::{Profiles, choose};
 
 /// A table of a running program.
 pub struct Table {
@@ -36,6 +42,8 @@ pub struct Table {
     keys: Vec<KeyField>,
     shape: Shape,
     domain: Arc<Domain>,
+    /// What implements it: an action profile or selector.
+    profile: Option<Arc<Profiles>>,
     // The writer's state is dropped before the structure that points to its blocks; both only when no reader is left.
     writer: Mutex<Writer>,
     reader: Reader,
@@ -86,6 +94,8 @@ struct Record {
     block: Block,
     /// The direct counter; it survives a change of the action.
     counter: Option<Arc<Cells>>,
+    /// What only entries of some tables have.
+    beside: Option<Box<Beside>>,
 }
 
 /// What a lookup found.
@@ -110,20 +120,27 @@ struct Encoded {
 impl Table {
     /// The table as the program says it starts. Refuses what is not supported with a message.
     pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, String> {
+        let profile = pipeline[id].implementation.and_then(|object| Profiles::new(pipeline, object, domain));
+        Table::with_profile(pipeline, id, domain, profile)
+    }
+
+    /// The same with the profile that implements it, if one does: several tables may share it.
+    pub(crate) fn with_profile(
+        pipeline: &Arc<Pipeline>,
+        id: TableId,
+        domain: &Arc<Domain>,
+        profile: Option<Arc<Profiles>>,
+    ) -> Result<Table, String> {
         let model = &pipeline[id];
         let unsupported = |what: &str| Err(format!("table `{}`: {what} is not supported yet", model.name));
-        if model.implementation.is_some() {
-            return unsupported("an action profile or selector as implementation");
-        }
-        if model.direct_meter.is_some() {
-            return unsupported("a direct meter");
-        }
         let keys: Vec<KeyField> = model
             .keys
             .iter()
             .map(|k| {
                 let width = k.expr.ty.width();
-                KeyField { kind: k.kind, width, words: limbs_of(width) }
+                // A selector key is no part of the lookup.
+                let words = if k.kind == MatchKind::Selector { 0 } else { limbs_of(width) };
+                KeyField { kind: k.kind, width, words }
             })
             .collect();
         let key_words = keys.iter().map(|k| k.words).sum();
@@ -139,7 +156,7 @@ impl Table {
             word += key.words;
         }
         let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
-        let exact = keys.iter().all(|k| k.kind == MatchKind::Exact);
+        let exact = keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
         let shape = Shape { linked: !exact, key_words, bound_words };
         let (reader, structure) = if exact {
             let direct = direct_entries(model).unwrap_or(0);
@@ -149,7 +166,7 @@ impl Table {
         } else {
             (Reader::Masked(Masked::new(shape, ranges.into())), Structure::Masked(MaskedWriter::default()))
         };
-        let default = DefaultEntry::new(&model.default_action, pipeline);
+        let default = DefaultEntry::new(&model.default_action, pipeline, id);
         reader.set_default(default.block.entry());
         let table = Table {
             pipeline: pipeline.clone(),
@@ -157,13 +174,15 @@ impl Table {
             keys,
             shape,
             domain: domain.clone(),
+            profile,
             writer: Mutex::new(Writer { structure, records: HashMap::default(), sequence: 0, default }),
             reader,
         };
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
             let (key, action) = split(entry.clone());
-            table.add(&mut table.lock(), key, action);
+            let beside = table.beside(&action).map_err(|e| e.to_string())?;
+            table.add(&mut table.lock(), key, action, beside);
         }
         Ok(table)
     }
@@ -192,7 +211,8 @@ impl Table {
             let entry = (handle.lookup)(handle.state, key.as_ptr());
             let action = ActionId((*entry).action);
             let words = self.pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
-            let data = std::slice::from_raw_parts(entry.add(1).cast::<u64>(), words).to_vec();
+            let data = entry.add(1).cast::<u64>().add(self.lead_words());
+            let data = std::slice::from_raw_parts(data, words).to_vec();
             Some(Found { action, hit: (*entry).hit != 0, data })
         }
     }
@@ -214,8 +234,12 @@ impl Table {
         let found = unsafe { (handle.lookup)(handle.state, words.as_ptr()) };
         match writer.records.iter().find(|(_, r)| std::ptr::eq(r.block.entry(), found)) {
             Some((key, record)) => {
-                let (matches, action) = (key.matches.clone(), record.action.clone());
-                (Some(TableEntry { matches, priority: key.priority, action: action.clone() }), action)
+                let entry = |action| TableEntry { matches: key.matches.clone(), priority: key.priority, action };
+                match self.chosen(record, keys) {
+                    Some(action) => (Some(entry(action.clone())), action),
+                    // A group without members makes it a miss.
+                    None => (None, default),
+                }
             }
             None => (None, default),
         }
@@ -236,14 +260,20 @@ impl Table {
         self.check(&entry)?;
         let (key, action) = split(entry);
         let mut writer = self.lock();
-        if writer.records.contains_key(&key) {
+        self.check_room(&writer, &key)?;
+        let beside = self.beside(&action)?;
+        self.add(&mut writer, key, action, beside);
+        Ok(())
+    }
+
+    fn check_room(&self, writer: &Writer, key: &MatchKey) -> Result<(), ControlError> {
+        if writer.records.contains_key(key) {
             return Err(ControlError::Duplicate(self.name()));
         }
         let size = self.pipeline[self.id].size;
         if writer.records.len() as u64 >= size {
             return Err(ControlError::Full { table: self.name(), size });
         }
-        self.add(&mut writer, key, action);
         Ok(())
     }
 
@@ -252,10 +282,29 @@ impl Table {
         self.check(&entry)?;
         let mut writer = self.lock();
         let (key, action) = split(entry);
-        let Writer { records, structure, .. } = &mut *writer;
+        if !writer.records.contains_key(&key) {
+            return Err(ControlError::NotFound(self.name()));
+        }
+        let target = self.aim_at_own(&action)?;
+        self.replace(&mut writer, key, action, target)
+    }
+
+    /// Gives an entry another action and target.
+    fn replace(
+        &self,
+        writer: &mut Writer,
+        key: MatchKey,
+        action: ActionCall,
+        target: Option<(EntryTarget, Arc<profile::Choice>)>,
+    ) -> Result<(), ControlError> {
+        let Writer { records, structure, .. } = writer;
         let record = records.get_mut(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
         let encoded = self.encode(&key.matches, key.priority);
-        let block = self.block(&encoded, record.sequence, &action, record.counter.as_deref());
+        let old_beside = target.map(|target| {
+            let meter = record.beside.as_ref().and_then(|b| b.meter.clone());
+            record.beside.replace(Box::new(Beside { target: Some(target), meter }))
+        });
+        let block = self.block(&encoded, record.sequence, &action, record.counter.as_deref(), record.beside.as_deref());
         // SAFETY: the lock makes this the only writer; the old block is linked; the new one has the same key, mask
         // and rank and lives in the record until it is retired.
         unsafe {
@@ -272,7 +321,14 @@ impl Table {
             }
         }
         record.action = action;
-        self.domain.retire(std::mem::replace(&mut record.block, block));
+        let old = std::mem::replace(&mut record.block, block);
+        match old_beside {
+            Some(beside) => {
+                self.release(beside.as_deref());
+                self.domain.retire((old, beside));
+            }
+            None => self.domain.retire(old),
+        }
         Ok(())
     }
 
@@ -311,7 +367,7 @@ impl Table {
             }
             None => model.default_action.clone(),
         };
-        let default = DefaultEntry::new(&call, &self.pipeline);
+        let default = DefaultEntry::new(&call, &self.pipeline, self.id);
         let mut writer = self.lock();
         self.reader.set_default(default.block.entry());
         let old = std::mem::replace(&mut writer.default, default);
@@ -324,7 +380,8 @@ impl Table {
         self.lock().default.call.clone()
     }
 
-    /// All entries in order of insertion.
+    /// All entries in order of insertion. In a table with an action profile an entry's action is the first that it led to
+    /// when it was written.
     pub fn entries(&self) -> Vec<TableEntry> {
         let writer = self.lock();
         let mut records: Vec<(&MatchKey, &Record)> = writer.records.iter().collect();
@@ -394,13 +451,13 @@ impl Table {
         check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
     }
 
-    fn add(&self, writer: &mut Writer, key: MatchKey, action: ActionCall) {
+    fn add(&self, writer: &mut Writer, key: MatchKey, action: ActionCall, beside: Option<Box<Beside>>) {
         let sequence = writer.sequence;
         writer.sequence += 1;
         let model = &self.pipeline[self.id];
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
         let encoded = self.encode(&key.matches, key.priority);
-        let block = self.block(&encoded, sequence, &action, counter.as_deref());
+        let block = self.block(&encoded, sequence, &action, counter.as_deref(), beside.as_deref());
         // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and
         // retired.
         unsafe {
@@ -414,7 +471,7 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        writer.records.insert(key, Record { sequence, action, block, counter });
+        writer.records.insert(key, Record { sequence, action, block, counter, beside });
     }
 
     fn unlink(&self, structure: &mut Structure, key: &MatchKey, record: Record) {
@@ -435,7 +492,8 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        self.domain.retire((record.block, record.counter));
+        self.release(record.beside.as_deref());
+        self.domain.retire((record.block, record.counter, record.beside));
     }
 
     fn encode(&self, matches: &[MatchValue], priority: i32) -> Encoded {
@@ -469,7 +527,18 @@ impl Table {
         e
     }
 
-    fn block(&self, e: &Encoded, sequence: u64, action: &ActionCall, counter: Option<&Cells>) -> Block {
+    fn block(
+        &self,
+        e: &Encoded,
+        sequence: u64,
+        action: &ActionCall,
+        counter: Option<&Cells>,
+        beside: Option<&Beside>,
+    ) -> Block {
+        let mut data = action_data(action, &self.pipeline);
+        if let Some(beside) = beside {
+            data.splice(0..0, beside.words().into_iter().take(self.lead_words()));
+        }
         Block::new(
             self.shape,
             &Contents {
@@ -479,7 +548,7 @@ impl Table {
                 action: action.action.0,
                 hit: 1,
                 counter: counter.map_or(std::ptr::null_mut(), |c| c.as_ptr()),
-                data: &action_data(action, &self.pipeline),
+                data: &data,
             },
         )
     }
@@ -496,7 +565,9 @@ impl Reader {
 }
 
 impl DefaultEntry {
-    fn new(call: &ActionCall, pipeline: &Pipeline) -> DefaultEntry {
+    fn new(call: &ActionCall, pipeline: &Pipeline, table: TableId) -> DefaultEntry {
+        let mut data = vec![0; lead_words(&pipeline[table])];
+        data.extend(action_data(call, pipeline));
         let shape = Shape { linked: false, key_words: 0, bound_words: 0 };
         let block = Block::new(
             shape,
@@ -507,7 +578,7 @@ impl DefaultEntry {
                 action: call.action.0,
                 hit: 0,
                 counter: std::ptr::null_mut::<CounterCell>(),
-                data: &action_data(call, pipeline),
+                data: &data,
             },
         );
         DefaultEntry { call: call.clone(), block }
@@ -523,6 +594,7 @@ fn trie_fields(keys: &[KeyField]) -> Option<Box<[trie::Field]>> {
         match key.kind {
             MatchKind::Exact => exact.push(field),
             MatchKind::Lpm if prefix.is_none() => prefix = Some(field),
+            MatchKind::Selector => {}
             _ => return None,
         }
         word += key.words;

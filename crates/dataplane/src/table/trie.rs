@@ -151,7 +151,7 @@ impl Trie {
         TableHandle {
             lookup,
             state: std::ptr::from_ref(self).cast(),
-            default: std::ptr::null(),
+            default: std::ptr::from_ref(&self.default).cast(),
             direct: std::ptr::null(),
         }
     }

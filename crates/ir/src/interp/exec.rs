@@ -7,6 +7,7 @@ use super::packet::{Fault, PacketState};
 use super::store::Store;
 use super::{Stage, Value};
 use crate::bits;
+use crate::meter::Color;
 use crate::model::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp};
 
 /// How a statement ended.
@@ -30,6 +31,10 @@ pub(super) struct Machine<'a> {
     pub observer: Option<&'a mut dyn Observer>,
     /// Data of the action that runs.
     pub params: Vec<Value>,
+    /// The packet's time in microseconds.
+    pub now_us: u64,
+    /// What the direct meter of the entry said whose action runs.
+    pub color: Color,
 }
 
 impl Machine<'_> {
@@ -247,25 +252,30 @@ impl Machine<'_> {
         let table = &pipeline[id];
         let keys: Vec<Value> = table.keys.iter().map(|k| self.eval(&k.expr)).collect();
         let length = self.packet.bytes.len() as u64;
-        let Store { tables, live, .. } = &mut *self.store;
-        let state = &mut tables[id.index()];
-        let followed;
-        let (found, action) = match live {
-            Some(live) => {
-                followed = live.find(id, &keys);
-                (followed.0.as_ref(), followed.1)
-            }
+        let outer_color = std::mem::replace(&mut self.color, Color::Green);
+        let mut followed = None;
+        let mut index = None;
+        let action = if let Some(live) = &mut self.store.live {
+            let (entry, action) = live.find(id, &keys);
+            followed = entry;
+            action
+        } else {
+            let state = &mut self.store.tables[id.index()];
             // A table without keys has no entries to hit.
-            None => match if keys.is_empty() { None } else { state.lookup(&keys, table.has_priority()) } {
-                Some(index) => {
-                    let (entry, count) = &mut state.entries[index];
-                    // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
-                    count.add(length);
-                    (Some(&*entry), entry.action.clone())
-                }
-                None => (None, state.default_action.clone()),
-            },
+            let has_keys = table.match_keys().next().is_some();
+            let found = if has_keys { state.lookup(&keys, table.has_priority()) } else { None };
+            let mut action = None;
+            if let Some(found) = found {
+                // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
+                state.entries[found].1.add(length);
+                self.measure_hit(id, found);
+                // A group without members makes it a miss.
+                action = self.hit_action(id, found, &keys);
+                index = action.as_ref().map(|_| found);
+            }
+            action.unwrap_or_else(|| self.store.tables[id.index()].default_action.clone())
         };
+        let found = followed.as_ref().or_else(|| index.map(|i| &self.store.tables[id.index()].entries[i].0));
         if let Some(observer) = &mut self.observer {
             observer.event(&Event::Table { table: id, keys: &keys, entry: found, action: &action, span });
         }
@@ -280,6 +290,7 @@ impl Machine<'_> {
         let outer = std::mem::replace(&mut self.params, params);
         let flow = self.block(&definition.body);
         self.params = outer;
+        self.color = outer_color;
         flow
     }
 

@@ -31,10 +31,14 @@ impl Machine<'_> {
             }
             // The table's hit has counted already, as in BMv2.
             (ExternFn::DirectCounterCount(_), []) => {}
-            // Meters are not measured yet: everything is green.
-            (ExternFn::MeterExecute(_), [ExternArg::In(_), ExternArg::Out(color)])
-            | (ExternFn::DirectMeterRead(_), [ExternArg::Out(color)]) => {
-                self.assign_bits(*color, BigUint::ZERO, call);
+            (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(slot)]) => {
+                let index = self.eval_u64(index);
+                if let Some(color) = self.measure(*id, index) {
+                    self.assign_bits(*slot, (color as u8).into(), call);
+                }
+            }
+            (ExternFn::DirectMeterRead(_), [ExternArg::Out(slot)]) => {
+                self.assign_bits(*slot, (self.color as u8).into(), call);
             }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);

@@ -11,8 +11,8 @@
 //! - at egress start `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's time, the other
 //!   queueing fields are zero;
 //! - counters count bytes of the packet as it was received;
-//! - meters say green;
-//! - entries of tables with an action profile or selector name their action themselves.
+//! - a meter measures with the time of its packet, a direct one at each hit of its entry, whether or not it is read;
+//! - an entry that leads to a group without members is a miss.
 
 mod exec;
 mod externs;
@@ -20,6 +20,7 @@ mod live;
 mod observe;
 mod packet;
 mod parse;
+mod profiles;
 mod registry;
 mod store;
 mod trace;
@@ -199,7 +200,8 @@ impl Interp {
         self.store.set_default(&self.pipeline, table, action)
     }
 
-    /// A table's entries in order of insertion, with their direct counters. Panics if there is no such table.
+    /// A table's entries in order of insertion, with their direct counters. In a table with an action profile an entry's
+    /// action is the first that it led to when it was written. Panics if there is no such table.
     pub fn entries(&self, table: TableId) -> &[(TableEntry, Count)] {
         &self.store.tables[table.index()].entries
     }

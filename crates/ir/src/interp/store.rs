@@ -13,10 +13,12 @@ use super::{ExternModel, ExternRegistry, Function, LiveState, Value};
 use crate::bits;
 use crate::entry::{EntryError, check_default, check_entry, check_match};
 use crate::hash::Random;
+use crate::meter::Meter;
 use crate::model::{
-    ActionCall, ExternFn, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, StmtKind, TableEntry, TableId,
-    ValueSetId,
+    ActionCall, EntryTarget, ExternFn, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, StmtKind, TableEntry,
+    TableId, Unit, ValueSetId, WeightedAction,
 };
+use crate::profile::{Profile, ProfileError};
 use crate::walk;
 
 /// Most counters or registers of one object.
@@ -49,6 +51,8 @@ pub enum ControlError {
     },
     /// A named extern refused.
     Extern(String),
+    /// What an action profile refuses.
+    Profile(ProfileError),
 }
 
 impl std::fmt::Display for ControlError {
@@ -63,6 +67,7 @@ impl std::fmt::Display for ControlError {
             ControlError::Index { size } => write!(f, "index out of range, the size is {size}"),
             ControlError::TooWide { width } => write!(f, "value does not fit {width} bits"),
             ControlError::Extern(message) => f.write_str(message),
+            ControlError::Profile(e) => e.fmt(f),
         }
     }
 }
@@ -72,6 +77,12 @@ impl std::error::Error for ControlError {}
 impl From<EntryError> for ControlError {
     fn from(e: EntryError) -> Self {
         ControlError::Entry(e)
+    }
+}
+
+impl From<ProfileError> for ControlError {
+    fn from(e: ProfileError) -> Self {
+        ControlError::Profile(e)
     }
 }
 
@@ -91,11 +102,22 @@ impl Count {
     }
 }
 
+/// What only entries of some tables have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    /// In tables with an action profile: what the entry leads to.
+    pub target: Option<EntryTarget>,
+    /// The direct meter, if it has rates.
+    pub meter: Option<Meter>,
+}
+
 /// A table at run time.
 #[derive(Clone, Debug)]
 pub(super) struct TableState {
     /// In order of insertion.
     pub entries: Vec<(TableEntry, Count)>,
+    /// For each of them the rest.
+    pub beside: Vec<Beside>,
     pub default_action: ActionCall,
 }
 
@@ -127,7 +149,10 @@ pub(super) enum ExternState {
     Counters(Vec<Count>),
     Registers(Vec<BigUint>),
     Named(Box<dyn ExternModel>),
-    /// Direct counters live in the entries; meters always say green.
+    /// `None` for those without rates.
+    Meters(Unit, Vec<Option<Meter>>),
+    Profile(Profile),
+    /// Direct counters and meters live in the entries.
     Stateless,
 }
 
@@ -155,17 +180,23 @@ impl Store {
             .iter()
             .map(|t| TableState {
                 entries: t.entries.iter().map(|e| (e.clone(), Count::default())).collect(),
+                beside: t.entries.iter().map(|e| Beside { target: own_action(t, e), meter: None }).collect(),
                 default_action: t.default_action.clone(),
             })
             .collect();
         let externs = pipeline
             .externs
             .iter()
-            .map(|e| match &e.kind {
+            .enumerate()
+            .map(|(at, e)| match &e.kind {
                 ExternKind::Counter { .. } | ExternKind::Register { .. } if live.is_some() => {
                     Ok(ExternState::Stateless)
                 }
-                ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } if *size > MAX_CELLS => {
+                ExternKind::Counter { size, .. }
+                | ExternKind::Register { size, .. }
+                | ExternKind::Meter { size, .. }
+                    if *size > MAX_CELLS =>
+                {
                     let message = format!("{}: more than {MAX_CELLS} cells are not supported yet", e.name);
                     Err(ControlError::Extern(message))
                 }
@@ -175,11 +206,12 @@ impl Store {
                     .construct(type_name, args)
                     .map(ExternState::Named)
                     .map_err(|m| ControlError::Extern(format!("{}: {m}", e.name))),
-                ExternKind::DirectCounter { .. }
-                | ExternKind::Meter { .. }
-                | ExternKind::DirectMeter { .. }
-                | ExternKind::ActionProfile { .. }
-                | ExternKind::ActionSelector { .. } => Ok(ExternState::Stateless),
+                ExternKind::Meter { size, unit } => Ok(ExternState::Meters(*unit, vec![None; *size as usize])),
+                ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
+                    let profile = Profile::new(pipeline, ExternId(at as u32));
+                    Ok(profile.map_or(ExternState::Stateless, ExternState::Profile))
+                }
+                ExternKind::DirectCounter { .. } | ExternKind::DirectMeter { .. } => Ok(ExternState::Stateless),
             })
             .collect::<Result<_, _>>()?;
         let mut functions = BTreeMap::new();
@@ -207,15 +239,15 @@ impl Store {
         })
     }
 
-    fn table(&mut self, id: TableId) -> Result<&mut TableState, ControlError> {
+    pub(super) fn table(&mut self, id: TableId) -> Result<&mut TableState, ControlError> {
         self.tables.get_mut(id.index()).ok_or_else(|| ControlError::Unknown(format!("table {}", id.0)))
     }
 
-    fn position(&mut self, id: TableId, key: &TableEntry) -> Result<Option<usize>, ControlError> {
+    pub(super) fn position(&mut self, id: TableId, key: &TableEntry) -> Result<Option<usize>, ControlError> {
         Ok(self.table(id)?.entries.iter().position(|(e, _)| e.matches == key.matches && e.priority == key.priority))
     }
 
-    fn changeable(&mut self, pipeline: &Pipeline, id: TableId) -> Result<(), ControlError> {
+    pub(super) fn changeable(&mut self, pipeline: &Pipeline, id: TableId) -> Result<(), ControlError> {
         self.table(id)?;
         if pipeline[id].const_entries { Err(ControlError::Constant) } else { Ok(()) }
     }
@@ -230,6 +262,7 @@ impl Store {
         if table.entries.len() as u64 >= pipeline[id].size {
             return Err(ControlError::Full);
         }
+        table.beside.push(Beside { target: own_action(&pipeline[id], &entry), meter: None });
         table.entries.push((entry, Count::default()));
         Ok(())
     }
@@ -238,6 +271,7 @@ impl Store {
         self.changeable(pipeline, id)?;
         check_entry(pipeline, id, &entry)?;
         let at = self.position(id, &entry)?.ok_or(ControlError::NotFound)?;
+        self.aim(pipeline, id, at, own_action(&pipeline[id], &entry));
         self.table(id)?.entries[at].0.action = entry.action;
         Ok(())
     }
@@ -245,13 +279,21 @@ impl Store {
     pub fn delete(&mut self, pipeline: &Pipeline, id: TableId, entry: &TableEntry) -> Result<(), ControlError> {
         self.changeable(pipeline, id)?;
         let at = self.position(id, entry)?.ok_or(ControlError::NotFound)?;
-        self.table(id)?.entries.remove(at);
+        self.aim(pipeline, id, at, None);
+        let table = self.table(id)?;
+        table.entries.remove(at);
+        table.beside.remove(at);
         Ok(())
     }
 
     pub fn clear(&mut self, pipeline: &Pipeline, id: TableId) -> Result<(), ControlError> {
         self.changeable(pipeline, id)?;
-        self.table(id)?.entries.clear();
+        for at in 0..self.table(id)?.entries.len() {
+            self.aim(pipeline, id, at, None);
+        }
+        let table = self.table(id)?;
+        table.entries.clear();
+        table.beside.clear();
         Ok(())
     }
 
@@ -320,7 +362,7 @@ impl Store {
         Ok(())
     }
 
-    fn state(&mut self, id: ExternId) -> Result<&mut ExternState, ControlError> {
+    pub(super) fn state(&mut self, id: ExternId) -> Result<&mut ExternState, ControlError> {
         self.externs.get_mut(id.index()).ok_or_else(|| ControlError::Unknown(format!("extern {}", id.0)))
     }
 
@@ -368,4 +410,10 @@ impl Store {
             _ => Err(ControlError::Unknown("not a named extern".into())),
         }
     }
+}
+
+/// In a table with an action profile, an entry that names its action itself leads to a set of that one.
+fn own_action(table: &crate::model::Table, entry: &TableEntry) -> Option<EntryTarget> {
+    let action = WeightedAction { action: entry.action.clone(), weight: 1 };
+    table.implementation.is_some().then(|| EntryTarget::Set(vec![action]))
 }

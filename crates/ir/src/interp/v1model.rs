@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::exec::Machine;
 use super::observe::{Decision, Event, Observer};
 use super::{Fault, Interp, MAX_PASSES, MAX_STEPS, Output, PacketState, Sent, Stage, Verdict};
+use crate::meter::Color;
 use crate::model::{DROP_PORT, SlotKind};
 
 /// Values of `instance_type`.
@@ -136,6 +137,8 @@ impl<'a> Run<'a> {
                 None => None,
             },
             params: Vec::new(),
+            now_us: self.now_us,
+            color: Color::Green,
         }
     }
 

@@ -5,12 +5,14 @@
 
 mod expr;
 mod externs;
+mod profile;
 mod state;
 mod stmt;
 mod table;
 
 pub use expr::*;
 pub use externs::*;
+pub use profile::*;
 pub use state::*;
 pub use stmt::*;
 pub use table::*;

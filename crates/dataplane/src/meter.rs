@@ -1,0 +1,169 @@
+//! Meters as generated code runs them: written by one worker without locks, set by anyone.
+//!
+//! Setting rates puts a meter with full buckets in the old one's place, so that the worker never sees half of a change.
+//! Does not live here: how a meter measures (`hopwright_ir::meter`).
+
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hopwright_ir::Unit;
+use hopwright_ir::meter::{Color, Meter, Rates};
+use hopwright_jit::abi::{ExternHandle, NO_METER};
+
+use crate::quiescence::Domain;
+
+struct State {
+    rates: Rates,
+    meter: UnsafeCell<Meter>,
+}
+
+/// One meter; without rates it says green.
+pub(crate) struct MeterCell(AtomicPtr<State>);
+
+// SAFETY: the state behind the pointer is only changed by the one worker; others read `rates`, which is constant.
+unsafe impl Send for MeterCell {}
+// SAFETY: as above.
+unsafe impl Sync for MeterCell {}
+
+/// A state that readers may still see.
+struct Retired(#[expect(dead_code, reason = "kept to be dropped later")] Box<State>);
+
+// SAFETY: it is only dropped.
+unsafe impl Send for Retired {}
+
+impl MeterCell {
+    pub fn new() -> MeterCell {
+        MeterCell(AtomicPtr::default())
+    }
+
+    /// Sets or takes away its rates. Callers see to it that nobody else calls this or [`MeterCell::rates`].
+    pub fn set(&self, rates: Option<Rates>, domain: &Domain) {
+        let state = |rates| Box::into_raw(Box::new(State { rates, meter: UnsafeCell::new(Meter::new(rates)) }));
+        let old = self.0.swap(rates.map_or(std::ptr::null_mut(), state), Ordering::AcqRel);
+        if !old.is_null() {
+            // SAFETY: it came from Box::into_raw and cannot be found any more; the worker may still use it.
+            domain.retire(Retired(unsafe { Box::from_raw(old) }));
+        }
+    }
+
+    /// Its rates. Callers see to it that nobody calls [`MeterCell::set`].
+    pub fn rates(&self) -> Option<Rates> {
+        let state = self.0.load(Ordering::Acquire);
+        // SAFETY: null, or alive as long as nobody sets it; the rates are constant.
+        (!state.is_null()).then(|| unsafe { (*state).rates })
+    }
+
+    /// Measures a packet.
+    ///
+    /// # Safety
+    /// The caller is the one worker and in the domain.
+    unsafe fn execute(&self, now_us: u64, cost: u64) -> Color {
+        let state = self.0.load(Ordering::Acquire);
+        if state.is_null() {
+            return Color::Green;
+        }
+        // SAFETY: it is alive while the caller is in the domain, and only the worker touches the meter in it.
+        unsafe { (*(*state).meter.get()).execute(now_us, cost) }
+    }
+
+    /// The address that entries carry.
+    pub fn address(&self) -> u64 {
+        std::ptr::from_ref(self).expose_provenance() as u64
+    }
+}
+
+impl Drop for MeterCell {
+    fn drop(&mut self) {
+        let state = *self.0.get_mut();
+        if !state.is_null() {
+            // SAFETY: it is owned by `self`; exclusive access means that no worker has it.
+            drop(unsafe { Box::from_raw(state) });
+        }
+    }
+}
+
+/// An array of meters, or what the direct meters of a table have in common.
+pub(crate) struct Meters {
+    unit: Unit,
+    /// The cells are in table entries.
+    direct: bool,
+    cells: Box<[MeterCell]>,
+    domain: Arc<Domain>,
+    /// Held by whoever sets or reads rates.
+    writers: Mutex<()>,
+}
+
+impl Meters {
+    /// So many indirect meters.
+    pub fn indirect(unit: Unit, count: usize, domain: &Arc<Domain>) -> Box<Meters> {
+        // SAFETY: zeros are null pointers: meters without rates.
+        let cells = unsafe { Box::new_zeroed_slice(count).assume_init() };
+        Box::new(Meters { unit, direct: false, cells, domain: domain.clone(), writers: Mutex::new(()) })
+    }
+
+    /// For direct meters.
+    pub fn direct(unit: Unit, domain: &Arc<Domain>) -> Box<Meters> {
+        Box::new(Meters { direct: true, ..*Meters::indirect(unit, 0, domain) })
+    }
+
+    /// What generated code calls.
+    pub fn handle(&self) -> ExternHandle {
+        let call = if self.direct { execute_direct } else { execute };
+        ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(call) }
+    }
+
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Panics beyond the length: callers check.
+    pub fn set(&self, index: usize, rates: Option<Rates>) {
+        let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.cells[index].set(rates, &self.domain);
+    }
+
+    /// Panics beyond the length: callers check.
+    pub fn rates(&self, index: usize) -> Option<Rates> {
+        let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.cells[index].rates()
+    }
+
+    fn cost(&self, bytes: u64) -> u64 {
+        if self.unit == Unit::Packets { 1 } else { bytes }
+    }
+}
+
+impl fmt::Debug for Meters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meters").field("unit", &self.unit).field("cells", &self.cells.len()).finish_non_exhaustive()
+    }
+}
+
+/// What generated code calls for indirect meters: index, time and bytes in, colour or [`NO_METER`] out.
+unsafe extern "C" fn execute(state: *mut c_void, _: u32, args: *mut u64) {
+    // SAFETY: the state of a handle of [`Meters`], which outlives the program; three words; called by the worker.
+    unsafe {
+        let meters = &*state.cast::<Meters>();
+        let [index, now_us, bytes] = args.cast::<[u64; 3]>().read();
+        let color = match usize::try_from(index).ok().and_then(|i| meters.cells.get(i)) {
+            Some(cell) => cell.execute(now_us, meters.cost(bytes)) as u64,
+            None => NO_METER,
+        };
+        args.write(color);
+    }
+}
+
+/// What generated code calls for direct meters: the address of a [`MeterCell`] or zero, time and bytes in, colour out.
+unsafe extern "C" fn execute_direct(state: *mut c_void, _: u32, args: *mut u64) {
+    // SAFETY: as for `execute`; the address is from an entry that was just found, which keeps its meter alive.
+    unsafe {
+        let meters = &*state.cast::<Meters>();
+        let [address, now_us, bytes] = args.cast::<[u64; 3]>().read();
+        let cell = std::ptr::with_exposed_provenance::<MeterCell>(address as usize);
+        let color = if cell.is_null() { Color::Green } else { (*cell).execute(now_us, meters.cost(bytes)) };
+        args.write(color as u64);
+    }
+}

@@ -1,0 +1,249 @@
+//! Members and groups of an action profile or selector as generated code finds them.
+//!
+//! An entry of a table with a profile leads to a [`Choice`]: a snapshot of members with their shares, from which a hash
+//! picks. A member is a place that holds an action entry. So a change of a member is one store, and so is a change of
+//! a group, in whatever uses it; readers never wait. Does not live here: what is allowed
+//! (`hopwright_ir::profile`), the tables.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hopwright_ir::profile::{Profile, ProfileError};
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, Pipeline};
+use hopwright_jit::abi::{ActionEntry, MEMBER_LEAD_WORDS};
+
+use super::action_data;
+use super::block::{Block, Contents, Rank, Shape};
+use crate::quiescence::Domain;
+
+/// A member's place.
+struct Member {
+    entry: AtomicPtr<ActionEntry>,
+    /// What is there; for writers only.
+    block: Mutex<Block>,
+}
+
+impl Member {
+    fn new(block: Block) -> Arc<Member> {
+        Arc::new(Member { entry: AtomicPtr::new(block.entry().cast_mut()), block: Mutex::new(block) })
+    }
+
+    fn set(&self, block: Block, domain: &Domain) {
+        let mut old = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        self.entry.store(block.entry().cast_mut(), Ordering::Release);
+        domain.retire(std::mem::replace(&mut *old, block));
+    }
+}
+
+/// Members with the sums of their shares and of those before them.
+#[derive(Default)]
+struct Snapshot {
+    ends: Vec<u64>,
+    members: Vec<Arc<Member>>,
+}
+
+impl Snapshot {
+    fn of(members: impl Iterator<Item = (Arc<Member>, u32)>) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        let mut end = 0;
+        for (member, weight) in members {
+            end += u64::from(weight);
+            snapshot.ends.push(end);
+            snapshot.members.push(member);
+        }
+        snapshot
+    }
+}
+
+/// What an entry leads to.
+pub(super) struct Choice(AtomicPtr<Snapshot>);
+
+impl Choice {
+    fn new(snapshot: Snapshot) -> Arc<Choice> {
+        Arc::new(Choice(AtomicPtr::new(Box::into_raw(Box::new(snapshot)))))
+    }
+
+    fn set(&self, snapshot: Snapshot, domain: &Domain) {
+        let old = self.0.swap(Box::into_raw(Box::new(snapshot)), Ordering::AcqRel);
+        // SAFETY: `old` came from Box::into_raw and cannot be found any more; readers may still use it, so it is
+        // retired.
+        domain.retire(unsafe { Box::from_raw(old) });
+    }
+
+    /// The address that entries carry.
+    pub fn address(&self) -> u64 {
+        std::ptr::from_ref(self).expose_provenance() as u64
+    }
+
+    /// The entry that a hash picks, null if there are no members.
+    ///
+    /// # Safety
+    /// The caller is in the profile's domain and stays there while it uses the entry.
+    unsafe fn pick(&self, hash: u64) -> *const ActionEntry {
+        // SAFETY: never null; a snapshot lives until all readers that may have loaded it are quiet.
+        let snapshot = unsafe { &*self.0.load(Ordering::Acquire) };
+        let Some(at) = snapshot.ends.last().and_then(|sum| hash.checked_rem(*sum)) else { return std::ptr::null() };
+        match snapshot.members.get(snapshot.ends.partition_point(|end| *end <= at)) {
+            Some(member) => member.entry.load(Ordering::Acquire),
+            None => std::ptr::null(),
+        }
+    }
+}
+
+impl Drop for Choice {
+    fn drop(&mut self) {
+        // SAFETY: the present snapshot is owned by `self`; exclusive access means no reader has it.
+        drop(unsafe { Box::from_raw(*self.0.get_mut()) });
+    }
+}
+
+/// What generated code calls: `args[0]` is a [`Choice`]'s address and becomes that of the entry, or zero; `args[1]` is the
+/// hash.
+pub(crate) unsafe extern "C" fn choose(_: *mut c_void, _: u32, args: *mut u64) {
+    // SAFETY: generated code passes two words of which the first is the address of a choice in an entry it just found,
+    // which lives until the batch ends.
+    unsafe {
+        let choice = &*std::ptr::with_exposed_provenance::<Choice>(args.read() as usize);
+        args.write(choice.pick(args.add(1).read()) as u64);
+    }
+}
+
+/// A profile of a running program.
+pub(crate) struct Profiles {
+    pipeline: Arc<Pipeline>,
+    domain: Arc<Domain>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    book: Profile,
+    members: HashMap<u32, (Arc<Member>, Arc<Choice>)>,
+    groups: HashMap<u32, Arc<Choice>>,
+}
+
+impl Profiles {
+    /// An empty profile; `None` if the object is none.
+    pub fn new(pipeline: &Arc<Pipeline>, id: ExternId, domain: &Arc<Domain>) -> Option<Arc<Profiles>> {
+        let book = Profile::new(pipeline, id)?;
+        let inner = Inner { book, members: HashMap::new(), groups: HashMap::new() };
+        Some(Arc::new(Profiles { pipeline: pipeline.clone(), domain: domain.clone(), inner: Mutex::new(inner) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn block(&self, action: &ActionCall) -> Block {
+        let mut data = vec![0; MEMBER_LEAD_WORDS];
+        data.extend(action_data(action, &self.pipeline));
+        let contents = Contents {
+            rank: Rank { priority: 0, earliness: 0 },
+            key: &[],
+            bounds: &[],
+            action: action.action.0,
+            hit: 1,
+            counter: std::ptr::null_mut(),
+            data: &data,
+        };
+        Block::new(Shape { linked: false, key_words: 0, bound_words: 0 }, &contents)
+    }
+
+    /// Reads members and groups.
+    pub fn read<T>(&self, f: impl FnOnce(&Profile) -> T) -> T {
+        f(&self.lock().book)
+    }
+
+    pub fn insert_member(&self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
+        let mut inner = self.lock();
+        inner.book.insert_member(&self.pipeline, id, action.clone())?;
+        let member = Member::new(self.block(&action));
+        let single = Choice::new(Snapshot::of([(member.clone(), 1)].into_iter()));
+        inner.members.insert(id, (member, single));
+        Ok(())
+    }
+
+    pub fn modify_member(&self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
+        let mut inner = self.lock();
+        inner.book.modify_member(&self.pipeline, id, action.clone())?;
+        if let Some((member, _)) = inner.members.get(&id) {
+            member.set(self.block(&action), &self.domain);
+        }
+        Ok(())
+    }
+
+    pub fn delete_member(&self, id: u32) -> Result<(), ProfileError> {
+        let mut inner = self.lock();
+        inner.book.delete_member(id)?;
+        self.domain.retire(inner.members.remove(&id));
+        Ok(())
+    }
+
+    pub fn insert_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
+        let mut inner = self.lock();
+        let snapshot = inner.snapshot(&group);
+        inner.book.insert_group(id, group)?;
+        inner.groups.insert(id, Choice::new(snapshot));
+        Ok(())
+    }
+
+    pub fn modify_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
+        let mut inner = self.lock();
+        let snapshot = inner.snapshot(&group);
+        inner.book.modify_group(id, group)?;
+        if let Some(choice) = inner.groups.get(&id) {
+            choice.set(snapshot, &self.domain);
+        }
+        Ok(())
+    }
+
+    pub fn delete_group(&self, id: u32) -> Result<(), ProfileError> {
+        let mut inner = self.lock();
+        inner.book.delete_group(id)?;
+        self.domain.retire(inner.groups.remove(&id));
+        Ok(())
+    }
+
+    /// What an entry is to lead to, and the first action there, if there is one. It counts as used until
+    /// [`Profiles::release`].
+    pub(super) fn acquire(&self, to: &EntryTarget) -> Result<(Arc<Choice>, Option<ActionCall>), ProfileError> {
+        let mut inner = self.lock();
+        inner.book.check_target(&self.pipeline, to)?;
+        inner.book.count(to, true);
+        let first = inner.book.actions(to).first().map(|(action, _)| (*action).clone());
+        let choice = match to {
+            EntryTarget::Member(id) => inner.members.get(id).map(|(_, single)| single.clone()),
+            EntryTarget::Group(id) => inner.groups.get(id).cloned(),
+            EntryTarget::Set(set) => {
+                let members = set.iter().map(|a| (Member::new(self.block(&a.action)), a.weight));
+                Some(Choice::new(Snapshot::of(members)))
+            }
+        };
+        // What is in the book has a choice.
+        Ok((choice.unwrap_or_else(|| Choice::new(Snapshot::default())), first))
+    }
+
+    /// An entry does not lead there any more.
+    pub(super) fn release(&self, from: &EntryTarget) {
+        self.lock().book.count(from, false);
+    }
+}
+
+impl Inner {
+    fn snapshot(&self, group: &Group) -> Snapshot {
+        let members = group.members.iter();
+        Snapshot::of(members.filter_map(|(id, weight)| Some((self.members.get(id)?.0.clone(), *weight))))
+    }
+}
+
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = self.lock();
+        f.debug_struct("Profiles")
+            .field("members", &inner.members.len())
+            .field("groups", &inner.groups.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,368 @@
+//! Action profiles and selectors: members, groups, who uses them, and which member a hash picks. Shared by every
+//! executor.
+//!
+//! Does not live here: tables whose entries lead to members and groups, and how fast code finds them.
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigUint;
+
+use crate::bits::BitString;
+use crate::entry::{EntryError, check_arguments, check_call};
+use crate::hash::hash;
+use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchKind, Pipeline, Table};
+
+/// Why a change of a profile, or an entry that uses it, is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProfileError {
+    /// There is a member with this number already.
+    MemberExists(u32),
+    /// There is a group with this number already.
+    GroupExists(u32),
+    /// There is no such member.
+    NoMember(u32),
+    /// There is no such group.
+    NoGroup(u32),
+    /// A group or an entry leads to the member.
+    MemberInUse(u32),
+    /// An entry leads to the group.
+    GroupInUse(u32),
+    /// The profile is full.
+    Full {
+        /// Most members.
+        size: u64,
+    },
+    /// The shares of a group or set are more than its limit.
+    GroupFull {
+        /// Most shares.
+        size: u32,
+    },
+    /// A share of nothing.
+    Weight,
+    /// A group's limit cannot be changed.
+    MaxSize,
+    /// Groups and sets are for selectors.
+    NoSelector,
+    /// The table has no profile.
+    NoProfile,
+    /// The action is not one of a table that uses the profile, or not with these arguments.
+    Action(EntryError),
+}
+
+impl std::fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ProfileError::MemberExists(id) => write!(f, "member {id} exists already"),
+            ProfileError::GroupExists(id) => write!(f, "group {id} exists already"),
+            ProfileError::NoMember(id) => write!(f, "there is no member {id}"),
+            ProfileError::NoGroup(id) => write!(f, "there is no group {id}"),
+            ProfileError::MemberInUse(id) => write!(f, "member {id} is in use: a group or an entry leads to it"),
+            ProfileError::GroupInUse(id) => write!(f, "group {id} is in use: an entry leads to it"),
+            ProfileError::Full { size } => write!(f, "no room for another member: the size is {size}"),
+            ProfileError::GroupFull { size } => write!(f, "the weights are together more than {size}"),
+            ProfileError::Weight => f.write_str("a weight must be above zero"),
+            ProfileError::MaxSize => f.write_str("the maximum size of a group cannot be changed"),
+            ProfileError::NoSelector => f.write_str("groups and sets of actions need an action selector"),
+            ProfileError::NoProfile => f.write_str("the table has no action profile"),
+            ProfileError::Action(reason) => reason.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+type Result<T> = std::result::Result<T, ProfileError>;
+
+#[derive(Clone, Debug)]
+struct Used<T> {
+    value: T,
+    /// Entries, and for members groups, that lead to it.
+    uses: usize,
+}
+
+/// The members and groups of one profile.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    id: ExternId,
+    size: u64,
+    selector: bool,
+    members: BTreeMap<u32, Used<ActionCall>>,
+    groups: BTreeMap<u32, Used<Group>>,
+}
+
+impl Profile {
+    /// An empty profile; `None` if the object is none.
+    pub fn new(pipeline: &Pipeline, id: ExternId) -> Option<Profile> {
+        let (size, selector) = match pipeline[id].kind {
+            ExternKind::ActionProfile { size } => (size, false),
+            ExternKind::ActionSelector { size, .. } => (size, true),
+            _ => return None,
+        };
+        Some(Profile { id, size, selector, members: BTreeMap::new(), groups: BTreeMap::new() })
+    }
+
+    /// Members by number.
+    pub fn members(&self) -> impl Iterator<Item = (u32, &ActionCall)> {
+        self.members.iter().map(|(id, m)| (*id, &m.value))
+    }
+
+    /// Groups by number.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, &Group)> {
+        self.groups.iter().map(|(id, g)| (*id, &g.value))
+    }
+
+    /// A member's action.
+    pub fn member(&self, id: u32) -> Option<&ActionCall> {
+        self.members.get(&id).map(|m| &m.value)
+    }
+
+    /// A group.
+    pub fn group(&self, id: u32) -> Option<&Group> {
+        self.groups.get(&id).map(|g| &g.value)
+    }
+
+    /// Adds a member.
+    ///
+    /// # Errors
+    /// It exists, the profile is full, the action is none of a table that uses the profile.
+    pub fn insert_member(&mut self, pipeline: &Pipeline, id: u32, action: ActionCall) -> Result<()> {
+        if self.members.contains_key(&id) {
+            return Err(ProfileError::MemberExists(id));
+        }
+        self.check_action(pipeline, &action)?;
+        if self.size != 0 && self.members.len() as u64 >= self.size {
+            return Err(ProfileError::Full { size: self.size });
+        }
+        self.members.insert(id, Used { value: action, uses: 0 });
+        Ok(())
+    }
+
+    /// Gives a member another action, in whatever uses it.
+    ///
+    /// # Errors
+    /// There is none, the action is none of a table that uses the profile.
+    pub fn modify_member(&mut self, pipeline: &Pipeline, id: u32, action: ActionCall) -> Result<()> {
+        if !self.members.contains_key(&id) {
+            return Err(ProfileError::NoMember(id));
+        }
+        self.check_action(pipeline, &action)?;
+        self.members.entry(id).and_modify(|m| m.value = action);
+        Ok(())
+    }
+
+    /// Removes a member.
+    ///
+    /// # Errors
+    /// There is none, a group or entry leads to it.
+    pub fn delete_member(&mut self, id: u32) -> Result<()> {
+        match self.members.get(&id) {
+            None => Err(ProfileError::NoMember(id)),
+            Some(m) if m.uses > 0 => Err(ProfileError::MemberInUse(id)),
+            Some(_) => {
+                self.members.remove(&id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a group, which may be empty.
+    ///
+    /// # Errors
+    /// It exists, a member does not, a weight is zero, the weights are more than its limit, this is no selector.
+    pub fn insert_group(&mut self, id: u32, group: Group) -> Result<()> {
+        if !self.selector {
+            return Err(ProfileError::NoSelector);
+        }
+        if self.groups.contains_key(&id) {
+            return Err(ProfileError::GroupExists(id));
+        }
+        self.check_group(&group)?;
+        self.count_members(&group, true);
+        self.groups.insert(id, Used { value: group, uses: 0 });
+        Ok(())
+    }
+
+    /// Gives a group other members.
+    ///
+    /// # Errors
+    /// There is none, a member does not exist, a weight is zero, the weights are more than its limit, the limit is
+    /// another one.
+    pub fn modify_group(&mut self, id: u32, group: Group) -> Result<()> {
+        let Some(old) = self.groups.get(&id) else { return Err(ProfileError::NoGroup(id)) };
+        if old.value.max_size != group.max_size {
+            return Err(ProfileError::MaxSize);
+        }
+        self.check_group(&group)?;
+        let old = old.value.clone();
+        self.count_members(&old, false);
+        self.count_members(&group, true);
+        self.groups.entry(id).and_modify(|g| g.value = group);
+        Ok(())
+    }
+
+    /// Removes a group; its members stay.
+    ///
+    /// # Errors
+    /// There is none, an entry leads to it.
+    pub fn delete_group(&mut self, id: u32) -> Result<()> {
+        match self.groups.get(&id) {
+            None => Err(ProfileError::NoGroup(id)),
+            Some(g) if g.uses > 0 => Err(ProfileError::GroupInUse(id)),
+            Some(_) => {
+                if let Some(group) = self.groups.remove(&id) {
+                    self.count_members(&group.value, false);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an entry may lead there.
+    ///
+    /// # Errors
+    /// There is no such member or group, an action is none of a table that uses the profile, a weight is zero.
+    pub fn check_target(&self, pipeline: &Pipeline, target: &EntryTarget) -> Result<()> {
+        match target {
+            EntryTarget::Member(id) if !self.members.contains_key(id) => Err(ProfileError::NoMember(*id)),
+            EntryTarget::Group(_) if !self.selector => Err(ProfileError::NoSelector),
+            EntryTarget::Group(id) if !self.groups.contains_key(id) => Err(ProfileError::NoGroup(*id)),
+            EntryTarget::Set(set) => {
+                // An entry that names one action is fine without a selector.
+                if set.len() != 1 && !self.selector {
+                    return Err(ProfileError::NoSelector);
+                }
+                set.iter().try_for_each(|a| {
+                    self.check_action(pipeline, &a.action)?;
+                    if a.weight == 0 { Err(ProfileError::Weight) } else { Ok(()) }
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells that an entry leads there, or none does any more.
+    pub fn count(&mut self, target: &EntryTarget, begins: bool) {
+        let uses = match target {
+            EntryTarget::Member(id) => self.members.get_mut(id).map(|m| &mut m.uses),
+            EntryTarget::Group(id) => self.groups.get_mut(id).map(|g| &mut g.uses),
+            EntryTarget::Set(_) => None,
+        };
+        if let Some(uses) = uses {
+            *uses = if begins { *uses + 1 } else { uses.saturating_sub(1) };
+        }
+    }
+
+    /// The actions a target leads to, with their shares, in the order in which they have them.
+    pub fn actions<'a>(&'a self, target: &'a EntryTarget) -> Vec<(&'a ActionCall, u32)> {
+        match target {
+            EntryTarget::Member(id) => self.member(*id).map(|a| (a, 1)).into_iter().collect(),
+            EntryTarget::Group(id) => {
+                let members = self.group(*id).into_iter().flat_map(|g| &g.members);
+                members.filter_map(|(id, weight)| Some((self.member(*id)?, *weight))).collect()
+            }
+            EntryTarget::Set(set) => set.iter().map(|a| (&a.action, a.weight)).collect(),
+        }
+    }
+
+    /// What a packet with this hash runs; `None` if there is nothing to choose from.
+    pub fn choose<'a>(&'a self, target: &'a EntryTarget, hash: u64) -> Option<&'a ActionCall> {
+        let actions = self.actions(target);
+        let at = choose(actions.iter().map(|(_, weight)| *weight), hash)?;
+        Some(actions[at].0)
+    }
+
+    fn check_action(&self, pipeline: &Pipeline, action: &ActionCall) -> Result<()> {
+        let mut tables = users(pipeline, self.id).peekable();
+        let checked = match tables.peek() {
+            Some(_) => tables.try_for_each(|t| check_call(pipeline, t, action, false)),
+            None if action.action.index() >= pipeline.actions.len() => {
+                Err(EntryError::Action { action: action.action.0.to_string() })
+            }
+            None => check_arguments(pipeline, action),
+        };
+        checked.map_err(ProfileError::Action)
+    }
+
+    fn check_group(&self, group: &Group) -> Result<()> {
+        let mut sum = 0u64;
+        for (member, weight) in &group.members {
+            if !self.members.contains_key(member) {
+                return Err(ProfileError::NoMember(*member));
+            }
+            if *weight == 0 {
+                return Err(ProfileError::Weight);
+            }
+            sum += u64::from(*weight);
+        }
+        if group.max_size != 0 && sum > u64::from(group.max_size) {
+            return Err(ProfileError::GroupFull { size: group.max_size });
+        }
+        Ok(())
+    }
+
+    fn count_members(&mut self, group: &Group, begins: bool) {
+        for member in group.members.keys() {
+            self.count(&EntryTarget::Member(*member), begins);
+        }
+    }
+}
+
+/// The tables that a profile implements.
+pub fn users(pipeline: &Pipeline, profile: ExternId) -> impl Iterator<Item = &Table> {
+    pipeline.tables.iter().filter(move |t| t.implementation == Some(profile))
+}
+
+/// Which of several with these shares a hash picks: number `hash` modulo their sum, each counting as often as its share
+/// says. As BMv2, which knows no shares. `None` if there is none.
+pub fn choose(weights: impl Iterator<Item = u32> + Clone, hash: u64) -> Option<usize> {
+    let sum: u64 = weights.clone().map(u64::from).sum();
+    let mut rest = hash.checked_rem(sum)?;
+    for (at, weight) in weights.enumerate() {
+        match rest.checked_sub(u64::from(weight)) {
+            Some(left) => rest = left,
+            None => return Some(at),
+        }
+    }
+    None
+}
+
+/// The hash over a table's selector keys, in order and filled up with zero bits to a whole byte; `keys` are the values of
+/// all its keys. Zero if it has no selector.
+pub fn selector_hash<'k>(pipeline: &Pipeline, table: &Table, keys: impl Iterator<Item = &'k BigUint>) -> u64 {
+    let implementation = table.implementation.map(|id| &pipeline[id].kind);
+    let Some(ExternKind::ActionSelector { algorithm, .. }) = implementation else { return 0 };
+    let mut data = BitString::new();
+    for (key, value) in table.keys.iter().zip(keys) {
+        if key.kind == MatchKind::Selector {
+            data.push(value, key.expr.ty.width());
+        }
+    }
+    hash(*algorithm, &data.into_bytes())
+}
+
+impl Table {
+    /// The keys that feed the hash of the table's selector, in order.
+    pub fn selector_keys(&self) -> impl Iterator<Item = &crate::model::Key> {
+        self.keys.iter().filter(|k| k.kind == MatchKind::Selector)
+    }
+
+    /// The keys that are matched, in order.
+    pub fn match_keys(&self) -> impl Iterator<Item = &crate::model::Key> {
+        self.keys.iter().filter(|k| k.kind != MatchKind::Selector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choose;
+
+    #[test]
+    fn shares_are_counted_in_order_and_nothing_is_chosen_from_nothing() {
+        let pick = |weights: &[u32], hash| choose(weights.iter().copied(), hash);
+        assert_eq!(pick(&[], 7), None);
+        assert_eq!(pick(&[0, 0], 7), None);
+        assert_eq!((0..8).map(|h| pick(&[1, 1, 1], h).unwrap()).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0, 1]);
+        assert_eq!((0..7).map(|h| pick(&[2, 0, 1, 3], h).unwrap()).collect::<Vec<_>>(), [0, 0, 2, 3, 3, 3, 0]);
+        assert_eq!(pick(&[u32::MAX; 9], u64::from(u32::MAX) * 8), Some(8));
+    }
+}
