@@ -8,8 +8,7 @@ use super::{Interp, Value};
 use crate::entry::check_keys;
 use crate::meter::{Color, Meter, Rates};
 use crate::model::{
-    ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId,
-    Unit,
+    ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, Unit,
 };
 use crate::profile::{Profile, ProfileError, selector_hash};
 
