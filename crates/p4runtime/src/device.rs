@@ -12,6 +12,7 @@ use tonic::Status;
 
 use crate::arbitration::{Elections, role_name};
 use crate::failure::{self, Failure, Result, exhausted, invalid, precondition};
+use crate::indirect::{Runs, carry_profiles, carry_target};
 use crate::packet;
 use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
@@ -287,6 +288,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// registers, multicast groups, clone sessions. Returns how many entries found a place and how many did not.
 fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
     let (mut kept, mut lost) = (0, 0);
+    carry_profiles(&old.vdp, &new.vdp);
     for (at, model) in old.vdp.pipeline().tables.iter().enumerate() {
         let at = hopwright_ir::TableId(at as u32);
         let entries = if model.const_entries { Vec::new() } else { old.vdp.entries(at) };
@@ -303,14 +305,18 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
         let initial = |e: &TableEntry| new.vdp.entry_action(to, &e.matches, e.priority).is_some();
         for entry in entries {
             let key = (at, entry.matches.clone(), entry.priority);
-            let call = call_in(&old.vdp, &entry.action, &new.vdp, to);
-            let entry = call.map(|action| TableEntry { action, ..entry.clone() }).filter(|_| same_keys);
-            let done = entry.is_some_and(|entry| match initial(&entry) {
-                true => new.vdp.modify_entry(to, entry).is_ok(),
-                false => new.vdp.insert_entry(to, entry).is_ok(),
-            });
+            let runs = match model.implementation {
+                Some(_) => carry_target(&old.vdp, (at, &entry.matches, entry.priority), &new.vdp, to).map(Runs::Target),
+                None => call_in(&old.vdp, &entry.action, &new.vdp, to).map(Runs::Action),
+            };
+            let is_new = !initial(&entry);
+            let runs = runs.filter(|_| same_keys);
+            let done = runs.is_some_and(|runs| new.put(to, entry.matches, entry.priority, runs, is_new).is_ok());
             if done {
                 kept += 1;
+                if let Ok(Some(rates)) = old.vdp.direct_meter(at, &key.1, key.2) {
+                    let _ = new.vdp.set_direct_meter(to, &key.1, key.2, Some(rates));
+                }
                 if let Some(note) = old.notes.get(&key) {
                     new.notes.insert((to, key.1, key.2), note.clone());
                 }
@@ -350,7 +356,7 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
 }
 
 /// An action call of one program in a table of another.
-fn call_in(
+pub(crate) fn call_in(
     from: &VirtualDataPlane,
     call: &ActionCall,
     to: &VirtualDataPlane,

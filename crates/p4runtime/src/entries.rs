@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::Count;
-use hopwright_ir::TableEntry;
 
-use crate::failure::{Result, invalid, unimplemented};
+use crate::failure::{Result, invalid};
+use crate::indirect::{Runs, runs};
 use crate::proto::v1;
 use crate::schema::Table;
 use crate::state::{Idle, Note, State, UndoLog};
@@ -17,12 +17,7 @@ impl State {
     pub(crate) fn write_entry(&mut self, kind: Type, said: &v1::TableEntry, log: UndoLog) -> Result<()> {
         let schema = self.program.schema.clone();
         let t = table::table(&schema, said.table_id)?;
-        if said.meter_config.is_some() || said.meter_counter_data.is_some() {
-            return Err(match t.direct_meter {
-                Some(_) => unimplemented("meters are not supported yet: each says green"),
-                None => invalid(format!("table `{}` has no direct meter", t.name)),
-            });
-        }
+        self.check_direct_meter(t, said)?;
         if said.counter_data.is_some() && t.direct_counter.is_none() {
             return Err(invalid(format!("table `{}` has no direct counter", t.name)));
         }
@@ -74,12 +69,15 @@ impl State {
         match kind {
             Type::Insert => {
                 let action = said.action.as_ref().ok_or_else(|| invalid("an entry needs an action"))?;
-                let action = table::action(t, action, false)?;
+                let runs = runs(&self.program.schema, t, action)?;
                 let note = note_of(said);
-                let key = (note != Note::default() || log.is_some() || said.counter_data.is_some())
-                    .then(|| (at, matches.clone(), priority));
-                self.vdp.insert_entry(at, TableEntry { matches, priority, action })?;
+                let more = said.counter_data.is_some() || said.meter_config.is_some();
+                let key = (note != Note::default() || log.is_some() || more).then(|| (at, matches.clone(), priority));
+                self.put(at, matches, priority, runs, true)?;
                 let Some(key) = key else { return Ok(()) };
+                if said.meter_config.is_some() {
+                    self.put_direct_meter(t, &key.1, priority, said.meter_config.as_ref())?;
+                }
                 if let Some(data) = &said.counter_data {
                     self.vdp.set_direct_count(at, &key.1, priority, count_of(data)?)?;
                 }
@@ -94,13 +92,18 @@ impl State {
                 }
             }
             Type::Modify => {
-                let old = self.vdp.entry_action(at, &matches, priority).ok_or_else(|| table::no_entry(t))?;
-                let action = match &said.action {
-                    Some(action) => table::action(t, action, false)?,
+                let old = self.entry_runs(t, &matches, priority).ok_or_else(|| table::no_entry(t))?;
+                let runs = match &said.action {
+                    Some(action) => runs(&self.program.schema, t, action)?,
                     None => old.clone(),
                 };
                 let count = said.counter_data.as_ref().map(count_of).transpose()?;
-                self.vdp.modify_entry(at, TableEntry { matches: matches.clone(), priority, action })?;
+                self.put(at, matches.clone(), priority, runs, false)?;
+                // A meter that is not mentioned gets what it had at first.
+                let old_meter = match t.direct_meter {
+                    Some(_) => Some(self.put_direct_meter(t, &matches, priority, said.meter_config.as_ref())?),
+                    None => None,
+                };
                 let old_count = match (count, t.direct_counter) {
                     (Some(count), Some(_)) => {
                         let old = self.vdp.direct_count(at, &matches, priority)?;
@@ -120,8 +123,10 @@ impl State {
                 };
                 if let Some(log) = log {
                     log.push(Box::new(move |state| {
-                        let entry = TableEntry { matches: key.1.clone(), priority: key.2, action: old };
-                        let _ = state.vdp.modify_entry(at, entry);
+                        let _ = state.put(at, key.1.clone(), key.2, old, false);
+                        if let Some(rates) = old_meter {
+                            let _ = state.vdp.set_direct_meter(at, &key.1, key.2, rates);
+                        }
                         if let Some(count) = old_count {
                             let _ = state.vdp.set_direct_count(at, &key.1, key.2, count);
                         }
@@ -133,9 +138,13 @@ impl State {
                 }
             }
             _ => {
-                let old = match &log {
-                    Some(_) => self.vdp.entry_action(at, &matches, priority),
+                let old: Option<Runs> = match &log {
+                    Some(_) => self.entry_runs(t, &matches, priority),
                     None => None,
+                };
+                let old_meter = match (&log, t.direct_meter) {
+                    (Some(_), Some(_)) => self.vdp.direct_meter(at, &matches, priority).ok().flatten(),
+                    _ => None,
                 };
                 let old_count = match (&log, t.direct_counter) {
                     (Some(_), Some(_)) => self.vdp.direct_count(at, &matches, priority).ok(),
@@ -144,10 +153,12 @@ impl State {
                 self.vdp.delete_entry(at, &matches, priority)?;
                 let key = (at, matches, priority);
                 let old_note = if self.notes.is_empty() { None } else { self.notes.remove(&key) };
-                if let (Some(log), Some(action)) = (log, old) {
+                if let (Some(log), Some(runs)) = (log, old) {
                     log.push(Box::new(move |state| {
-                        let entry = TableEntry { matches: key.1.clone(), priority: key.2, action };
-                        let _ = state.vdp.insert_entry(at, entry);
+                        let _ = state.put(at, key.1.clone(), key.2, runs, true);
+                        if old_meter.is_some() {
+                            let _ = state.vdp.set_direct_meter(at, &key.1, key.2, old_meter);
+                        }
                         if let Some(count) = old_count {
                             let _ = state.vdp.set_direct_count(at, &key.1, key.2, count);
                         }

@@ -12,6 +12,7 @@ mod device;
 mod digests;
 mod entries;
 mod failure;
+mod indirect;
 pub mod p4info;
 mod packet;
 mod program;

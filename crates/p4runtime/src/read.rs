@@ -69,24 +69,23 @@ impl State {
                     let meter = array(&schema.meters, id, "meter")?;
                     for at in cells(meter, asked.index.as_ref())? {
                         let index = Some(v1::Index { index: at as i64 });
-                        to.push(Entity::MeterEntry(v1::MeterEntry { meter_id: id, index, ..Default::default() }));
+                        let config = self.read_meter(meter.at, at)?;
+                        to.push(Entity::MeterEntry(v1::MeterEntry { meter_id: id, index, config, counter_data: None }));
                     }
                 }
             }
             Entity::DirectMeterEntry(asked) => {
                 let asked = asked.table_entry.clone().unwrap_or_default();
                 for t in tables(schema, asked.table_id)? {
-                    if t.direct_meter.is_none() && asked.table_id != 0 {
-                        return Err(invalid(format!("table `{}` has no direct meter", t.name)));
+                    match t.direct_meter {
+                        Some(_) => self.read_direct_meters(t, &asked, to)?,
+                        None if asked.table_id == 0 => {}
+                        None => return Err(invalid(format!("table `{}` has no direct meter", t.name))),
                     }
                 }
             }
-            Entity::ActionProfileMember(v1::ActionProfileMember { action_profile_id: id, .. })
-            | Entity::ActionProfileGroup(v1::ActionProfileGroup { action_profile_id: id, .. }) => {
-                if *id != 0 && !schema.action_profiles.contains_key(id) {
-                    return Err(not_found(format!("the program has no action profile with id {id:#x}")));
-                }
-            }
+            Entity::ActionProfileMember(asked) => self.read_members(asked, to)?,
+            Entity::ActionProfileGroup(asked) => self.read_groups(asked, to)?,
             Entity::PacketReplicationEngineEntry(asked) => self.read_replication(asked, to)?,
             Entity::ValueSetEntry(asked) => {
                 let mut ids: Vec<u32> = schema.value_sets.keys().copied().collect();
@@ -130,7 +129,10 @@ impl State {
         let filter = Filter::new(t, asked)?;
         let now = Instant::now();
         for found in self.entries(t, &filter) {
-            let mut entry = table::entry(t, &found);
+            let mut entry = self.show(t, &found);
+            if asked.meter_config.is_some() && t.direct_meter.is_some() {
+                entry.meter_config = self.direct_meter(t, &found)?;
+            }
             let key = (t.at, found.matches, found.priority);
             if asked.counter_data.is_some() && t.direct_counter.is_some() {
                 entry.counter_data = self.vdp.direct_count(t.at, &key.1, key.2).ok().map(counted);
@@ -166,6 +168,22 @@ impl State {
             };
             let entry = v1::DirectCounterEntry { table_entry: Some(key), data: Some(counted(count)) };
             to.push(Entity::DirectCounterEntry(entry));
+        }
+        Ok(())
+    }
+
+    fn read_direct_meters(&self, t: &Table, asked: &v1::TableEntry, to: Sink) -> Result<()> {
+        let filter = Filter::new(t, asked)?;
+        for found in self.entries(t, &filter) {
+            let key = v1::TableEntry {
+                table_id: t.id,
+                r#match: table::field_matches(&t.fields, &found.matches),
+                priority: found.priority,
+                ..Default::default()
+            };
+            let config = self.direct_meter(t, &found)?;
+            let entry = v1::DirectMeterEntry { table_entry: Some(key), config, counter_data: None };
+            to.push(Entity::DirectMeterEntry(entry));
         }
         Ok(())
     }

@@ -20,8 +20,8 @@ pub struct Schema {
     pub registers: HashMap<u32, (Cells, Type)>,
     /// Indirect meters by id.
     pub meters: HashMap<u32, Cells>,
-    /// Action profiles: ids and names.
-    pub action_profiles: HashMap<u32, String>,
+    /// Action profiles and selectors by id.
+    pub action_profiles: HashMap<u32, Profile>,
     /// Value sets by id.
     pub value_sets: HashMap<u32, (ValueSetId, String, Vec<Field>)>,
     /// Digests by name of their type.
@@ -34,6 +34,21 @@ pub struct Schema {
     pub packet_in_bytes: usize,
     /// Bytes of the header in front of packets from the controller.
     pub packet_out_bytes: usize,
+}
+
+/// An action profile or selector.
+#[derive(Debug)]
+pub struct Profile {
+    /// In the pipeline.
+    pub at: ExternId,
+    /// Control-plane name.
+    pub name: String,
+    /// It has groups.
+    pub selector: bool,
+    /// Most weights of a group together; 0 is no limit.
+    pub max_group_size: u32,
+    /// The tables that use it.
+    pub tables: Vec<u32>,
 }
 
 /// A table.
@@ -59,6 +74,8 @@ pub struct Table {
     pub direct_counter: Option<u32>,
     /// The direct meter's id.
     pub direct_meter: Option<u32>,
+    /// The id of the action profile or selector that implements it.
+    pub profile: Option<u32>,
     /// Entries may have an idle timeout.
     pub idle_timeout: bool,
 }
@@ -150,7 +167,14 @@ impl Schema {
             }
         }
         let named = |p: &Option<p4::Preamble>| p.as_ref().map(|p| (p.id, p.name.clone()));
-        schema.action_profiles = info.action_profiles.iter().filter_map(|a| named(&a.preamble)).collect();
+        for said in &info.action_profiles {
+            if let Some((id, Cells { at, name, .. })) = cells(&said.preamble, said.size) {
+                let max_group_size = u32::try_from(said.max_group_size).unwrap_or(0);
+                let tables = said.table_ids.clone();
+                let profile = Profile { at, name, selector: said.with_selector, max_group_size, tables };
+                schema.action_profiles.insert(id, profile);
+            }
+        }
         for set in &info.value_sets {
             if let Some((id, name)) = named(&set.preamble)
                 && let Some(at) = pipeline.value_sets.iter().position(|v| v.name == name)
@@ -245,6 +269,7 @@ impl Table {
             const_entries: model.const_entries,
             direct_counter: direct(0x13),
             direct_meter: direct(0x15),
+            profile: model.implementation.map(|_| table.implementation_id),
             idle_timeout: model.idle_timeout,
         })
     }

@@ -1,7 +1,7 @@
 //! What a device with a program holds beyond the data plane's own state, and how updates change both. One lock guards
 //! it, so that writes of all controllers happen one after the other.
 //!
-//! Rooms: `entries` (tables), `resources` (counters, registers, meters, value sets), `replication` (multicast and
+//! Rooms: `entries` (tables), `resources` (counters, registers, value sets), `indirect` (action profiles, meters), `replication` (multicast and
 //! clones), `digests`. Does not live here: reading (`read`), who may write (`arbitration`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -114,12 +114,10 @@ impl State {
             Entity::ValueSetEntry(said) => self.write_value_set(kind, said, log),
             Entity::PacketReplicationEngineEntry(said) => self.write_replication(kind, said, log),
             Entity::DigestEntry(said) => self.write_digest(kind, said, log),
-            Entity::MeterEntry(_) | Entity::DirectMeterEntry(_) => {
-                Err(unimplemented("meters are not supported yet: each says green"))
-            }
-            Entity::ActionProfileMember(_) | Entity::ActionProfileGroup(_) => {
-                Err(unimplemented("action profiles are not supported yet"))
-            }
+            Entity::MeterEntry(said) => self.write_meter(kind, said, log),
+            Entity::DirectMeterEntry(said) => self.write_direct_meter(kind, said, log),
+            Entity::ActionProfileMember(said) => self.write_member(kind, said, log),
+            Entity::ActionProfileGroup(said) => self.write_members_group(kind, said, log),
             Entity::ExternEntry(_) => Err(unimplemented("extern objects of other architectures are not supported")),
         }
     }

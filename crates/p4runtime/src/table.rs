@@ -5,7 +5,7 @@ use hopwright_ir::{ActionCall, MatchKind, MatchValue, TableEntry, bits};
 use num_bigint::BigUint;
 
 use crate::bytes;
-use crate::failure::{Failure, Result, bad_number, denied, invalid, not_found, unimplemented};
+use crate::failure::{Failure, Result, bad_number, denied, invalid, not_found};
 use crate::proto::v1;
 use crate::schema::{Action, Field, Schema, Table};
 use v1::field_match::FieldMatchType as Wire;
@@ -155,12 +155,14 @@ pub fn priority(table: &Table, entry: &v1::TableEntry) -> Result<i32> {
 pub fn action(table: &Table, said: &v1::TableAction, as_default: bool) -> Result<ActionCall> {
     match &said.r#type {
         Some(v1::table_action::Type::Action(action)) => call(table, action, as_default),
-        Some(_) => Err(unimplemented(format!("`{}`: action profiles are not supported yet", table.name))),
+        Some(_) if as_default => Err(invalid(format!("the default entry of `{}` names an action", table.name))),
+        Some(_) => Err(invalid(format!("`{}` has no action profile", table.name))),
         None => Err(invalid(format!("`{}`: no action", table.name))),
     }
 }
 
-fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
+/// An action with its arguments.
+pub fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
     let listed: &Action = table
         .actions
         .iter()
@@ -193,6 +195,12 @@ fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall
 
 /// An action as clients see it.
 pub fn table_action(table: &Table, call: &ActionCall) -> Option<v1::TableAction> {
+    let action = plain_action(table, call)?;
+    Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) })
+}
+
+/// The same without what is around it.
+pub fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
     let listed = table.actions.iter().find(|a| a.at == call.action)?;
     let params = listed
         .params
@@ -200,8 +208,7 @@ pub fn table_action(table: &Table, call: &ActionCall) -> Option<v1::TableAction>
         .zip(&call.args)
         .map(|((id, ..), value)| v1::action::Param { param_id: *id, value: bytes::of(value) })
         .collect();
-    let action = v1::Action { action_id: listed.id, params };
-    Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) })
+    Some(v1::Action { action_id: listed.id, params })
 }
 
 /// An entry as clients see it, without its metadata and counters.

@@ -1,0 +1,443 @@
+//! Action profiles, selectors and meters: writing and reading them, what entries lead to, and carrying them over to
+//! another program.
+
+use hopwright_dataplane::{EntryTarget, Group, Rates, VirtualDataPlane, WeightedAction};
+use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, TableEntry, TableId};
+
+use crate::device::call_in;
+use crate::failure::{Failure, Result, exhausted, invalid, not_found, unimplemented};
+use crate::proto::v1;
+use crate::resources::{array, cells};
+use crate::schema::{Profile, Schema, Table};
+use crate::state::{State, UndoLog, modify_only};
+use crate::table;
+use v1::entity::Entity;
+use v1::table_action::Type as Acts;
+use v1::update::Type;
+
+/// What packets run that hit an entry.
+#[derive(Clone, Debug)]
+pub(crate) enum Runs {
+    Action(ActionCall),
+    /// In tables with an action profile.
+    Target(EntryTarget),
+}
+
+/// What a client wants an entry to do.
+pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result<Runs> {
+    let Some(profile) = t.profile.and_then(|id| schema.action_profiles.get(&id)) else {
+        return table::action(t, said, false).map(Runs::Action);
+    };
+    let name = &t.name;
+    let target = match &said.r#type {
+        Some(Acts::ActionProfileMemberId(id)) => EntryTarget::Member(*id),
+        Some(Acts::ActionProfileGroupId(id)) if profile.selector => EntryTarget::Group(*id),
+        Some(Acts::ActionProfileActionSet(set)) if profile.selector => {
+            if set.action_selection_mode == v1::action_profile_action_set::ActionSelectionMode::Random as i32 {
+                return Err(unimplemented("a random choice of a set's actions is not supported yet"));
+            }
+            let mut actions = Vec::with_capacity(set.action_profile_actions.len());
+            for said in &set.action_profile_actions {
+                if said.watch_kind.is_some() {
+                    return Err(no_watch());
+                }
+                let action = said.action.as_ref().ok_or_else(|| invalid(format!("`{name}`: no action")))?;
+                let action = table::call(t, action, false)?;
+                actions.push(WeightedAction { action, weight: weight(said.weight)? });
+            }
+            check_size(profile, 0, actions.iter().map(|a| a.weight))?;
+            EntryTarget::Set(actions)
+        }
+        Some(Acts::ActionProfileGroupId(_) | Acts::ActionProfileActionSet(_)) => {
+            return Err(invalid(format!(
+                "`{}` is no action selector: entries of `{name}` name a member",
+                profile.name
+            )));
+        }
+        Some(Acts::Action(_)) => {
+            let wanted = if profile.selector { "member, group or set of actions" } else { "member" };
+            return Err(invalid(format!("entries of `{name}` name a {wanted} of `{}`", profile.name)));
+        }
+        None => return Err(invalid(format!("`{name}`: no action"))),
+    };
+    Ok(Runs::Target(target))
+}
+
+fn no_watch() -> Failure {
+    unimplemented("members that are only used while a port is up (`watch`) are not supported yet")
+}
+
+fn weight(said: i32) -> Result<u32> {
+    u32::try_from(said).ok().filter(|w| *w > 0).ok_or_else(|| invalid("a weight must be above zero"))
+}
+
+/// Weights together are bounded by what the group says or else the program.
+fn check_size(profile: &Profile, said: u32, weights: impl Iterator<Item = u32>) -> Result<()> {
+    let most = if said != 0 { said } else { profile.max_group_size };
+    let sum: u64 = weights.map(u64::from).sum();
+    if most != 0 && sum > u64::from(most) {
+        let name = &profile.name;
+        return Err(exhausted(format!("`{name}`: the weights are together {sum}, and may be {most}")));
+    }
+    Ok(())
+}
+
+/// What an entry does as clients see it.
+fn shown(t: &Table, runs: &Runs) -> Option<v1::TableAction> {
+    let acts = match runs {
+        Runs::Action(call) => return table::table_action(t, call),
+        Runs::Target(EntryTarget::Member(id)) => Acts::ActionProfileMemberId(*id),
+        Runs::Target(EntryTarget::Group(id)) => Acts::ActionProfileGroupId(*id),
+        Runs::Target(EntryTarget::Set(set)) => {
+            let action = |a: &WeightedAction| v1::ActionProfileAction {
+                action: table::plain_action(t, &a.action),
+                weight: a.weight as i32,
+                ..Default::default()
+            };
+            let actions = set.iter().map(action).collect();
+            Acts::ActionProfileActionSet(v1::ActionProfileActionSet {
+                action_profile_actions: actions,
+                ..Default::default()
+            })
+        }
+    };
+    Some(v1::TableAction { r#type: Some(acts) })
+}
+
+/// Rates as clients write them.
+fn rates(said: &v1::MeterConfig) -> Result<Rates> {
+    let number = |n: i64| u64::try_from(n).map_err(|_| invalid("a rate or burst below zero"));
+    if said.eburst != 0 {
+        return Err(invalid("an excess burst is for meters of one rate"));
+    }
+    let (cir, pir) = (number(said.cir)?, number(said.pir)?);
+    if cir > pir {
+        return Err(invalid(format!("the committed rate {cir} is above the peak rate {pir}")));
+    }
+    Ok(Rates { cir, cburst: number(said.cburst)?, pir, pburst: number(said.pburst)? })
+}
+
+fn config(rates: Rates) -> v1::MeterConfig {
+    let number = |n: u64| n as i64;
+    v1::MeterConfig {
+        cir: number(rates.cir),
+        cburst: number(rates.cburst),
+        pir: number(rates.pir),
+        pburst: number(rates.pburst),
+        eburst: 0,
+    }
+}
+
+fn no_counters(said: bool) -> Result<()> {
+    if said { Err(unimplemented("counters of meters are not supported yet")) } else { Ok(()) }
+}
+
+/// Entries.
+impl State {
+    /// Writes an entry, new or instead of the one that is there.
+    pub(crate) fn put(
+        &self,
+        at: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        runs: Runs,
+        new: bool,
+    ) -> Result<()> {
+        let vdp = &self.vdp;
+        match (runs, new) {
+            (Runs::Action(action), true) => vdp.insert_entry(at, TableEntry { matches, priority, action })?,
+            (Runs::Action(action), false) => vdp.modify_entry(at, TableEntry { matches, priority, action })?,
+            (Runs::Target(to), true) => vdp.insert_target(at, matches, priority, to)?,
+            (Runs::Target(to), false) => vdp.modify_target(at, matches, priority, to)?,
+        }
+        Ok(())
+    }
+
+    /// What an entry does; `None` if there is none.
+    pub(crate) fn entry_runs(&self, t: &Table, matches: &[MatchValue], priority: i32) -> Option<Runs> {
+        match t.profile {
+            Some(_) => self.vdp.entry_target(t.at, matches, priority).map(Runs::Target),
+            None => self.vdp.entry_action(t.at, matches, priority).map(Runs::Action),
+        }
+    }
+
+    /// An entry as clients see it, without its metadata and direct resources.
+    pub(crate) fn show(&self, t: &Table, found: &TableEntry) -> v1::TableEntry {
+        let mut entry = table::entry(t, found);
+        if t.profile.is_some() {
+            let runs = self.entry_runs(t, &found.matches, found.priority);
+            entry.action = runs.and_then(|runs| shown(t, &runs));
+        }
+        entry
+    }
+
+    /// Sets the direct meter of an entry as it is written; without rates it says green. Gives the rates it had.
+    pub(crate) fn put_direct_meter(
+        &self,
+        t: &Table,
+        matches: &[MatchValue],
+        priority: i32,
+        said: Option<&v1::MeterConfig>,
+    ) -> Result<Option<Rates>> {
+        let rates = said.map(rates).transpose()?;
+        let old = self.vdp.direct_meter(t.at, matches, priority)?;
+        if old.is_some() || rates.is_some() {
+            self.vdp.set_direct_meter(t.at, matches, priority, rates)?;
+        }
+        Ok(old)
+    }
+
+    /// That an entry's meter may be written so.
+    pub(crate) fn check_direct_meter(&self, t: &Table, said: &v1::TableEntry) -> Result<()> {
+        no_counters(said.meter_counter_data.is_some())?;
+        match (&said.meter_config, t.direct_meter) {
+            (Some(_), None) => Err(invalid(format!("table `{}` has no direct meter", t.name))),
+            (Some(_), Some(_)) if said.is_default_action => Err(invalid("default entries are not measured")),
+            (Some(config), Some(_)) => rates(config).map(|_| ()),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// The meter of an entry as clients see it; nothing if it has no rates.
+    pub(crate) fn direct_meter(&self, t: &Table, found: &TableEntry) -> Result<Option<v1::MeterConfig>> {
+        Ok(self.vdp.direct_meter(t.at, &found.matches, found.priority)?.map(config))
+    }
+}
+
+/// Writing.
+impl State {
+    pub(crate) fn write_member(&mut self, kind: Type, said: &v1::ActionProfileMember, log: UndoLog) -> Result<()> {
+        let schema = self.program.schema.clone();
+        let profile = array(&schema.action_profiles, said.action_profile_id, "action profile")?;
+        let (at, id) = (profile.at, said.member_id);
+        if id == 0 {
+            return Err(invalid("a member has a number above zero"));
+        }
+        let old = self.vdp.member(at, id)?;
+        let action = || {
+            let t = profile.tables.first().and_then(|id| schema.tables.get(id));
+            let t = t.ok_or_else(|| invalid(format!("no table uses `{}`", profile.name)))?;
+            let action = said.action.as_ref().ok_or_else(|| invalid("a member needs an action"))?;
+            table::call(t, action, false)
+        };
+        match kind {
+            Type::Insert => self.vdp.insert_member(at, id, action()?)?,
+            // As with entries, one that is not named stays.
+            Type::Modify if said.action.is_none() && old.is_some() => {}
+            Type::Modify if old.is_none() => return Err(not_found(format!("`{}` has no member {id}", profile.name))),
+            Type::Modify => self.vdp.modify_member(at, id, action()?)?,
+            _ => self.vdp.delete_member(at, id)?,
+        }
+        if let Some(log) = log {
+            log.push(Box::new(move |state| {
+                let _ = match (kind, old) {
+                    (Type::Insert, _) => state.vdp.delete_member(at, id),
+                    (Type::Modify, Some(action)) => state.vdp.modify_member(at, id, action),
+                    (_, Some(action)) => state.vdp.insert_member(at, id, action),
+                    _ => Ok(()),
+                };
+            }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_members_group(
+        &mut self,
+        kind: Type,
+        said: &v1::ActionProfileGroup,
+        log: UndoLog,
+    ) -> Result<()> {
+        let schema = self.program.schema.clone();
+        let profile = array(&schema.action_profiles, said.action_profile_id, "action profile")?;
+        let (at, id) = (profile.at, said.group_id);
+        if id == 0 {
+            return Err(invalid("a group has a number above zero"));
+        }
+        if !profile.selector {
+            return Err(invalid(format!("`{}` is no action selector: it has no groups", profile.name)));
+        }
+        let old = self.vdp.group(at, id)?;
+        match kind {
+            Type::Insert => self.vdp.insert_group(at, id, group(profile, said)?)?,
+            Type::Modify => self.vdp.modify_group(at, id, group(profile, said)?)?,
+            _ => self.vdp.delete_group(at, id)?,
+        }
+        if let Some(log) = log {
+            log.push(Box::new(move |state| {
+                let _ = match (kind, old) {
+                    (Type::Insert, _) => state.vdp.delete_group(at, id),
+                    (Type::Modify, Some(group)) => state.vdp.modify_group(at, id, group),
+                    (_, Some(group)) => state.vdp.insert_group(at, id, group),
+                    _ => Ok(()),
+                };
+            }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_meter(&mut self, kind: Type, said: &v1::MeterEntry, log: UndoLog) -> Result<()> {
+        modify_only(kind, "a meter")?;
+        no_counters(said.counter_data.is_some())?;
+        let schema = self.program.schema.clone();
+        let meter = array(&schema.meters, said.meter_id, "meter")?;
+        let range = cells(meter, said.index.as_ref())?;
+        let (at, rates) = (meter.at, said.config.as_ref().map(rates).transpose()?);
+        let mut old = Vec::new();
+        for index in range {
+            let before = self.vdp.meter(at, index)?;
+            if before.is_some() || rates.is_some() {
+                old.push((index, before));
+                self.vdp.set_meter(at, index, rates)?;
+            }
+        }
+        if let Some(log) = log {
+            log.push(Box::new(move |state| {
+                old.iter().for_each(|(index, rates)| {
+                    let _ = state.vdp.set_meter(at, *index, *rates);
+                });
+            }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_direct_meter(&mut self, kind: Type, said: &v1::DirectMeterEntry, log: UndoLog) -> Result<()> {
+        modify_only(kind, "a direct meter")?;
+        no_counters(said.counter_data.is_some())?;
+        let entry = said.table_entry.as_ref().ok_or_else(|| invalid("no table entry"))?;
+        let schema = self.program.schema.clone();
+        let t = table::table(&schema, entry.table_id)?;
+        if t.direct_meter.is_none() {
+            return Err(invalid(format!("table `{}` has no direct meter", t.name)));
+        }
+        if entry.is_default_action {
+            return Err(invalid("default entries are not measured"));
+        }
+        let (at, matches, priority) = (t.at, table::matches(t, entry)?, table::priority(t, entry)?);
+        let old = self.put_direct_meter(t, &matches, priority, said.config.as_ref())?;
+        if let Some(log) = log {
+            log.push(Box::new(move |state| {
+                let _ = state.vdp.set_direct_meter(at, &matches, priority, old);
+            }));
+        }
+        Ok(())
+    }
+}
+
+fn group(profile: &Profile, said: &v1::ActionProfileGroup) -> Result<Group> {
+    let max_size = u32::try_from(said.max_size).map_err(|_| invalid("a maximum size below zero"))?;
+    if profile.max_group_size != 0 && max_size > profile.max_group_size {
+        let most = profile.max_group_size;
+        return Err(invalid(format!("groups of `{}` have at most {most} members, not {max_size}", profile.name)));
+    }
+    let mut group = Group { max_size, ..Group::default() };
+    for member in &said.members {
+        if member.watch_kind.is_some() {
+            return Err(no_watch());
+        }
+        if group.members.insert(member.member_id, weight(member.weight)?).is_some() {
+            return Err(invalid(format!("member {} is there twice", member.member_id)));
+        }
+    }
+    check_size(profile, max_size, group.members.values().copied())?;
+    Ok(group)
+}
+
+/// Reading.
+impl State {
+    /// The profile with this id, or all of them in order if it is zero.
+    fn profiles<'s>(&self, schema: &'s Schema, id: u32) -> Result<Vec<(u32, &'s Profile)>> {
+        if id != 0 {
+            return Ok(vec![(id, array(&schema.action_profiles, id, "action profile")?)]);
+        }
+        let mut all: Vec<_> = schema.action_profiles.iter().map(|(id, profile)| (*id, profile)).collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        Ok(all)
+    }
+
+    pub(crate) fn read_members(&self, asked: &v1::ActionProfileMember, to: &mut Vec<Entity>) -> Result<()> {
+        let schema = &self.program.schema;
+        for (action_profile_id, profile) in self.profiles(schema, asked.action_profile_id)? {
+            let Some(t) = profile.tables.first().and_then(|id| schema.tables.get(id)) else { continue };
+            for (member_id, action) in self.vdp.members(profile.at)? {
+                if asked.member_id == 0 || asked.member_id == member_id {
+                    let action = table::plain_action(t, &action);
+                    let member = v1::ActionProfileMember { action_profile_id, member_id, action };
+                    to.push(Entity::ActionProfileMember(member));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read_groups(&self, asked: &v1::ActionProfileGroup, to: &mut Vec<Entity>) -> Result<()> {
+        for (action_profile_id, profile) in self.profiles(&self.program.schema, asked.action_profile_id)? {
+            for (group_id, group) in self.vdp.groups(profile.at)? {
+                if asked.group_id == 0 || asked.group_id == group_id {
+                    let member = |(id, weight): (&u32, &u32)| v1::action_profile_group::Member {
+                        member_id: *id,
+                        weight: *weight as i32,
+                        ..Default::default()
+                    };
+                    to.push(Entity::ActionProfileGroup(v1::ActionProfileGroup {
+                        action_profile_id,
+                        group_id,
+                        members: group.members.iter().map(member).collect(),
+                        max_size: group.max_size as i32,
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read_meter(&self, at: ExternId, index: u64) -> Result<Option<v1::MeterConfig>> {
+        Ok(self.vdp.meter(at, index)?.map(config))
+    }
+}
+
+/// Writes members and groups of an old program to a new one, where it has a place for them.
+pub(crate) fn carry_profiles(old: &VirtualDataPlane, new: &VirtualDataPlane) {
+    for (at, object) in old.pipeline().externs.iter().enumerate() {
+        let at = ExternId(at as u32);
+        let to = new.pipeline().externs.iter().position(|e| e.name == object.name);
+        let Some(to) = to.map(|to| ExternId(to as u32)) else { continue };
+        let user = new.pipeline().tables.iter().position(|t| t.implementation == Some(to));
+        if let (Ok(members), Some(user)) = (old.members(at), user) {
+            for (id, action) in members {
+                if let Some(action) = call_in(old, &action, new, TableId(user as u32)) {
+                    let _ = new.insert_member(to, id, action);
+                }
+            }
+        }
+        for (id, mut group) in old.groups(at).unwrap_or_default() {
+            group.members.retain(|member, _| matches!(new.member(to, *member), Ok(Some(_))));
+            let _ = new.insert_group(to, id, group);
+        }
+        if let ExternKind::Meter { size, .. } = object.kind {
+            for index in 0..size {
+                if let Ok(Some(rates)) = old.meter(at, index) {
+                    let _ = new.set_meter(to, index, Some(rates));
+                }
+            }
+        }
+    }
+}
+
+/// What an entry of an old program leads to, in a new one; `None` if that has no place for it.
+pub(crate) fn carry_target(
+    old: &VirtualDataPlane,
+    (from, matches, priority): (TableId, &[MatchValue], i32),
+    new: &VirtualDataPlane,
+    to: TableId,
+) -> Option<EntryTarget> {
+    new.pipeline()[to].implementation?;
+    match old.entry_target(from, matches, priority)? {
+        EntryTarget::Set(set) => {
+            let action = |a: WeightedAction| {
+                Some(WeightedAction { action: call_in(old, &a.action, new, to)?, weight: a.weight })
+            };
+            Some(EntryTarget::Set(set.into_iter().map(action).collect::<Option<_>>()?))
+        }
+        other => Some(other),
+    }
+}
