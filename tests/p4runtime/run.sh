@@ -2,11 +2,14 @@
 # Runs the P4Runtime tests in a network namespace of their own. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")"
-for client in finsy shell command; do
+for client in finsy balance shell command; do
     echo "P4Runtime as $client sees it"
-    python=.venv-$client/bin/python
+    case $client in
+    balance) python=.venv-finsy/bin/python ;;
     # Our own command needs no installed client.
-    [ "$client" = command ] && python=python3
+    command) python=python3 ;;
+    *) python=.venv-$client/bin/python ;;
+    esac
     unshare --net sh -c 'ip link set lo up; exec "$@"' run "$python" "${client}_test.py" "$@" \
         2> >(grep -v "gNMI is not implemented" >&2)
 done

@@ -32,7 +32,7 @@ pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result
     let target = match &said.r#type {
         Some(Acts::ActionProfileMemberId(id)) => EntryTarget::Member(*id),
         Some(Acts::ActionProfileGroupId(id)) if profile.selector => EntryTarget::Group(*id),
-        Some(Acts::ActionProfileActionSet(set)) if profile.selector => {
+        Some(Acts::ActionProfileActionSet(set)) if profile.selector || set.action_profile_actions.len() == 1 => {
             if set.action_selection_mode == v1::action_profile_action_set::ActionSelectionMode::Random as i32 {
                 return Err(unimplemented("a random choice of a set's actions is not supported yet"));
             }
