@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-network test-reload soak-short soak bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload soak-short soak bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -48,11 +48,11 @@ tutorial:
 endif
 
 ifneq ($(ROOT),)
-interop: braccept test-pages test-network test-reload soak-short
+interop: braccept test-pages test-migrate test-network test-reload soak-short
 else
 interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: braccept, test-pages, test-network, test-reload and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: braccept, test-pages, test-migrate, test-network, test-reload and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make interop\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -84,6 +84,10 @@ test-network: hopwright interop-tools
 	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
 	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
 	tests/interop/network_test.py --router "$(ROUTER)" --mixes
+
+# One router becomes ours and the reference's again, as docs/migrate.md has it.
+test-migrate: hopwright interop-tools
+	tests/interop/migrate_test.py
 
 # A router's configuration changes under traffic.
 test-reload: hopwright

@@ -461,7 +461,7 @@ class Soak:
         check(growth < 2048, f"memory has grown by {growth} KiB")
         check(reloads.get("refused") == 0, f"a configuration was refused: {reloads.get('error')}")
         check(reloads.get("applied", 0) >= self.changes * 0.8, "changes were not taken on")
-        check(abs(share - self.args.malformed) < (0.15 if self.args.may_starve else 0.05) and ledger["punted"] > 0,
+        check(abs(share - self.args.malformed) < (0.15 if self.args.may_starve or self.args.overload else 0.05) and ledger["punted"] > 0,
               f"{share:.1%} malformed instead of {self.args.malformed:.0%}")
         for fault in faults:
             print(f"FAULT: {fault}")
