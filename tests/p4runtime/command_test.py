@@ -2,10 +2,15 @@
 """`hopwright table`, `counter`, `register` and `meter` on a running switch, as a person without a controller types them."""
 
 import json
+import os
+import pathlib
+import signal
+import socket
 import subprocess
+import tempfile
 import unittest
 
-from switch import HOPWRIGHT, Switch, ethernet, ipv4
+from switch import HERE, HOPWRIGHT, PATIENCE, Switch, ethernet, ip, ipv4
 
 
 def hopwright(*args, ok=True):
@@ -114,6 +119,157 @@ class Command(unittest.TestCase):
         hopwright("register", "set", "last_source", "--all", "7")
         cells = json.loads(hopwright("register", "show", "last_source", "--json"))
         self.assertEqual([c["value"] for c in cells], ["7"] * 8)
+
+    def test_certificates(self):
+        # Without the right authority there is no connection.
+        self.assertIn("cannot reach a switch", hopwright("table", "--tls-ca", __file__, ok=False))
+
+
+class Trace(unittest.TestCase):
+    """What a switch does to packets, while it forwards them."""
+
+    engine = "jit"
+
+    def setUp(self):
+        self.switch = self.enterContext(Switch("basic.p4", "--engine", self.engine))
+
+    def watch(self, *args):
+        process = subprocess.Popen([HOPWRIGHT, "trace", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stderr.readline(), "looking at packets; stop with Ctrl-C\n")
+        return process
+
+    def test_a_packet_is_told(self):
+        hopwright("table", "add", "ipv4_lpm", ROUTE)
+        hopwright("table", "add", "ipv4_lpm", "dst=10.1.2.0/24 => forward(dst=0x22, port=2)")
+        watch = self.watch("-n", "1")
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertIsNotNone(self.switch.receive(2))
+        text = watch.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(watch.returncode, 0)
+        for part in [
+            "packet 1: 60 bytes at port 3", "extract hdr.ipv4 [14..34]", "table MyIngress.ipv4_lpm (hdr.ipv4.dst=0xa010203)",
+            "hit (0xa010200/24) -> MyIngress.forward(dst=0x22, port=0x2)", "hdr.ipv4.ttl = 0x3f  (was 0x40)", "basic.p4:",
+            "=> sent to port 2, 60 bytes", "out of port 2: changed bytes 0..12 22..23",
+        ]:
+            self.assertIn(part, text)
+        self.assertNotIn("the switch itself", text)
+        # The switch's own state is as one packet left it.
+        self.assertEqual(hopwright("counter", "show", "by_port").splitlines()[0], "3: 1 packets, 60 bytes")
+        self.assertEqual(hopwright("counter", "show", "routed"), "hdr.ipv4.dst=10.1.2.0/24: 1 packets, 60 bytes\n# 1 more are zero\n")
+
+    def test_filters(self):
+        watch = self.watch("-n", "2", "--json", "--port", "1", "--where", "ipv4.dst=10.0.0.0/8", "-w", "hdr.ipv4.ttl=7")
+        for port, dst, ttl in [(0, "10.0.0.1", 7), (1, "11.0.0.1", 7), (1, "10.0.0.1", 8), (1, "10.0.0.1", 7), (1, "10.2.0.1", 7)]:
+            self.switch.send(port, ipv4("10.9.9.9", dst, ttl=ttl))
+        self.switch.send(1, ethernet("020000000001", "020000000002", 0x0806, bytes(50)))
+        packets = [json.loads(line) for line in watch.communicate(timeout=PATIENCE)[0].splitlines()]
+        self.assertEqual([p["bytes"][60:68] for p in packets], ["0a000001", "0a020001"])
+        self.assertEqual([p["sent"] for p in packets], [[], []])
+        self.assertIn("there is no device 7", hopwright("trace", "--device-id", "7", ok=False))
+        self.assertIn("the program has no header field `ipv4.dts`", hopwright("trace", "--where", "ipv4.dts=1", ok=False))
+
+    def test_new_entries_and_registers_are_seen(self):
+        watch = self.watch("-n", "2", "--json")
+        self.switch.send(1, ipv4("10.9.9.9", "10.1.2.3"))
+        first = json.loads(watch.stdout.readline())
+        self.assertIn("miss -> MyIngress.drop()", "".join(first["trace"]))
+        hopwright("table", "add", "ipv4_lpm", ROUTE)
+        self.switch.send(1, ipv4("10.9.9.9", "10.1.2.3"))
+        second = json.loads(watch.stdout.readline())
+        self.assertEqual([s["port"] for s in second["sent"]], [1])
+        self.assertEqual(hopwright("register", "show", "last_source", "0"), "0: 168364297\n")
+
+    def test_many_packets(self):
+        watch = self.watch("--json")
+        frame = ipv4("10.9.9.9", "10.1.2.3")
+        for _ in range(5000):
+            self.switch.send(1, frame)
+        for _ in range(100):
+            self.assertEqual(json.loads(watch.stdout.readline())["length"], 60)
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=PATIENCE)
+        # Nobody looks any more, and somebody else may.
+        for _ in range(5):
+            watch = self.watch("-n", "1")
+            self.switch.send(1, frame)
+            self.assertIn("packet 1: 60 bytes", watch.communicate(timeout=PATIENCE)[0])
+
+
+class TraceInterpreted(Trace):
+    engine = "interp"
+
+
+class Run(unittest.TestCase):
+    """`hopwright run` says why it cannot start."""
+
+    def setUp(self):
+        for n in (0, 1):
+            ip("link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}")
+            self.addCleanup(ip, "link", "del", f"sw{n}")
+        ip("link", "set", "sw0", "up")
+
+    def refused(self, *args, program=HERE / "basic.p4", command=(HOPWRIGHT,)):
+        return self.run_for(1, *args, program=program, command=command)
+
+    def run_for(self, status, *args, program=HERE / "basic.p4", command=(HOPWRIGHT,)):
+        done = subprocess.run([*command, "run", str(program), *args], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def test_interfaces(self):
+        self.assertIn("there is no interface sv0: did you mean sw0?", self.refused("-i", "0@sv0"))
+        self.assertIn("there is no interface ethernet0; there are host0, host1, lo, sw0, sw1", self.refused("-i", "0@ethernet0"))
+        self.assertIn("sw0 is given twice: as port 0 and as port 1", self.refused("-i", "0@sw0", "-i", "1@sw0"))
+        self.assertIn("port 0 is given twice: to sw0 and to sw1", self.refused("-i", "0@sw0", "-i", "0@sw1"))
+        self.assertIn("port 510 is the CPU port", self.refused("-i", "510@sw0"))
+        self.assertIn("600 is no port number", self.refused("-i", "600@sw0"))
+        self.assertIn("expected NUMBER@INTERFACE, for example 0@eth0", self.run_for(2, "-i", "sw0"))
+        self.assertIn("sw1 has no link", self.refused("-i", "0@sw1", "--stats", "/nowhere/stats.json"))
+
+    def test_addresses_and_files(self):
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", 9559))
+            taken.listen()
+            error = self.refused("-i", "0@sw0")
+            self.assertIn("cannot serve P4Runtime at 127.0.0.1:9559: Address already in use", error)
+            self.assertIn("see --p4runtime", error)
+        self.assertIn("cannot read `/nowhere.p4`", self.refused("-i", "0@sw0", program="/nowhere.p4"))
+        self.assertIn("/nowhere.pem: No such file", self.refused("-i", "0@sw0", "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.pem"))
+        self.assertIn("/nowhere/stats.json: No such file", self.refused("-i", "0@sw0", "--stats", "/nowhere/stats.json"))
+
+    def test_permission(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            here = pathlib.Path(folder)
+            for source in (HOPWRIGHT, HERE / "basic.p4"):
+                target = here / pathlib.Path(source).name
+                target.write_bytes(pathlib.Path(source).read_bytes())
+                target.chmod(0o755)
+            nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(here / pathlib.Path(HOPWRIGHT).name))
+            error = self.refused("-i", "0@sw0", program=here / "basic.p4", command=nobody)
+            self.assertIn("sw0: cannot open a packet socket: Operation not permitted", error)
+            self.assertIn("needs root, or CAP_NET_RAW", error)
+
+
+class Log(unittest.TestCase):
+    """`hopwright run --log-packets`."""
+
+    def test_packets_are_logged(self):
+        with Switch("basic.p4", "--log-packets", "--cpu-port", "509") as switch:
+            hopwright("table", "add", "ipv4_lpm", ROUTE)
+            switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+            switch.send(0, ipv4("10.9.9.9", "11.1.2.3"))
+            self.assertIsNotNone(switch.receive(1))
+            output = ""
+            while "dropped" not in output:
+                output = switch.output()
+        self.assertIn("packet of 60 bytes at port 0: to port 1", output)
+        self.assertIn("packet of 60 bytes at port 0: dropped", output)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ import finsy as fy
 from finsy import pbutil
 from finsy.p4entity import P4ValueSetMember
 from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
-from finsy.proto import p4r
+from finsy.proto import p4r, stratum
 
-from switch import HERE, Switch, ethernet, ipv4, p4info
+from switch import HERE, HOPWRIGHT, Switch, ethernet, ipv4, p4info
 
 TMP = pathlib.Path(tempfile.mkdtemp())
 BASIC = fy.SwitchOptions(p4info=p4info("basic.p4", TMP / "basic.txt"), p4blob=HERE / "basic.p4")
@@ -260,6 +260,94 @@ class Basic(unittest.IsolatedAsyncioTestCase):
                 break
             await asyncio.sleep(0.1)
         await self.sw.write([-route("10.0.0.0/8", "020000000011", 1)])
+
+    async def command(self, *args):
+        """Our own command next to this controller: exit status and errors."""
+        process = await asyncio.create_subprocess_exec(HOPWRIGHT, *args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        errors = (await process.communicate())[1].decode()
+        return process.returncode, errors
+
+    async def test_our_command_does_not_take_a_controllers_place(self):
+        add = ("table", "add", "ipv4_lpm", "dst=10.0.0.0/8 => drop")
+        status, errors = await self.command(*add)
+        self.assertEqual(status, 1)
+        self.assertIn("a controller is primary (election id 10); --force writes beside it", errors)
+        self.assertEqual((await self.command("table", "show", "ipv4_lpm"))[0], 0)
+        # Several at once wait for each other.
+        deny = [("table", "add", "ipv4_lpm", f"dst=10.{n}.0.0/16 => drop", "--force") for n in range(8)]
+        self.assertEqual(await asyncio.gather(*[self.command(*d) for d in deny]), [(0, "")] * 8)
+        self.assertTrue(self.sw.is_primary)
+        self.assertEqual(len(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))), 8)
+        await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+
+    async def test_roles_with_a_configuration(self):
+        ids = {name: self.sw.p4info.tables[name].id for name in ("acl", "ipv4_lpm", "l2")}
+        config = stratum.P4RoleConfig(exclusive_p4_ids=[ids["acl"]], shared_p4_ids=[ids["l2"]])
+        acl = fy.P4TableEntry("acl", match=match(protocol=6), priority=1, action=fy.P4TableAction("drop"))
+        l2 = fy.P4TableEntry("l2", match=match(dst=1, ingress_port=1), action=fy.P4TableAction("permit"))
+        denied = {0: "PERMISSION_DENIED"}
+        await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
+        async with connect(self.switch, fy.SwitchOptions(role_name="acl", role_config=config)) as other:
+            self.assertTrue(other.is_primary and self.sw.is_primary)
+            await other.write([+acl, +l2])
+            with Failing(self, denied):
+                await other.write([-route("10.0.0.0/8", "020000000011", 1)])
+            with Failing(self, denied):
+                await other.write([~fy.P4RegisterEntry("last_source", index=1, data=7)])
+            with Failing(self, denied):
+                await self.sw.write([-acl])
+            await self.sw.write([-l2])
+            # It sees what is its own.
+            self.assertEqual([e.table_id for e in await all_of(other.read(fy.P4TableEntry()))], ["acl"])
+            with self.assertRaises(fy.P4ClientError) as caught:
+                await all_of(other.read(fy.P4TableEntry("ipv4_lpm")))
+            self.assertEqual(caught.exception.code.name, "PERMISSION_DENIED")
+            self.assertEqual(len(await all_of(self.sw.read(fy.P4TableEntry("acl")))), 1)
+            # It may not set the program.
+            with self.assertRaises(fy.P4ClientError) as caught:
+                await other._set_pipeline_config_request(config=p4r.ForwardingPipelineConfig(p4_device_config=b"x"))
+            self.assertEqual(caught.exception.code.name, "PERMISSION_DENIED")
+        # Its controller has gone.
+        for _ in range(50):
+            try:
+                await self.sw.write([-acl])
+                break
+            except fy.P4ClientError:
+                await asyncio.sleep(0.1)
+        self.assertEqual(await all_of(self.sw.read(fy.P4TableEntry("acl"))), [])
+
+    async def test_roles_and_packets(self):
+        await self.sw.write([~fy.P4TableEntry("ipv4_lpm", is_default_action=True, action=fy.P4TableAction("punt", reason=5))])
+        field = self.sw.p4info.controller_packet_metadata["packet_in"].metadata["ingress_port"]
+        only_port_2 = stratum.P4RoleConfig.PacketFilter(metadata_id=field.id, value=b"\x02")
+        configs = {
+            "none": stratum.P4RoleConfig(),
+            "all": stratum.P4RoleConfig(receives_packet_ins=True),
+            "some": stratum.P4RoleConfig(receives_packet_ins=True, packet_in_filter=only_port_2),
+        }
+        got = {name: [] for name in (*configs, "default")}
+
+        async def collect(name, sw):
+            async for packet in sw.read_packets():
+                got[name].append(packet["ingress_port"])
+
+        async with contextlib.AsyncExitStack() as stack:
+            switches = {"default": self.sw}
+            for name, config in configs.items():
+                options = fy.SwitchOptions(role_name=name, role_config=config)
+                switches[name] = await stack.enter_async_context(connect(self.switch, options))
+            tasks = [asyncio.ensure_future(collect(name, sw)) for name, sw in switches.items()]
+            await asyncio.sleep(0.2)
+            for port in (1, 2, 3):
+                self.switch.send(port, ipv4("10.9.9.9", "10.1.2.3"))
+            for _ in range(100):
+                if len(got["default"]) == len(got["all"]) == 3 and got["some"]:
+                    break
+                await asyncio.sleep(0.1)
+            for task in tasks:
+                task.cancel()
+        self.assertEqual({name: sorted(ports) for name, ports in got.items()},
+                         {"none": [], "some": [2], "all": [1, 2, 3], "default": [1, 2, 3]})
 
     async def test_the_same_election_id(self):
         async with connect(self.switch, self.options) as other:

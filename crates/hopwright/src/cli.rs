@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopwright_ports::PortChoice;
 
+use crate::commands::interfaces::Interface;
+
 /// A P4-16 compiler and data plane.
 ///
 /// Compiles standard P4-16 programs for v1model and runs them: on packets of a test file, of a capture, on real
@@ -248,7 +250,7 @@ pub struct RunArgs {
     pub source: Source,
     /// Attach port NUMBER of the program to an interface
     #[arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)]
-    pub interfaces: Vec<String>,
+    pub interfaces: Vec<Interface>,
     /// Table entries to start with: the `add` and `setdefault` lines of an STF file
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,

@@ -293,4 +293,53 @@ mod tests {
         assert!(e.check("acl", Some(&wire(1))).is_ok());
         assert!(e.check("", Some(&wire(9))).is_ok());
     }
+
+    #[test]
+    fn configurations_of_roles() {
+        use crate::proto::stratum::P4RoleConfig;
+        use prost::Message as _;
+
+        let config = |exclusive: &[u32], shared: &[u32]| {
+            let config = P4RoleConfig {
+                exclusive_p4_ids: exclusive.to_vec(),
+                shared_p4_ids: shared.to_vec(),
+                ..Default::default()
+            };
+            let type_url = "type.googleapis.com/stratum.P4RoleConfig".into();
+            prost_types::Any { type_url, value: config.encode_to_vec() }
+        };
+        let ask = |role: &str, id: u128, config: Option<prost_types::Any>| v1::MasterArbitrationUpdate {
+            role: Some(v1::Role { name: role.into(), config, ..Default::default() }),
+            ..ask(Some(id))
+        };
+        let mut e = Elections::default();
+        let (a, _from_a) = channel(9);
+        let (b, _from_b) = channel(9);
+        let refused = |e: &mut Elections, said: v1::MasterArbitrationUpdate| {
+            assert_eq!(e.update(1, 9, &said, &b).unwrap_err().code, Code::InvalidArgument, "{said:?}");
+        };
+        refused(&mut e, ask("", 1, Some(config(&[], &[]))));
+        refused(&mut e, ask("x", 1, Some(config(&[1], &[1]))));
+        refused(&mut e, ask("x", 1, Some(config(&[0], &[]))));
+        refused(&mut e, ask("x", 1, Some(prost_types::Any { type_url: "x/y".into(), value: Vec::new() })));
+        let damaged = prost_types::Any { value: vec![0xff; 3], ..config(&[], &[]) };
+        refused(&mut e, ask("x", 1, Some(damaged)));
+
+        e.update(1, 1, &ask("x", 1, Some(config(&[7], &[8]))), &a).unwrap();
+        refused(&mut e, ask("y", 1, Some(config(&[7], &[]))));
+        refused(&mut e, ask("y", 1, Some(config(&[], &[7]))));
+        refused(&mut e, ask("y", 1, Some(config(&[8], &[]))));
+        e.update(1, 2, &ask("y", 1, Some(config(&[], &[8]))), &b).unwrap();
+        let own = |e: &Elections| e.rights("x").own.is_some_and(|own| own.exclusive.contains(&7));
+        assert!(own(&e));
+        assert_eq!(e.rights("").others.len(), 2);
+        // A backup changes nothing; the next primary does.
+        e.update(1, 3, &ask("x", 0, None), &b).unwrap();
+        assert!(own(&e));
+        e.update(1, 3, &ask("x", 2, None), &b).unwrap();
+        assert!(!own(&e));
+        // Roles nobody is in hold nothing back.
+        e.leave(1, 2);
+        assert!(e.rights("").others.is_empty());
+    }
 }

@@ -6,6 +6,7 @@ pub mod check;
 pub mod control;
 pub mod explain;
 pub mod graph;
+pub mod interfaces;
 pub mod ir;
 pub mod p4info;
 pub mod replay;

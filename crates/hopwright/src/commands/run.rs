@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
-use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, Server, Tls};
+use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
+use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
 use hopwright_ports::{Opener, Wanted, XdpOptions};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
+use crate::commands::interfaces::{self, Interface};
 use crate::commands::stf;
 use crate::compile;
 use crate::engine::{OneByOne, data_plane};
@@ -24,6 +25,7 @@ const LOG_TICK: Duration = Duration::from_millis(100);
 
 /// Runs a switch until it is told to stop.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    interfaces::check(&args.interfaces, args.cpu_port)?;
     let compiled = compile::compile(&args.source, true);
     compile::print_diagnostics(&compiled);
     if compiled.pipeline.is_none() {
@@ -42,7 +44,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut OneByOne::over(vdp.clone())?)?;
     }
-    let engine = vdp.engine_kind();
+    let engine = match vdp.engine_kind() {
+        EngineKind::Jit => "machine code",
+        EngineKind::Interp => "the interpreter",
+    };
     let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port));
     let (opener, pools) = Opener::new(&Wanted {
         urgent: None,
@@ -56,25 +61,32 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     for pool in pools {
         builder = builder.with_pool(pool);
     }
-    for interface in &args.interfaces {
-        let (number, name) = parse_interface(interface)?;
-        let opened = opener.open(name)?;
-        tracing::info!("port {number}: {}", opened.how);
+    let mut how = Vec::new();
+    for Interface { number, name } in &args.interfaces {
+        let opened = opener.open(name).map_err(|e| interfaces::cannot_open(&e))?;
+        how.push((*number, opened.how));
         for port in opened.ports {
-            builder = builder.port(number, port);
+            builder = builder.port(*number, port);
         }
     }
     let (switch, mut worker) = builder.build()?;
     for port in switch.ports() {
         let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
-        tracing::info!("port {} is {}, MTU {mtu}", port.number, port.name);
+        let how = how.iter().find(|(number, _)| *number == port.number).map_or("", |(_, how)| how);
+        tracing::info!("port {} is {}, MTU {mtu}, {how}", port.number, port.name);
+        if port.info.up == Some(false) {
+            tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
+        }
     }
     let server = if args.no_p4runtime { None } else { Some(serve(args, &switch, policy, program)?) };
-    tracing::info!("running {} with {engine:?}; stop with Ctrl-C", args.source.file.display());
+    tracing::info!("running {} with {engine}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;
     let started = Instant::now();
+    if let Some(path) = &args.stats {
+        write(path, &switch.stats(), started)?;
+    }
     if args.log_packets {
         log_packets(&switch)?;
     }
@@ -109,8 +121,10 @@ fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Pr
     };
     let device = Device::new(args.device_id, switch.clone(), policy).with_program(program);
     let options = Options { address: args.p4runtime, tls };
-    let server = Server::start(&options, [device])
-        .map_err(|e| Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")))?;
+    let server = Server::start(&options, [device]).map_err(|e| match e {
+        ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
+        other => Failure::message(other),
+    })?;
     let address = server.address();
     tracing::info!("P4Runtime: device {} at {address}, {clients}", args.device_id);
     if !address.ip().is_loopback() && args.tls_client_ca.is_none() {
@@ -143,13 +157,6 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     };
     std::thread::Builder::new().name("log-packets".into()).spawn(log)?;
     Ok(())
-}
-
-fn parse_interface(text: &str) -> Result<(u32, &str), Failure> {
-    let parts = text.split_once('@').and_then(|(number, name)| Some((number.parse().ok()?, name)));
-    parts
-        .filter(|(_, name)| !name.is_empty())
-        .ok_or_else(|| Failure::message(format!("`{text}`: expected NUMBER@INTERFACE, for example 0@eth0")))
 }
 
 /// Until the switch stops: writes statistics, and drains the CPU queue if there is nobody to read it.
