@@ -283,20 +283,25 @@ class Basic(unittest.IsolatedAsyncioTestCase):
     async def test_roles_with_a_configuration(self):
         ids = {name: self.sw.p4info.tables[name].id for name in ("acl", "ipv4_lpm", "l2")}
         config = stratum.P4RoleConfig(exclusive_p4_ids=[ids["acl"]], shared_p4_ids=[ids["l2"]])
-        acl = fy.P4TableEntry("acl", match=match(protocol=6), priority=1, action=fy.P4TableAction("drop"))
-        l2 = fy.P4TableEntry("l2", match=match(dst=1, ingress_port=1), action=fy.P4TableAction("permit"))
+
+        def acl():
+            return fy.P4TableEntry("acl", match=match(protocol=6), priority=1, action=fy.P4TableAction("drop"))
+
+        def l2():
+            return fy.P4TableEntry("l2", match=match(dst=1, ingress_port=1), action=fy.P4TableAction("permit"))
+
         denied = {0: "PERMISSION_DENIED"}
         await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
         async with connect(self.switch, fy.SwitchOptions(role_name="acl", role_config=config)) as other:
             self.assertTrue(other.is_primary and self.sw.is_primary)
-            await other.write([+acl, +l2])
+            await other.write([+acl(), +l2()])
             with Failing(self, denied):
                 await other.write([-route("10.0.0.0/8", "020000000011", 1)])
             with Failing(self, denied):
                 await other.write([~fy.P4RegisterEntry("last_source", index=1, data=7)])
             with Failing(self, denied):
-                await self.sw.write([-acl])
-            await self.sw.write([-l2])
+                await self.sw.write([-acl()])
+            await self.sw.write([-l2()])
             # It sees what is its own.
             self.assertEqual([e.table_id for e in await all_of(other.read(fy.P4TableEntry()))], ["acl"])
             with self.assertRaises(fy.P4ClientError) as caught:
@@ -310,7 +315,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         # Its controller has gone.
         for _ in range(50):
             try:
-                await self.sw.write([-acl])
+                await self.sw.write([-acl()])
                 break
             except fy.P4ClientError:
                 await asyncio.sleep(0.1)

@@ -239,3 +239,60 @@ impl fmt::Debug for Sampling {
         f.debug_struct("Sampling").field("lost", &self.lost()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{FrameSize, Pool};
+
+    /// A round of the worker's: packets of these lengths at port 1 and 2 in turn.
+    fn round(samples: &Samples, pool: &mut Pool, held: &mut Held, lengths: &[usize]) {
+        let batch: Vec<Packet> = lengths
+            .iter()
+            .enumerate()
+            .map(|(at, len)| {
+                let mut packet = pool.take_filled(&vec![at as u8; *len]).unwrap();
+                packet.set_ingress_port(1 + at as u32 % 2);
+                packet
+            })
+            .collect();
+        assert!(batch.len() <= MAX_BATCH);
+        if samples.wanted() {
+            samples.before(&batch, 7, held);
+            samples.after(&batch, held);
+        }
+        batch.into_iter().for_each(|p| pool.give(p));
+    }
+
+    #[test]
+    fn those_who_look_get_what_they_ask_for() {
+        let samples = Arc::new(Samples::new(100));
+        let mut pool = Pool::new(64, FrameSize::JUMBO).unwrap();
+        let mut held = Held::new();
+        let next = |s: &Sampling| s.next(Duration::ZERO, |s| (s.ingress_port(), s.bytes().len()));
+        round(&samples, &mut pool, &mut held, &[60]);
+        let all = Samples::begin(&samples, None).unwrap();
+        let some = Samples::begin(&samples, Some(2)).unwrap();
+        round(&samples, &mut pool, &mut held, &[60, 61, 101, 63]);
+        assert_eq!(std::array::from_fn(|_| next(&all)), [Some((1, 60)), Some((2, 61)), Some((2, 63)), None]);
+        assert_eq!(std::array::from_fn(|_| next(&some)), [Some((2, 61)), Some((2, 63)), None]);
+        // The one that is too long.
+        assert_eq!((all.lost(), some.lost()), (1, 0));
+
+        drop(some);
+        for _ in 0..WAITING {
+            round(&samples, &mut pool, &mut held, &[60, 60]);
+        }
+        assert_eq!(all.lost(), 1 + WAITING as u64);
+        assert_eq!(std::iter::from_fn(|| next(&all)).count(), WAITING);
+        round(&samples, &mut pool, &mut held, &[60]);
+        assert_eq!(next(&all), Some((1, 60)));
+        drop(all);
+        assert!(!samples.wanted());
+
+        let many: Vec<Sampling> = (0..SLOTS).map(|_| Samples::begin(&samples, None).unwrap()).collect();
+        assert!(Samples::begin(&samples, None).is_err());
+        drop(many);
+        assert_eq!(next(&Samples::begin(&samples, None).unwrap()), None);
+    }
+}

@@ -38,8 +38,14 @@ const TABLE_HELP: &str = "\
 Names may be shortened to what stands behind a dot, where that is enough: `ipv4_lpm` for `MyIngress.ipv4_lpm`.
 
 Values: 7, 0x1f, 0b101, -1, true, 10.0.0.1, 2001:db8::1, 02:00:00:00:00:01.
-Matches: exact and optional VALUE; lpm VALUE/LENGTH; ternary VALUE&&&MASK, VALUE/LENGTH or VALUE/MASK;
-range LOW..HIGH; * for anything. Tables with ternary, range or optional keys need priority=NUMBER; the highest wins.
+
+Matches:
+  exact, optional   VALUE
+  lpm               VALUE/LENGTH
+  ternary           VALUE&&&MASK, VALUE/LENGTH or VALUE/MASK
+  range             LOW..HIGH
+  all but exact     * for anything, as if the key were left out
+Tables with ternary, range or optional keys need priority=NUMBER; the highest wins.
 
 Examples:
   hopwright table
@@ -112,6 +118,7 @@ pub enum TableCommand {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "`hopwright table --help` has the forms of values and examples.")]
 pub struct EntryArgs {
     /// The table
     pub name: String,
@@ -263,7 +270,7 @@ pub struct TraceArgs {
     #[arg(short, long, value_name = "NUMBER")]
     pub port: Option<u16>,
     /// Only packets that have this in a header field as they come in; all conditions must hold
-    #[arg(short, long = "where", value_name = "FIELD=VALUE[/LENGTH]")]
+    #[arg(short = 'w', long = "where", value_name = "FIELD=VALUE[/LENGTH]")]
     pub conditions: Vec<String>,
     #[command(flatten)]
     pub switch: SwitchArgs,
