@@ -110,6 +110,23 @@ pub struct Source {
     /// Undefine a macro
     #[arg(short = 'U', value_name = "NAME")]
     pub undefine: Vec<String>,
+    /// Take warnings as errors: `warnings` for all, a code (W0020), or a name as in @noWarn (unused)
+    #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
+    pub deny: Vec<String>,
+    /// Leave warnings out, named as for --deny
+    #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
+    pub allow: Vec<String>,
+}
+
+/// A warning's code or name, or `warnings`.
+fn warning(text: &str) -> Result<String, String> {
+    if hopwright_lint::NAMES.iter().any(|(code, _)| hopwright_lint::means(text, code)) {
+        return Ok(text.to_string());
+    }
+    let mut names: Vec<&str> = hopwright_lint::NAMES.iter().flat_map(|(_, names)| *names).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    Err(format!("no such warning; the names are {}", names.join(", ")))
 }
 
 #[derive(Args, Debug)]

@@ -6,14 +6,36 @@ use std::sync::Arc;
 use hopwright_dataplane::BuildError;
 use hopwright_ir::Pipeline;
 use hopwright_ir::compile::{Compiled, compile_file};
-use hopwright_syntax::{Diagnostic, Options, render};
+use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
 use crate::cli::Source;
 use crate::failure::Failure;
 
 /// Compiles without printing anything.
 pub fn compile(source: &Source, optimise: bool) -> Compiled {
-    compile_file(&source.file, &options(source), optimise)
+    judged(compile_file(&source.file, &options(source), optimise), source)
+}
+
+/// Leaves out the warnings that the command line allows, and takes those that it denies as errors.
+fn judged(mut compiled: Compiled, source: &Source) -> Compiled {
+    let listed = |list: &[String], code| list.iter().any(|what| hopwright_lint::means(what, code));
+    let mut diagnostics = Diagnostics::new();
+    for mut d in compiled.diagnostics {
+        if d.severity == Severity::Warning {
+            if listed(&source.allow, d.code) {
+                continue;
+            }
+            if listed(&source.deny, d.code) {
+                d = Diagnostic { severity: Severity::Error, ..d }.note("a warning that --deny takes as an error");
+            }
+        }
+        diagnostics.push(d);
+    }
+    if diagnostics.has_errors() {
+        compiled.pipeline = None;
+    }
+    compiled.diagnostics = diagnostics;
+    compiled
 }
 
 /// Compiles and prints what there is to say on standard error.
@@ -61,4 +83,35 @@ fn options(source: &Source) -> Options {
         options.undefine(name);
     }
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program with one warning, W0002, judged by a command line.
+    fn judge(deny: &[&str], allow: &[&str]) -> Vec<(Severity, &'static str)> {
+        let list = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
+        let source = Source {
+            file: "test.p4".into(),
+            include: Vec::new(),
+            define: Vec::new(),
+            undefine: Vec::new(),
+            deny: list(deny),
+            allow: list(allow),
+        };
+        let text = "#include <core.p4>\nconst bit<8> X = 256;\ncontrol c(); package p(c a); control d() { apply { } } p(d()) main;";
+        let compiled = hopwright_ir::compile::compile_text("test.p4", text, &Options::default(), true);
+        let judged = judged(compiled, &source);
+        judged.diagnostics.iter().filter(|d| d.code.starts_with('W')).map(|d| (d.severity, d.code)).collect()
+    }
+
+    #[test]
+    fn warnings_are_allowed_and_denied_by_code_and_name() {
+        assert_eq!(judge(&[], &[]), [(Severity::Warning, "W0002")]);
+        assert_eq!(judge(&["warnings"], &[]), [(Severity::Error, "W0002")]);
+        assert_eq!(judge(&["overflow"], &[]), [(Severity::Error, "W0002")]);
+        assert_eq!(judge(&["unused"], &[]), [(Severity::Warning, "W0002")]);
+        assert_eq!(judge(&["warnings"], &["w0002"]), []);
+    }
 }

@@ -1,4 +1,4 @@
-//! From a P4 program's text to its pipeline in one call: parse, analyse, lower, verify, optimise.
+//! From a P4 program's text to its pipeline in one call: parse, analyse, look for traps, lower, verify, optimise.
 //!
 //! Lives here: the order of these steps and what a failure of each means. Does not live here: any of the steps.
 
@@ -49,6 +49,8 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
     let analysis = hopwright_sema::analyse(&program, name);
     diagnostics.extend(analysis.diagnostics);
     let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) else { return failed(diagnostics) };
+    diagnostics.extend(hopwright_lint::lint(&program, &typed));
+    diagnostics = hopwright_lint::quiet(&program, diagnostics);
     let mut pipeline = match lower::lower(&typed, sources.clone()) {
         Ok(pipeline) => pipeline,
         Err(found) => {

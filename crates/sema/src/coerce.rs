@@ -109,11 +109,11 @@ impl<'a> Analyser<'a> {
         }
         let span = e.span();
         match (&e.ty, target) {
-            (Ty::InfInt, Ty::Bits(_) | Ty::Int(_)) => return self.int_to_width(e, target, false),
+            (Ty::InfInt, Ty::Bits(_) | Ty::Int(_)) => return self.int_to_width(e, target),
             (Ty::InfInt, Ty::Newtype(_)) => {
                 let inner = self.defs.strip_newtype(target);
                 if inner.width().is_some() {
-                    let number = self.int_to_width(e, &inner, false);
+                    let number = self.int_to_width(e, &inner);
                     return if number.is_err() { number } else { self.convert(number, target) };
                 }
             }
@@ -172,7 +172,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Makes an `int` a number of fixed width.
-    fn int_to_width(&mut self, e: Typed, target: &Ty, explicit: bool) -> Typed {
+    fn int_to_width(&mut self, e: Typed, target: &Ty) -> Typed {
         let span = e.span();
         match e.value {
             Some(Value::Int(i)) => {
@@ -180,7 +180,7 @@ impl<'a> Analyser<'a> {
                 // 8w255 written as -1, or int<8> written as 0xff, are common and harmless.
                 let bits = i.bits();
                 let width = u64::from(target.width().unwrap_or(0));
-                if wrapped != i && bits > width && !explicit {
+                if wrapped != i && bits > width {
                     let shown = self.show(target);
                     self.report(
                         Diagnostic::warning("W0002", format!("{i} does not fit `{shown}`"))
@@ -449,7 +449,7 @@ impl<'a> Analyser<'a> {
         }
         let (from, to) = (e.ty.clone(), target.clone());
         let allowed = match (&from, &to) {
-            (Ty::InfInt, Ty::Bits(_) | Ty::Int(_)) => return self.int_to_width(e, target, true),
+            (Ty::InfInt, Ty::Bits(_) | Ty::Int(_)) => return self.int_to_width(e, target),
             (Ty::InfInt, Ty::Bool) => {
                 matches!(&e.value, Some(Value::Int(i)) if *i == 0.into() || *i == 1.into())
             }

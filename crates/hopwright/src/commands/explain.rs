@@ -86,7 +86,7 @@ mod tests {
             struct metadata_t {{ bit<8> x; bool flag; }}
             parser ExampleParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                                  inout standard_metadata_t std) {{
-                state start {{ transition accept; }}
+                state start {{ packet.extract(hdr.data); transition accept; }}
             }}
             control NoChecksums(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}
             control Example(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {{
@@ -110,7 +110,11 @@ mod tests {
                 };
                 let text = if place == "whole" { example.to_string() } else { program(place, example) };
                 let compiled = compile_text("example.p4", &text, &Options::default(), true);
-                let found: BTreeSet<&str> = compiled.diagnostics.iter().map(|d| d.code).collect();
+                let mut found: BTreeSet<&str> = compiled.diagnostics.iter().map(|d| d.code).collect();
+                if wanted != "W0025" {
+                    // Many examples are declarations that nothing uses.
+                    found.remove("W0025");
+                }
                 let shown = render::render(&compiled.diagnostics, &compiled.sources, false);
                 if wanted == "fine" {
                     assert!(found.is_empty(), "{}:\n{example}\n{shown}", section.code);
@@ -141,7 +145,7 @@ mod tests {
     #[test]
     fn every_code_is_explained_once_and_exists() {
         let mut in_sources = BTreeSet::new();
-        for crate_name in ["syntax", "sema", "ir", "jit", "hopwright"] {
+        for crate_name in ["syntax", "sema", "lint", "ir", "jit", "hopwright"] {
             let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_name).join("src");
             used(&dir, &mut in_sources);
         }

@@ -1,0 +1,145 @@
+//! Places of values: a variable, or a member or element of a place.
+
+use std::collections::HashMap;
+
+use hopwright_sema::hir::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlaceId(u32);
+
+/// From a place to one within it: a member, or an element of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    Field(usize),
+    Element(u32),
+}
+
+/// What values belong to that live as long as a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Root {
+    Var(VarId),
+    /// The result of a function.
+    Result(FunctionId),
+    /// What v1model hands from block to block: headers, metadata, standard metadata.
+    Shared(usize),
+}
+
+struct Node {
+    parent: Option<(PlaceId, Step)>,
+    root: Root,
+    ty: Type,
+    inner: Vec<(Step, PlaceId)>,
+}
+
+/// All places met so far.
+pub struct Places<'p> {
+    program: &'p TypedProgram,
+    nodes: Vec<Node>,
+    roots: HashMap<Root, PlaceId>,
+}
+
+impl<'p> Places<'p> {
+    pub fn new(program: &'p TypedProgram) -> Places<'p> {
+        Places { program, nodes: Vec::new(), roots: HashMap::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn root(&mut self, root: Root, ty: &Type) -> PlaceId {
+        if let Some(id) = self.roots.get(&root) {
+            return *id;
+        }
+        let id = self.node(None, root, ty.clone());
+        self.roots.insert(root, id);
+        id
+    }
+
+    pub fn var(&mut self, var: VarId) -> PlaceId {
+        let program = self.program;
+        self.root(Root::Var(var), &program[var].ty)
+    }
+
+    /// The place of a variable if it has been met.
+    pub fn known(&self, root: Root) -> Option<PlaceId> {
+        self.roots.get(&root).copied()
+    }
+
+    fn node(&mut self, parent: Option<(PlaceId, Step)>, root: Root, ty: Type) -> PlaceId {
+        self.nodes.push(Node { parent, root, ty, inner: Vec::new() });
+        PlaceId((self.nodes.len() - 1) as u32)
+    }
+
+    /// The place one step inside; `None` where there is none.
+    pub fn step(&mut self, place: PlaceId, step: Step) -> Option<PlaceId> {
+        let node = &self.nodes[place.0 as usize];
+        if let Some((_, id)) = node.inner.iter().find(|(s, _)| *s == step) {
+            return Some(*id);
+        }
+        let program = self.program;
+        let ty = match (&node.ty, step) {
+            (Type::Struct(s) | Type::Header(s) | Type::Union(s), Step::Field(i)) => {
+                program[*s].fields.get(i)?.ty.clone()
+            }
+            (Type::Tuple(items), Step::Field(i)) => items.get(i)?.clone(),
+            (Type::Stack(element, n), Step::Element(i)) if i < *n => (**element).clone(),
+            _ => return None,
+        };
+        let root = node.root;
+        let id = self.node(Some((place, step)), root, ty);
+        self.nodes[place.0 as usize].inner.push((step, id));
+        Some(id)
+    }
+
+    /// The places inside that have been met.
+    pub fn inner(&self, place: PlaceId) -> &[(Step, PlaceId)] {
+        &self.nodes[place.0 as usize].inner
+    }
+
+    pub fn ty(&self, place: PlaceId) -> &Type {
+        &self.nodes[place.0 as usize].ty
+    }
+
+    pub fn root_of(&self, place: PlaceId) -> Root {
+        self.nodes[place.0 as usize].root
+    }
+
+    pub fn parent(&self, place: PlaceId) -> Option<(PlaceId, Step)> {
+        self.nodes[place.0 as usize].parent
+    }
+
+    /// The header that a place is a member of.
+    pub fn header_of(&self, place: PlaceId) -> Option<PlaceId> {
+        let (parent, _) = self.parent(place)?;
+        matches!(self.ty(parent), Type::Header(_)).then_some(parent)
+    }
+
+    /// The place and everything inside that has been met.
+    pub fn all(&self, place: PlaceId, out: &mut Vec<PlaceId>) {
+        out.push(place);
+        for (_, inner) in self.inner(place) {
+            self.all(*inner, out);
+        }
+    }
+
+    /// As the program writes it.
+    pub fn show(&self, place: PlaceId) -> String {
+        let node = &self.nodes[place.0 as usize];
+        match node.parent {
+            None => match node.root {
+                Root::Var(v) => self.program[v].name.clone(),
+                Root::Result(f) => self.program[f].name.clone(),
+                Root::Shared(_) => String::new(),
+            },
+            Some((parent, Step::Element(i))) => format!("{}[{i}]", self.show(parent)),
+            Some((parent, Step::Field(i))) => {
+                let name = match self.ty(parent) {
+                    Type::Struct(s) | Type::Header(s) | Type::Union(s) => self.program[*s].fields[i].name.clone(),
+                    _ => i.to_string(),
+                };
+                format!("{}.{name}", self.show(parent))
+            }
+        }
+    }
+}

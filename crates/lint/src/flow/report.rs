@@ -1,0 +1,152 @@
+//! What reads were found, and what is said about them once all ways are known.
+
+use std::collections::BTreeMap;
+
+use hopwright_syntax::diagnostic::Diagnostic;
+use hopwright_syntax::span::Span;
+
+use super::state::Way;
+
+/// What a statement does with a header or variable, on all the ways that come there.
+#[derive(Default)]
+struct Visits {
+    /// The first thing that went wrong.
+    found: Option<Found>,
+    /// It went well on some way.
+    good: bool,
+    /// It went wrong on a way that nothing rules out.
+    bad: bool,
+    /// It went wrong on a way that table entries may rule out, or of which too little is known.
+    doubtful: bool,
+    /// How the parser came there in such a case.
+    way: Option<String>,
+}
+
+/// Something read, assigned or left alone.
+pub struct Found {
+    /// Where.
+    pub span: Span,
+    /// As the program writes it.
+    pub name: String,
+    /// Declaration of what is read.
+    pub declared: Option<Span>,
+}
+
+/// Kinds of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A field of a header is read.
+    HeaderRead,
+    /// A field of a header is assigned.
+    HeaderWrite,
+    /// A variable is read.
+    Unset,
+    /// An `out` parameter when its function or control ends.
+    OutParam,
+}
+
+/// How a visit went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Good,
+    Bad,
+    Doubtful,
+}
+
+/// All findings.
+#[derive(Default)]
+pub struct Findings(BTreeMap<(Span, Kind, String), Visits>);
+
+impl Findings {
+    /// Notes what the statement at `statement` does.
+    pub fn note(&mut self, kind: Kind, statement: Span, found: Found, outcome: Outcome, way: Option<&Way>) {
+        let visits = self.0.entry((statement, kind, found.name.clone())).or_default();
+        match outcome {
+            Outcome::Good => {
+                visits.good = true;
+                return;
+            }
+            Outcome::Bad => {
+                if !visits.bad {
+                    visits.way = way.map(show);
+                }
+                visits.bad = true;
+            }
+            Outcome::Doubtful => visits.doubtful = true,
+        }
+        if visits.found.as_ref().is_none_or(|f| found.span < f.span) {
+            visits.found = Some(found);
+        }
+    }
+
+    pub fn report(self, out: &mut Vec<Diagnostic>) {
+        for ((statement, kind, name), visits) in &self.0 {
+            let read = (*statement, Kind::HeaderRead, name.clone());
+            if *kind == Kind::HeaderWrite && self.0.get(&read).is_some_and(|v| say(Kind::HeaderRead, v).is_some()) {
+                continue;
+            }
+            out.extend(say(*kind, visits));
+        }
+    }
+}
+
+fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
+    let Found { span, name, declared } = v.found.as_ref()?;
+    let span = *span;
+    let always = !v.good && (v.bad || v.doubtful);
+    if !always && !v.bad {
+        return None;
+    }
+    let d = match kind {
+        Kind::HeaderRead if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
+            .at(span, "this reads a field of a header that is invalid on all ways here")
+            .help(format!("extract the header, or call `{name}.setValid()` and assign its fields")),
+        Kind::HeaderRead => {
+            let d = Diagnostic::warning("W0020", format!("`{name}` may be invalid here"))
+                .at(span, "this reads a field of a header that is not valid on all ways here")
+                .help(format!("ask first: `if ({name}.isValid()) {{ ... }}`"));
+            match &v.way {
+                Some(way) => d.note(format!("for example after the parser states {way}")),
+                None => d,
+            }
+        }
+        // What is written on some ways only is often put right on the others.
+        Kind::HeaderWrite if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
+            .at(span, "what is assigned to a field of an invalid header is lost")
+            .help(format!("call `{name}.setValid()` first")),
+        Kind::HeaderWrite => return None,
+        Kind::Unset => {
+            let title = if always { "is read" } else { "may be read" };
+            let d = Diagnostic::warning("W0021", format!("`{name}` {title} before it has a value")).at(
+                span,
+                if always { "nothing was assigned to it yet" } else { "nothing was assigned to it on some ways here" },
+            );
+            match declared {
+                Some(at) => d.related(*at, "declared here without a value"),
+                None => d,
+            }
+        }
+        Kind::OutParam => {
+            let title = if always { "has no value" } else { "may have no value" };
+            Diagnostic::warning("W0022", format!("`{name}` {title} at the end"))
+                .at(span, "this `out` parameter is not assigned on all ways to the end")
+        }
+    };
+    Some(d)
+}
+
+/// `start, parse_ipv4, accept`.
+fn show(way: &Way) -> String {
+    let mut names = vec!["accept".to_string()];
+    let mut at = Some(way);
+    while let Some(w) = at {
+        names.push(w.state.clone());
+        at = w.before.as_deref();
+        if names.len() > 8 {
+            names.push("...".to_string());
+            break;
+        }
+    }
+    names.reverse();
+    names.join(", ")
+}

@@ -1,0 +1,162 @@
+//! What is known at a point of the program, on one of the ways that lead there.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+use super::place::PlaceId;
+
+/// What is known about a place. Nothing is known about places without a fact: they have some value, or may be valid.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fact {
+    /// A header that is valid.
+    Valid,
+    /// A header that is not.
+    Invalid,
+    /// A stack's next index.
+    Next(u32),
+    /// Nothing was assigned yet.
+    Unset,
+    /// The value, as the bits it has or the position of an enum's member.
+    Is(i128),
+    /// Values it has not.
+    Not(Vec<i128>),
+}
+
+/// The parser states gone through, the last first.
+#[derive(Debug)]
+pub struct Way {
+    pub state: String,
+    pub before: Option<Rc<Way>>,
+}
+
+/// One way to a point of the program: what is known there.
+#[derive(Clone, Debug)]
+pub struct State {
+    facts: Rc<BTreeMap<PlaceId, Fact>>,
+    /// The facts' hashes, all combined: it follows each change, and tells most states apart.
+    mark: u64,
+    /// Too much was forgotten to say that this way exists.
+    pub vague: bool,
+    /// How the parser came here. Of ways with the same facts one is kept.
+    pub way: Option<Rc<Way>>,
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.mark == other.mark
+            && self.vague == other.vague
+            && (Rc::ptr_eq(&self.facts, &other.facts) || self.facts == other.facts)
+    }
+}
+
+impl Eq for State {}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.mark.hash(state);
+        self.vague.hash(state);
+    }
+}
+
+/// Most values that a place is known not to have.
+const MAX_NOT: usize = 32;
+
+impl State {
+    /// Nothing is known.
+    pub fn new() -> State {
+        State { facts: Rc::default(), mark: 0, vague: false, way: None }
+    }
+
+    pub fn get(&self, place: PlaceId) -> Option<&Fact> {
+        self.facts.get(&place)
+    }
+
+    pub fn set(&mut self, place: PlaceId, fact: Fact) {
+        if self.facts.get(&place) == Some(&fact) {
+            return;
+        }
+        self.mark ^= mark(place, &fact);
+        if let Some(old) = Rc::make_mut(&mut self.facts).insert(place, fact) {
+            self.mark ^= mark(place, &old);
+        }
+    }
+
+    pub fn forget(&mut self, place: PlaceId) {
+        if self.facts.contains_key(&place)
+            && let Some(old) = Rc::make_mut(&mut self.facts).remove(&place)
+        {
+            self.mark ^= mark(place, &old);
+        }
+    }
+
+    pub fn forget_all(&mut self) {
+        self.keep(|_, _| false);
+    }
+
+    fn keep(&mut self, which: impl Fn(PlaceId, &Fact) -> bool) {
+        self.facts = Rc::new(self.facts.iter().filter(|(p, f)| which(**p, f)).map(|(p, f)| (*p, f.clone())).collect());
+        self.mark = self.facts.iter().fold(0, |all, (p, f)| all ^ mark(*p, f));
+    }
+
+    /// The same where the place has the value, or with `equal` false has it not; `None` if that cannot be.
+    pub fn when(mut self, place: PlaceId, value: i128, equal: bool, one_bit: bool) -> Option<State> {
+        let fact = match (self.get(place), equal) {
+            (Some(Fact::Is(v)), _) => return ((*v == value) == equal).then_some(self),
+            (Some(Fact::Not(list)), true) if list.contains(&value) => return None,
+            (_, true) => Fact::Is(value),
+            (_, false) if one_bit => Fact::Is(1 - value),
+            (Some(Fact::Not(list)), false) => {
+                let mut list = list.clone();
+                if !list.contains(&value) && list.len() < MAX_NOT {
+                    list.push(value);
+                    list.sort_unstable();
+                }
+                Fact::Not(list)
+            }
+            (_, false) => Fact::Not(vec![value]),
+        };
+        self.set(place, fact);
+        Some(self)
+    }
+
+    /// Forgets the values of everything.
+    pub fn forget_values(&mut self) {
+        self.keep(|_, f| !matches!(f, Fact::Is(_) | Fact::Not(_)));
+        self.vague = true;
+    }
+
+    /// Only what both know.
+    pub fn meet(&mut self, other: &State) {
+        self.keep(|p, f| other.facts.get(&p) == Some(f));
+        self.vague = true;
+    }
+}
+
+fn mark(place: PlaceId, fact: &Fact) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (place, fact).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Makes one of equal ways; of more than `most`, one that knows what they have in common.
+pub fn tidy(most: usize, states: Vec<State>) -> Vec<State> {
+    if states.len() < 2 {
+        return states;
+    }
+    let mut states = distinct(states);
+    if states.len() > most {
+        states.iter_mut().for_each(State::forget_values);
+        states = distinct(states);
+    }
+    if states.len() > most {
+        let mut rest = states.split_off(1).into_iter();
+        rest.by_ref().for_each(|s| states[0].meet(&s));
+    }
+    states
+}
+
+fn distinct(states: Vec<State>) -> Vec<State> {
+    let mut seen: HashSet<State> = HashSet::new();
+    states.into_iter().filter(|s| seen.insert(s.clone())).collect()
+}

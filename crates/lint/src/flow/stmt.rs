@@ -1,0 +1,437 @@
+//! Statements: how they change what is known, and where control goes.
+
+use hopwright_sema::hir::*;
+
+use super::place::{PlaceId, Root, Step};
+use super::report::Kind;
+use super::state::{State, tidy};
+use super::{Flow, Start};
+use crate::visit::{self, Seen};
+
+/// Where the ways through statements lead.
+#[derive(Default)]
+pub struct Ways {
+    /// To the next statement.
+    pub next: Vec<State>,
+    /// Out of the body, by `return`.
+    pub left: Vec<State>,
+    /// Out of the loop.
+    pub broken: Vec<State>,
+    /// To the loop's next turn.
+    pub continued: Vec<State>,
+}
+
+impl Ways {
+    fn add(&mut self, other: Ways) {
+        self.next.extend(other.next);
+        self.jumps(other.left, other.broken, other.continued);
+    }
+
+    fn jumps(&mut self, left: Vec<State>, broken: Vec<State>, continued: Vec<State>) {
+        self.left.extend(left);
+        self.broken.extend(broken);
+        self.continued.extend(continued);
+    }
+
+    fn each(&mut self, mut f: impl FnMut(&mut State)) {
+        for list in [&mut self.next, &mut self.left, &mut self.broken, &mut self.continued] {
+            list.iter_mut().for_each(&mut f);
+        }
+    }
+}
+
+impl<'p> Flow<'p> {
+    /// Statements with a scope of their own.
+    pub(super) fn block(&mut self, states: Vec<State>, body: &'p [Stmt]) -> Ways {
+        let mut ways = self.stmts(states, body);
+        for stmt in body {
+            if let StmtKind::Declare(var, _) = &stmt.kind {
+                ways.each(|s| self.gone(s, *var));
+            }
+        }
+        ways
+    }
+
+    pub(super) fn stmts(&mut self, states: Vec<State>, body: &'p [Stmt]) -> Ways {
+        let mut ways = Ways { next: states, ..Ways::default() };
+        for stmt in body {
+            let states = tidy(self.ways, std::mem::take(&mut ways.next));
+            if states.is_empty() || self.gave_up {
+                break;
+            }
+            for s in states {
+                let after = self.stmt(s, stmt);
+                ways.add(after);
+            }
+        }
+        ways.next = tidy(self.ways, ways.next);
+        ways
+    }
+
+    fn stmt(&mut self, s: State, stmt: &'p Stmt) -> Ways {
+        if !self.down() {
+            self.up();
+            return Ways { next: vec![s], ..Ways::default() };
+        }
+        let here = std::mem::replace(&mut self.here, stmt.span);
+        let ways = self.stmt_inner(s, stmt);
+        self.here = here;
+        self.up();
+        ways
+    }
+
+    fn stmt_inner(&mut self, s: State, stmt: &'p Stmt) -> Ways {
+        let next = |next: Vec<State>| Ways { next, ..Ways::default() };
+        match &stmt.kind {
+            StmtKind::Declare(var, init) => {
+                let place = self.places.var(*var);
+                match init {
+                    Some(e) => next(self.assign(s, Some(place), e)),
+                    None => {
+                        let mut s = s;
+                        self.start(&mut s, place, Start::Unset);
+                        next(vec![s])
+                    }
+                }
+            }
+            StmtKind::Assign(target, value) => next(self.assign_to(s, target, value)),
+            StmtKind::Call(call) => next(self.call(s, call).into_iter().map(|(s, _)| s).collect()),
+            StmtKind::If(c, a, b) => {
+                let (yes, no) = self.cond(s, c);
+                let mut ways = self.block(yes, a);
+                let other = self.block(no, b);
+                ways.add(other);
+                ways
+            }
+            StmtKind::SwitchTable(table, cases) => {
+                let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
+                let mut ways = Ways::default();
+                for ran in self.apply(s, *table) {
+                    let case = cases.iter().position(|(labels, _)| labels.contains(&ran.action));
+                    match case.or_else(|| cases.iter().position(|(labels, _)| labels.is_empty())) {
+                        Some(i) => by_case[i].push(ran.state),
+                        None => ways.next.push(ran.state),
+                    }
+                }
+                for (states, (_, body)) in by_case.into_iter().zip(cases) {
+                    let after = self.block(states, body);
+                    ways.add(after);
+                }
+                ways
+            }
+            StmtKind::SwitchValue(e, cases) => self.switch_value(s, e, cases),
+            StmtKind::Block(body) => self.block(vec![s], body),
+            StmtKind::For { init, cond, update, body } => {
+                let mut ways = self.stmts(vec![s], init);
+                let states = std::mem::take(&mut ways.next);
+                for mut s in states {
+                    self.forget_loop(&mut s, body.iter().chain(update));
+                    let (yes, no) = self.cond(s, cond);
+                    let turn = self.block(yes, body);
+                    let again = tidy(self.ways, [turn.next, turn.continued].concat());
+                    let update = self.stmts(again, update);
+                    ways.left.extend(turn.left.into_iter().chain(update.left));
+                    ways.next.extend(no.into_iter().chain(turn.broken));
+                }
+                for stmt in init {
+                    if let StmtKind::Declare(var, _) = &stmt.kind {
+                        ways.each(|s| self.gone(s, *var));
+                    }
+                }
+                ways
+            }
+            StmtKind::ForIn { var, over, body } => {
+                let states = match over {
+                    ForRange::Range(a, b) => {
+                        let states = self.each(vec![s], a);
+                        self.each(states, b)
+                    }
+                    ForRange::Elements(e) => self.each(vec![s], e),
+                };
+                let mut ways = Ways::default();
+                for mut s in states {
+                    self.forget_loop(&mut s, body.iter());
+                    let place = self.places.var(*var);
+                    self.forget(&mut s, place);
+                    ways.next.push(s.clone());
+                    let turn = self.block(vec![s], body);
+                    ways.left.extend(turn.left);
+                    ways.next.extend(turn.broken);
+                }
+                ways.each(|s| self.gone(s, *var));
+                ways
+            }
+            StmtKind::Break => Ways { broken: vec![s], ..Ways::default() },
+            StmtKind::Continue => Ways { continued: vec![s], ..Ways::default() },
+            StmtKind::Return(None) => Ways { left: vec![s], ..Ways::default() },
+            StmtKind::Return(Some(e)) => {
+                // The function that this is in put its result's place on top.
+                let left = match self.results.last().copied() {
+                    Some(place) => self.assign(s, Some(place), e),
+                    None => self.each(vec![s], e),
+                };
+                Ways { left, ..Ways::default() }
+            }
+            StmtKind::Exit => {
+                self.exited.push(s);
+                Ways::default()
+            }
+        }
+    }
+
+    fn switch_value(&mut self, s: State, e: &'p Expr, cases: &'p [(Vec<Expr>, Vec<Stmt>)]) -> Ways {
+        let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
+        let default = cases.iter().position(|(labels, _)| labels.is_empty());
+        let mut ways = Ways::default();
+        for (s, value) in self.eval(s, e) {
+            let mut rest = vec![s];
+            for (i, (labels, _)) in cases.iter().enumerate() {
+                for label in labels {
+                    let mut others = Vec::new();
+                    for s in rest {
+                        for (s, known) in self.eval(s, label) {
+                            let (same, other) = self.equal(s, (e, value), (label, known));
+                            by_case[i].extend(same);
+                            others.extend(other);
+                        }
+                    }
+                    rest = others;
+                }
+            }
+            match default {
+                Some(i) => by_case[i].extend(rest),
+                None => ways.next.extend(rest),
+            }
+        }
+        for (states, (_, body)) in by_case.into_iter().zip(cases) {
+            let after = self.block(states, body);
+            ways.add(after);
+        }
+        ways
+    }
+
+    /// Forgets what a loop may change.
+    fn forget_loop(&mut self, s: &mut State, body: impl Iterator<Item = &'p Stmt>) {
+        let mut changed: Vec<&Expr> = Vec::new();
+        let mut anything = false;
+        for stmt in body {
+            visit::stmts(std::slice::from_ref(stmt), &mut |seen| match seen {
+                Seen::Stmt(Stmt { kind: StmtKind::Assign(target, _), .. }) => changed.push(target),
+                Seen::Stmt(Stmt { kind: StmtKind::SwitchTable(..), .. })
+                | Seen::Expr(Expr { kind: ExprKind::TableHit(..), .. }) => anything = true,
+                Seen::Call(call) => match &call.callee {
+                    Callee::Builtin(receiver, name) if name != "isValid" => changed.push(receiver),
+                    Callee::Builtin(..) => {}
+                    Callee::Function(f) if self.program[*f].is_action => anything = true,
+                    Callee::Instance(_) | Callee::Table(_) => anything = true,
+                    _ => {
+                        let out = call.args.iter().filter(|a| matches!(a.direction, Direction::Out | Direction::InOut));
+                        changed.extend(out.filter_map(|a| a.value.as_ref()));
+                    }
+                },
+                _ => {}
+            });
+        }
+        if anything {
+            s.forget_all();
+            return;
+        }
+        for target in changed {
+            if let Some(place) = self.root_of(target) {
+                self.forget(s, place);
+            }
+        }
+    }
+
+    /// The smallest place that is known to hold a left-value whatever its indexes are.
+    fn root_of(&mut self, e: &Expr) -> Option<PlaceId> {
+        match &e.kind {
+            ExprKind::Var(v) => Some(self.places.var(*v)),
+            ExprKind::Field(base, i) => {
+                let whole = !has_index(base);
+                let base = self.root_of(base)?;
+                if whole { self.places.step(base, Step::Field(*i)) } else { Some(base) }
+            }
+            ExprKind::Index(base, _)
+            | ExprKind::StackNext(base)
+            | ExprKind::StackLast(base)
+            | ExprKind::Slice(base, ..) => self.root_of(base),
+            _ => None,
+        }
+    }
+
+    /// `target = value`.
+    fn assign_to(&mut self, s: State, target: &'p Expr, value: &'p Expr) -> Vec<State> {
+        let mut out = Vec::new();
+        for s in self.indexes(s, target) {
+            if let ExprKind::Slice(..) = target.kind {
+                // A part of it: some value from now on.
+                for s in self.each(vec![s], value) {
+                    let mut s = s;
+                    self.written(&mut s, target);
+                    out.push(s);
+                }
+                continue;
+            }
+            let place = self.place(&s, target);
+            if let Some(p) = place
+                && let Some(header) = self.places.header_of(p)
+            {
+                for s in self.assign(s, place, value) {
+                    self.note_header(Kind::HeaderWrite, &s, header, target.span);
+                    out.push(s);
+                }
+                continue;
+            }
+            if place.is_some() {
+                out.extend(self.assign(s, place, value));
+            } else {
+                for mut s in self.assign(s, None, value) {
+                    self.written(&mut s, target);
+                    out.push(s);
+                }
+            }
+        }
+        out
+    }
+
+    /// A left-value gets some value.
+    pub(super) fn written(&mut self, s: &mut State, target: &Expr) {
+        let place = match &target.kind {
+            ExprKind::Slice(base, ..) => return self.written(s, base),
+            _ => self.place(s, target),
+        };
+        match place {
+            Some(p) => {
+                if let Some(header) = self.places.header_of(p) {
+                    self.note_header(Kind::HeaderWrite, s, header, target.span);
+                }
+                self.assigned(s, p);
+            }
+            None => {
+                if let Some(p) = self.root_of(target) {
+                    self.forget(s, p);
+                }
+            }
+        }
+    }
+
+    /// Puts a value of any type into a place.
+    pub(super) fn assign(&mut self, s: State, place: Option<PlaceId>, value: &'p Expr) -> Vec<State> {
+        let scalar =
+            !matches!(value.ty, Type::Struct(_) | Type::Header(_) | Type::Union(_) | Type::Stack(..) | Type::Tuple(_));
+        let Some(place) = place else { return self.each(vec![s], value) };
+        if scalar {
+            let values = self.eval(s, value);
+            return values
+                .into_iter()
+                .map(|(mut s, v)| {
+                    self.set_value(&mut s, place, v);
+                    s
+                })
+                .collect();
+        }
+        match &value.kind {
+            ExprKind::Var(_) | ExprKind::Field(..) | ExprKind::Index(..) | ExprKind::StackLast(_) => {
+                let mut out = Vec::new();
+                for mut s in self.indexes(s, value) {
+                    match self.place(&s, value) {
+                        Some(from) => self.copy(&mut s, from, place),
+                        None => self.forget(&mut s, place),
+                    }
+                    out.push(s);
+                }
+                out
+            }
+            ExprKind::Aggregate { members, order } => self.assign_members(s, place, value, members, order),
+            ExprKind::Invalid => {
+                let mut s = s;
+                self.start(&mut s, place, Start::Zero);
+                vec![s]
+            }
+            ExprKind::Cast(inner) => self.assign(s, Some(place), inner),
+            ExprKind::Mux(c, a, b) => {
+                let (yes, no) = self.cond(s, c);
+                let mut out = Vec::new();
+                for s in yes {
+                    out.extend(self.assign(s, Some(place), a));
+                }
+                for s in no {
+                    out.extend(self.assign(s, Some(place), b));
+                }
+                out
+            }
+            ExprKind::Call(call) => {
+                let mut out = Vec::new();
+                for (mut s, result) in self.call(s, call) {
+                    match result {
+                        Some(from) => {
+                            self.copy(&mut s, from, place);
+                            self.forget(&mut s, from);
+                        }
+                        None if matches!(value.ty, Type::Header(_)) => self.set_validity(&mut s, place, true),
+                        None => self.forget(&mut s, place),
+                    }
+                    out.push(s);
+                }
+                out
+            }
+            _ => {
+                let mut states = self.each(vec![s], value);
+                states.iter_mut().for_each(|s| self.forget(s, place));
+                states
+            }
+        }
+    }
+
+    fn assign_members(
+        &mut self,
+        s: State,
+        place: PlaceId,
+        value: &'p Expr,
+        members: &'p [Expr],
+        order: &[usize],
+    ) -> Vec<State> {
+        let root = self.places.root_of(place);
+        let mut mixed = matches!(value.ty, Type::Union(_));
+        visit::expr(value, &mut |seen| {
+            if let Seen::Expr(Expr { kind: ExprKind::Var(v), .. }) = seen {
+                mixed |= root == Root::Var(*v);
+            }
+        });
+        if mixed || matches!(value.ty, Type::Header(_)) {
+            let mut states = vec![s];
+            for i in order {
+                states = self.each(states, &members[*i]);
+            }
+            for s in &mut states {
+                if matches!(value.ty, Type::Header(_)) {
+                    self.set_validity(s, place, true);
+                } else {
+                    self.forget(s, place);
+                }
+            }
+            return states;
+        }
+        let mut s = s;
+        self.forget(&mut s, place);
+        let mut states = vec![s];
+        for i in order {
+            let step = match value.ty {
+                Type::Stack(..) => Step::Element(*i as u32),
+                _ => Step::Field(*i),
+            };
+            let inner = self.places.step(place, step);
+            states = states.into_iter().flat_map(|s| self.assign(s, inner, &members[*i])).collect();
+        }
+        states
+    }
+}
+
+fn has_index(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Index(..) | ExprKind::StackNext(_) | ExprKind::StackLast(_) => true,
+        ExprKind::Field(base, _) | ExprKind::Slice(base, ..) => has_index(base),
+        _ => false,
+    }
+}

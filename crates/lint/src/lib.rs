@@ -1,0 +1,61 @@
+//! Warnings about programs that are right by the language's rules and still look wrong: headers read while they may be
+//! invalid, variables read before they have a value, declarations that nothing uses, comparisons with only one result.
+//!
+//! The door is [`lint`]; [`means`] and [`quiet`] are about switching warnings off. Does not live here: errors, and the
+//! warnings that fall out of type checking (`hopwright-sema`).
+
+mod flow;
+mod known;
+mod suppress;
+mod usage;
+mod visit;
+
+use hopwright_sema::hir::TypedProgram;
+use hopwright_syntax::ast::Program;
+use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
+
+pub use suppress::quiet;
+
+/// All warnings about a program that has no errors, in order of the text. `@noWarn` is not yet regarded: see [`quiet`].
+pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    usage::lint(syntax, program, &mut found);
+    known::lint(program, &mut found);
+    flow::lint(program, &mut found);
+    found.sort_by_key(|d| d.span());
+    let mut diagnostics = Diagnostics::new();
+    for d in found {
+        diagnostics.push(d);
+    }
+    diagnostics
+}
+
+/// Warnings and the names by which `@noWarn`, `--deny` and `--allow` know them, beside their codes. Those of p4c are
+/// among them.
+pub const NAMES: [(&str, &[&str]); 18] = [
+    ("W0001", &["shadow"]),
+    ("W0002", &["overflow"]),
+    ("W0003", &["deprecated"]),
+    ("W0005", &["missing"]),
+    ("W0006", &["unreachable", "parser-transition"]),
+    ("W0007", &["unknown"]),
+    ("W0008", &["empty_range"]),
+    ("W0011", &["macro"]),
+    ("W0012", &["warning"]),
+    ("W0013", &["preprocessor"]),
+    ("W0020", &["invalid_header"]),
+    ("W0021", &["uninitialized_use", "uninitialized"]),
+    ("W0022", &["uninitialized_out_param", "uninitialized"]),
+    ("W0023", &["unreachable", "unused", "parser-transition"]),
+    ("W0024", &["unused"]),
+    ("W0025", &["unused"]),
+    ("W0026", &["always"]),
+    ("W0027", &["overflow"]),
+];
+
+/// Whether `what` means the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.
+pub fn means(what: &str, code: &str) -> bool {
+    what == "warnings"
+        || what.eq_ignore_ascii_case(code)
+        || NAMES.iter().any(|(c, names)| *c == code && names.contains(&what))
+}
