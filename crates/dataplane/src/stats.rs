@@ -107,6 +107,12 @@ impl Stopwatch {
         }
     }
 
+    /// No batch came.
+    #[inline]
+    pub fn cancel(&mut self) {
+        self.since = None;
+    }
+
     /// A stage has ended.
     #[inline]
     pub fn lap(&mut self, cells: &Cells, stage: Stage, packets: usize) {

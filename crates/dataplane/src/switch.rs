@@ -505,6 +505,7 @@ impl Worker {
             self.stopwatch.start();
             let count = lane.port.receive(&mut self.pool, &mut self.batch, self.limit);
             if count == 0 {
+                self.stopwatch.cancel();
                 continue;
             }
             let mut bytes = 0;

@@ -389,6 +389,23 @@ fn ports_come_and_go_between_rounds() {
 
 /// Every packet ends in exactly one count, whatever becomes of it.
 #[test]
+fn some_batches_are_measured_by_stage() {
+    let Rig { switch, mut worker, wires } = rig(EngineKind::Jit);
+    for _ in 0..200 {
+        for a in 0..3 {
+            wires[0].offer(&packet(a, 0));
+        }
+        worker.step();
+        // What the control plane sends is not measured, nor are rounds in which nothing comes.
+        let _ = switch.injector().packet_out(0, &packet(3, 0));
+        worker.step();
+    }
+    let stages = switch.stats().stages;
+    assert_eq!(stages.map(|s| s.packets), [9; 4], "one batch in 64 and the one after: {stages:?}");
+    assert!(stages.iter().all(|s| s.ns > 0), "{stages:?}");
+}
+
+#[test]
 fn the_ledger_balances() {
     for engine in BOTH {
         let vdp = VirtualDataPlane::new(Arc::new(program()), engine).unwrap();
