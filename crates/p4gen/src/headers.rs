@@ -97,6 +97,10 @@ impl Generator {
         self.open("struct metadata");
         for i in 0..self.random.between(3, 7) {
             let ty = self.some_type();
+            if self.config.traffic && self.random.one_in(2) {
+                let lists = *self.random.pick(&["1", "2", "1, 2"]);
+                self.line(format!("@field_list({lists})"));
+            }
             self.line(format!("{ty} m{i};"));
             self.headers.metadata.push((format!("meta.m{i}"), ty));
         }

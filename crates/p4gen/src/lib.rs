@@ -14,6 +14,7 @@ mod parser;
 mod random;
 mod stmt;
 mod table;
+mod traffic;
 
 use headers::{Header, Headers};
 use random::Random;
@@ -61,6 +62,8 @@ pub struct Config {
     pub nested: bool,
     /// Calls with effects within expressions.
     pub effects: bool,
+    /// Clones, multicast, resubmit, recirculate, truncate and digests.
+    pub traffic: bool,
 }
 
 impl Default for Config {
@@ -86,6 +89,7 @@ impl Default for Config {
             aggregates: true,
             nested: true,
             effects: true,
+            traffic: false,
         }
     }
 }
@@ -271,6 +275,9 @@ impl Generator {
         self.compute_control();
         self.deparser();
         self.line("V1Switch(P(), V(), I(), E(), C(), D()) main;");
+        if self.config.traffic {
+            self.traffic_entries();
+        }
         std::mem::take(&mut self.out)
     }
 

@@ -20,7 +20,7 @@ impl Generator {
 
     /// One statement of at most about `budget`; gives how many it was.
     fn statement(&mut self, budget: usize, nest: bool) -> usize {
-        match self.random.below(26) {
+        match self.random.below(if self.config.traffic { 27 } else { 26 }) {
             0 | 1 => self.local(),
             2 | 3 if nest && budget > 2 => return self.branch(budget),
             4 if nest && budget > 3 && self.place != Place::Parser => return self.switch(budget),
@@ -38,6 +38,7 @@ impl Generator {
             16 if self.assertion() => {}
             17 if self.apply_nested() => return 3,
             18 if self.aggregate_statement() => {}
+            26 if self.traffic_statement() => {}
             13 => self.slice_assignment(),
             14 => self.compound_assignment(),
             _ => self.assignment(),

@@ -78,3 +78,9 @@ fn passes_keep_the_meaning_of_narrow_programs() {
     let config = Config { max_width: 32, statements: 25, ..Config::default() };
     check(1000..1020, &config);
 }
+
+#[test]
+fn passes_keep_the_meaning_of_programs_with_copies_and_repetitions() {
+    let config = Config { max_width: 64, traffic: true, ..Config::default() };
+    check(2000..2020, &config);
+}
