@@ -4,6 +4,7 @@
 mod programs;
 
 use hopwright_ir::{ExprKind, StmtKind};
+use hopwright_syntax::Severity;
 use programs::{PACKET, ab, bytes, compile, ingress, pipeline, run};
 
 #[test]
@@ -258,10 +259,25 @@ fn what_is_not_lowered_is_refused_at_its_place() {
     let text = ingress("struct big_t { bit<8> x; }", "register<big_t>(4) r;", "");
     let compiled = compile(&text, false);
     assert!(compiled.pipeline.is_none());
-    let diagnostic = compiled.diagnostics.iter().next().expect("a diagnostic");
+    let error = compiled.diagnostics.iter().find(|d| d.severity == Severity::Error);
+    let diagnostic = error.expect("an error");
     assert!(diagnostic.message.ends_with("is not supported yet"), "{}", diagnostic.message);
     let span = diagnostic.span().expect("a place");
     assert!(compiled.sources.snippet(span).contains("register"), "{:?}", compiled.sources.snippet(span));
+}
+
+#[test]
+fn externs_whose_declaration_takes_anything_take_numbers() {
+    let refused = |call: &str| {
+        let compiled =
+            compile(&ingress("", "register<bit<8>>(4) r;", &format!("bool flag = true; bit<8> n = 0; {call}")), true);
+        let errors = compiled.diagnostics.iter().filter(|d| d.code.starts_with('E'));
+        errors.map(|d| format!("{} {}", d.code, compiled.sources.snippet(d.span().unwrap()))).collect::<Vec<_>>()
+    };
+    assert_eq!(refused("r.read(n, 0); hash(n, HashAlgorithm.crc16, 8w0, { n }, 8w9);"), [""; 0]);
+    assert_eq!(refused("r.read(n, 0); hash(n, HashAlgorithm.crc16, 8w0, { n }, n < 9);"), ["E0300 n < 9"]);
+    assert_eq!(refused("r.read(n, 0); hash(flag, HashAlgorithm.crc16, 8w0, { n }, n);"), ["E0300 flag"]);
+    assert_eq!(refused("r.read(n, 0); random(flag, false, true);"), ["E0300 flag"]);
 }
 
 #[test]

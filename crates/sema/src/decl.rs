@@ -302,6 +302,7 @@ impl<'a> Analyser<'a> {
             });
             out.push(ParamSig {
                 name: p.name.name.clone(),
+                renamed: ast::find_annotation(&p.annotations, "name").and_then(ast::Annotation::single_string).cloned(),
                 direction,
                 ty: if ty == Ty::Void { Ty::Err } else { ty },
                 default,

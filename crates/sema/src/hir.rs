@@ -212,6 +212,8 @@ pub struct Param {
     pub var: VarId,
     /// Direction.
     pub direction: Direction,
+    /// What the control plane calls it: its name, or what `@name` says.
+    pub control_plane_name: String,
 }
 
 /// A function or action.

@@ -418,7 +418,8 @@ impl<'a> Analyser<'a> {
                 };
                 let entity = if p.ty.is_err() { Entity::Broken } else { Entity::Var(var, p.ty.clone(), place) };
                 self.declare_at(&p.name, p.span, entity);
-                hir::Param { var, direction: p.direction }
+                let control_plane_name = p.renamed.as_ref().unwrap_or(&p.name).to_string();
+                hir::Param { var, direction: p.direction, control_plane_name }
             })
             .collect()
     }

@@ -139,6 +139,8 @@ pub(crate) struct Sig {
 #[derive(Debug, Clone)]
 pub(crate) struct ParamSig {
     pub name: Arc<str>,
+    /// `@name`.
+    pub renamed: Option<Arc<str>>,
     pub direction: hir::Direction,
     pub ty: Ty,
     pub default: Option<Rc<Typed>>,

@@ -103,7 +103,7 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let span = call.span;
-        let mut args = Arguments { call, args: Vec::new(), outs: Vec::new() };
+        let mut args = Arguments::new(self, call)?;
         let function = match name {
             "mark_to_drop" => {
                 self.mark_to_drop(call)?;
@@ -119,16 +119,18 @@ impl Lowering<'_> {
             }
             "hash" => {
                 let algorithm = self.algorithm(args.at(1)?)?;
+                args.check_number(self, 0)?;
                 args.output(self, 0)?;
-                args.input(self, 2)?;
+                args.number(self, 2)?;
                 args.list(self, 3)?;
-                args.input(self, 4)?;
+                args.number(self, 4)?;
                 ExternFn::Hash(algorithm)
             }
             "random" => {
+                args.check_number(self, 0)?;
                 args.output(self, 0)?;
-                args.input(self, 1)?;
-                args.input(self, 2)?;
+                args.number(self, 1)?;
+                args.number(self, 2)?;
                 ExternFn::Random
             }
             "digest" => {
@@ -183,13 +185,14 @@ impl Lowering<'_> {
             "verify_checksum" | "verify_checksum_with_payload" => {
                 args.input(self, 0)?;
                 args.list(self, 1)?;
-                args.input(self, 2)?;
+                args.number(self, 2)?;
                 let algorithm = self.algorithm(args.at(3)?)?;
                 ExternFn::VerifyChecksum { algorithm, payload: name.ends_with("payload") }
             }
             "update_checksum" | "update_checksum_with_payload" => {
                 args.input(self, 0)?;
                 args.list(self, 1)?;
+                args.check_number(self, 2)?;
                 args.in_out(self, 2)?;
                 let algorithm = self.algorithm(args.at(3)?)?;
                 ExternFn::UpdateChecksum { algorithm, payload: name.ends_with("payload") }
@@ -210,29 +213,31 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let id = ExternId(object.0);
-        let mut args = Arguments { call, args: Vec::new(), outs: Vec::new() };
+        let mut args = Arguments::new(self, call)?;
         let function = match (self.program[object].type_name.as_str(), name) {
             ("counter", "count") => {
-                args.input(self, 0)?;
+                args.number(self, 0)?;
                 ExternFn::CounterCount(id)
             }
             ("direct_counter", "count") => ExternFn::DirectCounterCount(id),
             ("meter", "execute_meter") => {
-                args.input(self, 0)?;
+                args.number(self, 0)?;
+                args.check_number(self, 1)?;
                 args.output(self, 1)?;
                 ExternFn::MeterExecute(id)
             }
             ("direct_meter", "read") => {
+                args.check_number(self, 0)?;
                 args.output(self, 0)?;
                 ExternFn::DirectMeterRead(id)
             }
             ("register", "read") => {
                 args.output(self, 0)?;
-                args.input(self, 1)?;
+                args.number(self, 1)?;
                 ExternFn::RegisterRead(id)
             }
             ("register", "write") => {
-                args.input(self, 0)?;
+                args.number(self, 0)?;
                 args.input(self, 1)?;
                 ExternFn::RegisterWrite(id)
             }
@@ -628,12 +633,53 @@ struct Arguments<'a> {
     args: Vec<ExternArg>,
     /// Temporaries to store behind the call.
     outs: Vec<(Target, SlotId)>,
+    /// Arguments that are evaluated before their turn in the declaration, because the text names them earlier.
+    early: Vec<Option<Value>>,
 }
 
 impl<'a> Arguments<'a> {
+    fn new(lowering: &mut Lowering<'_>, call: &'a hir::Call) -> Result<Arguments<'a>> {
+        let mut early: Vec<Option<Value>> = call.args.iter().map(|_| None).collect();
+        let in_order = call.args.is_sorted_by_key(|a| a.turn);
+        if !in_order && call.args.iter().any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e))) {
+            let mut order: Vec<usize> = (0..call.args.len()).collect();
+            order.sort_by_key(|i| call.args[*i].turn);
+            for i in order {
+                let hir::Arg { direction: hir::Direction::None | hir::Direction::In, value: Some(e), .. } =
+                    &call.args[i]
+                else {
+                    continue;
+                };
+                if matches!(e.kind, hir::ExprKind::Int(_) | hir::ExprKind::String(_) | hir::ExprKind::EnumMember(..)) {
+                    continue;
+                }
+                let value = lowering.value(e)?;
+                early[i] = Some(lowering.freeze_value(value, e.span)?);
+            }
+        }
+        Ok(Arguments { call, args: Vec::new(), outs: Vec::new(), early })
+    }
+
     /// The argument; that it is missing is reported with the statement.
     fn at(&self, index: usize) -> Result<&'a hir::Expr> {
         self.call.args.get(index).and_then(|a| a.value.as_ref()).ok_or(Reported)
+    }
+
+    /// Refuses what is no number: the declarations of these externs would take values of any type.
+    fn check_number(&self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let e = self.at(index)?;
+        match lowering.scalar_type(&e.ty) {
+            Some(Type::Bits(_)) => Ok(()),
+            _ => {
+                let name = lowering.type_name(&e.ty);
+                Err(lowering.refuse(e.span, "E0300", format!("a number is wanted here, not a `{name}`")))
+            }
+        }
+    }
+
+    fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        self.check_number(lowering, index)?;
+        self.input(lowering, index)
     }
 
     /// Whether an argument behind `index` has effects.
@@ -642,16 +688,31 @@ impl<'a> Arguments<'a> {
     }
 
     fn input(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        let value = lowering.scalar(self.at(index)?)?;
-        let value = if self.effects_behind(lowering, index) { lowering.freeze(value) } else { value };
+        let e = self.at(index)?;
+        let value = match self.early.get_mut(index).and_then(Option::take) {
+            Some(value) => {
+                let mut scalars = Vec::new();
+                lowering.flatten(&value, e.span, &mut scalars)?;
+                scalars.pop().ok_or(Reported)?
+            }
+            None => {
+                let value = lowering.scalar(e)?;
+                if self.effects_behind(lowering, index) { lowering.freeze(value) } else { value }
+            }
+        };
         self.args.push(ExternArg::In(value));
         Ok(())
     }
 
     fn list(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let e = self.at(index)?;
-        let value = lowering.value(e)?;
-        let value = if self.effects_behind(lowering, index) { lowering.freeze_value(value, e.span)? } else { value };
+        let value = match self.early.get_mut(index).and_then(Option::take) {
+            Some(value) => value,
+            None => {
+                let value = lowering.value(e)?;
+                if self.effects_behind(lowering, index) { lowering.freeze_value(value, e.span)? } else { value }
+            }
+        };
         let mut scalars = Vec::new();
         lowering.flatten(&value, e.span, &mut scalars)?;
         self.args.push(ExternArg::List(scalars));

@@ -185,7 +185,7 @@ impl Lowering<'_> {
                     return Err(self.unsupported(declared.span, "action data of this type"));
                 };
                 given.push(Given::Data(params.len() as u32));
-                params.push(Param { name: declared.name.clone(), ty });
+                params.push(Param { name: p.control_plane_name.clone(), ty });
             } else {
                 let value = reference.args.get(i).and_then(Option::as_ref);
                 given.push(value.map_or(Given::Omitted, |value| Given::Expr(value, i)));

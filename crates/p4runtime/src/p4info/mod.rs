@@ -265,7 +265,7 @@ impl<'p> Builder<'p> {
             .map(|(p, id)| {
                 let var = &self.program[p.var];
                 let bitwidth = self.types.width(&var.ty) as i32;
-                p4::action::Param { id, name: var.name.clone(), bitwidth, ..Default::default() }
+                p4::action::Param { id, name: p.control_plane_name.clone(), bitwidth, ..Default::default() }
             })
             .collect();
         let preamble = self.preamble(Kind::Action, &action.control_plane_name, &action.annotations);
