@@ -125,6 +125,35 @@ class Command(unittest.TestCase):
         self.assertIn("cannot reach a switch", hopwright("table", "--tls-ca", __file__, ok=False))
 
 
+class Balance(unittest.TestCase):
+    """Meters, and tables with action profiles."""
+
+    def setUp(self):
+        self.switch = self.enterContext(Switch("balance.p4"))
+
+    def test_meters(self):
+        self.assertEqual(hopwright("meter"), "MyIngress.by_type: 8 cells\nMyIngress.by_flow: of the entries of MyIngress.flows\n")
+        rates = ("cir=1000", "cburst=100", "pir=2000", "pburst=200")
+        hopwright("meter", "set", "by_type", "3", *rates)
+        self.assertEqual(hopwright("meter", "show", "by_type", "3"), f"3: {' '.join(rates)}\n")
+        (cell,) = json.loads(hopwright("meter", "show", "by_type", "--json"))
+        self.assertEqual(cell, {"index": 3, "rates": {"cir": 1000, "cburst": 100, "pir": 2000, "pburst": 200}})
+        hopwright("meter", "set", "by_type", "3", "off")
+        self.assertEqual(hopwright("meter", "show", "by_type"), "# 8 are off: every packet is green\n")
+        hopwright("table", "add", "flows", "src=5", "color")
+        hopwright("meter", "set", "by_flow", "src=5", *rates)
+        self.assertIn(" ".join(rates), hopwright("meter", "show", "by_flow"))
+        self.assertIn("each once, or off", hopwright("meter", "set", "by_type", "3", "cir=1", ok=False))
+
+    def test_sets_of_actions(self):
+        spread = "hdr.ethernet.dst=02:00:00:00:00:00/8 => send(port=1)*2 | send(port=3)*1"
+        hopwright("table", "add", "spread", spread)
+        self.assertIn(spread, hopwright("table", "show", "spread"))
+        actions = json.loads(hopwright("table", "show", "spread", "--json"))["entries"][0]["actions"]
+        self.assertEqual([(a["args"], a["weight"]) for a in actions], [({"port": "1"}, 2), ({"port": "3"}, 1)])
+        self.assertIn("there is no member 7 (NotFound)", hopwright("table", "add", "marking", "type=0x800 => member(7)", ok=False))
+
+
 class Trace(unittest.TestCase):
     """What a switch does to packets, while it forwards them."""
 
