@@ -484,7 +484,7 @@ def main() -> int:
                         help="packets per second of the steady stream (default: %(default)s)")
     parser.add_argument("--malformed", type=float, default=0.2,
                         help="share of all that arrives that is malformed (default: %(default)s)")
-    parser.add_argument("--overload", type=int, nargs="?", const=3, default=0, metavar="PROCESSES",
+    parser.add_argument("--overload", type=int, nargs="?", const=8, default=0, metavar="PROCESSES",
                         help="so many busy processes on the router's CPU (%(const)s if not told)")
     parser.add_argument("--may-starve", action="store_true",
                         help="on a machine that is busy otherwise: the steady stream may lose what "
