@@ -10,7 +10,7 @@ use hopwright_ir::interp;
 use hopwright_jit::abi;
 
 use crate::machine::Machine;
-use crate::packet::Packet;
+use crate::packet::{Packet, Pool};
 use crate::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
@@ -28,7 +28,8 @@ pub struct Executor {
     machine: Option<Machine>,
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
-    copies: Vec<interp::Sent>,
+    copies: Vec<Packet>,
+    lost_copies: u64,
     digests: Vec<interp::Digest>,
 }
 
@@ -37,10 +38,17 @@ impl Executor {
     /// count in the same cells.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
         let machine = match vdp.engine() {
-            Engine::Jit(program) => Some(Machine::new(program)),
+            Engine::Jit(program) => Some(Machine::new(program, vdp.pipeline())),
             Engine::Interp(_) => None,
         };
-        Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), digests: Vec::new(), vdp }
+        Executor {
+            machine,
+            reader: vdp.domain().reader(),
+            copies: Vec::new(),
+            lost_copies: 0,
+            digests: Vec::new(),
+            vdp,
+        }
     }
 
     /// The data plane.
@@ -50,19 +58,40 @@ impl Executor {
 
     /// Runs the packets, whose ingress ports are set, at one moment of time. Afterwards each has its verdict, and if
     /// that is to forward, its egress port and new bytes. All packets of a batch see every table update that returned
-    /// before the call.
+    /// before the call. Copies that the program makes have no frames here: see [`Executor::run`].
     pub fn process_batch(&mut self, packets: &mut [Packet], now_us: u64) {
-        let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us) };
-        let _guard = self.reader.enter();
-        // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
-        // tables and externs hand out alive until the batch is done.
-        unsafe { machine.run(packets, now_us) };
+        let mut done = 0;
+        while done < packets.len() {
+            done += self.run_with(&mut packets[done..], now_us, None);
+        }
     }
 
-    /// Packets the program made beyond one for each it got (copies to multicast groups, clones), since the last call.
-    /// Only the interpreter makes any.
-    pub fn take_copies(&mut self) -> Vec<interp::Sent> {
-        std::mem::take(&mut self.copies)
+    /// The same up to the first packet of which several come, if the program is such; gives the number of packets run.
+    /// The first that is to be sent is the packet itself. The others are [`Executor::copies`], in frames of the pool,
+    /// each with its egress port; they are to be taken before the next call.
+    pub fn run(&mut self, packets: &mut [Packet], now_us: u64, pool: &mut Pool) -> usize {
+        self.run_with(packets, now_us, Some(pool))
+    }
+
+    fn run_with(&mut self, packets: &mut [Packet], now_us: u64, pool: Option<&mut Pool>) -> usize {
+        let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us, pool) };
+        let guard = self.reader.enter();
+        let destinations = self.vdp.destinations().get(&guard);
+        // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
+        // tables and externs hand out alive until the batch is done.
+        unsafe { machine.run(packets, now_us, destinations, pool) }
+    }
+
+    /// Takes the packets that the last run made beyond one for each it got: copies to multicast groups, clones.
+    pub fn copies(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        let made = self.machine.as_mut().and_then(Machine::copies).map(|c| c.ready.drain(..));
+        self.copies.drain(..).chain(made.into_iter().flatten())
+    }
+
+    /// Takes the number of copies that were lost for want of a frame or because too many waited.
+    pub fn take_lost_copies(&mut self) -> u64 {
+        let made = self.machine.as_mut().and_then(Machine::copies);
+        std::mem::take(&mut self.lost_copies) + made.map_or(0, |c| std::mem::take(&mut c.no_frame))
     }
 
     /// Digests the program sent since the last call. Only the interpreter sends any.
@@ -70,10 +99,10 @@ impl Executor {
         std::mem::take(&mut self.digests)
     }
 
-    fn interpret(&mut self, packets: &mut [Packet], now_us: u64) {
+    fn interpret(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         // Named externs enter the domain themselves when they are called.
-        let Some(mut interp) = self.vdp.interp() else { return };
-        for packet in packets {
+        let Some(mut interp) = self.vdp.interp() else { return packets.len() };
+        for (number, packet) in packets.iter_mut().enumerate() {
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
             if self.digests.len() < MAX_DIGESTS {
                 self.digests.extend(output.digests);
@@ -96,8 +125,21 @@ impl Executor {
                 (None, interp::Verdict::Fault) => packet.decide(abi::Verdict::Fault, 0, error),
                 (None, _) => packet.decide(abi::Verdict::Drop, 0, error),
             }
-            self.copies.extend(sent);
+            for copy in sent {
+                match pool.as_deref_mut().and_then(|pool| pool.take_filled(&copy.bytes)) {
+                    Some(mut made) => {
+                        made.set_ingress_port(packet.ingress_port());
+                        made.decide(abi::Verdict::Forward, u32::from(copy.port), 0);
+                        self.copies.push(made);
+                    }
+                    None => self.lost_copies += 1,
+                }
+            }
+            if !self.copies.is_empty() {
+                return number + 1;
+            }
         }
+        packets.len()
     }
 }
 

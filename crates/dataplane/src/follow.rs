@@ -38,8 +38,8 @@ impl Follower {
 
     /// Runs a copy of a packet.
     pub fn process(&mut self, packet: &[u8], ingress_port: u16, now_us: u64, observer: &mut dyn Observer) -> Output {
+        self.interp.traffic = self.vdp.traffic();
         if let Some(theirs) = self.vdp.interp() {
-            self.interp.traffic = theirs.traffic.clone();
             for at in 0..self.vdp.pipeline().value_sets.len() {
                 let set = ValueSetId(at as u32);
                 // They fit there, so they fit here.

@@ -72,6 +72,8 @@ mod lane;
 mod limbs;
 mod machine;
 mod meter;
+mod published;
+mod traffic;
 mod vdp_indirect;
 
 pub use cell::Count;

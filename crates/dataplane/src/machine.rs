@@ -6,11 +6,12 @@ use std::ptr::NonNull;
 
 use hopwright_ir::Pipeline;
 use hopwright_jit::CompiledPipeline;
-use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, RunBatch, Runtime, TableHandle};
+use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle};
 
 use crate::externs::{NativeCall, NativeExtern};
-use crate::packet::{JUMBO_BYTES, Packet};
+use crate::packet::{JUMBO_BYTES, Packet, Pool};
 use crate::table::Table;
+use crate::traffic::{Around, Copies, Destinations, Traffic};
 use crate::vdp::{BuildError, ExternObject};
 
 /// A compiled program and the handles it is called with.
@@ -130,6 +131,7 @@ impl Drop for Memory {
 pub(crate) struct Machine {
     run: RunBatch,
     runtime: Runtime,
+    traffic: Option<Box<Traffic>>,
     _context: Memory,
     _scratch: Memory,
 }
@@ -138,7 +140,8 @@ pub(crate) struct Machine {
 unsafe impl Send for Machine {}
 
 impl Machine {
-    pub fn new(program: &MachineProgram) -> Machine {
+    pub fn new(program: &MachineProgram, pipeline: &Pipeline) -> Machine {
+        let traffic = program.compiled.requests().map(|r| Box::new(Traffic::new(r, pipeline)));
         let context = Memory::new(program.compiled.context_bytes());
         let scratch = Memory::new(JUMBO_BYTES as usize);
         Machine {
@@ -150,24 +153,59 @@ impl Machine {
                 context: context.start.as_ptr(),
                 scratch: scratch.start.as_ptr(),
                 now_us: 0,
+                record: std::ptr::null_mut(),
+                original: std::ptr::null_mut(),
             },
+            traffic,
             _context: context,
             _scratch: scratch,
         }
     }
 
-    /// Runs a batch.
+    /// Runs packets up to the first that makes copies, which are then among [`Machine::copies`], and gives the number of
+    /// packets run. Frames are taken from the pool; without one, what would need more than the packets have is lost.
     ///
     /// # Safety
     /// The program this was made for is alive, and the caller is within the domain of its tables and externs.
     #[inline]
-    pub unsafe fn run(&mut self, packets: &mut [Packet], now_us: u64) {
+    pub unsafe fn run(
+        &mut self,
+        packets: &mut [Packet],
+        now_us: u64,
+        destinations: &Destinations,
+        mut pool: Option<&mut Pool>,
+    ) -> usize {
         self.runtime.now_us = now_us;
-        let count = packets.len();
-        let raw: *mut RawPacket = Packet::as_raw_batch(packets);
-        // SAFETY: the runtime has a handle for every table, extern and function the code names, entries and objects
-        // stay alive by the caller's promise, and the packets own their buffers.
-        unsafe { (self.run)(&self.runtime, raw, count) };
-        Packet::check_bounds(packets);
+        let mut done = 0;
+        while done < packets.len() {
+            let rest = &mut packets[done..];
+            let count = rest.len();
+            if let Some(traffic) = &mut self.traffic {
+                traffic.prepare(&mut self.runtime);
+            }
+            let raw: *mut RawPacket = Packet::as_raw_batch(rest);
+            // SAFETY: the runtime has a handle for every table, extern and function the code names, entries and objects
+            // stay alive by the caller's promise, and the packets own their buffers.
+            let next = unsafe { (self.run)(&self.runtime, raw, count) };
+            Packet::check_bounds(rest);
+            let Some(traffic) = self.traffic.as_mut().filter(|_| !next.is_null()) else { break };
+            let ran = (next as usize - raw as usize) / size_of::<RawPacket>();
+            done += ran;
+            let packet = &mut rest[ran - 1];
+            let Some(pause) = Pause::of(packet.raw().verdict) else { continue };
+            let pool = pool.as_deref_mut();
+            let mut around = Around { runtime: &mut self.runtime, run: self.run, destinations, pool };
+            // SAFETY: the caller's promise; prepared above.
+            unsafe { traffic.finish(packet, pause, &mut around) };
+            if !traffic.copies.ready.is_empty() {
+                return done;
+            }
+        }
+        packets.len()
+    }
+
+    /// Packets that were made and not yet taken.
+    pub fn copies(&mut self) -> Option<&mut Copies> {
+        self.traffic.as_mut().map(|t| &mut t.copies)
     }
 }

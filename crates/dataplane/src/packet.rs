@@ -86,6 +86,31 @@ impl Packet {
         Packet(raw)
     }
 
+    /// A packet without a buffer, to stand where one was taken.
+    pub(crate) fn nothing() -> Packet {
+        Packet(abi::Packet {
+            buffer: NonNull::dangling().as_ptr(),
+            capacity: 0,
+            start: 0,
+            end: 0,
+            ingress_port: 0,
+            egress_port: 0,
+            verdict: abi::Verdict::Drop as u32,
+            parser_error: 0,
+            reserved: 0,
+        })
+    }
+
+    /// Moves the packet's bytes to another place in the buffer, if they fit there.
+    pub(crate) fn start_at(&mut self, start: u32) {
+        let (from, end) = (self.0.start as usize, self.0.end as usize);
+        let length = self.len() as u32;
+        if start.checked_add(length).is_some_and(|end| end <= self.0.capacity) {
+            self.buffer_mut().copy_within(from..end, start as usize);
+            self.set_bounds(start, start + length);
+        }
+    }
+
     /// The descriptor.
     pub fn raw(&self) -> &abi::Packet {
         &self.0

@@ -22,6 +22,7 @@ use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
 use crate::sample::{Held, Samples, Sampling, TooManySamplings};
 use crate::stats::{Cells, Stage, Stopwatch, SwitchStats};
+use crate::traffic::MAX_COPIES;
 use crate::vdp::VirtualDataPlane;
 use crate::wait::PollSet;
 
@@ -191,6 +192,7 @@ impl SwitchBuilder {
                 None => Pool::new(self.frames, self.frame_size)?,
             },
             batch: Vec::with_capacity(MAX_BATCH),
+            made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
             sampled: Held::new(),
             limit: self.batch,
             lanes,
@@ -438,6 +440,8 @@ pub struct Worker {
     executor: Executor,
     pool: Pool,
     batch: Vec<Packet>,
+    /// Copies that the program made, and behind which packet of the batch they come.
+    made: Vec<(usize, Packet)>,
     sampled: Held,
     limit: usize,
     lanes: Vec<Lane>,
@@ -623,7 +627,8 @@ impl Worker {
         if sampling {
             self.switch.samples.before(&self.batch, now_us, &mut self.sampled);
         }
-        self.executor.process_batch(&mut self.batch, now_us);
+        let mut punts = Punts::default();
+        self.run_program(now_us, &mut punts);
         if sampling {
             self.switch.samples.after(&self.batch, &mut self.sampled);
         }
@@ -633,39 +638,20 @@ impl Worker {
         cells.busy_ns.add(start.elapsed().as_nanos() as u64);
         let count = self.batch.len();
         self.stopwatch.lap(cells, Stage::Program, count);
-        let mut punts = Punts::default();
-        for packet in self.batch.drain(..) {
-            if packet.parser_error() != 0
-                && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
-            {
-                cell.add(1);
+        let Worker { switch, batch, made, pool, lanes, by_number, .. } = self;
+        let mut made = made.drain(..).peekable();
+        for (at, packet) in batch.drain(..).enumerate() {
+            dispatch(packet, switch, pool, lanes, by_number, now_us, &mut punts);
+            while let Some((_, copy)) = made.next_if(|(behind, _)| *behind == at) {
+                dispatch(copy, switch, pool, lanes, by_number, now_us, &mut punts);
             }
-            let lost = match packet.verdict() {
-                Verdict::Forward => match self.by_number.get(packet.egress_port() as usize) {
-                    Some(Egress::Port(at)) => {
-                        self.lanes[usize::from(*at)].out.push(packet);
-                        continue;
-                    }
-                    Some(Egress::Cpu(urgency)) => {
-                        punts.add(&self.switch.cpu, *urgency, packet.bytes(), packet.ingress_port(), now_us);
-                        self.pool.give(packet);
-                        continue;
-                    }
-                    _ => &cells.no_such_port,
-                },
-                Verdict::Drop => &cells.dropped_by_program,
-                Verdict::NoHeadroom => &cells.no_headroom,
-                Verdict::Fault => &cells.faults,
-            };
-            lost.add(1);
-            self.pool.give(packet);
         }
+        drop(made);
         for digest in self.executor.take_digests() {
             if self.switch.digests.push(digest).is_err() {
                 self.switch.cells.digests_lost.add(1);
             }
         }
-        self.copies(now_us, &mut punts);
         self.stopwatch.lap(&self.switch.cells, Stage::Sort, count);
         self.transmit();
         self.stopwatch.lap(&self.switch.cells, Stage::Send, count);
@@ -678,24 +664,27 @@ impl Worker {
         }
     }
 
-    /// Sends the extra packets that a program made.
-    fn copies(&mut self, now_us: u64, punts: &mut Punts) {
-        for sent in self.executor.take_copies() {
+    /// Runs the batch. Copies that the program makes are kept with the place they belong to, or sent ahead if there would
+    /// be no room for more.
+    fn run_program(&mut self, now_us: u64, punts: &mut Punts) {
+        let mut done = 0;
+        while done < self.batch.len() {
+            done += self.executor.run(&mut self.batch[done..], now_us, &mut self.pool);
+            let made = self.made.len();
+            self.made.extend(self.executor.copies().map(|copy| (done - 1, copy)));
+            let lost = self.executor.take_lost_copies();
+            if self.made.len() == made && lost == 0 {
+                continue;
+            }
             let cells = &self.switch.cells;
-            cells.copied.add(1);
-            match self.by_number.get(usize::from(sent.port)) {
-                Some(Egress::Port(at)) => match self.pool.take_filled(&sent.bytes) {
-                    Some(packet) => {
-                        let lane = &mut self.lanes[usize::from(*at)];
-                        lane.out.push(packet);
-                        if lane.out.len() >= MAX_BATCH {
-                            self.transmit();
-                        }
-                    }
-                    None => cells.no_frame.add(1),
-                },
-                Some(Egress::Cpu(urgency)) => punts.add(&self.switch.cpu, *urgency, &sent.bytes, 0, now_us),
-                _ => cells.no_such_port.add(1),
+            cells.copied.add((self.made.len() - made) as u64 + lost);
+            cells.no_frame.add(lost);
+            if self.made.len() > MAX_BATCH || self.pool.available() < MAX_BATCH {
+                let Worker { switch, made, pool, lanes, by_number, .. } = self;
+                for (_, copy) in made.drain(..) {
+                    dispatch(copy, switch, pool, lanes, by_number, now_us, punts);
+                }
+                self.transmit();
             }
         }
     }
@@ -724,6 +713,44 @@ impl Worker {
             lane.refresh();
         }
     }
+}
+
+/// Brings a packet that the program is done with to where it goes.
+#[inline]
+fn dispatch(
+    packet: Packet,
+    switch: &Switch,
+    pool: &mut Pool,
+    lanes: &mut [Lane],
+    by_number: &[Egress],
+    now_us: u64,
+    punts: &mut Punts,
+) {
+    let cells = &switch.cells;
+    if packet.parser_error() != 0
+        && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
+    {
+        cell.add(1);
+    }
+    let lost = match packet.verdict() {
+        Verdict::Forward => match by_number.get(packet.egress_port() as usize) {
+            Some(Egress::Port(at)) => {
+                lanes[usize::from(*at)].out.push(packet);
+                return;
+            }
+            Some(Egress::Cpu(urgency)) => {
+                punts.add(&switch.cpu, *urgency, packet.bytes(), packet.ingress_port(), now_us);
+                pool.give(packet);
+                return;
+            }
+            _ => &cells.no_such_port,
+        },
+        Verdict::Drop => &cells.dropped_by_program,
+        Verdict::NoHeadroom => &cells.no_headroom,
+        Verdict::Fault => &cells.faults,
+    };
+    lost.add(1);
+    pool.give(packet);
 }
 
 impl fmt::Debug for Worker {

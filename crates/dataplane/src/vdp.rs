@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_ir::interp::{CloneSession, ExternModel, ExternRegistry, Interp, LiveState, Replica};
+use hopwright_ir::interp::{CloneSession, ExternModel, ExternRegistry, Interp, LiveState, Replica, TrafficManager};
 use hopwright_ir::{
     ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, ValueSetId, bits,
 };
@@ -19,8 +19,10 @@ use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
 use crate::limbs::{from_limbs, limbs_of, push_limbs};
 use crate::machine::MachineProgram;
 use crate::meter::Meters;
+use crate::published::Published;
 use crate::quiescence::Domain;
 use crate::table::{self, Profiles, Table};
+use crate::traffic::Destinations;
 
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -57,6 +59,8 @@ pub struct VirtualDataPlane {
     engine: Engine,
     tables: Vec<Table>,
     externs: Vec<ExternObject>,
+    traffic: Mutex<TrafficManager>,
+    destinations: Published<Destinations>,
 }
 
 pub(crate) enum Engine {
@@ -120,7 +124,9 @@ impl VirtualDataPlane {
                 Engine::Jit(Box::new(program))
             }
         };
-        Ok(Arc::new(VirtualDataPlane { pipeline, domain, tables, externs, engine }))
+        let destinations = Published::new(Destinations::default(), &domain);
+        let traffic = Mutex::default();
+        Ok(Arc::new(VirtualDataPlane { pipeline, domain, tables, externs, engine, traffic, destinations }))
     }
 
     /// The program.
@@ -343,22 +349,43 @@ impl VirtualDataPlane {
 
     /// Sets a multicast group (from 1); `None` removes it.
     pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) -> Result<(), ControlError> {
-        let mut interp = self.interp().ok_or(ControlError::Unsupported("multicast"))?;
-        match replicas {
-            Some(replicas) => interp.traffic.groups.insert(group, replicas),
-            None => interp.traffic.groups.remove(&group),
-        };
+        self.change_traffic(|traffic| {
+            match replicas {
+                Some(replicas) => traffic.groups.insert(group, replicas),
+                None => traffic.groups.remove(&group),
+            };
+        });
         Ok(())
     }
 
     /// Sets a clone session (0 to 32,767); `None` removes it.
     pub fn set_clone_session(&self, session: u32, to: Option<CloneSession>) -> Result<(), ControlError> {
-        let mut interp = self.interp().ok_or(ControlError::Unsupported("clone"))?;
-        match to {
-            Some(to) => interp.traffic.sessions.insert(session, to),
-            None => interp.traffic.sessions.remove(&session),
-        };
+        self.change_traffic(|traffic| {
+            match to {
+                Some(to) => traffic.sessions.insert(session, to),
+                None => traffic.sessions.remove(&session),
+            };
+        });
         Ok(())
+    }
+
+    /// Clone sessions and multicast groups.
+    pub(crate) fn traffic(&self) -> TrafficManager {
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what the traffic manager knows, for both engines.
+    fn change_traffic(&self, change: impl FnOnce(&mut TrafficManager)) {
+        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut traffic);
+        match self.interp() {
+            Some(mut interp) => interp.traffic = traffic.clone(),
+            None => self.destinations.set(Destinations::of(&traffic)),
+        }
+    }
+
+    pub(crate) fn destinations(&self) -> &Published<Destinations> {
+        &self.destinations
     }
 
     /// Replaces a value set's members.

@@ -18,7 +18,7 @@ use crate::compile;
 use crate::failure::Failure;
 
 /// Frames of a pool that serves one packet at a time.
-const FRAMES: u32 = 4;
+const FRAMES: u32 = 1024;
 
 /// A program that processes packets one by one.
 pub struct OneByOne {
@@ -73,7 +73,7 @@ impl Engine for OneByOne {
             return Err(format!("a packet of {} bytes does not fit a frame", packet.len()));
         };
         frame.set_ingress_port(u32::from(port));
-        self.executor.process_batch(std::slice::from_mut(&mut frame), now_us);
+        self.executor.run(std::slice::from_mut(&mut frame), now_us, &mut self.pool);
         let mut processed = Processed::default();
         match frame.verdict() {
             Verdict::Forward => processed.sent.push((frame.egress_port() as u16, frame.bytes().to_vec())),
@@ -82,7 +82,10 @@ impl Engine for OneByOne {
             Verdict::Fault => processed.fault = Some("the program ran into a fault".into()),
         }
         self.pool.give(frame);
-        processed.sent.extend(self.executor.take_copies().into_iter().map(|copy| (copy.port, copy.bytes)));
+        for copy in self.executor.copies() {
+            processed.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
+            self.pool.give(copy);
+        }
         Ok(processed)
     }
 
@@ -161,16 +164,10 @@ impl Engine for OneByOne {
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
-        match self.vdp.interp() {
-            Some(mut interp) => Engine::set_clone_session(&mut *interp, session, to),
-            None => Err("clone sessions are not supported yet by machine code".into()),
-        }
+        self.vdp.set_clone_session(session, to).map_err(text)
     }
 
     fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
-        match self.vdp.interp() {
-            Some(mut interp) => Engine::set_multicast_group(&mut *interp, group, replicas),
-            None => Err("multicast groups are not supported yet by machine code".into()),
-        }
+        self.vdp.set_multicast_group(group, Some(replicas)).map_err(text)
     }
 }

@@ -62,6 +62,43 @@ pub struct Runtime {
     pub scratch: *mut u8,
     /// Microseconds for `ingress_global_timestamp` and its like, for the whole batch.
     pub now_us: u64,
+    /// Where a packet that pauses is written down: as many words as [`crate::Record::words`]. Not `context`.
+    pub record: *mut u64,
+    /// [`crate::ORIGINAL_BYTES`] bytes owned by the worker: a packet's beginning as it was received.
+    pub original: *mut u8,
+}
+
+/// Why generated code returned before the end of a batch; the `verdict` of the last packet it ran. What was asked for
+/// is in the record.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Ingress ended with a request of any kind or a multicast group.
+    Ingress = 16,
+    /// Egress ended with a request for a clone.
+    Egress = 17,
+    /// The packet is ready to be sent to `egress_port`, but is to be cut or comes again.
+    Sent = 18,
+    /// Parsed, and that was all.
+    Parsed = 19,
+}
+
+impl Pause {
+    /// The pause that a packet's verdict says.
+    pub fn of(verdict: u32) -> Option<Pause> {
+        [Pause::Ingress, Pause::Egress, Pause::Sent, Pause::Parsed].into_iter().find(|p| *p as u32 == verdict)
+    }
+}
+
+/// The upper half of a request's slot: the field list to keep, and that there is a request. The lower half is the
+/// session of a clone.
+pub(crate) fn encode_list(list: Option<u8>) -> u32 {
+    1 << 16 | list.map_or(0, |l| 1 << 8 | u32::from(l))
+}
+
+/// The field list that a request names, from the half that says so.
+pub fn decode_list(half: u32) -> Option<u8> {
+    (half & 1 << 8 != 0).then_some(half as u8)
 }
 
 /// A table's lookup.
@@ -154,5 +191,6 @@ pub struct ExternHandle {
     pub call: Option<unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64)>,
 }
 
-/// Generated code: runs `count` packets through parser, ingress, egress and deparser.
-pub type RunBatch = unsafe extern "C" fn(runtime: *const Runtime, packets: *mut Packet, count: usize);
+/// Generated code: runs `count` packets through parser, ingress, egress and deparser. Gives null when all are done, else
+/// the address of the packet behind the last it ran, which paused: see [`Pause`].
+pub type RunBatch = unsafe extern "C" fn(runtime: *const Runtime, packets: *mut Packet, count: usize) -> *mut Packet;

@@ -142,8 +142,9 @@ pub(crate) struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    /// Of a whole pipeline, whose parser states come in this order. Counts places as [`crate::flow`] does.
-    pub fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId]) -> Tests<'a> {
+    /// Of a whole pipeline, whose parser states come in this order, and of these slots in these stages. Counts places as
+    /// [`crate::flow`] does.
+    pub fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> Tests<'a> {
         let validity = p.slots.iter().map(|s| matches!(s.kind, SlotKind::Valid(_))).collect();
         let mut tests = Tests { places: HashMap::new(), tail, validity };
         for (position, &s) in states.iter().enumerate() {
@@ -163,6 +164,7 @@ impl<'a> Tests<'a> {
         tests.add(p.standard.egress_spec, &vec![stage::LEAVING]);
         tests.block(p, &p.compute_checksum.body, &[stage::COMPUTE]);
         tests.block(p, &p.deparser.body, &[stage::DEPARSER]);
+        more.iter().for_each(|&(slot, stage)| tests.add(slot, &vec![stage]));
         for places in tests.places.values_mut() {
             places.sort();
         }

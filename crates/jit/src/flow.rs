@@ -40,13 +40,18 @@ pub(crate) mod stage {
     pub const VERIFIED: u32 = 3;
     pub const INGRESS: u32 = 4;
     pub const ADMITTED: u32 = 5;
-    pub const EGRESS: u32 = 6;
-    pub const LEAVING: u32 = 7;
-    pub const COMPUTE: u32 = 8;
-    pub const COMPUTED: u32 = 9;
-    pub const DEPARSER: u32 = 10;
-    pub const ASSEMBLE: u32 = 11;
-    pub const REBUILD: u32 = 12;
+    pub const ENTERING: u32 = 6;
+    pub const EGRESS: u32 = 7;
+    pub const LEAVING: u32 = 8;
+    pub const LEFT: u32 = 9;
+    pub const COMPUTE: u32 = 10;
+    pub const COMPUTED: u32 = 11;
+    pub const DEPARSER: u32 = 12;
+    pub const ASSEMBLE: u32 = 13;
+    pub const REBUILD: u32 = 14;
+    pub const INGRESS_PAUSE: u32 = 15;
+    pub const EGRESS_PAUSE: u32 = 16;
+    pub const SENT_PAUSE: u32 = 17;
 }
 
 /// A place where ways meet.
@@ -163,6 +168,11 @@ impl<'a> Gen<'a> {
     /// Everything that can be reached from a point, whose block is the current one.
     pub(crate) fn generate(&mut self, start: &Point<'a>) -> Result<()> {
         self.go(start);
+        self.generate_rest()
+    }
+
+    /// Everything that edges lead to.
+    pub(crate) fn generate_rest(&mut self) -> Result<()> {
         while let Some((order, (point, edges))) = self.schedule.pending.pop_first() {
             if let Some(&block) = self.schedule.once.get(&order) {
                 self.lead(edges, block);

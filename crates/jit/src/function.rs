@@ -15,7 +15,7 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
 
 use crate::Unsupported;
-use crate::abi::{self, Verdict};
+use crate::abi::{self, Pause, Verdict};
 use crate::deparse::Deparse;
 use crate::externs::Interface;
 use crate::facts::{At, Facts, Tests};
@@ -23,6 +23,7 @@ use crate::flow::{Around, Order, Point, Schedule, stage};
 use crate::headers::{HeaderTable, Wanted};
 use crate::layout::{Layout, Place};
 use crate::parser;
+use crate::requests::{Pass, Plan, Record};
 use crate::tail::Begun;
 use crate::wide::limbs;
 
@@ -91,6 +92,8 @@ pub(crate) struct Gen<'a> {
     pub p: &'a Pipeline,
     pub layout: &'a Layout,
     pub interface: &'a Interface,
+    pub pass: Pass,
+    pub plan: &'a Plan,
     pub flags: Flags,
     pub signatures: Signatures,
     call_conv: CallConv,
@@ -132,6 +135,8 @@ pub(crate) struct Gen<'a> {
     pub next_packet: Block,
     drop: Block,
     fault: Block,
+    /// The packet paused: returns.
+    stop: Block,
     pub no_headroom: Block,
     pub deparse: Deparse,
     key_slot: StackSlot,
@@ -148,6 +153,7 @@ impl<'a> Gen<'a> {
         p: &'a Pipeline,
         layout: &'a Layout,
         interface: &'a Interface,
+        (pass, plan): (Pass, &'a Plan),
         zeros_address: u64,
         call_conv: CallConv,
         wanted: &Wanted,
@@ -188,8 +194,8 @@ impl<'a> Gen<'a> {
         let port_variable = b.declare_var(types::I64);
         let state_order = parser::order(p);
         let in_parser = Rc::new(Around { parsed: Some(Point::stage(stage::PARSED)), ..Around::default() });
-        let (next_packet, drop, fault, no_headroom) =
-            (b.create_block(), b.create_block(), b.create_block(), b.create_block());
+        let (next_packet, drop, fault, no_headroom, stop) =
+            (b.create_block(), b.create_block(), b.create_block(), b.create_block(), b.create_block());
         b.set_cold_block(fault);
         b.set_cold_block(no_headroom);
 
@@ -209,6 +215,8 @@ impl<'a> Gen<'a> {
             p,
             layout,
             interface,
+            pass,
+            plan,
             flags,
             signatures,
             call_conv,
@@ -229,7 +237,7 @@ impl<'a> Gen<'a> {
             around: Rc::default(),
             in_parser,
             schedule: Schedule::default(),
-            tests: Tests::of(p, &state_order, &layout.tail.headers),
+            tests: Tests::of(p, &state_order, &layout.tail.headers, &plan.slots.tests()),
             reach: parser::reach(p, layout, &state_order),
             state_order,
             entries: HashMap::new(),
@@ -237,6 +245,7 @@ impl<'a> Gen<'a> {
             next_packet,
             drop,
             fault,
+            stop,
             no_headroom,
             deparse: Deparse::default(),
             key_slot,
@@ -253,11 +262,20 @@ impl<'a> Gen<'a> {
         g.store_frame(0, following);
         let more = g.b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
         g.b.ins().brif(more, top, &[], out, &[]);
+        if !plan.slots.any() {
+            g.b.seal_block(stop);
+        } else {
+            g.enter(stop);
+            let descriptor = g.descriptor();
+            let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
+            g.b.ins().return_(&[following]);
+        }
         let Gen { mut b, places, headers, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
-        b.ins().return_(&[]);
+        let none = b.ins().iconst(types::I64, 0);
+        b.ins().return_(&[none]);
         Ok((b, places, headers.missing()))
     }
 
@@ -277,6 +295,18 @@ impl<'a> Gen<'a> {
     /// One packet from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
         self.clear()?;
+        match self.pass {
+            Pass::Whole => {}
+            Pass::Again | Pass::Parse => self.restore_kept(),
+            Pass::Egress => {
+                self.restore();
+                self.resume();
+                return self.generate_rest();
+            }
+        }
+        if self.saves_original() && self.plan.parser_writes {
+            self.save_original(true);
+        }
         let start = self.state_point(self.p.parser.start.0 as usize);
         self.generate(&start)
     }
@@ -297,25 +327,33 @@ impl<'a> Gen<'a> {
                 let error = self.read(standard.parser_error)[0];
                 self.describe(offset_of!(abi::Packet, parser_error), error);
                 self.facts.checked = None;
+                if self.saves_original() && !self.plan.parser_writes {
+                    self.save_original(false);
+                }
                 self.go(&control(&p.verify_checksum.body, stage::VERIFY, stage::VERIFIED));
             }
+            stage::VERIFIED if self.pass == Pass::Parse => self.pause(Pause::Parsed),
             stage::VERIFIED => self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED)),
             stage::ADMITTED => {
+                if self.ingress_requests() {
+                    return Ok(());
+                }
                 if self.dropped_without_port(standard.egress_spec) {
                     return Ok(());
                 }
                 let port = self.read(standard.egress_spec)[0];
                 self.b.def_var(self.port, port);
-                self.preset(standard.egress_port, port);
-                let now = self.now();
-                self.preset(standard.enq_timestamp, now);
-                self.preset(standard.egress_global_timestamp, now);
-                for slot in [standard.egress_spec, standard.deq_timedelta, standard.enq_qdepth, standard.deq_qdepth] {
-                    self.write_zero(slot);
-                }
+                self.enter_egress();
                 self.go(&control(&p.egress.body, stage::EGRESS, stage::LEAVING));
             }
-            stage::LEAVING => {
+            stage::ENTERING => {
+                self.enter_egress();
+                self.go(&control(&p.egress.body, stage::EGRESS, stage::LEAVING));
+            }
+            stage::LEAVING | stage::LEFT => {
+                if stage == stage::LEAVING && self.egress_requests() {
+                    return Ok(());
+                }
                 if self.dropped_without_port(standard.egress_spec) {
                     return Ok(());
                 }
@@ -329,17 +367,74 @@ impl<'a> Gen<'a> {
                 self.at(p.deparser.span);
                 self.assemble();
             }
-            _ => {
+            stage::REBUILD => {
                 self.at(p.deparser.span);
                 self.rebuild();
             }
+            stage::INGRESS_PAUSE => self.pause(Pause::Ingress),
+            stage::EGRESS_PAUSE => self.pause(Pause::Egress),
+            _ => self.pause(Pause::Sent),
         }
         Ok(())
+    }
+
+    /// What egress begins with.
+    fn enter_egress(&mut self) {
+        let standard = &self.p.standard;
+        let port = self.b.use_var(self.port);
+        self.preset(standard.egress_port, port);
+        let now = self.now();
+        self.preset(standard.enq_timestamp, now);
+        self.preset(standard.egress_global_timestamp, now);
+        for slot in [standard.egress_spec, standard.deq_timedelta, standard.enq_qdepth, standard.deq_qdepth] {
+            self.write_zero(slot);
+        }
+    }
+
+    /// The port that egress was entered with.
+    pub(crate) fn port(&mut self) -> Value {
+        self.b.use_var(self.port)
+    }
+
+    /// Egress is entered with this port.
+    pub(crate) fn set_port(&mut self, port: Value) {
+        self.b.def_var(self.port, port);
+    }
+
+    /// Steps the packet may still take; all of them if they are not counted.
+    pub(crate) fn steps_left(&mut self) -> Value {
+        match self.steps {
+            Some(steps) => self.b.use_var(steps),
+            None => self.c64(MAX_STEPS),
+        }
+    }
+
+    /// Sets how many steps the packet may still take.
+    pub(crate) fn set_steps(&mut self, left: Value) {
+        if let Some(steps) = self.steps {
+            self.b.def_var(steps, left);
+        }
+    }
+
+    /// Whether bytes are to be put aside before they change.
+    fn saves_original(&self) -> bool {
+        self.plan.slots.save_original() && matches!(self.pass, Pass::Whole | Pass::Again)
+    }
+
+    /// Returns with this packet paused.
+    pub(crate) fn stop(&mut self, pause: Pause) {
+        let v = self.c64(pause as u64);
+        self.describe(offset_of!(abi::Packet, verdict), v);
+        let stop = self.stop;
+        self.b.ins().jump(stop, &[]);
     }
 
     /// Sends the packet where it was to go when it left ingress.
     pub(crate) fn forward(&mut self) {
         self.nowhere();
+        if self.sending_requests() {
+            return;
+        }
         let port = self.b.use_var(self.port);
         self.describe(offset_of!(abi::Packet, egress_port), port);
         self.verdict(Verdict::Forward);
@@ -458,6 +553,9 @@ impl<'a> Gen<'a> {
     }
 
     pub(crate) fn packet_length(&mut self) -> Value {
+        if self.pass == Pass::Egress {
+            return self.record_word(Record::LENGTH);
+        }
         let start = self.described(types::I32, offset_of!(abi::Packet, start));
         let end = self.described(types::I32, offset_of!(abi::Packet, end));
         let length = self.b.ins().isub(end, start);

@@ -18,7 +18,7 @@ use crate::wide::limbs;
 const INLINE_COPY: u32 = 64;
 
 /// Headers per validity mask: masks of 32 bits fit an instruction.
-const PER_MASK: usize = 32;
+pub(crate) const PER_MASK: usize = 32;
 
 /// What is asked for of each header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +83,32 @@ impl Gen<'_> {
                 self.set_varbit_length(header_id, none);
             }
             self.facts.learn(header.valid, 0);
+        }
+    }
+
+    /// How many masks of validity bits there are.
+    pub(crate) fn masks(&self) -> usize {
+        self.headers.masks.len()
+    }
+
+    /// Which headers are valid, as words.
+    pub(crate) fn mask_words(&mut self) -> Vec<Value> {
+        let mut words = Vec::new();
+        for i in 0..self.masks() {
+            let mask = self.b.use_var(self.headers.masks[i]);
+            words.push(self.b.ins().uextend(types::I64, mask));
+        }
+        words
+    }
+
+    /// Says which headers are valid.
+    pub(crate) fn set_masks(&mut self, words: &[Value]) {
+        for (i, &word) in words.iter().enumerate() {
+            let mask = self.b.ins().ireduce(types::I32, word);
+            self.b.def_var(self.headers.masks[i], mask);
+        }
+        for header in &self.p.headers {
+            self.facts.forget(header.valid);
         }
     }
 

@@ -73,6 +73,15 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn of(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+        Layout::with_tail(pipeline, Tail::of(pipeline))
+    }
+
+    /// The layout for code in which all headers can lie anywhere.
+    pub fn without_tail(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+        Layout::with_tail(pipeline, Tail::default())
+    }
+
+    fn with_tail(pipeline: &Pipeline, tail: Tail) -> Result<Layout, Unsupported> {
         let mut places = Vec::with_capacity(pipeline.slots.len());
         for slot in &pipeline.slots {
             places.push(match (slot.kind, slot.ty) {
@@ -87,15 +96,8 @@ impl Layout {
         for header in &pipeline.headers {
             headers.push(header_layout(header)?);
         }
-        let mut layout = Layout {
-            places,
-            headers,
-            images: 0,
-            zeros: 64,
-            tail: Tail::of(pipeline),
-            parser_cycles: false,
-            counts_steps: false,
-        };
+        let mut layout =
+            Layout { places, headers, images: 0, zeros: 64, tail, parser_cycles: false, counts_steps: false };
         layout.find_writes(pipeline)?;
         for (i, changed) in crate::tail::changed(pipeline).into_iter().enumerate() {
             let header = &mut layout.headers[i];

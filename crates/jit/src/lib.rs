@@ -11,7 +11,8 @@
 //! - at the end only headers that are not where they belong are moved, and the payload never is;
 //! - table lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
 //!
-//! Multicast, clone, resubmit, recirculate, digest, truncate and value sets are refused.
+//! A program that copies or repeats packets gets further functions, by which a traffic manager goes on where the first
+//! paused ([`Requests`]). Digests and value sets are refused.
 
 pub mod abi;
 
@@ -27,6 +28,7 @@ mod indirect;
 mod layout;
 mod memory;
 mod parser;
+mod requests;
 mod shim;
 mod stmt;
 mod table;
@@ -41,9 +43,11 @@ use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use hopwright_ir::{ExprKind, Pipeline, Span, StmtKind, walk};
+use hopwright_ir::{Pipeline, SlotId, Span};
 
 pub use externs::{Direction, Interface, NamedCall};
+pub use requests::{ORIGINAL_BYTES, Record};
+use requests::{Pass, Plan};
 
 /// A part of a program that generated code cannot do yet, or that it never can.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +82,7 @@ pub struct Options {
 /// A pipeline as machine code. Owns the code: [`CompiledPipeline::run`] must not be used after it is dropped.
 pub struct CompiledPipeline {
     code: memory::Code,
+    requests: Option<Requests>,
     /// What packets without a header's bytes read; the code knows its address.
     _zeros: Box<[u64]>,
     interface: Interface,
@@ -100,7 +105,12 @@ impl CompiledPipeline {
 
     /// Bytes that [`abi::Runtime::context`] must have.
     pub fn context_bytes(&self) -> usize {
-        0
+        self.requests.as_ref().map_or(0, |r| 8 * r.record.words())
+    }
+
+    /// What the traffic manager needs, if the program may ask it for anything.
+    pub fn requests(&self) -> Option<&Requests> {
+        self.requests.as_ref()
     }
 
     /// The named externs it calls.
@@ -145,6 +155,49 @@ impl std::fmt::Debug for CompiledPipeline {
     }
 }
 
+/// What a program asks of the traffic manager, and the functions by which that goes on. All are called as
+/// [`CompiledPipeline::run`] is, with the same runtime, and one packet at a time.
+pub struct Requests {
+    again: Option<memory::Code>,
+    parse: Option<memory::Code>,
+    egress: memory::Code,
+    /// Upper half: what [`abi::decode_list`] takes; lower half: the session. Zero if nothing was asked for, as all of
+    /// these slots.
+    pub clone_ingress: Option<SlotId>,
+    /// As for `clone_ingress`.
+    pub clone_egress: Option<SlotId>,
+    /// What [`abi::decode_list`] takes.
+    pub resubmit: Option<SlotId>,
+    /// What [`abi::decode_list`] takes.
+    pub recirculate: Option<SlotId>,
+    /// Upper half: one; lower half: most bytes to send.
+    pub truncate: Option<SlotId>,
+    /// When ingress ends, [`abi::Runtime::original`] has the whole packet as it was received. Otherwise it has what is
+    /// before the payload.
+    pub whole_original: bool,
+    /// How packets are written down.
+    pub record: Record,
+}
+
+impl Requests {
+    /// The whole way of a packet that comes again. Takes its ingress port, its instance type and the slots of all field
+    /// lists from the record in [`abi::Runtime::context`].
+    pub fn again(&self) -> Option<abi::RunBatch> {
+        self.again.as_ref().map(memory::Code::entry)
+    }
+
+    /// Parser and checks of checksums of a clone of ingress; reads the record as [`Requests::again`] does, and pauses.
+    pub fn parse(&self) -> Option<abi::RunBatch> {
+        self.parse.as_ref().map(memory::Code::entry)
+    }
+
+    /// Egress and what follows, from the record in [`abi::Runtime::context`], whose headers it changes. The packet is what
+    /// the parser did not take, and has its room in front of it.
+    pub fn egress(&self) -> abi::RunBatch {
+        self.egress.entry()
+    }
+}
+
 /// Compiles a verified pipeline for the machine this runs on.
 ///
 /// # Errors
@@ -153,45 +206,91 @@ impl std::fmt::Debug for CompiledPipeline {
 pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipeline, Unsupported> {
     let begin = Instant::now();
     let machine = |what: String| Unsupported { span: pipeline.ingress.span, message: what };
-    refuse(pipeline)?;
-    let layout = layout::Layout::of(pipeline)?;
+    let lowered = requests::lower(pipeline);
+    let (pipeline, slots) = match &lowered {
+        Some((lowered, slots)) => (lowered, slots.clone()),
+        None => (pipeline, requests::Slots::default()),
+    };
+    let plan = Plan::of(pipeline, slots);
+    plan.check(pipeline)?;
     let interface = Interface::of(pipeline);
+    let layout = requests::layout_of(pipeline, Pass::Whole, &plan)?;
     let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
     let isa = host().map_err(machine)?;
-
-    let call_conv = isa.default_call_conv();
-    let mut signature = Signature::new(call_conv);
-    signature.params.extend([AbiParam::new(types::I64); 3]);
-    let address = zeros.as_ptr() as u64;
-    let mut wanted = headers::Wanted::default();
-    let (function, places) = loop {
-        let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
-        let mut frontend = FunctionBuilderContext::new();
-        let builder = FunctionBuilder::new(&mut function, &mut frontend);
-        let (builder, places, missing) =
-            function::Gen::run(builder, pipeline, &layout, &interface, address, call_conv, &wanted)?;
-        builder.finalize(isa.frontend_config());
-        match missing {
-            Some(more) => wanted = more,
-            None => break (function, places),
+    let generate = |pass: Pass, keep_text: bool| -> Result<Generated, Unsupported> {
+        let layout = requests::layout_of(pipeline, pass, &plan)?;
+        let call_conv = isa.default_call_conv();
+        let mut signature = Signature::new(call_conv);
+        signature.params.extend([AbiParam::new(types::I64); 3]);
+        signature.returns.push(AbiParam::new(types::I64));
+        let address = zeros.as_ptr() as u64;
+        let mut wanted = headers::Wanted::default();
+        let (function, places) = loop {
+            let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
+            let mut frontend = FunctionBuilderContext::new();
+            let builder = FunctionBuilder::new(&mut function, &mut frontend);
+            let how = (pass, &plan);
+            let (builder, places, missing) =
+                function::Gen::run(builder, pipeline, &layout, &interface, how, address, call_conv, &wanted)?;
+            builder.finalize(isa.frontend_config());
+            match missing {
+                Some(more) => wanted = more,
+                None => break (function, places),
+            }
+        };
+        let clif = keep_text.then(|| function.display().to_string());
+        let mut context = Context::for_function(function);
+        context.set_disasm(keep_text);
+        let compiled = context
+            .compile(&*isa, &mut ControlPlane::default())
+            .map_err(|e| machine(format!("the code generator failed: {:?}", e.inner)))?;
+        if !compiled.buffer.relocs().is_empty() {
+            return Err(machine("the code generator wants to link to other code".into()));
         }
+        let code = memory::Code::new(compiled.code_buffer())
+            .map_err(|e| machine(format!("no memory for machine code: {e}")))?;
+        let disassembly = compiled.vcode.clone();
+        let lines = compiled.buffer.get_srclocs_sorted().iter();
+        let lines = lines.filter_map(|l| Some((l.start..l.end, *places.get(l.loc.bits() as usize)?))).collect();
+        Ok(Generated { code, lines, clif, disassembly })
     };
 
-    let clif = options.keep_text.then(|| function.display().to_string());
-    let mut context = Context::for_function(function);
-    context.set_disasm(options.keep_text);
-    let compiled = context
-        .compile(&*isa, &mut ControlPlane::default())
-        .map_err(|e| machine(format!("the code generator failed: {:?}", e.inner)))?;
-    if !compiled.buffer.relocs().is_empty() {
-        return Err(machine("the code generator wants to link to other code".into()));
-    }
-    let code =
-        memory::Code::new(compiled.code_buffer()).map_err(|e| machine(format!("no memory for machine code: {e}")))?;
-    let disassembly = compiled.vcode.clone();
-    let lines = compiled.buffer.get_srclocs_sorted().iter();
-    let lines = lines.filter_map(|l| Some((l.start..l.end, *places.get(l.loc.bits() as usize)?))).collect();
-    Ok(CompiledPipeline { code, _zeros: zeros, interface, lines, clif, disassembly, compile_time: begin.elapsed() })
+    let Generated { code, lines, clif, disassembly } = generate(Pass::Whole, options.keep_text)?;
+    let slots = &plan.slots;
+    let further = |wanted: bool, pass: Pass| wanted.then(|| Ok(generate(pass, false)?.code)).transpose();
+    let again = further(slots.resubmit.is_some() || slots.recirculate.is_some(), Pass::Again)?;
+    let parse = further(slots.clone_ingress.is_some(), Pass::Parse)?;
+    let egress = further(slots.any(), Pass::Egress)?;
+    let requests = egress.map(|egress| Requests {
+        again,
+        parse,
+        egress,
+        clone_ingress: slots.clone_ingress,
+        clone_egress: slots.clone_egress,
+        resubmit: slots.resubmit,
+        recirculate: slots.recirculate,
+        truncate: slots.truncate,
+        whole_original: plan.parser_writes,
+        record: plan.record.clone(),
+    });
+    Ok(CompiledPipeline {
+        code,
+        requests,
+        _zeros: zeros,
+        interface,
+        lines,
+        clif,
+        disassembly,
+        compile_time: begin.elapsed(),
+    })
+}
+
+/// One function.
+struct Generated {
+    code: memory::Code,
+    lines: Vec<(Range<u32>, Span)>,
+    clif: Option<String>,
+    disassembly: Option<String>,
 }
 
 /// The machine this runs on.
@@ -210,24 +309,4 @@ fn host() -> Result<isa::OwnedTargetIsa, String> {
         return Err("machine code for a big-endian machine is not supported yet".into());
     }
     cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
-}
-
-/// What no single statement shows: copies of packets that the traffic manager would have to make.
-fn refuse(pipeline: &Pipeline) -> Result<(), Unsupported> {
-    let mut found = None;
-    for block in walk::all_blocks(pipeline) {
-        walk::stmts(block, &mut |s| {
-            let group = match &s.kind {
-                StmtKind::Assign(slot, value) => {
-                    *slot == pipeline.standard.mcast_grp && !matches!(&value.kind, ExprKind::Const(v) if v.bits() == 0)
-                }
-                StmtKind::AssignSlice { slot, .. } => *slot == pipeline.standard.mcast_grp,
-                _ => false,
-            };
-            if group {
-                found = Some(Unsupported::new(s.span, "multicast (`mcast_grp`)"));
-            }
-        });
-    }
-    found.map_or(Ok(()), Err)
 }

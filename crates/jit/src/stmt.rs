@@ -24,6 +24,7 @@ impl<'a> Gen<'a> {
                     return Err(Unsupported::new(stmt.span, "assigning a varbit header field"));
                 }
                 Place::Varbit => {
+                    self.check_metadata(stmt, *slot)?;
                     let (address, length) = self.varbit(value)?;
                     self.write_varbit(*slot, address, length);
                 }

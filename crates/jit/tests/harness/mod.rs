@@ -227,6 +227,8 @@ impl Machine {
             context: self.context.as_mut_ptr().cast(),
             scratch: self.scratch.as_mut_ptr(),
             now_us,
+            record: std::ptr::null_mut(),
+            original: std::ptr::null_mut(),
         };
         let run = self.compiled.run();
         // SAFETY: all pointers are valid and the handles fit the pipeline.
