@@ -165,6 +165,10 @@ class Balance(unittest.IsolatedAsyncioTestCase):
         await self.fails({0: "FAILED_PRECONDITION", 1: "INVALID_ARGUMENT", 2: "INVALID_ARGUMENT"}, [
             -member(4, profile="marks"), +grouped, +member(5, send(1), "marks"),
         ])
+        # Without a selector an entry may still have one action of its own.
+        own = fy.P4TableEntry("marking", match=match(type=0x1235), action=fy.P4IndirectAction([1 * mark]))
+        await self.sw.write([+own])
+        self.goes(frame(0, 0x1235), 1, 0x77)
         await self.sw.write([*[-e for e in entries()], -member(4, profile="marks")])
 
     async def test_profiles_survive_reconcile(self):

@@ -9,9 +9,10 @@ import unittest
 import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
 
-from switch import HERE, Switch, ipv4, p4info
+from switch import HERE, Switch, ethernet, ipv4, p4info
 
 TMP = pathlib.Path(tempfile.mkdtemp())
+BALANCE = sh.FwdPipeConfig(str(p4info("balance.p4", TMP / "balance.txt")), str(HERE / "balance.p4"))
 CONFIG = sh.FwdPipeConfig(str(p4info("basic.p4", TMP / "basic.txt")), str(HERE / "basic.p4"))
 
 
@@ -105,6 +106,52 @@ class Shell(unittest.TestCase):
         with self.assertRaises(P4RuntimeException) as caught:
             sh.client.set_fwd_pipe_config(CONFIG.p4info, str(broken))
         self.assertIn("does not compile", str(caught.exception))
+
+
+class Indirect(unittest.TestCase):
+    """Action profiles and meters."""
+
+    def setUp(self):
+        self.switch = self.enterContext(Switch("balance.p4"))
+        sh.setup(device_id=1, grpc_addr=self.switch.address, election_id=(0, 1), config=BALANCE, verbose=False)
+        self.addCleanup(sh.teardown)
+
+    @staticmethod
+    def send(port):
+        action = sh.Action("send")
+        action["port"] = str(port)
+        return action
+
+    def test_members_groups_and_sets(self):
+        for number in (1, 2):
+            sh.ActionProfileMember("ports")(member_id=number, action=self.send(number)).insert()
+        group = sh.ActionProfileGroup("ports")(group_id=1)
+        group.add(1).add(2, weight=2)
+        group.insert()
+        entry = sh.TableEntry("spread")(group_id=1)
+        entry.match["hdr.ethernet.dst"] = "02:00:00:00:00:00/8"
+        entry.insert()
+        for flow, port in ((0, 1), (1, 2), (2, 2)):
+            self.switch.send(0, ethernet("020000000001", f"0200000000{flow:02x}", 0x0800, bytes(46)))
+            self.assertIsNotNone(self.switch.receive(port))
+        with self.assertRaises(P4RuntimeWriteException) as caught:
+            sh.ActionProfileMember("ports")(member_id=1).delete()
+        self.assertIn("FAILED_PRECONDITION", str(caught.exception))
+        entry.oneshot.add(self.send(3))
+        entry.modify()
+        self.switch.send(0, ethernet("020000000001", "020000000001", 0x0800, bytes(46)))
+        self.assertIsNotNone(self.switch.receive(3))
+        (found,) = sh.TableEntry("spread").read()
+        self.assertEqual(len(found.oneshot.actions), 1)
+        group.delete()
+        self.assertEqual(len(list(sh.ActionProfileMember("ports").read())), 2)
+
+    def test_meters(self):
+        meter = sh.MeterEntry("by_type")
+        meter.index, meter.cir, meter.cburst, meter.pir, meter.pburst = 3, 1, 2, 3, 4
+        meter.modify()
+        (found,) = meter.read()
+        self.assertEqual((found.cir, found.cburst, found.pir, found.pburst), (1, 2, 3, 4))
 
 
 if __name__ == "__main__":

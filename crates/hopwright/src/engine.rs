@@ -155,6 +155,10 @@ impl Engine for OneByOne {
         done.map_err(text)
     }
 
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
+        self.vdp.meter(meter, index).map_err(text)
+    }
+
     fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
         self.vdp.set_meter(meter, index, rates).map_err(text)
     }

@@ -38,8 +38,11 @@ pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result
             }
             let mut actions = Vec::with_capacity(set.action_profile_actions.len());
             for said in &set.action_profile_actions {
-                if said.watch_kind.is_some() {
-                    return Err(no_watch());
+                use v1::action_profile_action::WatchKind;
+                match &said.watch_kind {
+                    None | Some(WatchKind::Watch(0)) => {}
+                    Some(WatchKind::WatchPort(port)) if port.is_empty() => {}
+                    Some(_) => return Err(no_watch()),
                 }
                 let action = said.action.as_ref().ok_or_else(|| invalid(format!("`{name}`: no action")))?;
                 let action = table::call(t, action, false)?;
@@ -63,6 +66,7 @@ pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result
     Ok(Runs::Target(target))
 }
 
+/// Clients that know of no port may say so by number 0 or an empty name.
 fn no_watch() -> Failure {
     unimplemented("members that are only used while a port is up (`watch`) are not supported yet")
 }
@@ -331,8 +335,11 @@ fn group(profile: &Profile, said: &v1::ActionProfileGroup) -> Result<Group> {
     }
     let mut group = Group { max_size, ..Group::default() };
     for member in &said.members {
-        if member.watch_kind.is_some() {
-            return Err(no_watch());
+        use v1::action_profile_group::member::WatchKind;
+        match &member.watch_kind {
+            None | Some(WatchKind::Watch(0)) => {}
+            Some(WatchKind::WatchPort(port)) if port.is_empty() => {}
+            Some(_) => return Err(no_watch()),
         }
         if group.members.insert(member.member_id, weight(member.weight)?).is_some() {
             return Err(invalid(format!("member {} is there twice", member.member_id)));

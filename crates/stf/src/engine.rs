@@ -94,6 +94,12 @@ pub trait Engine {
         Err(unsupported("action selectors"))
     }
 
+    /// Reads a meter's rates; `None` if it has none.
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
+        let _ = (meter, index);
+        Err(unsupported("meter rates"))
+    }
+
     /// Sets a meter's rates.
     fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
         let _ = (meter, index, rates);
@@ -203,6 +209,10 @@ impl Engine for Interp {
             Change::Delete => self.delete_group(selector, group),
         };
         done.map_err(|e| e.to_string())
+    }
+
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
+        self.meter(meter, index).map_err(|e| e.to_string())
     }
 
     fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {

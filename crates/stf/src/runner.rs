@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopwright_ir::interp::{CloneSession, Count, Replica};
+use hopwright_ir::meter::Rates;
 use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;
 
@@ -246,7 +247,16 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Command::MeterGet(name, index) => self.note(format_args!("{name}[{index:?}]")),
+            Command::MeterGet(name, index) => {
+                let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
+                let text = match self.engine.meter(meter, *index)? {
+                    Some(Rates { cir, cburst, pir, pburst }) => {
+                        format!("{cir}/s and {cburst}, {pir}/s and {pburst}")
+                    }
+                    None => "no rates".into(),
+                };
+                self.note(format_args!("{name}[{index}]: {text}"));
+            }
             Command::MeterSet(name, CounterIndex::Index(index), rates) => {
                 let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
                 self.engine.set_meter(meter, *index, *rates)?;

@@ -86,7 +86,7 @@ pub enum Command {
     /// `register_reset NAME`.
     RegisterReset(String),
     /// `meter_get_rates NAME INDEX`: only for people.
-    MeterGet(String, CounterIndex),
+    MeterGet(String, u64),
     /// `meter_set_rates NAME INDEX [CIR:CBURST PIR:PBURST]`; without rates it says green.
     MeterSet(String, CounterIndex, Option<Rates>),
     /// `meter_array_set_rates NAME [CIR:CBURST PIR:PBURST]`: all of them.
@@ -279,7 +279,7 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         "register_read" => Command::RegisterRead(line.name()?, line.small("index")?),
         "register_write" => Command::RegisterWrite(line.name()?, line.small("index")?, line.value()?),
         "register_reset" => Command::RegisterReset(line.name()?),
-        "meter_get_rates" => Command::MeterGet(line.name()?, line.cell()?),
+        "meter_get_rates" => Command::MeterGet(line.name()?, line.small("index")?),
         "meter_set_rates" => Command::MeterSet(line.name()?, line.cell()?, line.rates()?),
         "meter_array_set_rates" => Command::MeterArraySet(line.name()?, line.rates()?),
         "member_add" => line.member(Change::Add)?,
@@ -700,6 +700,38 @@ mod tests {
             |op| Command::CheckCounter { counter: "c".into(), index: CounterIndex::Index(3), bytes: true, check: op };
         assert_eq!(one("check_counter c(3) bytes >= 10"), check(Some((Comparison::AtLeast, 10))));
         assert_eq!(one("check_counter c(3) bytes"), check(None));
+    }
+
+    #[test]
+    fn members_groups_and_rates() {
+        let rates = |cir, cburst, pir, pburst| Some(Rates { cir, cburst, pir, pburst });
+        assert_eq!(
+            one("meter_set_rates a.m 3 0.000001:2 12.5:7"),
+            Command::MeterSet("a.m".into(), CounterIndex::Index(3), rates(1, 2, 12_500_000, 7))
+        );
+        assert_eq!(
+            one("meter_set_rates m entry"),
+            Command::MeterSet("m".into(), CounterIndex::Entry("entry".into()), None)
+        );
+        assert_eq!(one("meter_array_set_rates m 1:1 2:2"), {
+            Command::MeterArraySet("m".into(), rates(1_000_000, 1, 2_000_000, 2))
+        });
+        assert_eq!(error("meter_set_rates m 3 0.0000001:2 1:1"), {
+            "t:1: `0.0000001` is no rate: a number with at most six digits behind the point"
+        });
+        assert_eq!(error("meter_set_rates m 3 1:2"), {
+            "t:1: `` is no rate: a number with at most six digits behind the point"
+        });
+        assert_eq!(one("group_add s 4 7 8*3"), Command::Group(Change::Add, "s".into(), 4, vec![(7, 1), (8, 3)]));
+        assert_eq!(one("group_delete s 4"), Command::Group(Change::Delete, "s".into(), 4, vec![]));
+        assert_eq!(one("member_delete s 4"), Command::Member(Change::Delete, "s".into(), 4, None));
+        let Command::Add(add) = one("add t k:1 -> set a(x:1)*2 b() = name") else { panic!("no entry") };
+        let Some(TargetSpec::Set(set)) = add.target else { panic!("no set") };
+        let set: Vec<_> = set.iter().map(|(action, weight)| (action.name.as_str(), *weight)).collect();
+        assert_eq!((set, add.name.as_deref()), (vec![("a", 2), ("b", 1)], Some("name")));
+        let Command::Add(add) = one("add t k:1 -> group 7") else { panic!("no entry") };
+        assert_eq!(add.target, Some(TargetSpec::Group(7)));
+        assert_eq!(error("add t k:1 -> port 7"), "t:1: expected `member`, `group` or `set`, found `port`");
     }
 
     #[test]

@@ -169,6 +169,14 @@ impl Interp {
         Ok(self.store.profile(id)?.delete_group(group)?)
     }
 
+    /// A meter's rates; `None` if it has none.
+    ///
+    /// # Errors
+    /// Not a meter, index out of range.
+    pub fn meter(&mut self, id: ExternId, index: u64) -> Result<Option<Rates>, ControlError> {
+        Ok(self.store.meter(id, index)?.as_ref().map(Meter::rates))
+    }
+
     /// Sets a meter's rates and fills its buckets; without rates it says green.
     ///
     /// # Errors
