@@ -275,7 +275,7 @@ fn a_worker_sees_old_or_new_and_nothing_between() {
                         let set = vec![WeightedAction { action: call(v), weight: 3 }; 2];
                         vdp.modify_target(names.tables[0], key(), 0, EntryTarget::Set(set))
                     }
-                    _ => vdp.set_meter(names.ind, 2, (v % 2 == 0).then_some(rates)),
+                    _ => vdp.set_meter(names.ind, 2, v.is_multiple_of(2).then_some(rates)),
                 };
                 done.unwrap();
             }
