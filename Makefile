@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload soak-short soak bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload soak-short soak bench bench-long bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -100,6 +100,14 @@ soak-short: hopwright interop-tools
 
 soak: hopwright interop-tools
 	bench/soak.py --seconds 600
+
+# What everything costs, in memory and against the reference, in some three minutes; bench-long
+# takes a quarter of an hour. The reference's load generator needs root.
+bench: hopwright interop-tools
+	bench/run.py
+
+bench-long: hopwright interop-tools
+	bench/run.py --long
 
 # The reference's load generator against both routers; figures, not a test.
 bench-brload: hopwright interop-tools

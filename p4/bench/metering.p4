@@ -15,9 +15,7 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
     direct_counter(CounterType.packets_and_bytes) by_address;
     counter(65536, CounterType.packets_and_bytes) by_customer;
     counter(512, CounterType.packets) by_port;
-#ifndef NO_METERS
     meter(65536, MeterType.bytes) rates;
-#endif
 
     action drop() {
         mark_to_drop(std);
@@ -37,10 +35,8 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
         if (!hdr.ipv4.isValid()) {
             drop();
         } else if (customers.apply().hit) {
-            bit<2> colour = V1MODEL_METER_COLOR_GREEN;
-#ifndef NO_METERS
+            bit<2> colour;
             rates.execute_meter((bit<32>) meta.customer, colour);
-#endif
             if (colour == V1MODEL_METER_COLOR_RED) {
                 drop();
             } else {

@@ -238,6 +238,59 @@ fn large_tables_find_everything_and_only_that() {
     }
 }
 
+/// Few masks and few entries, many masks, many entries: each has a structure that suits it, and nothing shows when the
+/// table changes from one to another.
+#[test]
+fn ternary_tables_of_any_size_agree_with_the_definition() {
+    const MASKS: [u64; 3] = [0xffff, 0xfff0, 0x0fff];
+    let shape = [(MatchKind::Ternary, 16)];
+    let p = program(&shape);
+    let mut p = (*p).clone();
+    p.tables[0].size = 10_000;
+    let p = Arc::new(p);
+    let (table, domain) = table_of(&p);
+    let mut reader = domain.reader();
+    let mut model = Vec::new();
+    let mut random = 1u64;
+    let mut draw = move || {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        random >> 33
+    };
+    // All priorities are different.
+    let entry = |value: u64, mask: u64, number: u64| TableEntry {
+        matches: vec![MatchValue::Ternary { value: (value & mask).into(), mask: mask.into() }],
+        priority: 1 + (number * 7919 % 100_003) as i32,
+        action: call(number),
+    };
+    let check = |reader: &mut _, model: &[TableEntry], key: u64| {
+        assert_eq!(table.lookup(reader, &[key]), Some(expected(&p, model, &[key.into()])), "{key:#x}");
+    };
+    while model.len() < 6000 {
+        let entry = entry(draw() & 0xffff, MASKS[draw() as usize % 3], model.len() as u64);
+        if table.insert(entry.clone()).is_ok() {
+            model.push(entry);
+        }
+        if model.len() % 16 == 0 || model.len() < 20 {
+            check(&mut reader, &model, draw() & 0xffff);
+        }
+    }
+    // With more masks, and until few are left.
+    let mut number = model.len() as u64;
+    while model.len() > 10 {
+        let removed = model.swap_remove(draw() as usize % model.len());
+        table.delete(&removed.matches, removed.priority).unwrap();
+        if number < 8000 {
+            number += 1;
+            let entry = entry(draw() & 0xffff, draw() & 0xffff, number);
+            table.insert(entry.clone()).unwrap();
+            model.push(entry);
+        }
+        if model.len() % 16 == 0 || model.len() < 30 {
+            check(&mut reader, &model, draw() & 0xffff);
+        }
+    }
+}
+
 #[test]
 fn illegal_wishes_change_nothing() {
     let p = program(&[(MatchKind::Lpm, 32)]);
@@ -356,5 +409,13 @@ fn readers_see_whole_entries_lpm() {
 fn readers_see_whole_entries_ranges() {
     stress(&[(MatchKind::Range, 32)], |key| {
         (vec![MatchValue::Range { lo: key.into(), hi: key.into() }], (key % 7) as i32)
+    });
+}
+
+#[test]
+fn readers_see_whole_entries_by_bits() {
+    stress(&[(MatchKind::Ternary, 8)], |key| {
+        let mask: u64 = if key % 2 == 0 { 0xff } else { 0x7f };
+        (vec![MatchValue::Ternary { value: key.into(), mask: mask.into() }], (key % 7) as i32)
     });
 }

@@ -407,6 +407,11 @@ pub enum BenchCommand {
     /// metering, a stateful firewall; with tables of 10 to 1,000,000 entries (ternary: to 10,000). The programs are in
     /// p4/bench. What comes out is compared with the interpreter before it is timed.
     Programs(BenchProgramsArgs),
+    /// Table updates, and what they cost a forwarding worker next to them
+    ///
+    /// Entries are written into one exact table of the learning switch, through the data plane's own interface and through
+    /// P4Runtime over TCP on this machine. Wants two CPUs.
+    Updates(BenchUpdatesArgs),
 }
 
 #[derive(Args, Debug)]
@@ -452,6 +457,19 @@ pub struct BenchProgramsArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2)]
     pub duration: f64,
     /// Print a list of records as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchUpdatesArgs {
+    /// Entries to write
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub entries: u64,
+    /// Seconds of forwarding next to updates, for each way they come
+    #[arg(long, value_name = "SECONDS", default_value_t = 4.0)]
+    pub duration: f64,
+    /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -9,13 +9,16 @@
 //!
 //! Exact tables leave out the link and bounds. Everything but `next` is constant once the block is published.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hopwright_jit::abi::{ActionEntry, CounterCell};
 
 const WORD: usize = 8;
+/// What the allocator gives without being asked for more, and what blocks have.
+const ALLOCATED_ALIGN: usize = 16;
+const ALIGN: usize = 64;
 /// Words of the link: rank's priority and sequence number, next block, padding to keep the entry 16-aligned.
 const LINK_WORDS: usize = 3;
 
@@ -64,6 +67,8 @@ pub(super) struct Contents<'a> {
 #[derive(Debug)]
 pub(super) struct Block {
     base: NonNull<u64>,
+    /// Where its memory begins, up to 48 bytes before: allocators take their time for larger alignments.
+    memory: NonNull<u8>,
     layout: Layout,
     shape: Shape,
 }
@@ -82,21 +87,24 @@ impl Block {
             + shape.bound_words
             + size_of::<ActionEntry>() / WORD
             + contents.data.len();
-        let layout = match Layout::from_size_align(words * WORD, 64) {
+        let layout = match Layout::from_size_align(words * WORD + ALIGN - ALLOCATED_ALIGN, ALLOCATED_ALIGN) {
             Ok(layout) => layout,
             // Keys and data are bounded by the program's widths, far below isize::MAX.
             Err(_) => unreachable!("an entry of {words} words"),
         };
         // SAFETY: the size is not zero: an action entry has 16 bytes.
-        let raw = unsafe { alloc_zeroed(layout) }.cast::<u64>();
-        let Some(base) = NonNull::new(raw) else { handle_alloc_error(layout) };
-        let block = Block { base, layout, shape };
+        let Some(memory) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        let padding = memory.addr().get().wrapping_neg() % ALIGN;
+        // SAFETY: a multiple of 16 becomes one of 64 by adding at most 48, which the layout has room for.
+        let base = unsafe { memory.add(padding) }.cast::<u64>();
+        let block = Block { base, memory, layout, shape };
         // SAFETY: all offsets lie within `words` words as computed above; nobody else has the memory yet; ActionEntry
         // is 8-aligned like every word.
         unsafe {
             if shape.linked {
                 base.write(contents.rank.priority as u64);
                 base.add(1).write(contents.rank.earliness);
+                base.add(2).write(0);
             }
             let key = base.add(shape.before());
             key.copy_from_nonoverlapping(NonNull::from(contents.key).cast(), contents.key.len());
@@ -128,7 +136,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.base.as_ptr().cast(), self.layout) }
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) }
     }
 }
 

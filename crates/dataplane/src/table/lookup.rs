@@ -3,14 +3,17 @@
 //! [`Exact`] is one hash table. [`Masked`] serves every shape that has no structure of its own: entries with the same mask form a *group* with a
 //! hash table of masked keys, each leading to a chain of entries by falling rank; groups are searched by falling
 //! priority of their best entry until none can win any more. For lpm a group is a prefix length, for ternary a
-//! combination of masks; a range is checked on the chain.
+//! combination of masks; a range is checked on the chain. Where there are many groups for few entries, bit vectors serve
+//! instead ([`super::bits`]).
 
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
 
 use hopwright_jit::abi::{ActionEntry, TableHandle};
 
+use super::bits::{Bits, BitsWriter, Pattern};
 use super::block::{self, Block, NodePtr, Rank, Shape};
 use super::slots::{Const, Slots, SlotsWriter, Width};
 use crate::quiescence::Domain;
@@ -135,7 +138,12 @@ struct Ranked {
     group: Arc<Group>,
 }
 
-type Order = Vec<Ranked>;
+/// How a key is looked up at present.
+enum Search {
+    /// Groups in the order to search them.
+    Groups(Vec<Ranked>),
+    Bits(Bits),
+}
 
 /// Where a range key lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,10 +154,10 @@ pub(super) struct RangeField {
     pub words: usize,
 }
 
-/// Groups of entries, in the order to search them.
+/// Entries with masks.
 #[repr(align(64))]
 pub(super) struct Masked {
-    order: AtomicPtr<Order>,
+    search: AtomicPtr<Search>,
     default: AtomicPtr<ActionEntry>,
     shape: Shape,
     ranges: Box<[RangeField]>,
@@ -158,7 +166,7 @@ pub(super) struct Masked {
 impl Masked {
     pub fn new(shape: Shape, ranges: Box<[RangeField]>) -> Box<Masked> {
         Box::new(Masked {
-            order: AtomicPtr::new(Box::into_raw(Box::default())),
+            search: AtomicPtr::new(Box::into_raw(Box::new(Search::Groups(Vec::new())))),
             default: AtomicPtr::default(),
             shape,
             ranges,
@@ -215,10 +223,38 @@ impl Masked {
     }
 }
 
+impl Masked {
+    /// What readers use from now on.
+    fn publish(&self, search: Search, domain: &Arc<Domain>) {
+        let old = self.search.swap(Box::into_raw(Box::new(search)), Ordering::AcqRel);
+        // SAFETY: `old` came from Box::into_raw and can no longer be found; readers may still use it, so it is
+        // retired.
+        domain.retire(unsafe { Box::from_raw(old) });
+    }
+
+    /// What a block matches.
+    ///
+    /// # Safety
+    /// `node` is a live block of this table, for as long as the pattern is used.
+    unsafe fn pattern<'a>(&self, node: NodePtr, mask: &'a [u64]) -> Pattern<'a> {
+        let mut at = self.shape.key_words;
+        let mut ranges = Vec::new();
+        // SAFETY: the block has that many words of key, then the bounds of each range field, low then high.
+        unsafe {
+            for field in &self.ranges {
+                let bound = |at: usize| std::slice::from_raw_parts(node.add(at), field.words);
+                ranges.push((field.word, bound(at), bound(at + field.words)));
+                at += 2 * field.words;
+            }
+            Pattern { key: std::slice::from_raw_parts(node, self.shape.key_words), mask, ranges }
+        }
+    }
+}
+
 impl Drop for Masked {
     fn drop(&mut self) {
-        // SAFETY: the current order is owned by `self`; exclusive access means no reader has it.
-        drop(unsafe { Box::from_raw(*self.order.get_mut()) });
+        // SAFETY: the current search is owned by `self`; exclusive access means no reader has it.
+        drop(unsafe { Box::from_raw(*self.search.get_mut()) });
     }
 }
 
@@ -229,8 +265,21 @@ unsafe extern "C" fn masked<K: KeyWidth, const RANGES: bool>(
     // SAFETY: `state` is the Masked whose handle this function is in; it outlives the handle's use.
     let table = unsafe { &*state.cast::<Masked>() };
     let width = K::of(table.shape.key_words);
-    // SAFETY: never null; an order lives until all readers that may have loaded it are quiet.
-    let order = unsafe { &*table.order.load(Ordering::Acquire) };
+    // SAFETY: never null; a search lives until all readers that may have loaded it are quiet.
+    let order = match unsafe { &*table.search.load(Ordering::Acquire) } {
+        Search::Groups(order) => order,
+        Search::Bits(bits) => {
+            // SAFETY: found blocks are of this table and live while the caller is in the domain; `key` has its width.
+            let fits = |node| !RANGES || unsafe { table.in_ranges(node, key) };
+            // SAFETY: as above.
+            let node = unsafe { bits.find(key, fits) };
+            if node.is_null() {
+                return table.default.load(Ordering::Acquire);
+            }
+            // SAFETY: the action entry lies at that offset in every block of this table.
+            return unsafe { node.byte_add(table.shape.entry_offset()).cast() };
+        }
+    };
     let mut best: Option<(Rank, NodePtr)> = None;
     let mut probe = [std::mem::MaybeUninit::<u64>::uninit(); MAX_KEY_WORDS];
     for ranked in order {
@@ -267,10 +316,18 @@ unsafe extern "C" fn masked<K: KeyWidth, const RANGES: bool>(
     }
 }
 
+/// Lines of bit vectors that cost as much to look at as a group.
+const LINES_A_GROUP: usize = 4;
+/// How long a writer waits for readers before it goes on with a structure that serves less well.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// The writer's side of [`Masked`].
-#[derive(Default)]
 pub(super) struct MaskedWriter {
+    /// Empty while there are bit vectors.
     groups: Vec<GroupWriter>,
+    bits: Option<BitsWriter>,
+    /// Widths of the fields in bits.
+    widths: Box<[u32]>,
 }
 
 struct GroupWriter {
@@ -282,21 +339,107 @@ struct GroupWriter {
 }
 
 impl MaskedWriter {
+    /// For keys with fields of these widths in bits.
+    pub fn new(widths: Box<[u32]>) -> MaskedWriter {
+        MaskedWriter { groups: Vec::new(), bits: None, widths }
+    }
+
     /// Links a block.
     ///
     /// # Safety
     /// `block` belongs to `table`'s shape, its key is masked by `mask`, it stays alive until unlinked and readers
     /// are quiet; this writer always goes with `table`, and nobody else writes.
     pub unsafe fn insert(&mut self, table: &Masked, mask: &[u64], block: &Block, domain: &Arc<Domain>) {
-        let node = block.address();
-        // SAFETY: a live linked block.
-        let rank = unsafe { block::rank(node) };
-        let known = self.groups.iter().position(|g| *g.group.mask == *mask);
-        let index = known.unwrap_or_else(|| {
+        if let Some(bits) = &mut self.bits {
+            // SAFETY: the caller's contract.
+            if unsafe { bits.insert(block.address(), &table.pattern(block.address(), mask)) } {
+                let search = Search::Bits(bits.reader());
+                table.publish(search, domain);
+                // Not at once when the other way was taken up.
+                if bits.lines() > 2 * LINES_A_GROUP * bits.masks() {
+                    // SAFETY: the caller's contract.
+                    unsafe { self.leave_bits(table, domain) };
+                }
+            }
+            return;
+        }
+        let groups = self.groups.len();
+        // SAFETY: the caller's contract.
+        unsafe { self.insert_in_group(table, mask, block.address(), domain) };
+        if self.groups.len() > groups {
+            // SAFETY: the caller's contract.
+            unsafe { self.take_up_bits(table, domain) };
+        }
+    }
+
+    /// Moves all entries to bit vectors, if they are few for so many groups.
+    ///
+    /// # Safety
+    /// As for [`MaskedWriter::insert`].
+    unsafe fn take_up_bits(&mut self, table: &Masked, domain: &Arc<Domain>) {
+        let Some(mut bits) = BitsWriter::new(&self.widths) else { return };
+        let entries = self.groups.iter().map(|g| g.len).sum();
+        if bits.lines_for(entries) > LINES_A_GROUP * self.groups.len() {
+            return;
+        }
+        for group in &self.groups {
+            for head in group.group.heads.all() {
+                let mut node = head;
+                while !node.is_null() {
+                    // SAFETY: linked blocks are alive, and this is the only writer.
+                    unsafe {
+                        bits.insert(node, &table.pattern(node, &group.group.mask));
+                        node = block::load_next(node);
+                    }
+                }
+            }
+        }
+        table.publish(Search::Bits(bits.reader()), domain);
+        self.groups.clear();
+        self.bits = Some(bits);
+    }
+
+    /// Moves all entries to groups.
+    ///
+    /// # Safety
+    /// As for [`MaskedWriter::insert`].
+    unsafe fn leave_bits(&mut self, table: &Masked, domain: &Arc<Domain>) {
+        // Nobody may follow links from the time before the bit vectors.
+        if !domain.settle(PATIENCE) {
+            return;
+        }
+        let Some(bits) = self.bits.take() else { return };
+        for (node, mask) in bits.entries() {
+            let index = self.group(mask);
+            let group = &mut self.groups[index];
+            // SAFETY: linked blocks are alive, and this is the only writer.
+            unsafe {
+                let rank = block::rank(node);
+                group.len += 1;
+                group.best = group.best.max(rank.priority);
+                link(group, table.shape.key_words, node, rank, domain);
+            }
+        }
+        self.publish(table, domain);
+    }
+
+    /// The group of a mask.
+    fn group(&mut self, mask: &[u64]) -> usize {
+        self.groups.iter().position(|g| *g.group.mask == *mask).unwrap_or_else(|| {
             let group = Arc::new(Group { mask: mask.into(), heads: Slots::default() });
             self.groups.push(GroupWriter { group, heads: SlotsWriter::default(), best: i64::MIN, len: 0 });
             self.groups.len() - 1
-        });
+        })
+    }
+
+    /// # Safety
+    /// As for [`MaskedWriter::insert`].
+    unsafe fn insert_in_group(&mut self, table: &Masked, mask: &[u64], node: NodePtr, domain: &Arc<Domain>) {
+        // SAFETY: a live linked block.
+        let rank = unsafe { block::rank(node) };
+        let groups = self.groups.len();
+        let index = self.group(mask);
+        let known = index < groups;
         let writer = &mut self.groups[index];
         writer.len += 1;
         let raised = rank.priority > writer.best;
@@ -305,13 +448,13 @@ impl MaskedWriter {
         }
         // The bound must be in force before the entry can be found by way of another bound; a new group may be
         // filled first.
-        if raised && known.is_some() {
+        if raised && known {
             self.publish(table, domain);
         }
         let writer = &mut self.groups[index];
         // SAFETY: the caller's contract.
         unsafe { link(writer, table.shape.key_words, node, rank, domain) };
-        if known.is_none() {
+        if !known {
             self.publish(table, domain);
         }
     }
@@ -328,6 +471,17 @@ impl MaskedWriter {
         new: Option<&Block>,
         domain: &Arc<Domain>,
     ) {
+        if let Some(bits) = &mut self.bits {
+            match new {
+                Some(new) => bits.replace(old.address(), new.address()),
+                None => bits.remove(old.address(), domain),
+            }
+            if bits.is_empty() {
+                self.bits = None;
+                self.publish(table, domain);
+            }
+            return;
+        }
         let Some(index) = self.groups.iter().position(|g| *g.group.mask == *mask) else { return };
         let writer = &mut self.groups[index];
         let width = table.shape.key_words;
@@ -371,12 +525,10 @@ impl MaskedWriter {
     }
 
     fn publish(&self, table: &Masked, domain: &Arc<Domain>) {
-        let mut order: Order = self.groups.iter().map(|g| Ranked { best: g.best, group: g.group.clone() }).collect();
+        let mut order: Vec<Ranked> =
+            self.groups.iter().map(|g| Ranked { best: g.best, group: g.group.clone() }).collect();
         order.sort_by_key(|r| std::cmp::Reverse(r.best));
-        let old = table.order.swap(Box::into_raw(Box::new(order)), Ordering::AcqRel);
-        // SAFETY: `old` came from Box::into_raw and can no longer be found; readers may still use it, so it is
-        // retired.
-        domain.retire(unsafe { Box::from_raw(old) });
+        table.publish(Search::Groups(order), domain);
     }
 }
 

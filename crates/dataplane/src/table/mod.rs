@@ -7,17 +7,17 @@
 //!
 //! Direct counters have one cell per entry, written by the worker: a table serves one worker.
 
+mod bits;
 mod block;
 mod indirect;
 mod lookup;
 mod profile;
+mod records;
 mod slots;
 mod trie;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use foldhash::fast::RandomState;
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
@@ -30,6 +30,7 @@ use crate::quiescence::{self, Domain};
 use block::{Block, Contents, Rank, Shape};
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
+use records::Records;
 use slots::SlotsWriter;
 use trie::{Trie, TrieWriter};
 
@@ -71,7 +72,7 @@ enum Structure {
 
 struct Writer {
     structure: Structure,
-    records: HashMap<MatchKey, Record, RandomState>,
+    records: Records,
     sequence: u64,
     default: DefaultEntry,
 }
@@ -164,7 +165,10 @@ impl Table {
         } else if let Some(fields) = trie_fields(&keys) {
             (Reader::Trie(Trie::new(fields, shape.entry_offset())), Structure::Trie(TrieWriter::default()))
         } else {
-            (Reader::Masked(Masked::new(shape, ranges.into())), Structure::Masked(MaskedWriter::default()))
+            (
+                Reader::Masked(Masked::new(shape, ranges.into())),
+                Structure::Masked(MaskedWriter::new(keys.iter().filter(|k| k.words > 0).map(|k| k.width).collect())),
+            )
         };
         let default = DefaultEntry::new(&model.default_action, pipeline, id);
         reader.set_default(default.block.entry());
@@ -175,7 +179,7 @@ impl Table {
             shape,
             domain: domain.clone(),
             profile,
-            writer: Mutex::new(Writer { structure, records: HashMap::default(), sequence: 0, default }),
+            writer: Mutex::new(Writer { structure, records: Records::default(), sequence: 0, default }),
             reader,
         };
         for entry in &model.entries {

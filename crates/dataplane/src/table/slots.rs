@@ -145,6 +145,16 @@ impl Slots {
     }
 }
 
+impl Slots {
+    /// All blocks' addresses. For the writer: others may miss some.
+    pub fn all(&self) -> impl Iterator<Item = NodePtr> {
+        // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
+        let array = unsafe { &*self.array.load(Ordering::Relaxed) };
+        let words = array.slots.iter().map(|slot| slot.load(Ordering::Relaxed));
+        words.filter(|word| word.addr() > TOMBSTONE).map(|word| word.map_addr(|a| a & ADDRESS))
+    }
+}
+
 impl Default for Slots {
     fn default() -> Self {
         let seed = RandomState::new().build_hasher().finish();

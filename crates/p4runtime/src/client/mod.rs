@@ -217,15 +217,18 @@ impl Client {
                 look_for_controller(stub, options.device).await?;
             }
             let stream = take_role(stub, options.device).await?;
-            for batch in updates.chunks(BATCH) {
+            let mut updates = updates.into_iter();
+            while updates.len() > 0 {
+                let batch: Vec<_> = updates.by_ref().take(BATCH).collect();
+                let count = batch.len();
                 let request = v1::WriteRequest {
                     device_id: options.device,
                     role: ROLE.into(),
                     election_id: Some(OURS),
-                    updates: batch.to_vec(),
+                    updates: batch,
                     ..Default::default()
                 };
-                stub.write(request).await.map_err(|status| failed_updates(&status, batch.len()))?;
+                stub.write(request).await.map_err(|status| failed_updates(&status, count))?;
             }
             drop(stream);
             Ok(())

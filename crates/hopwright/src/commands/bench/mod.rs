@@ -6,4 +6,5 @@ mod floor;
 mod measure;
 pub mod programs;
 pub mod scion;
+pub mod updates;
 mod workload;

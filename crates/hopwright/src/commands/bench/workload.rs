@@ -131,12 +131,11 @@ impl Workload {
     /// Compiles the program.
     pub fn compile(&self) -> Compiled {
         let text = SOURCES.iter().find(|(name, _)| *name == self.file).map_or("", |(_, text)| text);
-        let mut options = Options {
+        let options = Options {
             embedded: SOURCES.iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
             no_disk: true,
             ..Options::default()
         };
-        options.define("NO_METERS");
         compile_text(self.file, text, &options, true)
     }
 }

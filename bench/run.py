@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks in one go and writes down what they say, on which machine.
+
+In memory on one core: `hopwright bench scion` and `hopwright bench programs`;
+table updates beside a forwarding worker: `hopwright bench updates`; and, as
+root, the reference's load generator against the reference's router and ours on
+veth pairs (brload.py). The results go to bench/results/DATE-TIME/: one JSON
+file for each, and a summary.txt, which is printed, too.
+
+Figures taken while the machine does something else are marked as such: load
+and stolen time are looked at before each part, and stolen time after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# More of a core than this used by others, or of the time stolen by the host, is busy.
+BUSY_CORES = 0.15
+BUSY_STEAL = 0.01
+
+
+def cpu_times() -> tuple[int, int, int]:
+    """Ticks in which the CPUs worked, in which the host took them away, and all."""
+    fields = [int(f) for f in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    idle, steal = fields[3] + fields[4], fields[7]
+    return sum(fields) - idle - steal, steal, sum(fields)
+
+
+def busy_now() -> str | None:
+    """What else the machine does, looked at for half a second."""
+    before = cpu_times()
+    time.sleep(0.5)
+    worked, stolen, total = (b - a for a, b in zip(before, cpu_times()))
+    cores = (os.cpu_count() or 1) * worked / max(total, 1)
+    if cores > BUSY_CORES:
+        return f"{cores:.2f} cores busy with something else before it began"
+    return stolen_share(stolen, total)
+
+
+def stolen_share(stolen: int, total: int) -> str | None:
+    share = stolen / max(total, 1)
+    return f"{share:.0%} of the time stolen by the host" if share > BUSY_STEAL else None
+
+
+def first_line(command: list[str], cwd: Path = ROOT) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    return done.stdout.strip().split("\n")[0] if done.returncode == 0 else "unknown"
+
+
+def machine(hopwright: Path) -> dict[str, str]:
+    info = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].split("\n") if ":" in line)
+    info = {key.strip(): value.strip() for key, value in info.items()}
+    caches = Path("/sys/devices/system/cpu/cpu0/cache")
+    sizes = [(c / "level").read_text().strip() + ":" + (c / "size").read_text().strip()
+             for c in sorted(caches.glob("index*")) if (c / "type").read_text().strip() != "Instruction"]
+    return {
+        "cpu": f"{info.get('model name', platform.machine())}, family {info.get('cpu family')} model {info.get('model')}, "
+               f"{os.cpu_count()} CPUs, caches {' '.join('L' + s for s in sizes)}",
+        "kernel": platform.release(),
+        "hopwright": first_line([str(hopwright), "--version"]),
+        "commit": first_line(["git", "describe", "--always", "--dirty"]),
+        "rustc": first_line(["rustc", "--version"]),
+        "reference": first_line(["go", "list", "-m", "github.com/scionproto/scion"], ROOT / "tests/interop"),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def parts(args: argparse.Namespace) -> dict[str, list[str]]:
+    bench = [str(args.hopwright), "bench"]
+    long = args.long
+    scion = ["--duration", "0.5"] if long else ["--duration", "0.2", "--working-set", "l2", "--size", "172,1500"]
+    programs = ["--duration", "0.3"] if long else ["--duration", "0.1", "--short"]
+    brload = ["--rounds", "3", "--seconds", "3"] if long else ["--cases", "br_transit,in", "--sizes", "172", "--rounds", "1",
+                                                                 "--seconds", "2"]
+    all_parts = {
+        "scion": [*bench, "scion", *scion, "--json"],
+        "programs": [*bench, "programs", *programs, "--json"],
+        "updates": [*bench, "updates", "--duration", "10" if long else "3", "--json"],
+        "brload": ["bench/brload.sh", *brload, "--json"],
+    }
+    if os.geteuid() != 0:
+        all_parts.pop("brload")
+        print("brload needs root (network namespaces): left out", file=sys.stderr)
+    return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
+
+
+def table(rows: list[dict], columns: list[str]) -> list[str]:
+    def text(value: object) -> str:
+        return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+    cells = [columns] + [[text(row.get(c, "-")) for c in columns] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+    return ["  ".join(c.rjust(w) for c, w in zip(line, widths)) for line in cells]
+
+
+def summary(name: str, result: object) -> list[str]:
+    if name == "scion":
+        return table(result, ["case", "size", "hops", "ns_median", "instructions_per_packet", "floor_ns", "times_floor"])
+    if name == "programs":
+        return table(result, ["program", "entries", "flows", "ns_median", "instructions_per_packet", "floor_ns",
+                              "times_floor", "entries_per_second"])
+    if name == "updates":
+        return (table(result["updates"], ["through", "what", "entries", "entries_per_second"]) + [""]
+                + table(result["forwarding"], ["updates_through", "updates_per_second", "packets_alone", "packets_beside",
+                                               "loss_percent"]))
+    columns = [c for c in result[0] if not isinstance(result[0][c], (dict, list))] if result else []
+    return table(result, columns)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (a quarter of an hour)")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, brload")
+    parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
+                        default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
+    parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",
+                        default=ROOT / "bench/results" / time.strftime("%Y%m%d-%H%M%S", time.gmtime()))
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    lines = [f"{key}: {value}" for key, value in machine(args.hopwright).items()]
+    print("\n".join(lines))
+    failed = False
+    for name, command in parts(args).items():
+        busy, before = busy_now(), cpu_times()
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        _, stolen, total = (b - a for a, b in zip(before, cpu_times()))
+        busy = busy or stolen_share(stolen, total)
+        mark = f"  *** MACHINE BUSY: {busy}; do not trust these figures ***" if busy else ""
+        said = ["", f"== {name}: {' '.join(command[1:])}{mark}"]
+        if done.returncode == 0:
+            result = json.loads(done.stdout)
+            (args.output / f"{name}.json").write_text(
+                json.dumps({"command": command, "busy": busy, "result": result}, indent=1))
+            said += summary(name, result)
+        else:
+            failed = True
+            said.append(f"failed with status {done.returncode}")
+        print("\n".join(said), flush=True)
+        lines += said
+    (args.output / "summary.txt").write_text("\n".join(lines) + "\n")
+    print(f"\nwritten to {args.output}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,323 @@
+//! Ternary matching by bit vectors: a few instructions for 64 entries at once.
+//!
+//! A key is cut into pieces of four bits. For each piece and each value it may have, a line of bits says which of 512
+//! entries do not mind; the lines that a key picks, all and-ed, leave the entries it hits. Cost grows with the number of
+//! entries, not with how many different masks they have: right for lists of thousands of rules, not for millions.
+//! The idea is Lakshman and Stiliadis's (SIGCOMM 1998), with pieces of fixed size as in hardware.
+//!
+//! One writer; readers never wait. An entry can be found when its last bit is set, and its place is given to another only
+//! when no reader can still have seen its bits.
+
+use std::collections::{HashMap, HashSet};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::block::{NodePtr, Rank, rank};
+use crate::quiescence::Domain;
+
+/// Entries of a section: a cache line of bits.
+const SECTION: usize = 512;
+const WORDS: usize = SECTION / 64;
+/// Bits of a piece and values it may have.
+const PIECE: u32 = 4;
+const VALUES: usize = 1 << PIECE;
+/// Most pieces of a key.
+const MAX_PIECES: usize = 128;
+
+/// Where a piece of the key is.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    word: u32,
+    shift: u32,
+}
+
+#[repr(align(64))]
+struct Line([AtomicU64; WORDS]);
+
+struct Section {
+    /// No entry has a higher priority.
+    max: AtomicI64,
+    nodes: [AtomicPtr<u64>; SECTION],
+    priorities: [AtomicI64; SECTION],
+    /// For each piece, for each value.
+    lines: Box<[Line]>,
+}
+
+impl Section {
+    fn new(pieces: usize) -> Arc<Section> {
+        let line = || Line([const { AtomicU64::new(0) }; WORDS]);
+        Arc::new(Section {
+            max: AtomicI64::new(i64::MIN),
+            nodes: [const { AtomicPtr::new(null_mut()) }; SECTION],
+            priorities: [const { AtomicI64::new(0) }; SECTION],
+            lines: (0..pieces * VALUES).map(|_| line()).collect(),
+        })
+    }
+}
+
+/// The readers' side: sections as they are now.
+pub(super) struct Bits {
+    pieces: Arc<[Piece]>,
+    sections: Box<[Arc<Section>]>,
+}
+
+impl Bits {
+    /// The entry of greatest rank among those that the key hits and `fits` agrees to, or null.
+    ///
+    /// # Safety
+    /// `key` points to a key of the table; the caller is in its domain.
+    #[inline]
+    pub unsafe fn find(&self, key: *const u64, fits: impl Fn(NodePtr) -> bool) -> NodePtr {
+        let mut picked = [const { MaybeUninit::<u16>::uninit() }; MAX_PIECES];
+        let picked = &mut picked[..self.pieces.len()];
+        for (i, (piece, at)) in self.pieces.iter().zip(picked.iter_mut()).enumerate() {
+            // SAFETY: pieces lie within the key.
+            let word = unsafe { key.add(piece.word as usize).read() };
+            at.write((i * VALUES) as u16 + (word >> piece.shift) as u16 % VALUES as u16);
+        }
+        let mut best: Option<(Rank, NodePtr)> = None;
+        for section in &self.sections {
+            if best.is_some_and(|(rank, _)| rank.priority > section.max.load(Ordering::Relaxed)) {
+                continue;
+            }
+            let mut hit = [u64::MAX; WORDS];
+            for at in picked.iter() {
+                // SAFETY: all were written above, with numbers of lines that each section has.
+                let line = unsafe { section.lines.get_unchecked(usize::from(at.assume_init_read())) };
+                for (hit, word) in hit.iter_mut().zip(&line.0) {
+                    *hit &= word.load(Ordering::Relaxed);
+                }
+            }
+            // Pairs with the release of an entry's last bit: its node and priority are there.
+            fence(Ordering::Acquire);
+            for (word, mut hit) in hit.into_iter().enumerate() {
+                while hit != 0 {
+                    let at = word * 64 + hit.trailing_zeros() as usize;
+                    hit &= hit - 1;
+                    let priority = section.priorities[at].load(Ordering::Relaxed);
+                    if best.is_some_and(|(rank, _)| rank.priority > priority) {
+                        continue;
+                    }
+                    let node = section.nodes[at].load(Ordering::Acquire);
+                    // SAFETY: nodes whose bits a reader sees live until it leaves the domain.
+                    let rank = unsafe { rank(node) };
+                    if best.is_none_or(|(best, _)| rank > best) && fits(node) {
+                        best = Some((rank, node));
+                    }
+                }
+            }
+        }
+        best.map_or(null_mut(), |(_, node)| node)
+    }
+}
+
+/// What an entry matches, in words: each piece says yes to some values.
+pub(super) struct Pattern<'a> {
+    pub key: &'a [u64],
+    pub mask: &'a [u64],
+    /// Fields that are matched by range: first word, words, low and high bound.
+    pub ranges: Vec<(usize, &'a [u64], &'a [u64])>,
+}
+
+impl Pattern<'_> {
+    /// The values of a piece that may hit, as bits. A range says yes to more than it holds; the reader looks again.
+    fn values(&self, piece: Piece) -> u16 {
+        let Piece { word, shift } = piece;
+        let word = word as usize;
+        if let Some((first, lo, hi)) =
+            self.ranges.iter().find(|(first, lo, _)| (*first..first + lo.len()).contains(&word))
+        {
+            let at = word - first;
+            let same_above = lo[at + 1..] == hi[at + 1..]
+                && (shift + PIECE >= 64 || lo[at] >> (shift + PIECE) == hi[at] >> (shift + PIECE));
+            let of = |bound: &[u64]| (bound[at] >> shift) as usize % VALUES;
+            let (lo, hi) = if same_above { (of(lo), of(hi)) } else { (0, VALUES - 1) };
+            return (lo..=hi).fold(0, |all, value| all | 1 << value);
+        }
+        let (key, mask) = ((self.key[word] >> shift) as usize, (self.mask[word] >> shift) as usize % VALUES);
+        (0..VALUES).filter(|value| (value ^ key) & mask == 0).fold(0, |all, value| all | 1 << value)
+    }
+}
+
+/// Places that may be given to other entries.
+type Free = Arc<Mutex<Vec<u32>>>;
+
+/// A place that is free once this is dropped.
+struct Leaving {
+    free: Free,
+    place: u32,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.place);
+    }
+}
+
+/// An entry's place and what it matches by.
+struct Placed {
+    place: u32,
+    mask: Box<[u64]>,
+}
+
+/// The writer's side.
+pub(super) struct BitsWriter {
+    pieces: Arc<[Piece]>,
+    sections: Vec<Arc<Section>>,
+    /// Entries by address.
+    placed: HashMap<usize, Placed>,
+    free: Free,
+    /// Places that no entry had yet begin here.
+    fresh: u32,
+}
+
+impl BitsWriter {
+    /// For keys with fields of these widths in bits, each in words of its own. None if they are too wide.
+    pub fn new(widths: &[u32]) -> Option<BitsWriter> {
+        let mut pieces = Vec::new();
+        let mut word = 0;
+        for &width in widths {
+            pieces
+                .extend((0..width).step_by(PIECE as usize).map(|bit| Piece { word: word + bit / 64, shift: bit % 64 }));
+            word += width.div_ceil(64);
+        }
+        let fits = (1..=MAX_PIECES).contains(&pieces.len());
+        fits.then(|| BitsWriter {
+            pieces: pieces.into(),
+            sections: Vec::new(),
+            placed: HashMap::new(),
+            free: Free::default(),
+            fresh: 0,
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.placed.is_empty()
+    }
+
+    /// Lines a lookup looks at.
+    pub fn lines(&self) -> usize {
+        self.sections.len() * self.pieces.len()
+    }
+
+    /// Lines it would look at among so many entries.
+    pub fn lines_for(&self, entries: usize) -> usize {
+        entries.div_ceil(SECTION) * self.pieces.len()
+    }
+
+    /// Different masks.
+    pub fn masks(&self) -> usize {
+        self.placed.values().map(|p| &*p.mask).collect::<HashSet<_>>().len()
+    }
+
+    /// What readers are to use from now on.
+    pub fn reader(&self) -> Bits {
+        Bits { pieces: self.pieces.clone(), sections: self.sections.iter().cloned().collect() }
+    }
+
+    /// The entries and their masks.
+    pub fn entries(&self) -> impl Iterator<Item = (NodePtr, &[u64])> {
+        self.placed.values().map(|p| {
+            let section = &self.sections[p.place as usize / SECTION];
+            (section.nodes[p.place as usize % SECTION].load(Ordering::Relaxed), &*p.mask)
+        })
+    }
+
+    /// Adds an entry. True if readers need another [`BitsWriter::reader`] to find it.
+    ///
+    /// # Safety
+    /// `node` is the address of a live linked block, which stays alive until it is removed and readers are quiet; nobody else
+    /// writes.
+    pub unsafe fn insert(&mut self, node: NodePtr, pattern: &Pattern<'_>) -> bool {
+        let reused = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let place = reused.unwrap_or_else(|| {
+            self.fresh += 1;
+            self.fresh - 1
+        });
+        let grows = place as usize / SECTION == self.sections.len();
+        if grows {
+            self.sections.push(Section::new(self.pieces.len()));
+        }
+        let (section, at) = (&self.sections[place as usize / SECTION], place as usize % SECTION);
+        // SAFETY: the caller's.
+        let priority = unsafe { rank(node) }.priority;
+        section.max.fetch_max(priority, Ordering::Relaxed);
+        section.priorities[at].store(priority, Ordering::Relaxed);
+        section.nodes[at].store(node, Ordering::Release);
+        for (piece, lines) in self.pieces.iter().zip(section.lines.chunks(VALUES)) {
+            let values = pattern.values(*piece);
+            for line in lines.iter().enumerate().filter(|(value, _)| values >> value & 1 != 0).map(|(_, line)| line) {
+                line.0[at / 64].fetch_or(1 << (at % 64), Ordering::Release);
+            }
+        }
+        self.placed.insert(node.addr(), Placed { place, mask: pattern.mask.into() });
+        grows
+    }
+
+    /// Puts an entry with the same match and rank in another's place.
+    pub fn replace(&mut self, old: NodePtr, new: NodePtr) {
+        if let Some(placed) = self.placed.remove(&old.addr()) {
+            let place = placed.place as usize;
+            self.sections[place / SECTION].nodes[place % SECTION].store(new, Ordering::Release);
+            self.placed.insert(new.addr(), placed);
+        }
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, node: NodePtr, domain: &Domain) {
+        let Some(Placed { place, .. }) = self.placed.remove(&node.addr()) else { return };
+        let (section, at) = (&self.sections[place as usize / SECTION], place as usize % SECTION);
+        for line in &section.lines {
+            line.0[at / 64].fetch_and(!(1 << (at % 64)), Ordering::Relaxed);
+        }
+        domain.retire(Leaving { free: self.free.clone(), place });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_says_yes_to_what_it_holds_piece_by_piece() {
+        let (lo, hi) = ([0x1234], [0x1278]);
+        let pattern = Pattern { key: &[0], mask: &[0], ranges: vec![(0, &lo, &hi)] };
+        let values = |shift| pattern.values(Piece { word: 0, shift });
+        assert_eq!(values(12), 1 << 1);
+        assert_eq!(values(8), 1 << 2);
+        assert_eq!(values(4), 0b1111_1000);
+        assert_eq!(values(0), 0xffff, "the piece above differs");
+    }
+
+    #[test]
+    fn places_are_given_again_only_when_readers_are_quiet() {
+        let domain = Domain::new();
+        let mut reader = domain.reader();
+        let mut writer = BitsWriter::new(&[8]).unwrap();
+        let pattern = Pattern { key: &[3], mask: &[0xff], ranges: Vec::new() };
+        let mut blocks = [[5u64, 9, 0, 3], [6, 8, 0, 3]];
+        let [a, b] = blocks.each_mut().map(|block| {
+            // SAFETY: within the array; laid out as a linked block: rank, link, key.
+            unsafe { block.as_mut_ptr().add(3) }
+        });
+        // SAFETY: the blocks outlive all; there is one writer.
+        assert!(unsafe { writer.insert(a, &pattern) });
+        let bits = writer.reader();
+        let guard = reader.enter();
+        writer.remove(a, &domain);
+        // SAFETY: as above.
+        assert!(!unsafe { writer.insert(b, &pattern) });
+        assert_eq!(writer.placed[&b.addr()].place, 1, "the first place may still be looked at");
+        drop(guard);
+        domain.collect();
+        // SAFETY: the key has one word.
+        assert_eq!(unsafe { bits.find([3].as_ptr(), |_| true) }, b);
+        // SAFETY: as above.
+        assert_eq!(unsafe { bits.find([4].as_ptr(), |_| true) }, null_mut());
+        // SAFETY: as above.
+        assert!(!unsafe { writer.insert(a, &pattern) });
+        assert_eq!(writer.placed[&a.addr()].place, 0);
+    }
+}
