@@ -153,8 +153,7 @@ impl<'a> Gen<'a> {
         p: &'a Pipeline,
         layout: &'a Layout,
         interface: &'a Interface,
-        (pass, plan): (Pass, &'a Plan),
-        zeros_address: u64,
+        (pass, plan, zeros_address): (Pass, &'a Plan, u64),
         call_conv: CallConv,
         wanted: &Wanted,
     ) -> Result<(FunctionBuilder<'a>, Vec<Span>, Option<Wanted>)> {

@@ -229,9 +229,9 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
             let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
             let mut frontend = FunctionBuilderContext::new();
             let builder = FunctionBuilder::new(&mut function, &mut frontend);
-            let how = (pass, &plan);
+            let how = (pass, &plan, address);
             let (builder, places, missing) =
-                function::Gen::run(builder, pipeline, &layout, &interface, how, address, call_conv, &wanted)?;
+                function::Gen::run(builder, pipeline, &layout, &interface, how, call_conv, &wanted)?;
             builder.finalize(isa.frontend_config());
             match missing {
                 Some(more) => wanted = more,
