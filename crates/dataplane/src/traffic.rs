@@ -391,22 +391,22 @@ impl Traffic {
             let list = decode_list(resubmit as u32);
             let again = self.fresh(&packet, record, InstanceType::Resubmitted, list, now_us);
             self.free.push(record);
-            self.to_ingress(packet, again, around);
+            self.queue_ingress(packet, again, around);
             return;
         }
         let group = self.word(record, standard.mcast_grp) as u16;
         if group != 0 {
             self.set(record, standard.instance_type, InstanceType::Replication as u64);
-            self.to_egress(packet, record, around.destinations.group(group), None, around);
+            self.queue_egress(packet, record, around.destinations.group(group), None, around);
             return;
         }
         let port = self.word(record, standard.egress_spec);
         let port = (port != u64::from(DROP_PORT)).then_some(port as u16);
-        self.to_egress(packet, record, None, port, around);
+        self.queue_egress(packet, record, None, port, around);
     }
 
     /// Puts a packet in a queue; one without a place to go is dropped.
-    fn to_egress(
+    fn queue_egress(
         &mut self,
         packet: Packet,
         record: At,
@@ -428,7 +428,7 @@ impl Traffic {
         self.give(packet, around);
     }
 
-    fn to_ingress(&mut self, mut packet: Packet, record: Option<At>, around: &mut Around<'_>) {
+    fn queue_ingress(&mut self, mut packet: Packet, record: Option<At>, around: &mut Around<'_>) {
         match record {
             Some(record) if self.ingress.len() < WAITING / 2 => {
                 // Room for headers again, however often it comes.
@@ -502,7 +502,7 @@ impl Traffic {
         let end = copy.raw().end;
         copy.set_bounds(payload.min(end), end);
         let group = session.group.and_then(|g| around.destinations.group(g));
-        self.to_egress(copy, record, group, session.port, around);
+        self.queue_egress(copy, record, group, session.port, around);
     }
 
     /// A copy of the packet as egress left it, without its metadata.
@@ -542,7 +542,7 @@ impl Traffic {
         let list = decode_list(recirculate as u32);
         let again = self.fresh(&packet, record, InstanceType::Recirculated, list, around.runtime.now_us);
         self.free.push(record);
-        self.to_ingress(packet, again, around);
+        self.queue_ingress(packet, again, around);
     }
 
     fn sent(&mut self, mut packet: Packet, around: &mut Around<'_>) {
