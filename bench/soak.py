@@ -461,7 +461,9 @@ class Soak:
         check(growth < 2048, f"memory has grown by {growth} KiB")
         check(reloads.get("refused") == 0, f"a configuration was refused: {reloads.get('error')}")
         check(reloads.get("applied", 0) >= self.changes * 0.8, "changes were not taken on")
-        check(abs(share - self.args.malformed) < (0.15 if self.args.may_starve or self.args.overload else 0.05) and ledger["punted"] > 0,
+        check(ledger["punted"] > 0, "nothing had to be answered")
+        # Under overload most of what arrives is the generator's, and some is lost unseen.
+        check(self.args.overload or abs(share - self.args.malformed) < (0.15 if self.args.may_starve else 0.05),
               f"{share:.1%} malformed instead of {self.args.malformed:.0%}")
         for fault in faults:
             print(f"FAULT: {fault}")
@@ -484,7 +486,7 @@ def main() -> int:
                         help="packets per second of the steady stream (default: %(default)s)")
     parser.add_argument("--malformed", type=float, default=0.2,
                         help="share of all that arrives that is malformed (default: %(default)s)")
-    parser.add_argument("--overload", type=int, nargs="?", const=8, default=0, metavar="PROCESSES",
+    parser.add_argument("--overload", type=int, nargs="?", const=40, default=0, metavar="PROCESSES",
                         help="so many busy processes on the router's CPU (%(const)s if not told)")
     parser.add_argument("--may-starve", action="store_true",
                         help="on a machine that is busy otherwise: the steady stream may lose what "
