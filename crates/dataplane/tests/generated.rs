@@ -1,4 +1,4 @@
-//! Machine code agrees with the reference interpreter on generated programs: bytes, verdicts, parser errors, counters,
+//! Machine code agrees with the reference interpreter on generated programs: bytes, copies, verdicts, parser errors, counters,
 //! registers, hits of table entries. Packets go through in batches, so that nothing may leak from one to the next.
 //!
 //! `generated/` keeps programs as they were made once: those that showed a fault, and some that have much of everything,
@@ -7,16 +7,19 @@
 //! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual; a failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
+mod machine;
+
 use std::ops::Range;
 use std::sync::Arc;
 
-use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
+use hopwright_dataplane::Packet;
 use hopwright_ir::compile::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
 use hopwright_jit::abi::Verdict;
 use hopwright_p4gen::{Case, Config, generate};
 use hopwright_stf::script::Command;
+use machine::Machine;
 
 const NOW_US: u64 = 1_234_567;
 const BATCH: usize = 8;
@@ -33,28 +36,39 @@ fn compile(text: &str) -> Result<Arc<Pipeline>, String> {
     compiled.pipeline.map(Arc::new).ok_or_else(errors)
 }
 
-/// What an executor made of a packet, in the same words for both.
-type Outcome = (interp::Verdict, u32, Option<(u16, Vec<u8>)>);
+/// What an executor made of a packet, in the same words for both: what was sent in order, if nothing was whether for a
+/// fault, and the parser's error.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    sent: Vec<(u16, Vec<u8>)>,
+    fault: bool,
+    parser_error: u32,
+}
 
 fn interpreted(interp: &mut Interp, port: u16, bytes: &[u8]) -> Outcome {
     let output = interp.process(bytes, port, NOW_US);
-    (output.verdict, output.parser_error, output.sent.into_iter().next().map(|s| (s.port, s.bytes)))
+    let fault = output.sent.is_empty() && output.verdict == interp::Verdict::Fault;
+    Outcome {
+        sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
+        fault,
+        parser_error: output.parser_error,
+    }
 }
 
 fn executed(packet: &Packet) -> Outcome {
-    let verdict = match packet.verdict() {
-        Verdict::Forward => interp::Verdict::Forward,
-        Verdict::Drop => interp::Verdict::Drop,
-        Verdict::NoHeadroom | Verdict::Fault => interp::Verdict::Fault,
-    };
-    let sent = (verdict == interp::Verdict::Forward).then(|| (packet.egress_port() as u16, packet.bytes().to_vec()));
-    (verdict, packet.parser_error(), sent)
+    let sent = |p: &Packet| (p.egress_port() as u16, p.bytes().to_vec());
+    Outcome {
+        sent: Vec::from_iter((packet.verdict() == Verdict::Forward).then(|| sent(packet))),
+        fault: matches!(packet.verdict(), Verdict::NoHeadroom | Verdict::Fault),
+        parser_error: packet.parser_error(),
+    }
 }
 
 /// What the programs of a test did as a whole.
 #[derive(Debug, Default)]
 struct Seen {
     forwarded: usize,
+    copies: usize,
     dropped: usize,
     parser_errors: usize,
     hits: u64,
@@ -66,38 +80,52 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
     let mut interp = Interp::new(pipeline.clone()).map_err(|e| e.to_string())?;
     let script = hopwright_stf::parse("entries", &case.entries).map_err(|e| format!("{e:?}"))?;
     hopwright_stf::configure(&script, &mut interp).map_err(|e| e.to_string())?;
-    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| e.to_string())?;
+    let mut machine = Machine::new(pipeline.clone())?;
+    hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
     let tables: Vec<TableId> = (0..pipeline.tables.len()).map(|t| TableId(t as u32)).collect();
-    for &table in tables.iter().filter(|&&t| !pipeline[t].const_entries) {
-        for (entry, _) in interp.entries(table) {
-            vdp.insert_entry(table, entry.clone()).map_err(|e| e.to_string())?;
-        }
-    }
 
-    let mut executor = Executor::new(vdp.clone());
-    let mut pool = Pool::new(BATCH as u32, FrameSize::JUMBO).map_err(|e| e.to_string())?;
-    for (batch_number, batch) in case.packets.chunks(BATCH).enumerate() {
+    let mut numbers = 0..;
+    for batch in case.packets.chunks(BATCH) {
         let mut frames: Vec<Packet> = Vec::new();
         for (port, bytes) in batch {
-            let mut frame = pool.take_filled(bytes).ok_or("no frame for a packet")?;
+            let mut frame = machine.pool.take_filled(bytes).ok_or("no frame for a packet")?;
             frame.set_ingress_port(u32::from(*port));
             frames.push(frame);
         }
-        executor.process_batch(&mut frames, NOW_US);
-        for (number, (frame, (port, bytes))) in frames.into_iter().zip(batch).enumerate() {
-            let (wanted, found) = (interpreted(&mut interp, *port, bytes), executed(&frame));
-            if wanted != found {
-                let number = batch_number * BATCH + number;
-                return Err(format!(
-                    "packet {number} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nmachine code: {found:02x?}"
-                ));
+        let mut rest = (frames.as_mut_slice(), batch);
+        while !rest.0.is_empty() {
+            let done = machine.executor.run(rest.0, NOW_US, &mut machine.pool);
+            let (frames, packets);
+            (frames, rest.0) = rest.0.split_at_mut(done);
+            (packets, rest.1) = rest.1.split_at(done);
+            let mut found: Vec<Outcome> = frames.iter().map(executed).collect();
+            for copy in machine.executor.copies() {
+                // Only the last of a run has copies.
+                let last = found.last_mut().ok_or("copies of nothing")?;
+                last.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
+                machine.pool.give(copy);
             }
-            seen.forwarded += usize::from(wanted.0 == interp::Verdict::Forward);
-            seen.dropped += usize::from(wanted.0 == interp::Verdict::Drop);
-            seen.parser_errors += usize::from(wanted.1 != 0);
-            pool.give(frame);
+            for ((port, bytes), found) in packets.iter().zip(found) {
+                let (wanted, number) = (interpreted(&mut interp, *port, bytes), numbers.next());
+                if wanted != found {
+                    return Err(format!(
+                        "packet {number:?} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nmachine code: {found:02x?}"
+                    ));
+                }
+                seen.forwarded += usize::from(!wanted.sent.is_empty());
+                seen.copies += wanted.sent.len().saturating_sub(1);
+                seen.dropped += usize::from(wanted.sent.is_empty() && !wanted.fault);
+                seen.parser_errors += usize::from(wanted.parser_error != 0);
+            }
+        }
+        for frame in frames {
+            machine.pool.give(frame);
+        }
+        if machine.executor.take_lost_copies() != 0 || machine.pool.available() != machine.pool.frames() as usize {
+            return Err("copies or frames are lost".into());
         }
     }
+    let vdp = &machine.vdp;
 
     for (i, object) in pipeline.externs.iter().enumerate() {
         let (id, name) = (ExternId(i as u32), object.name.as_str());
@@ -145,7 +173,8 @@ fn check(seeds: Range<u64>, config: &Config) {
         }
     }
     // If programs did nothing of interest the comparison would tell nothing.
-    let Seen { forwarded, dropped, parser_errors, hits, counted } = seen;
+    let Seen { forwarded, copies, dropped, parser_errors, hits, counted } = seen;
+    assert!(copies > 0 || !config.traffic, "{seen:?}");
     assert!(forwarded > dropped && dropped > 0 && parser_errors > 0 && hits > 0 && counted > 0, "{seen:?}");
 }
 
@@ -158,6 +187,12 @@ fn generated_programs_of_all_kinds() {
 fn generated_programs_of_machine_words() {
     let config = Config { max_width: 64, statements: 30, packets: 32, ..Config::default() };
     check(seeds(5000..5040), &config);
+}
+
+#[test]
+fn generated_programs_that_copy_and_repeat_packets() {
+    let config = Config { traffic: true, ..Config::default() };
+    check(seeds(9000..9060), &config);
 }
 
 #[test]

@@ -62,8 +62,10 @@ pub struct Config {
     pub nested: bool,
     /// Calls with effects within expressions.
     pub effects: bool,
-    /// Clones, multicast, resubmit, recirculate, truncate and digests.
+    /// Clones, multicast, resubmit, recirculate and truncate.
     pub traffic: bool,
+    /// Digests.
+    pub digests: bool,
 }
 
 impl Default for Config {
@@ -90,6 +92,7 @@ impl Default for Config {
             nested: true,
             effects: true,
             traffic: false,
+            digests: false,
         }
     }
 }

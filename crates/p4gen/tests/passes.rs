@@ -81,6 +81,6 @@ fn passes_keep_the_meaning_of_narrow_programs() {
 
 #[test]
 fn passes_keep_the_meaning_of_programs_with_copies_and_repetitions() {
-    let config = Config { max_width: 64, traffic: true, ..Config::default() };
+    let config = Config { max_width: 64, traffic: true, digests: true, ..Config::default() };
     check(2000..2020, &config);
 }

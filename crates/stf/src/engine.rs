@@ -16,8 +16,7 @@ pub struct Processed {
     pub fault: Option<String>,
 }
 
-/// Runs a program: the control plane's wishes and packets. Errors are messages for people. What has a default
-/// implementation is refused as not supported.
+/// Runs a program: the control plane's wishes and packets. Errors are messages for people.
 pub trait Engine {
     /// The program.
     fn pipeline(&self) -> &Pipeline;
@@ -35,34 +34,19 @@ pub trait Engine {
     fn clear(&mut self, table: TableId) -> Result<(), String>;
 
     /// Reads an indirect counter.
-    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
-        let _ = (counter, index);
-        Err(unsupported("reading counters"))
-    }
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String>;
 
     /// Writes an indirect counter.
-    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
-        let _ = (counter, index, value);
-        Err(unsupported("writing counters"))
-    }
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String>;
 
     /// Reads the direct counter of the entry with these matches and this priority.
-    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
-        let _ = (table, entry);
-        Err(unsupported("reading direct counters"))
-    }
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String>;
 
     /// Reads a register.
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
-        let _ = (register, index);
-        Err(unsupported("reading registers"))
-    }
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String>;
 
     /// Writes a register.
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
-        let _ = (register, index, value);
-        Err(unsupported("writing registers"))
-    }
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String>;
 
     /// Adds an entry that leads to a member, group or set of actions.
     fn insert_target(
@@ -71,10 +55,7 @@ pub trait Engine {
         matches: Vec<MatchValue>,
         priority: i32,
         to: EntryTarget,
-    ) -> Result<(), String> {
-        let _ = (table, matches, priority, to);
-        Err(unsupported("action profiles"))
-    }
+    ) -> Result<(), String>;
 
     /// Adds, changes or removes a member of an action profile; without an action it is removed.
     fn change_member(
@@ -83,50 +64,25 @@ pub trait Engine {
         profile: ExternId,
         member: u32,
         action: Option<ActionCall>,
-    ) -> Result<(), String> {
-        let _ = (change, profile, member, action);
-        Err(unsupported("action profiles"))
-    }
+    ) -> Result<(), String>;
 
     /// Adds, changes or removes a group of an action selector.
-    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
-        let _ = (change, selector, group, to);
-        Err(unsupported("action selectors"))
-    }
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String>;
 
     /// Reads a meter's rates; `None` if it has none.
-    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
-        let _ = (meter, index);
-        Err(unsupported("meter rates"))
-    }
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String>;
 
     /// Sets a meter's rates.
-    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
-        let _ = (meter, index, rates);
-        Err(unsupported("meter rates"))
-    }
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String>;
 
     /// Sets the rates of an entry's direct meter.
-    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
-        let _ = (table, entry, rates);
-        Err(unsupported("direct meters"))
-    }
+    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String>;
 
     /// Sets or removes a clone session.
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
-        let _ = (session, to);
-        Err(unsupported("clone sessions"))
-    }
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String>;
 
     /// Sets a multicast group's copies.
-    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
-        let _ = (group, replicas);
-        Err(unsupported("multicast groups"))
-    }
-}
-
-pub(crate) fn unsupported(what: &str) -> String {
-    format!("{what}: not supported yet by this engine")
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String>;
 }
 
 impl Engine for Interp {

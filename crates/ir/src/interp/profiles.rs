@@ -73,14 +73,11 @@ impl Interp {
         priority: i32,
         target: EntryTarget,
     ) -> Result<(), ControlError> {
-        let Interp { pipeline, store, .. } = self;
-        store.changeable(pipeline, table)?;
-        let action = store.check_target(pipeline, table, &target)?;
-        let entry = TableEntry { matches, priority, action };
-        check_keys(&pipeline[table], &entry)?;
-        if store.position(table, &entry)?.is_some() {
+        let (entry, found) = self.place(table, matches, priority, &target)?;
+        if found.is_some() {
             return Err(ControlError::Duplicate);
         }
+        let Interp { pipeline, store, .. } = self;
         let state = store.table(table)?;
         if state.entries.len() as u64 >= pipeline[table].size {
             return Err(ControlError::Full);
@@ -103,14 +100,28 @@ impl Interp {
         priority: i32,
         target: EntryTarget,
     ) -> Result<(), ControlError> {
+        let (entry, found) = self.place(table, matches, priority, &target)?;
+        let at = found.ok_or(ControlError::NotFound)?;
         let Interp { pipeline, store, .. } = self;
-        store.changeable(pipeline, table)?;
-        let action = store.check_target(pipeline, table, &target)?;
-        let entry = TableEntry { matches, priority, action };
-        let at = store.position(table, &entry)?.ok_or(ControlError::NotFound)?;
         store.table(table)?.entries[at].0.action = entry.action;
         store.aim(pipeline, table, at, Some(target));
         Ok(())
+    }
+
+    /// The entry that leads to a target in a table that may be changed, and where it is if it is there.
+    fn place(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        target: &EntryTarget,
+    ) -> Result<(TableEntry, Option<usize>), ControlError> {
+        let Interp { pipeline, store, .. } = self;
+        store.changeable(pipeline, table)?;
+        let entry = TableEntry { matches, priority, action: store.check_target(pipeline, table, target)? };
+        check_keys(&pipeline[table], &entry)?;
+        let found = store.position(table, &entry)?;
+        Ok((entry, found))
     }
 
     /// The members and groups of an action profile or selector.

@@ -149,7 +149,7 @@ fn measure(
         Ok(())
     };
 
-    // A pass whose outcome is checked, and that warms up.
+    // A pass whose outcome is checked.
     renew(&mut packets)?;
     run(executor, &mut packets, now_us);
     let wrong =
