@@ -127,8 +127,12 @@ pub enum ControlError {
     Index { name: String, index: u64, size: u64 },
     #[error("the value does not fit the {width} bits of `{name}`")]
     ValueWidth { name: String, width: u32 },
-    #[error("{0} is not supported yet by this engine; the interpreter has it")]
-    Unsupported(&'static str),
+    #[error("the program has no value set {0}")]
+    UnknownValueSet(String),
+    #[error("value set `{name}` has room for {size} members")]
+    FullValueSet { name: String, size: u64 },
+    #[error("value set `{name}`: {reason}")]
+    Member { name: String, reason: EntryError },
     #[error("the interpreter refused: {0}")]
     Interpreter(String),
 }

@@ -14,9 +14,6 @@ use crate::packet::{Packet, Pool};
 use crate::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
-/// Digests that are kept until they are taken, but for those of one packet.
-const MAX_DIGESTS: usize = 4096;
-
 /// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap every
 /// 8.9 years, next in 2032).
 pub fn wall_clock_us() -> u64 {
@@ -30,7 +27,6 @@ pub struct Executor {
     reader: Reader,
     copies: Vec<Packet>,
     lost_copies: u64,
-    digests: Vec<interp::Digest>,
 }
 
 impl Executor {
@@ -41,14 +37,7 @@ impl Executor {
             Engine::Jit(program) => Some(Machine::new(program, vdp.pipeline())),
             Engine::Interp(_) => None,
         };
-        Executor {
-            machine,
-            reader: vdp.domain().reader(),
-            copies: Vec::new(),
-            lost_copies: 0,
-            digests: Vec::new(),
-            vdp,
-        }
+        Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), lost_copies: 0, vdp }
     }
 
     /// The data plane.
@@ -94,9 +83,9 @@ impl Executor {
         std::mem::take(&mut self.lost_copies) + made.map_or(0, |c| std::mem::take(&mut c.no_frame))
     }
 
-    /// Digests the program sent since the last call. Only the interpreter sends any.
-    pub fn take_digests(&mut self) -> Vec<interp::Digest> {
-        std::mem::take(&mut self.digests)
+    /// Takes the number of digests that were lost because too many waited.
+    pub fn take_lost_digests(&mut self) -> u64 {
+        self.vdp.digests().take_lost()
     }
 
     fn interpret(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
@@ -104,9 +93,7 @@ impl Executor {
         let Some(mut interp) = self.vdp.interp() else { return packets.len() };
         for (number, packet) in packets.iter_mut().enumerate() {
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
-            if self.digests.len() < MAX_DIGESTS {
-                self.digests.extend(output.digests);
-            }
+            output.digests.into_iter().for_each(|digest| self.vdp.digests().push(digest));
             let mut sent = output.sent.into_iter();
             let error = output.parser_error;
             match (sent.next(), output.verdict) {

@@ -39,12 +39,10 @@ impl Follower {
     /// Runs a copy of a packet.
     pub fn process(&mut self, packet: &[u8], ingress_port: u16, now_us: u64, observer: &mut dyn Observer) -> Output {
         self.interp.traffic = self.vdp.traffic();
-        if let Some(theirs) = self.vdp.interp() {
-            for at in 0..self.vdp.pipeline().value_sets.len() {
-                let set = ValueSetId(at as u32);
-                // They fit there, so they fit here.
-                let _ = self.interp.set_value_set(set, theirs.value_set(set).to_vec());
-            }
+        for at in 0..self.vdp.pipeline().value_sets.len() {
+            let set = ValueSetId(at as u32);
+            // They fit there, so they fit here.
+            let _ = self.interp.set_value_set(set, self.vdp.value_set(set));
         }
         self.interp.process_observed(packet, ingress_port, now_us, observer)
     }

@@ -67,6 +67,7 @@ pub mod vdp;
 pub mod wait;
 
 mod cell;
+mod digest;
 mod handover;
 mod lane;
 mod limbs;
@@ -74,6 +75,7 @@ mod machine;
 mod meter;
 mod published;
 mod traffic;
+mod value_set;
 mod vdp_indirect;
 
 pub use cell::Count;

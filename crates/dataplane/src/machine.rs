@@ -6,12 +6,14 @@ use std::ptr::NonNull;
 
 use hopwright_ir::Pipeline;
 use hopwright_jit::CompiledPipeline;
-use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle};
+use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 
+use crate::digest::Digests;
 use crate::externs::{NativeCall, NativeExtern};
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
 use crate::table::Table;
 use crate::traffic::{Around, Copies, Destinations, Traffic};
+use crate::value_set::ValueSet;
 use crate::vdp::{BuildError, ExternObject};
 
 /// A compiled program and the handles it is called with.
@@ -19,11 +21,13 @@ pub(crate) struct MachineProgram {
     compiled: CompiledPipeline,
     tables: Vec<TableHandle>,
     externs: Vec<ExternHandle>,
+    value_sets: Vec<ValueSetHandle>,
+    digests: ExternHandle,
     /// What the handles of externs with several methods point to.
     _renumbered: Box<[Renumbered]>,
 }
 
-// SAFETY: the handles point to tables, cells and extern objects, which are made for use from several threads, and are
+// SAFETY: the handles point to tables, cells, value sets, digests and extern objects, which are made for use from several threads, and are
 // owned by the same data plane as this program.
 unsafe impl Send for MachineProgram {}
 // SAFETY: as above; nothing here changes after construction.
@@ -36,20 +40,29 @@ struct Renumbered {
     methods: Vec<u32>,
 }
 
+/// What a program's handles point to.
+pub(crate) struct Objects<'a> {
+    pub tables: &'a [Table],
+    pub externs: &'a [ExternObject],
+    pub value_sets: &'a [ValueSet],
+    pub digests: &'a Digests,
+}
+
 impl MachineProgram {
-    /// The tables and objects must live, at their present addresses' targets, as long as the program.
+    /// The objects must live, at their present addresses' targets, as long as the program.
     pub fn new(
         compiled: CompiledPipeline,
         pipeline: &Pipeline,
-        tables: &[Table],
-        externs: &[ExternObject],
+        objects: &Objects<'_>,
     ) -> Result<MachineProgram, BuildError> {
         if let Some(function) = compiled.interface().functions.first() {
             return Err(BuildError::Program(format!("extern function `{}` is not supported yet", function.name)));
         }
         let mut renumbered = Vec::new();
         let mut handles = Vec::new();
-        for ((instance, object), methods) in pipeline.externs.iter().zip(externs).zip(&compiled.interface().methods) {
+        for ((instance, object), methods) in
+            pipeline.externs.iter().zip(objects.externs).zip(&compiled.interface().methods)
+        {
             let ExternObject::Named(object) = object else {
                 handles.push(object.handle());
                 continue;
@@ -71,8 +84,10 @@ impl MachineProgram {
         }
         Ok(MachineProgram {
             compiled,
-            tables: tables.iter().map(Table::handle).collect(),
+            tables: objects.tables.iter().map(Table::handle).collect(),
             externs: handles,
+            value_sets: objects.value_sets.iter().map(ValueSet::handle).collect(),
+            digests: objects.digests.handle(),
             _renumbered: renumbered,
         })
     }
@@ -155,6 +170,8 @@ impl Machine {
                 now_us: 0,
                 record: std::ptr::null_mut(),
                 original: std::ptr::null_mut(),
+                value_sets: program.value_sets.as_ptr(),
+                digests: program.digests,
             },
             traffic,
             _context: context,

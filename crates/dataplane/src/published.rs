@@ -36,6 +36,16 @@ impl<T: Send + Sync> Published<T> {
         // guard outlives the reference.
         unsafe { &*self.pointer.load(Ordering::Acquire) }
     }
+
+    /// The value now, for who is known to be in the domain otherwise.
+    ///
+    /// # Safety
+    /// The caller entered the domain this was made with before and stays in it as long as the reference is used.
+    #[inline]
+    pub unsafe fn within(&self) -> &T {
+        // SAFETY: never null; the caller's promise keeps it alive.
+        unsafe { &*self.pointer.load(Ordering::Acquire) }
+    }
 }
 
 impl<T: Send + Sync> Drop for Published<T> {

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossbeam_queue::ArrayQueue;
 use hopwright_ir::interp::Digest;
 use hopwright_jit::abi::Verdict;
 
@@ -37,8 +36,6 @@ const REFRESH: Duration = Duration::from_millis(200);
 /// Packets that may wait in each of the two urgent queues.
 const URGENT_QUEUE: usize = 256;
 
-/// Digests that may wait for the control plane.
-const DIGESTS: usize = 4096;
 /// Parser errors that are counted apart, whatever the program.
 const MAX_ERRORS: usize = 256;
 
@@ -177,7 +174,6 @@ impl SwitchBuilder {
             vdp: Mutex::new(self.vdp.clone()),
             cpu_port: self.cpu_port,
             handover: Handover::new(),
-            digests: ArrayQueue::new(DIGESTS),
             cells,
             cpu,
             inject,
@@ -233,7 +229,6 @@ pub struct Switch {
     vdp: Mutex<Arc<VirtualDataPlane>>,
     cpu_port: Option<u32>,
     handover: Handover,
-    digests: ArrayQueue<Digest>,
     ports: Ports,
     cells: Cells,
     cpu: Cpu,
@@ -294,7 +289,7 @@ impl Switch {
 
     /// The oldest digest nobody has taken. When too many wait, new ones are lost and counted.
     pub fn next_digest(&self) -> Option<Digest> {
-        self.digests.pop()
+        self.vdp().next_digest()
     }
 
     /// The ports in the order they were given.
@@ -647,11 +642,7 @@ impl Worker {
             }
         }
         drop(made);
-        for digest in self.executor.take_digests() {
-            if self.switch.digests.push(digest).is_err() {
-                self.switch.cells.digests_lost.add(1);
-            }
-        }
+        self.switch.cells.digests_lost.add(self.executor.take_lost_digests());
         self.stopwatch.lap(&self.switch.cells, Stage::Sort, count);
         self.transmit();
         self.stopwatch.lap(&self.switch.cells, Stage::Send, count);

@@ -6,23 +6,27 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_ir::interp::{CloneSession, ExternModel, ExternRegistry, Interp, LiveState, Replica, TrafficManager};
+use hopwright_ir::interp::{
+    CloneSession, Digest, ExternModel, ExternRegistry, Interp, LiveState, Replica, TrafficManager,
+};
 use hopwright_ir::{
-    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, ValueSetId, bits,
+    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, bits,
 };
 use hopwright_jit::abi::ExternHandle;
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count, Registers};
 use crate::control::{ControlError, EntrySpec, MatchSpec};
+use crate::digest::Digests;
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
 use crate::limbs::{from_limbs, limbs_of, push_limbs};
-use crate::machine::MachineProgram;
+use crate::machine::{MachineProgram, Objects};
 use crate::meter::Meters;
 use crate::published::Published;
 use crate::quiescence::Domain;
 use crate::table::{self, Profiles, Table};
 use crate::traffic::Destinations;
+use crate::value_set::ValueSet;
 
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,6 +63,8 @@ pub struct VirtualDataPlane {
     engine: Engine,
     tables: Vec<Table>,
     externs: Vec<ExternObject>,
+    value_sets: Vec<ValueSet>,
+    digests: Box<Digests>,
     traffic: Mutex<TrafficManager>,
     destinations: Published<Destinations>,
 }
@@ -111,22 +117,35 @@ impl VirtualDataPlane {
                 Table::with_profile(&pipeline, id, &domain, profile).map_err(BuildError::Program)
             })
             .collect::<Result<_, _>>()?;
-        let engine = match engine {
+        let value_sets: Vec<ValueSet> = pipeline.value_sets.iter().map(|set| ValueSet::new(set, &domain)).collect();
+        let (engine, digests) = match engine {
             EngineKind::Interp => {
                 let interp = Interp::with_externs(pipeline.clone(), &models_of(&pipeline, &externs, &domain))
                     .map_err(|e| BuildError::Program(e.to_string()))?;
-                Engine::Interp(Box::new(Mutex::new(interp)))
+                (Engine::Interp(Box::new(Mutex::new(interp))), Box::new(Digests::interpreted()))
             }
             EngineKind::Jit => {
                 let compiled = hopwright_jit::compile(&pipeline, &hopwright_jit::Options::default())
                     .map_err(|e| BuildError::Unsupported { span: e.span, message: e.message })?;
-                let program = MachineProgram::new(compiled, &pipeline, &tables, &externs)?;
-                Engine::Jit(Box::new(program))
+                let digests = Box::new(Digests::compiled(&compiled.interface().digests));
+                let objects =
+                    Objects { tables: &tables, externs: &externs, value_sets: &value_sets, digests: &digests };
+                (Engine::Jit(Box::new(MachineProgram::new(compiled, &pipeline, &objects)?)), digests)
             }
         };
         let destinations = Published::new(Destinations::default(), &domain);
         let traffic = Mutex::default();
-        Ok(Arc::new(VirtualDataPlane { pipeline, domain, tables, externs, engine, traffic, destinations }))
+        Ok(Arc::new(VirtualDataPlane {
+            pipeline,
+            domain,
+            engine,
+            tables,
+            externs,
+            value_sets,
+            digests,
+            traffic,
+            destinations,
+        }))
     }
 
     /// The program.
@@ -388,12 +407,6 @@ impl VirtualDataPlane {
         &self.destinations
     }
 
-    /// Replaces a value set's members.
-    pub fn set_value_set(&self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
-        let mut interp = self.interp().ok_or(ControlError::Unsupported("a value set"))?;
-        interp.set_value_set(set, members).map_err(|e| refused(&e))
-    }
-
     /// One cell of a counter.
     pub fn counter(&self, name: &str, index: u64) -> Result<Count, ControlError> {
         let (id, object) = self.extern_object(name)?;
@@ -491,6 +504,19 @@ impl VirtualDataPlane {
     /// The entry that packets with these key values hit, and what they run.
     pub(crate) fn find(&self, table: TableId, keys: &[BigUint]) -> (Option<TableEntry>, ActionCall) {
         self.tables[table.index()].find(keys)
+    }
+
+    /// The oldest digest that nobody has taken. When too many wait, new ones are lost and counted.
+    pub fn next_digest(&self) -> Option<Digest> {
+        self.digests.next()
+    }
+
+    pub(crate) fn digests(&self) -> &Digests {
+        &self.digests
+    }
+
+    pub(crate) fn value_sets(&self) -> &[ValueSet] {
+        &self.value_sets
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -12,7 +12,7 @@ mod machine;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hopwright_dataplane::Packet;
+use hopwright_dataplane::{Digest, Packet};
 use hopwright_ir::compile::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
@@ -45,14 +45,15 @@ struct Outcome {
     parser_error: u32,
 }
 
-fn interpreted(interp: &mut Interp, port: u16, bytes: &[u8]) -> Outcome {
+fn interpreted(interp: &mut Interp, port: u16, bytes: &[u8]) -> (Outcome, Vec<Digest>) {
     let output = interp.process(bytes, port, NOW_US);
     let fault = output.sent.is_empty() && output.verdict == interp::Verdict::Fault;
-    Outcome {
+    let outcome = Outcome {
         sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
         fault,
         parser_error: output.parser_error,
-    }
+    };
+    (outcome, output.digests)
 }
 
 fn executed(packet: &Packet) -> Outcome {
@@ -69,6 +70,7 @@ fn executed(packet: &Packet) -> Outcome {
 struct Seen {
     forwarded: usize,
     copies: usize,
+    digests: usize,
     dropped: usize,
     parser_errors: usize,
     hits: u64,
@@ -105,8 +107,16 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
                 last.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
                 machine.pool.give(copy);
             }
+            let mut sent = std::iter::from_fn(|| machine.vdp.next_digest());
             for ((port, bytes), found) in packets.iter().zip(found) {
-                let (wanted, number) = (interpreted(&mut interp, *port, bytes), numbers.next());
+                let (number, (wanted, digests)) = (numbers.next(), interpreted(&mut interp, *port, bytes));
+                let found_digests: Vec<Digest> = sent.by_ref().take(digests.len()).collect();
+                if digests != found_digests {
+                    return Err(format!(
+                        "digests of packet {number:?}\ninterpreter: {digests:x?}\nmachine code: {found_digests:x?}"
+                    ));
+                }
+                seen.digests += digests.len();
                 if wanted != found {
                     return Err(format!(
                         "packet {number:?} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nmachine code: {found:02x?}"
@@ -117,6 +127,9 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
                 seen.dropped += usize::from(wanted.sent.is_empty() && !wanted.fault);
                 seen.parser_errors += usize::from(wanted.parser_error != 0);
             }
+        }
+        if let Some(digest) = machine.vdp.next_digest() {
+            return Err(format!("a digest too many: {digest:x?}"));
         }
         for frame in frames {
             machine.pool.give(frame);
@@ -173,8 +186,8 @@ fn check(seeds: Range<u64>, config: &Config) {
         }
     }
     // If programs did nothing of interest the comparison would tell nothing.
-    let Seen { forwarded, copies, dropped, parser_errors, hits, counted } = seen;
-    assert!(copies > 0 || !config.traffic, "{seen:?}");
+    let Seen { forwarded, copies, digests, dropped, parser_errors, hits, counted } = seen;
+    assert!((copies > 0 && digests > 0) || !config.traffic, "{seen:?}");
     assert!(forwarded > dropped && dropped > 0 && parser_errors > 0 && hits > 0 && counted > 0, "{seen:?}");
 }
 

@@ -5,7 +5,7 @@
 use num_bigint::BigUint;
 
 use crate::bits;
-use crate::model::{ActionCall, ActionId, Key, MatchKind, MatchValue, Pipeline, Table, TableEntry, TableId};
+use crate::model::{ActionCall, ActionId, Key, MatchKind, MatchValue, Pipeline, Table, TableEntry, TableId, ValueSet};
 
 /// Why an entry or action call is not legal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +102,26 @@ pub fn check_entry(pipeline: &Pipeline, table: TableId, entry: &TableEntry) -> R
     let t = &pipeline[table];
     check_keys(t, entry)?;
     check_call(pipeline, t, &entry.action, false)
+}
+
+/// Checks number and values of the parts of a value set's members, whose kinds are their own.
+pub fn check_members(set: &ValueSet, members: &[Vec<MatchValue>]) -> Result<(), EntryError> {
+    for member in members {
+        if member.len() != set.types.len() {
+            return Err(EntryError::KeyCount { expected: set.types.len(), found: member.len() });
+        }
+        for (part, ty) in member.iter().zip(&set.types) {
+            let kind = match part {
+                MatchValue::Exact(_) => MatchKind::Exact,
+                MatchValue::Lpm { .. } => MatchKind::Lpm,
+                MatchValue::Ternary { .. } => MatchKind::Ternary,
+                MatchValue::Range { .. } => MatchKind::Range,
+                MatchValue::Optional(_) => MatchKind::Optional,
+            };
+            check_match(&set.name, kind, ty.width(), part)?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks number, kinds and values of an entry's matches and its priority, and not its action.

@@ -66,6 +66,21 @@ pub struct Runtime {
     pub record: *mut u64,
     /// [`crate::ORIGINAL_BYTES`] bytes owned by the worker: a packet's beginning as it was received.
     pub original: *mut u8,
+    /// One handle per [`hopwright_ir::ValueSetId`].
+    pub value_sets: *const ValueSetHandle,
+    /// Takes digests: `method` is the index into [`crate::Interface::digests`], the arguments are the receiver in one
+    /// limb and the fields in theirs. May be without `call` if the program sends none.
+    pub digests: ExternHandle,
+}
+
+/// A value set.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ValueSetHandle {
+    /// 1 if the keys, one after the other in their limbs, are a member, else 0.
+    pub contains: unsafe extern "C" fn(state: *const c_void, keys: *const u64) -> u64,
+    /// First argument of `contains`.
+    pub state: *const c_void,
 }
 
 /// Why generated code returned before the end of a batch; the `verdict` of the last packet it ran. What was asked for

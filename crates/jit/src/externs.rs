@@ -15,6 +15,7 @@ use crate::abi::{CounterCell, ExternHandle};
 use crate::facts::Facts;
 use crate::function::Gen;
 use crate::shim;
+use crate::wide::limbs;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -42,22 +43,50 @@ pub struct NamedCall {
     pub args: Vec<(Direction, u32)>,
 }
 
-/// The named externs that generated code calls, in the order that the binary interface counts them.
+/// A digest that a program sends.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DigestCall {
+    /// Name of the struct type.
+    pub name: String,
+    /// Widths in bits of the fields.
+    pub widths: Vec<u32>,
+}
+
+impl DigestCall {
+    pub(crate) fn of(name: &str, data: &[Expr]) -> DigestCall {
+        DigestCall { name: name.into(), widths: data.iter().map(|e| e.ty.width()).collect() }
+    }
+
+    /// Limbs of the receiver and the fields.
+    pub fn words(&self) -> usize {
+        1 + self.widths.iter().map(|w| limbs(*w)).sum::<usize>()
+    }
+}
+
+/// What generated code calls by name, in the order that the binary interface counts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// For each extern instance its methods; the index is the `method` of the call.
     pub methods: Vec<Vec<NamedCall>>,
     /// Free functions; the index is that into [`crate::abi::Runtime::functions`].
     pub functions: Vec<NamedCall>,
+    /// Digests; the index is the `method` of [`crate::abi::Runtime::digests`].
+    pub digests: Vec<DigestCall>,
 }
 
 impl Interface {
     /// Everything that a pipeline calls by name, in order of appearance.
     pub(crate) fn of(p: &Pipeline) -> Interface {
-        let mut found = Interface { methods: vec![Vec::new(); p.externs.len()], functions: Vec::new() };
+        let mut found = Interface { methods: vec![Vec::new(); p.externs.len()], ..Interface::default() };
         for block in walk::all_blocks(p) {
             walk::stmts(block, &mut |s| {
                 let StmtKind::Extern(call) = &s.kind else { return };
+                if let (ExternFn::Digest(name), [_, ExternArg::List(data)]) = (&call.function, call.args.as_slice()) {
+                    let this = DigestCall::of(name, data);
+                    if !found.digests.contains(&this) {
+                        found.digests.push(this);
+                    }
+                }
                 let ExternFn::Named { instance, name } = &call.function else { return };
                 let this = named_call(p, name, call);
                 let list = match instance {
@@ -185,7 +214,9 @@ impl Gen<'_> {
                 Ok(())
             }
             (ExternFn::Named { instance, name }, _) => self.named(*instance, name, call),
-            (ExternFn::Digest(_), _) => no("`digest`"),
+            (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
+                self.digest(name, receiver, data)
+            }
             (ExternFn::Clone { .. }, _) => no("`clone`"),
             (ExternFn::Resubmit(_), _) => no("`resubmit`"),
             (ExternFn::Recirculate(_), _) => no("`recirculate`"),

@@ -12,11 +12,12 @@
 //! - table lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
 //!
 //! A program that copies or repeats packets gets further functions, by which a traffic manager goes on where the first
-//! paused ([`Requests`]). Digests and value sets are refused.
+//! paused ([`Requests`]).
 
 pub mod abi;
 
 mod bytes;
+mod control_plane;
 mod deparse;
 mod expr;
 mod externs;
@@ -45,7 +46,7 @@ use cranelift_codegen::{Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use hopwright_ir::{Pipeline, SlotId, Span};
 
-pub use externs::{Direction, Interface, NamedCall};
+pub use externs::{DigestCall, Direction, Interface, NamedCall};
 pub use requests::{ORIGINAL_BYTES, Record};
 use requests::{Pass, Plan};
 
@@ -95,7 +96,8 @@ pub struct CompiledPipeline {
 impl CompiledPipeline {
     /// The function.
     ///
-    /// To call it, the runtime must have a handle for every table and extern of the pipeline and for every function
+    /// To call it, the runtime must have a handle for every table, extern and value set of the pipeline, a `call` for digests
+    /// if the interface has any, and for every function
     /// of [`CompiledPipeline::interface`]; handles of named externs must have a `call`, those of
     /// counters and registers as many cells as the program says; every entry that a lookup
     /// returns must name an action of its table and carry all its parameters.

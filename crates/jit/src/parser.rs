@@ -164,6 +164,14 @@ impl<'a> Gen<'a> {
                     let other = self.b.create_block();
                     let mut open = false;
                     let mut never = false;
+                    // A value set stands alone, with members for all keys.
+                    if let [KeySet::ValueSet(set)] = case.sets.as_slice() {
+                        let one = self.in_value_set(*set, &values);
+                        let more = self.b.create_block();
+                        self.b.ins().brif(one, more, &[], other, &[]);
+                        open = true;
+                        self.enter(more);
+                    }
                     for ((set, key), value) in case.sets.iter().zip(keys).zip(&values) {
                         match self.known(key).and_then(|v| has(set, v, key.ty)) {
                             Some(true) => continue,
@@ -173,10 +181,10 @@ impl<'a> Gen<'a> {
                             }
                             None => {}
                         }
-                        if matches!(set, KeySet::Any) {
+                        if matches!(set, KeySet::Any | KeySet::ValueSet(_)) {
                             continue;
                         }
-                        let one = self.in_set(set, key, value, case.span)?;
+                        let one = self.in_set(set, key, value, case.span);
                         let more = self.b.create_block();
                         self.b.ins().brif(one, more, &[], other, &[]);
                         open = true;
@@ -222,11 +230,10 @@ impl<'a> Gen<'a> {
     }
 
     /// Whether a key is in a set, as I8.
-    fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Result<Value> {
+    fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Value {
         let ty = e.ty;
         let width = ty.width();
-        Ok(match set {
-            KeySet::Any => self.b.ins().iconst(types::I8, 1),
+        match set {
             KeySet::Value(v) => match self.as_in_memory(e, &Expr::constant(v.clone(), ty, span)) {
                 Some((x, y)) => self.b.ins().icmp(IntCC::Equal, x, y),
                 None => self.equals(key, v, width),
@@ -250,8 +257,8 @@ impl<'a> Gen<'a> {
                 let outside = self.b.ins().bor(below, above);
                 self.b.ins().bxor_imm_u(outside, 1)
             }
-            KeySet::ValueSet(_) => return Err(Unsupported::new(span, "a parser value set")),
-        })
+            KeySet::Any | KeySet::ValueSet(_) => self.b.ins().iconst(types::I8, 1),
+        }
     }
 
     /// Ends parsing with an error of this name.

@@ -62,10 +62,8 @@ pub struct Config {
     pub nested: bool,
     /// Calls with effects within expressions.
     pub effects: bool,
-    /// Clones, multicast, resubmit, recirculate and truncate.
+    /// Clones, multicast, resubmit, recirculate, truncate and digests.
     pub traffic: bool,
-    /// Digests.
-    pub digests: bool,
 }
 
 impl Default for Config {
@@ -92,7 +90,6 @@ impl Default for Config {
             nested: true,
             effects: true,
             traffic: false,
-            digests: false,
         }
     }
 }

@@ -27,7 +27,7 @@ impl Generator {
                 let group = self.expr(Ty::Bits(16), 2);
                 self.line(format!("if ({cond}) {{ sm.mcast_grp = {group} & 16w3; }}"));
             }
-            4 if self.config.digests => {
+            4 => {
                 let data = self.some_type();
                 let data = self.expr(data, 1);
                 self.line(format!("digest(1, {{ {data} }});"));

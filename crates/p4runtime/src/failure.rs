@@ -65,13 +65,13 @@ impl From<ControlError> for Failure {
             ControlError::UnknownTable(_)
             | ControlError::UnknownAction(_)
             | ControlError::UnknownExtern(_)
+            | ControlError::UnknownValueSet(_)
             | ControlError::NotFound(_) => Code::NotFound,
             ControlError::Duplicate(_) => Code::AlreadyExists,
-            ControlError::Full { .. } => Code::ResourceExhausted,
+            ControlError::Full { .. } | ControlError::FullValueSet { .. } => Code::ResourceExhausted,
             ControlError::ConstEntries(_) | ControlError::ConstDefault(_) => Code::PermissionDenied,
             ControlError::Index { .. } | ControlError::ValueWidth { .. } => Code::OutOfRange,
-            ControlError::Unsupported(_) => Code::Unimplemented,
-            ControlError::Entry { reason, .. } => match reason {
+            ControlError::Entry { reason, .. } | ControlError::Member { reason, .. } => match reason {
                 EntryError::TooWide { .. } | EntryError::ArgumentTooWide { .. } => Code::OutOfRange,
                 EntryError::Action { .. } => Code::PermissionDenied,
                 _ => Code::InvalidArgument,

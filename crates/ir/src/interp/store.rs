@@ -11,12 +11,12 @@ use num_bigint::BigUint;
 
 use super::{ExternModel, ExternRegistry, Function, LiveState, Value};
 use crate::bits;
-use crate::entry::{EntryError, check_default, check_entry, check_match};
+use crate::entry::{EntryError, check_default, check_entry, check_members};
 use crate::hash::Random;
 use crate::meter::Meter;
 use crate::model::{
-    ActionCall, EntryTarget, ExternFn, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, StmtKind, TableEntry,
-    TableId, Unit, ValueSetId, WeightedAction,
+    ActionCall, EntryTarget, ExternFn, ExternId, ExternKind, MatchValue, Pipeline, StmtKind, TableEntry, TableId, Unit,
+    ValueSetId, WeightedAction,
 };
 use crate::profile::{Profile, ProfileError};
 use crate::walk;
@@ -343,21 +343,7 @@ impl Store {
         if members.len() as u64 > set.size {
             return Err(ControlError::Full);
         }
-        for member in &members {
-            if member.len() != set.types.len() {
-                return Err(EntryError::KeyCount { expected: set.types.len(), found: member.len() }.into());
-            }
-            for (part, ty) in member.iter().zip(&set.types) {
-                let kind = match part {
-                    MatchValue::Exact(_) => MatchKind::Exact,
-                    MatchValue::Lpm { .. } => MatchKind::Lpm,
-                    MatchValue::Ternary { .. } => MatchKind::Ternary,
-                    MatchValue::Range { .. } => MatchKind::Range,
-                    MatchValue::Optional(_) => MatchKind::Optional,
-                };
-                check_match(&set.name, kind, ty.width(), part)?;
-            }
-        }
+        check_members(set, &members)?;
         self.value_sets[id.index()] = members;
         Ok(())
     }

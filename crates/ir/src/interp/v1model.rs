@@ -174,11 +174,16 @@ impl<'a> Run<'a> {
         }
         let mut machine = self.machine(&mut packet);
         machine.control(Stage::VerifyChecksum)?;
-        machine.control(Stage::Ingress)?;
+        let done = machine.control(Stage::Ingress);
+        // What was sent before a fault was sent.
+        let digests = std::mem::take(&mut packet.requests.digests);
+        if done.is_err() {
+            self.output.digests.extend(digests);
+            return done;
+        }
 
         // Ingress is done with these; the others are for egress.
         let clone = packet.requests.clone_ingress.take();
-        let digests = std::mem::take(&mut packet.requests.digests);
         let resubmit = packet.requests.resubmit.take();
         let port = packet.get(standard.ingress_port).to_u64();
         if let Some((number, list)) = clone
@@ -265,10 +270,10 @@ impl<'a> Run<'a> {
         packet.set(standard.enq_qdepth, 0);
         packet.set(standard.deq_qdepth, 0);
         packet.set(standard.egress_global_timestamp, self.now_us);
-        self.machine(&mut packet).control(Stage::Egress)?;
-
+        let done = self.machine(&mut packet).control(Stage::Egress);
         let requests = std::mem::take(&mut packet.requests);
         self.output.digests.extend(requests.digests);
+        done?;
         if let Some((number, list)) = requests.clone_egress
             && let Some(session) = self.interp.traffic.sessions.get(&number).copied()
         {

@@ -229,6 +229,8 @@ impl Machine {
             now_us,
             record: std::ptr::null_mut(),
             original: std::ptr::null_mut(),
+            value_sets: std::ptr::null(),
+            digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
         };
         let run = self.compiled.run();
         // SAFETY: all pointers are valid and the handles fit the pipeline.

@@ -1,0 +1,221 @@
+//! Parser value sets: members that the control plane replaces as a whole, and the search for them.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashSet;
+use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
+use hopwright_jit::abi::ValueSetHandle;
+use num_bigint::BigUint;
+
+use crate::control::ControlError;
+use crate::limbs::{limbs_of, push_limbs};
+use crate::published::Published;
+use crate::quiescence::Domain;
+use crate::vdp::{VirtualDataPlane, agree};
+
+/// One value set.
+pub(crate) struct ValueSet {
+    search: Published<Search>,
+    /// What `search` was made of.
+    members: Mutex<Vec<Vec<MatchValue>>>,
+}
+
+/// Members as keys are compared with them.
+#[derive(Default)]
+struct Search {
+    words: usize,
+    /// Those that are one value, in the limbs of all keys.
+    values: HashSet<Box<[u64]>, foldhash::fast::RandomState>,
+    /// The others.
+    patterns: Box<[Pattern]>,
+}
+
+/// A member that many values are.
+#[derive(Default)]
+struct Pattern {
+    values: Vec<u64>,
+    masks: Vec<u64>,
+    ranges: Vec<Range>,
+}
+
+/// Bounds of one key, which begins at this limb.
+struct Range {
+    at: usize,
+    lo: Vec<u64>,
+    hi: Vec<u64>,
+}
+
+impl Search {
+    fn new(model: &Model, members: &[Vec<MatchValue>]) -> Search {
+        let widths: Vec<u32> = model.types.iter().map(|t| t.width()).collect();
+        let mut search = Search { words: widths.iter().map(|w| limbs_of(*w)).sum(), ..Search::default() };
+        let mut patterns = Vec::new();
+        for member in members {
+            let pattern = Pattern::new(member, &widths);
+            let full = widths.iter().fold(Vec::new(), |mut limbs, w| {
+                push_limbs(&mut limbs, &bits::mask(*w), limbs_of(*w));
+                limbs
+            });
+            if pattern.ranges.is_empty() && pattern.masks == full {
+                search.values.insert(pattern.values.into());
+            } else {
+                patterns.push(pattern);
+            }
+        }
+        search.patterns = patterns.into();
+        search
+    }
+
+    fn contains(&self, keys: &[u64]) -> bool {
+        (!self.values.is_empty() && self.values.contains(keys)) || self.patterns.iter().any(|p| p.contains(keys))
+    }
+}
+
+impl Pattern {
+    fn new(member: &[MatchValue], widths: &[u32]) -> Pattern {
+        let mut pattern = Pattern::default();
+        for (part, &width) in member.iter().zip(widths) {
+            let count = limbs_of(width);
+            let limbs = |v: &BigUint| {
+                let mut limbs = Vec::new();
+                push_limbs(&mut limbs, v, count);
+                limbs
+            };
+            let (value, mask) = match part {
+                MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => (v.clone(), bits::mask(width)),
+                MatchValue::Optional(None) => Default::default(),
+                MatchValue::Ternary { value, mask } => (value.clone(), mask.clone()),
+                MatchValue::Lpm { value, prefix_len } => {
+                    let rest = width - prefix_len;
+                    (value.clone(), (bits::mask(width) >> rest) << rest)
+                }
+                MatchValue::Range { lo, hi } => {
+                    pattern.ranges.push(Range { at: pattern.values.len(), lo: limbs(lo), hi: limbs(hi) });
+                    Default::default()
+                }
+            };
+            pattern.values.extend(limbs(&value));
+            pattern.masks.extend(limbs(&mask));
+        }
+        pattern
+    }
+
+    fn contains(&self, keys: &[u64]) -> bool {
+        let masked = keys.iter().zip(&self.masks).zip(&self.values).all(|((k, m), v)| k & m == *v);
+        // The highest limb is the last.
+        let above = |a: &[u64], b: &[u64]| a.iter().rev().gt(b.iter().rev());
+        masked
+            && self.ranges.iter().all(|r| {
+                let key = &keys[r.at..r.at + r.lo.len()];
+                !above(&r.lo, key) && !above(key, &r.hi)
+            })
+    }
+}
+
+impl ValueSet {
+    /// An empty set.
+    pub fn new(model: &Model, domain: &Arc<Domain>) -> ValueSet {
+        ValueSet { search: Published::new(Search::new(model, &[]), domain), members: Mutex::default() }
+    }
+
+    /// What generated code gets; it is valid as long as the set stays where it is.
+    pub fn handle(&self) -> ValueSetHandle {
+        ValueSetHandle { contains, state: std::ptr::from_ref(self).cast() }
+    }
+}
+
+unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
+    // SAFETY: the state of a handle made by `ValueSet::handle`, whose set lives as long as the program.
+    let set = unsafe { &*state.cast::<ValueSet>() };
+    // SAFETY: who runs generated code is in the domain of its data plane.
+    let search = unsafe { set.search.within() };
+    // SAFETY: the caller passes the limbs of all keys.
+    let keys = unsafe { std::slice::from_raw_parts(keys, search.words) };
+    u64::from(search.contains(keys))
+}
+
+impl fmt::Debug for ValueSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueSet").field("members", &self.members).finish_non_exhaustive()
+    }
+}
+
+impl VirtualDataPlane {
+    /// Replaces a value set's members.
+    pub fn set_value_set(&self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
+        let model = self
+            .pipeline()
+            .value_sets
+            .get(set.index())
+            .ok_or_else(|| ControlError::UnknownValueSet(format!("number {}", set.0)))?;
+        let name = || model.name.clone();
+        if members.len() as u64 > model.size {
+            return Err(ControlError::FullValueSet { name: name(), size: model.size });
+        }
+        entry::check_members(model, &members).map_err(|reason| ControlError::Member { name: name(), reason })?;
+        let fast = &self.value_sets()[set.index()];
+        let mut kept = fast.members.lock().unwrap_or_else(PoisonError::into_inner);
+        fast.search.set(Search::new(model, &members));
+        kept.clone_from(&members);
+        agree(self.interp(), |i| i.set_value_set(set, members))
+    }
+
+    /// A value set's members; none if there is no such set.
+    pub fn value_set(&self, set: ValueSetId) -> Vec<Vec<MatchValue>> {
+        let set = self.value_sets().get(set.index());
+        set.map_or_else(Vec::new, |s| s.members.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_ir::{Span, Type};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part(width: u32) -> impl Strategy<Value = MatchValue> {
+        let most = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+        (0..6u8, 0..=most, 0..=most, 0..=width).prop_map(move |(kind, a, b, len)| {
+            let full = bits::mask(width);
+            let wide = |v: u64| (BigUint::from(v) << (width / 2)) & &full;
+            match kind {
+                0 => MatchValue::Exact(wide(a)),
+                1 => MatchValue::Optional(Some(wide(a))),
+                2 => MatchValue::Optional(None),
+                3 => MatchValue::Ternary { value: wide(a) & wide(b), mask: wide(b) },
+                4 => MatchValue::Lpm { value: (wide(a) >> (width - len)) << (width - len), prefix_len: len },
+                _ => {
+                    MatchValue::Range { lo: wide(a.min(b)).min(wide(a.max(b))), hi: wide(a.min(b)).max(wide(a.max(b))) }
+                }
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_search_finds_what_matches(
+            members in proptest::collection::vec((part(4), part(70)), 0..5),
+            keys in proptest::collection::vec((0..16u64, 0..=u64::MAX, any::<bool>()), 1..20),
+        ) {
+            let types = vec![Type::Bits(4), Type::Bits(70)];
+            let model = Model { name: "set".into(), types, size: 8, span: Span::none() };
+            let members: Vec<Vec<MatchValue>> = members.into_iter().map(|(a, b)| vec![a, b]).collect();
+            let search = Search::new(&model, &members);
+            for (a, b, bound) in keys {
+                let mut key = [BigUint::from(a), (BigUint::from(b) << 35) & bits::mask(70)];
+                // Bounds are where it is easy to go wrong.
+                if let (true, Some([_, MatchValue::Range { lo, hi }])) = (bound, members.first().map(Vec::as_slice)) {
+                    key[1] = if b % 2 == 0 { lo.clone() } else { hi.clone() };
+                }
+                let mut limbs = Vec::new();
+                push_limbs(&mut limbs, &key[0], 1);
+                push_limbs(&mut limbs, &key[1], 2);
+                let wanted = members.iter().any(|m| m[0].matches(&key[0], 4) && m[1].matches(&key[1], 70));
+                prop_assert_eq!(search.contains(&limbs), wanted);
+            }
+        }
+    }
+}
