@@ -71,6 +71,7 @@ interop-tools:
 # The reference's acceptance tool.
 braccept: hopwright interop-tools
 	tests/interop/braccept.py --plain --router "$(ROUTER)"
+	tests/interop/braccept.py --plain --router "hopwright+ports=af_xdp+cpus=[0,0]"
 	tests/interop/braccept.py --bfd --router "$(ROUTER)"
 
 # Metrics and status pages against the reference's.
@@ -84,6 +85,7 @@ test-network: hopwright interop-tools
 	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
 	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
 	tests/interop/network_test.py --router "$(ROUTER)" --mixes
+	tests/interop/network_test.py --router "hopwright+ports=af_xdp+cpus=[0,0]"
 
 # One router becomes ours and the reference's again, as docs/migrate.md has it.
 test-migrate: hopwright interop-tools

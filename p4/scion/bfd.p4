@@ -7,6 +7,8 @@ const bit<48> BFD_PAUSE = 500;   // microseconds between two packets of a link t
 
 control CheckBfd(inout metadata_t meta, in standard_metadata_t std) {
     // By link, as the agent numbers them: when a packet was let through, in microseconds. The clock may be set back.
+    // Two packets at the same moment may both pass.
+    @concurrent
     register<bit<48>>(4096) bfd_heard;
     bit<48> heard = 0;
 

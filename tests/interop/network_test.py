@@ -287,6 +287,25 @@ def check_end2end(network: Network, checks: Checks) -> None:
                         network.end2end(source, destination, *options))
 
 
+def check_kill(network: Network, checks: Checks) -> None:
+    """A router that is killed leaves no program on its devices."""
+    router = network.routers["br111"]
+
+    def programs() -> list[str]:
+        links = json.loads(router.namespace.ip("-json", "link", "show"))
+        return [link["ifname"] for link in links if "xdp" in link]
+
+    with_xdp = programs()
+    if "ports=af_xdp" in network.kind.name:
+        checks.that("programs are on the devices", len(with_xdp) > 0, f"{with_xdp}")
+    router.process.kill()
+    # The kernel may take them off a little later.
+    deadline = time.monotonic() + 5
+    while programs() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    checks.that("a killed router leaves no program on a device", programs() == [], f"{programs()}")
+
+
 def check_network(network: Network, checks: Checks) -> None:
     check_paths(network, checks)
     routes = LEAF_ROUTES + tuple(r.reversed() for r in LEAF_ROUTES) + TO_CORE
@@ -301,7 +320,10 @@ def check_network(network: Network, checks: Checks) -> None:
     check_reload(network, checks)
     check_failures(network, checks)
     network.check()
+    check_kill(network, checks)
     for router in network.routers.values():
+        if not router.process.running():
+            continue
         status = router.process.stop()
         checks.that(f"{router.name} ends with status 0 on SIGTERM", status == 0, f"status {status}")
 

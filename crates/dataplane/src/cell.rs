@@ -4,6 +4,7 @@
 //! packet counted whose bytes are not yet.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_jit::abi::CounterCell;
 
@@ -54,6 +55,57 @@ impl Cells {
     pub fn write(&self, index: usize, count: Count) {
         self.0.0[2 * index].store(count.packets, Ordering::Relaxed);
         self.0.0[2 * index + 1].store(count.bytes, Ordering::Relaxed);
+    }
+}
+
+/// An array of counters of which every worker has a copy of its own: they never write the same memory.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    size: usize,
+    copies: Mutex<Vec<Arc<Cells>>>,
+}
+
+impl Counters {
+    pub fn new(size: usize) -> Counters {
+        Counters { size, copies: Mutex::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.size
+    }
+
+    /// A copy for a worker. One that was left goes on.
+    pub fn join(&self) -> Arc<Cells> {
+        let mut copies = self.lock();
+        if let Some(left) = copies.iter().find(|copy| Arc::strong_count(copy) == 1) {
+            return left.clone();
+        }
+        let new = Arc::new(Cells::new(self.size));
+        copies.push(new.clone());
+        new
+    }
+
+    /// Panics beyond the length: callers check.
+    pub fn read(&self, index: usize) -> Count {
+        self.lock().iter().map(|copy| copy.read(index)).fold(Count::default(), |sum, count| Count {
+            packets: sum.packets.wrapping_add(count.packets),
+            bytes: sum.bytes.wrapping_add(count.bytes),
+        })
+    }
+
+    /// A worker that counts at the same moment may lose this.
+    pub fn write(&self, index: usize, count: Count) {
+        let mut copies = self.lock();
+        if copies.is_empty() {
+            copies.push(Arc::new(Cells::new(self.size)));
+        }
+        for (i, copy) in copies.iter().enumerate() {
+            copy.write(index, if i == 0 { count } else { Count::default() });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Cells>>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -30,11 +30,10 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor for the calling worker. A data plane has one worker for now: two executors at the same time would
-    /// count in the same cells.
+    /// An executor for a worker. Several at the same time only run what is [`VirtualDataPlane::shareable`] right.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
         let machine = match vdp.engine() {
-            Engine::Jit(program) => Some(Machine::new(program, vdp.pipeline())),
+            Engine::Jit(program) => Some(Machine::new(program, vdp.pipeline(), vdp.join_counters())),
             Engine::Interp(_) => None,
         };
         Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), lost_copies: 0, vdp }

@@ -4,7 +4,7 @@
 //! The worker looks at one flag a round. Does not live here: what a program is ([`crate::vdp`]), the worker's loop.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
@@ -61,18 +61,18 @@ impl Handover {
         if done { Ok(()) } else { Err(WorkerBusy) }
     }
 
-    /// Does some work while the worker waits between two rounds. If the worker does not run there is nothing to wait
-    /// for. `wake` wakes the worker.
-    pub fn while_waiting<R>(&self, wake: impl Fn(), work: impl FnOnce() -> R) -> Result<R, WorkerBusy> {
-        let _control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let _open = Reopen(&self.gate);
+    /// Makes the worker wait between two rounds until the result is dropped. If the worker does not run there is
+    /// nothing to wait for. `wake` wakes the worker.
+    pub fn stop(&self, wake: impl Fn()) -> Result<Waiting<'_>, WorkerBusy> {
+        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = Waiting { gate: &self.gate, _control: control };
         self.gate.store(CLOSING, Ordering::Release);
         self.attention.store(true, Ordering::Release);
         wake();
         if !self.wait_until(|| self.gate.load(Ordering::Acquire) == CLOSED) {
             return Err(WorkerBusy);
         }
-        Ok(work())
+        Ok(waiting)
     }
 
     fn wait_until(&self, done: impl Fn() -> bool) -> bool {
@@ -112,11 +112,14 @@ impl Handover {
     }
 }
 
-/// Opens the gate, whatever happens.
-struct Reopen<'a>(&'a AtomicU8);
+/// Keeps a worker waiting; lets it go on when dropped.
+pub(crate) struct Waiting<'a> {
+    gate: &'a AtomicU8,
+    _control: MutexGuard<'a, ()>,
+}
 
-impl Drop for Reopen<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.store(OPEN, Ordering::Release);
+        self.gate.store(OPEN, Ordering::Release);
     }
 }

@@ -1,9 +1,10 @@
 //! The ports of a switch: how they are added and taken away while a worker runs, and their counts.
 //!
-//! The control plane hands changes over by a queue that the worker looks into between rounds; what the worker no longer
-//! uses comes back by another, so that the worker closes nothing itself. Does not live here: moving packets
-//! ([`crate::switch`]).
+//! A port has a lane in each worker. The control plane hands changes over by a queue for each worker, which looks into it
+//! between rounds; what the worker no longer uses comes back by another, so that it closes nothing itself. Does not live
+//! here: moving packets ([`crate::switch`]).
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_queue::ArrayQueue;
@@ -12,6 +13,7 @@ use crate::packet::{MAX_BATCH, Packet};
 use crate::port::{DeviceStats, Port};
 use crate::stats::{PortCells, PortStats};
 use crate::switch::{PortSummary, SwitchError};
+use crate::wait::Wakeup;
 
 /// Port numbers are v1model's: 9 bits, of which the highest drops.
 pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
@@ -48,100 +50,17 @@ pub(crate) enum Change {
     Remove(u32),
 }
 
-/// The ports as the control plane sees them, and the way to the worker.
-pub(crate) struct Ports {
-    list: Mutex<List>,
+/// The way to one worker and back.
+pub(crate) struct Mailbox {
     changes: ArrayQueue<Change>,
     returned: ArrayQueue<Lane>,
-    /// The CPU port and the urgent one.
-    cpu_ports: [Option<u32>; 2],
+    wakeup: Wakeup,
 }
 
-#[derive(Default)]
-struct List {
-    ports: Vec<Listed>,
-    /// Counts of ports that are gone.
-    gone: PortStats,
-}
-
-struct Listed {
-    summary: PortSummary,
-    cells: Arc<PortCells>,
-    /// The worker was told to give it back.
-    leaving: bool,
-}
-
-impl Listed {
-    fn new(lane: &Lane) -> Listed {
-        let summary = PortSummary { number: lane.number, name: lane.port.name().into(), info: lane.port.info() };
-        Listed { summary, cells: lane.cells.clone(), leaving: false }
-    }
-
-    fn stats(&self) -> PortStats {
-        let c = &self.cells;
-        PortStats {
-            number: self.summary.number,
-            name: self.summary.name.clone(),
-            rx_packets: c.rx_packets.get(),
-            rx_bytes: c.rx_bytes.get(),
-            tx_packets: c.tx_packets.get(),
-            tx_bytes: c.tx_bytes.get(),
-            tx_lost: c.tx_lost.get(),
-            device: DeviceStats {
-                rx_overrun: c.rx_overrun.get(),
-                rx_too_long: c.rx_too_long.get(),
-                tx_busy: c.tx_busy.get(),
-                tx_error: c.tx_error.get(),
-            },
-        }
-    }
-}
-
-impl Ports {
-    pub fn new(lanes: &[Lane], cpu_ports: [Option<u32>; 2]) -> Ports {
-        Ports {
-            list: Mutex::new(List { ports: lanes.iter().map(Listed::new).collect(), gone: PortStats::default() }),
-            changes: ArrayQueue::new(MAX_LANES),
-            returned: ArrayQueue::new(MAX_LANES),
-            cpu_ports,
-        }
-    }
-
-    /// Ports that are there, in order of addition.
-    pub fn summaries(&self) -> Vec<PortSummary> {
-        self.with(|list| list.ports.iter().filter(|p| !p.leaving).map(|p| p.summary.clone()).collect())
-    }
-
-    /// The counts of the ports, and the sum of those of ports that are gone.
-    pub fn stats(&self) -> (Vec<PortStats>, PortStats) {
-        self.with(|list| (list.ports.iter().map(Listed::stats).collect(), list.gone.clone()))
-    }
-
-    pub fn add(&self, number: u32, port: Box<dyn Port>) -> Result<(), SwitchError> {
-        if number > MAX_PORT {
-            return Err(SwitchError::PortNumber(number));
-        }
-        self.with(|list| {
-            let taken = list.ports.iter().any(|p| p.summary.number == number && !p.leaving);
-            if taken || self.cpu_ports.contains(&Some(number)) {
-                return Err(SwitchError::PortTwice(number));
-            }
-            let lane = Lane::new(number, port);
-            let listed = Listed::new(&lane);
-            self.changes.push(Change::Add(lane)).map_err(|_| SwitchError::WorkerBehind)?;
-            list.ports.push(listed);
-            Ok(())
-        })
-    }
-
-    pub fn remove(&self, number: u32) -> Result<(), SwitchError> {
-        self.with(|list| {
-            let listed = list.ports.iter_mut().find(|p| p.summary.number == number && !p.leaving);
-            let Some(listed) = listed else { return Err(SwitchError::NoSuchPort(number)) };
-            self.changes.push(Change::Remove(number)).map_err(|_| SwitchError::WorkerBehind)?;
-            listed.leaving = true;
-            Ok(())
-        })
+impl Mailbox {
+    fn new() -> io::Result<Mailbox> {
+        let (changes, returned) = (ArrayQueue::new(MAX_LANES), ArrayQueue::new(MAX_LANES));
+        Ok(Mailbox { changes, returned, wakeup: Wakeup::new()? })
     }
 
     /// Worker side: the next change, if there is one.
@@ -161,13 +80,164 @@ impl Ports {
         let _ = self.returned.push(lane);
     }
 
+    /// Wakes the worker.
+    pub fn wakeup(&self) -> &Wakeup {
+        &self.wakeup
+    }
+}
+
+/// The ports as the control plane sees them, and the ways to the workers.
+pub(crate) struct Ports {
+    list: Mutex<List>,
+    workers: Box<[Mailbox]>,
+    /// The CPU port and the urgent one.
+    cpu_ports: [Option<u32>; 2],
+}
+
+#[derive(Default)]
+struct List {
+    ports: Vec<Listed>,
+    /// Counts of ports that are gone.
+    gone: PortStats,
+}
+
+struct Listed {
+    summary: PortSummary,
+    /// Of each worker that still has it.
+    cells: Vec<Arc<PortCells>>,
+    /// Of workers that gave it back.
+    before: PortStats,
+    /// The workers were told to give it back.
+    leaving: bool,
+}
+
+impl Listed {
+    fn new(lanes: &[&Lane]) -> Listed {
+        let port = &lanes[0].port;
+        let summary = PortSummary { number: lanes[0].number, name: port.name().into(), info: port.info() };
+        let cells = lanes.iter().map(|lane| lane.cells.clone()).collect();
+        Listed { summary, cells, before: PortStats::default(), leaving: false }
+    }
+
+    fn stats(&self) -> PortStats {
+        let mut sum = PortStats { number: self.summary.number, name: self.summary.name.clone(), ..self.before.clone() };
+        for cells in &self.cells {
+            sum.add(&counts(cells));
+        }
+        sum
+    }
+}
+
+fn counts(c: &PortCells) -> PortStats {
+    PortStats {
+        number: 0,
+        name: String::new(),
+        rx_packets: c.rx_packets.get(),
+        rx_bytes: c.rx_bytes.get(),
+        tx_packets: c.tx_packets.get(),
+        tx_bytes: c.tx_bytes.get(),
+        tx_lost: c.tx_lost.get(),
+        device: DeviceStats {
+            rx_overrun: c.rx_overrun.get(),
+            rx_too_long: c.rx_too_long.get(),
+            tx_busy: c.tx_busy.get(),
+            tx_error: c.tx_error.get(),
+        },
+    }
+}
+
+impl Ports {
+    /// `lanes`: each worker's, in the same order of ports.
+    pub fn new(lanes: &[Vec<Lane>], cpu_ports: [Option<u32>; 2]) -> io::Result<Ports> {
+        let ports = lanes.first().map_or(0, Vec::len);
+        let ports = (0..ports).map(|i| Listed::new(&lanes.iter().map(|lanes| &lanes[i]).collect::<Vec<_>>())).collect();
+        Ok(Ports {
+            list: Mutex::new(List { ports, gone: PortStats::default() }),
+            workers: lanes.iter().map(|_| Mailbox::new()).collect::<io::Result<_>>()?,
+            cpu_ports,
+        })
+    }
+
+    /// The way to a worker.
+    pub fn worker(&self, index: usize) -> &Mailbox {
+        &self.workers[index]
+    }
+
+    /// Whether changes wait for a worker.
+    pub fn changing(&self) -> bool {
+        self.workers.iter().any(Mailbox::changing)
+    }
+
+    /// Wakes all workers.
+    pub fn wake(&self) {
+        self.workers.iter().for_each(|worker| worker.wakeup.notify());
+    }
+
+    /// Ports that are there, in order of addition.
+    pub fn summaries(&self) -> Vec<PortSummary> {
+        self.with(|list| list.ports.iter().filter(|p| !p.leaving).map(|p| p.summary.clone()).collect())
+    }
+
+    /// The counts of the ports, and the sum of those of ports that are gone.
+    pub fn stats(&self) -> (Vec<PortStats>, PortStats) {
+        self.with(|list| (list.ports.iter().map(Listed::stats).collect(), list.gone.clone()))
+    }
+
+    pub fn add(&self, number: u32, ports: Vec<Box<dyn Port>>) -> Result<(), SwitchError> {
+        if number > MAX_PORT {
+            return Err(SwitchError::PortNumber(number));
+        }
+        if ports.len() != self.workers.len() {
+            return Err(SwitchError::PortsPerWorker { ports: ports.len(), workers: self.workers.len() });
+        }
+        self.with(|list| {
+            let taken = list.ports.iter().any(|p| p.summary.number == number && !p.leaving);
+            if taken || self.cpu_ports.contains(&Some(number)) {
+                return Err(SwitchError::PortTwice(number));
+            }
+            self.room()?;
+            let lanes: Vec<Lane> = ports.into_iter().map(|port| Lane::new(number, port)).collect();
+            list.ports.push(Listed::new(&lanes.iter().collect::<Vec<_>>()));
+            for (worker, lane) in self.workers.iter().zip(lanes) {
+                worker.changes.push(Change::Add(lane)).map_err(|_| SwitchError::WorkerBehind)?;
+            }
+            Ok(())
+        })
+    }
+
+    pub fn remove(&self, number: u32) -> Result<(), SwitchError> {
+        self.with(|list| {
+            let listed = list.ports.iter_mut().find(|p| p.summary.number == number && !p.leaving);
+            let Some(listed) = listed else { return Err(SwitchError::NoSuchPort(number)) };
+            self.room()?;
+            listed.leaving = true;
+            for worker in &self.workers {
+                worker.changes.push(Change::Remove(number)).map_err(|_| SwitchError::WorkerBehind)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether every worker can be told something. Only asked with the list locked: nobody else tells them then.
+    fn room(&self) -> Result<(), SwitchError> {
+        let full = self.workers.iter().any(|worker| worker.changes.is_full());
+        if full { Err(SwitchError::WorkerBehind) } else { Ok(()) }
+    }
+
     /// Works on the list, after ports that came back are closed.
     fn with<R>(&self, work: impl FnOnce(&mut List) -> R) -> R {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(lane) = self.returned.pop() {
-            if let Some(at) = list.ports.iter().position(|p| Arc::ptr_eq(&p.cells, &lane.cells)) {
-                let last = list.ports.remove(at).stats();
-                list.gone.add(&last);
+        for lane in self.workers.iter().flat_map(|worker| std::iter::from_fn(|| worker.returned.pop())) {
+            let of_lane = |port: &Listed| port.cells.iter().position(|cells| Arc::ptr_eq(cells, &lane.cells));
+            let Some(at) = list.ports.iter().position(|port| of_lane(port).is_some()) else { continue };
+            let port = &mut list.ports[at];
+            if let Some(i) = of_lane(port) {
+                let last = port.cells.swap_remove(i);
+                port.before.add(&counts(&last));
+            }
+            if port.cells.is_empty() {
+                let port = list.ports.remove(at);
+                list.gone.add(&port.before);
             }
         }
         work(&mut list)

@@ -3,11 +3,13 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use hopwright_ir::Pipeline;
 use hopwright_jit::CompiledPipeline;
 use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 
+use crate::cell::Cells;
 use crate::digest::Digests;
 use crate::externs::{NativeCall, NativeExtern};
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
@@ -147,6 +149,9 @@ pub(crate) struct Machine {
     run: RunBatch,
     runtime: Runtime,
     traffic: Option<Box<Traffic>>,
+    /// Those of the program, with this worker's counters.
+    _externs: Box<[ExternHandle]>,
+    _counters: Vec<(usize, Arc<Cells>)>,
     _context: Memory,
     _scratch: Memory,
 }
@@ -155,15 +160,20 @@ pub(crate) struct Machine {
 unsafe impl Send for Machine {}
 
 impl Machine {
-    pub fn new(program: &MachineProgram, pipeline: &Pipeline) -> Machine {
+    /// `counters`: the worker's copies, by the number of their object.
+    pub fn new(program: &MachineProgram, pipeline: &Pipeline, counters: Vec<(usize, Arc<Cells>)>) -> Machine {
         let traffic = program.compiled.requests().map(|r| Box::new(Traffic::new(r, pipeline)));
+        let mut externs: Box<[ExternHandle]> = program.externs.as_slice().into();
+        for (at, cells) in &counters {
+            externs[*at] = ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None };
+        }
         let context = Memory::new(program.compiled.context_bytes());
         let scratch = Memory::new(JUMBO_BYTES as usize);
         Machine {
             run: program.compiled.run(),
             runtime: Runtime {
                 tables: program.tables.as_ptr(),
-                externs: program.externs.as_ptr(),
+                externs: externs.as_ptr(),
                 functions: std::ptr::null(),
                 context: context.start.as_ptr(),
                 scratch: scratch.start.as_ptr(),
@@ -174,6 +184,8 @@ impl Machine {
                 digests: program.digests,
             },
             traffic,
+            _externs: externs,
+            _counters: counters,
             _context: context,
             _scratch: scratch,
         }

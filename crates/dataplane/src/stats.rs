@@ -223,6 +223,19 @@ pub struct SwitchStats {
     pub busy_ns: u64,
     /// Time of each stage of [`Stage::ALL`].
     pub stages: [StageTime; Stage::ALL.len()],
+    /// Batches, packets and time by worker.
+    pub workers: Vec<WorkerStats>,
+}
+
+/// What one worker has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerStats {
+    /// Batches run.
+    pub batches: u64,
+    /// Packets run through the program.
+    pub packets: u64,
+    /// Nanoseconds spent in the program.
+    pub busy_ns: u64,
 }
 
 impl SwitchStats {

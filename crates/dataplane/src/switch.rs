@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,17 +17,18 @@ use hopwright_jit::abi::Verdict;
 use crate::cpu::{CpuQueue, Injector, Queue};
 use crate::engine::{Executor, wall_clock_us};
 use crate::handover::{Handover, WorkerBusy};
-use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Ports};
+use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Mailbox, Ports};
+use crate::pace::{Next, Pace};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
 use crate::sample::{Held, Samples, Sampling, TooManySamplings};
-use crate::stats::{Cells, Stage, Stopwatch, SwitchStats};
+use crate::stats::{Cell, Cells, Stage, StageTime, Stopwatch, SwitchStats, WorkerStats};
 use crate::traffic::MAX_COPIES;
-use crate::vdp::VirtualDataPlane;
-use crate::wait::PollSet;
+use crate::vdp::{BuildError, VirtualDataPlane};
+use crate::wait::{self, PollSet};
 
-/// Empty rounds before a worker sleeps.
-const SPINS: u32 = 256;
+/// How long a worker rests at most while few packets come.
+const LONGEST_REST: Duration = Duration::from_micros(100);
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
 /// Busy rounds between two looks at the devices' own counters.
@@ -48,6 +50,17 @@ pub enum SwitchError {
     /// Two ports, or a port and the CPU port, with one number.
     #[error("port number {0} is given twice")]
     PortTwice(u32),
+    /// A port needs a lane in each worker.
+    #[error("{ports} ports are given for {workers} workers")]
+    PortsPerWorker {
+        /// Given.
+        ports: usize,
+        /// Workers there are.
+        workers: usize,
+    },
+    /// The program cannot run on several workers.
+    #[error(transparent)]
+    Workers(#[from] BuildError),
     /// No such port to take away.
     #[error("there is no port {0}")]
     NoSuchPort(u32),
@@ -62,17 +75,28 @@ pub enum SwitchError {
     Io(#[from] io::Error),
 }
 
+/// Why a switch does not run another program.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ReplaceError {
+    #[error(transparent)]
+    Program(#[from] BuildError),
+    #[error(transparent)]
+    Busy(#[from] WorkerBusy),
+}
+
 /// Collects what a switch is made of.
 pub struct SwitchBuilder {
     vdp: Arc<VirtualDataPlane>,
-    ports: Vec<(u32, Box<dyn Port>)>,
+    ports: Vec<(u32, Vec<Box<dyn Port>>)>,
     cpu_port: Option<u32>,
     urgent_cpu_port: Option<u32>,
     queue: usize,
     frames: u32,
     frame_size: FrameSize,
-    pool: Option<Pool>,
+    pools: Vec<Pool>,
     batch: usize,
+    longest_rest: Duration,
 }
 
 impl SwitchBuilder {
@@ -86,14 +110,20 @@ impl SwitchBuilder {
             queue: 1024,
             frames: 2048,
             frame_size: FrameSize::JUMBO,
-            pool: None,
+            pools: Vec::new(),
             batch: MAX_BATCH,
+            longest_rest: LONGEST_REST,
         }
     }
 
-    /// Adds a port.
-    pub fn port(mut self, number: u32, port: Box<dyn Port>) -> SwitchBuilder {
-        self.ports.push((number, port));
+    /// Adds a port of a switch with one worker.
+    pub fn port(self, number: u32, port: Box<dyn Port>) -> SwitchBuilder {
+        self.ports(number, vec![port])
+    }
+
+    /// Adds a port, one object for each worker: each receives a part of what the device gets, and sends.
+    pub fn ports(mut self, number: u32, ports: Vec<Box<dyn Port>>) -> SwitchBuilder {
+        self.ports.push((number, ports));
         self
     }
 
@@ -124,10 +154,13 @@ impl SwitchBuilder {
         self
     }
 
-    /// The packet buffers themselves, for ports that share their memory.
-    pub fn with_pool(mut self, pool: Pool) -> SwitchBuilder {
-        self.frame_size = pool.frame_size();
-        self.pool = Some(pool);
+    /// The packet buffers themselves, a pool for each worker, for ports that share their memory. There are as many
+    /// workers as pools.
+    pub fn pools(mut self, pools: Vec<Pool>) -> SwitchBuilder {
+        if let Some(pool) = pools.first() {
+            self.frame_size = pool.frame_size();
+        }
+        self.pools = pools;
         self
     }
 
@@ -137,8 +170,32 @@ impl SwitchBuilder {
         self
     }
 
+    /// How long a worker may rest while few packets come, so that they come in batches; 100 µs if not told, zero:
+    /// never. A packet after a pause does not wait.
+    pub fn longest_rest(mut self, time: Duration) -> SwitchBuilder {
+        self.longest_rest = time;
+        self
+    }
+
     /// The switch's shared handle, and the worker to run on a thread of its own.
-    pub fn build(self) -> Result<(Arc<Switch>, Worker), SwitchError> {
+    pub fn build(mut self) -> Result<(Arc<Switch>, Worker), SwitchError> {
+        self.pools.truncate(1);
+        let (switch, workers) = self.build_workers()?;
+        match workers.into_iter().next() {
+            Some(worker) => Ok((switch, worker)),
+            None => unreachable!("there is a worker for each pool, and a pool at least"),
+        }
+    }
+
+    /// The switch's shared handle, and as many workers as there are pools, each to run on a thread of its own.
+    pub fn build_workers(mut self) -> Result<(Arc<Switch>, Vec<Worker>), SwitchError> {
+        if self.pools.is_empty() {
+            self.pools.push(Pool::new(self.frames, self.frame_size)?);
+        }
+        let count = self.pools.len();
+        if count > 1 {
+            self.vdp.shareable()?;
+        }
         let mut by_number = vec![Egress::Nowhere; MAX_PORT as usize + 1];
         let mut set = |number: u32, egress: Egress| match by_number.get_mut(number as usize) {
             None => Err(SwitchError::PortNumber(number)),
@@ -148,12 +205,17 @@ impl SwitchBuilder {
             }
             Some(_) => Err(SwitchError::PortTwice(number)),
         };
-        for (index, (number, _)) in self.ports.iter().enumerate() {
-            set(*number, Egress::Port(index as u16))?;
-        }
         // As many as there may ever be: adding one allocates nothing.
-        let mut lanes = Vec::with_capacity(MAX_LANES);
-        lanes.extend(self.ports.into_iter().map(|(number, port)| Lane::new(number, port)));
+        let mut lanes: Vec<Vec<Lane>> = (0..count).map(|_| Vec::with_capacity(MAX_LANES)).collect();
+        for (index, (number, ports)) in self.ports.into_iter().enumerate() {
+            set(number, Egress::Port(index as u16))?;
+            if ports.len() != count {
+                return Err(SwitchError::PortsPerWorker { ports: ports.len(), workers: count });
+            }
+            for (lanes, port) in lanes.iter_mut().zip(ports) {
+                lanes.push(Lane::new(number, port));
+            }
+        }
         for (number, urgency) in [(self.cpu_port, Urgency::Normal), (self.urgent_cpu_port, Urgency::Urgent)] {
             if let Some(number) = number {
                 set(number, Egress::Cpu(urgency))?;
@@ -168,39 +230,44 @@ impl SwitchBuilder {
             normal: Queue::new(self.queue, self.frame_size.data as usize)?,
             urgent: Queue::new(URGENT_QUEUE, self.frame_size.data as usize)?,
         };
-        let cells = Cells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..Cells::default() };
+        let cells =
+            || Cells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..Cells::default() };
         let switch = Arc::new(Switch {
-            ports: Ports::new(&lanes, [self.cpu_port, self.urgent_cpu_port]),
+            ports: Ports::new(&lanes, [self.cpu_port, self.urgent_cpu_port])?,
             vdp: Mutex::new(self.vdp.clone()),
             cpu_port: self.cpu_port,
-            handover: Handover::new(),
-            cells,
+            handovers: (0..count).map(|_| Handover::new()).collect(),
+            cells: (0..count).map(|_| Arc::new(cells())).collect(),
             cpu,
             inject,
             samples: Arc::new(Samples::new(self.frame_size.data as usize)),
             stop: AtomicBool::new(false),
         });
-        let mut worker = Worker {
-            switch: switch.clone(),
-            executor: Executor::new(self.vdp),
-            pool: match self.pool {
-                Some(pool) => pool,
-                None => Pool::new(self.frames, self.frame_size)?,
-            },
-            batch: Vec::with_capacity(MAX_BATCH),
-            made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
-            sampled: Held::new(),
-            limit: self.batch,
-            lanes,
-            by_number,
-            poll: PollSet::with_capacity(2 + 2 * MAX_LANES),
-            can_sleep: true,
-            refresh_in: REFRESH_ROUNDS,
-            refreshed: Instant::now(),
-            stopwatch: Stopwatch::new(),
-        };
-        worker.watch_ports();
-        Ok((switch, worker))
+        let workers = self.pools.into_iter().zip(lanes).enumerate().map(|(index, (pool, lanes))| {
+            let mut worker = Worker {
+                index,
+                cells: switch.cells[index].clone(),
+                switch: switch.clone(),
+                executor: Executor::new(self.vdp.clone()),
+                pool,
+                batch: Vec::with_capacity(MAX_BATCH),
+                made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
+                sampled: Held::new(),
+                limit: self.batch,
+                lanes,
+                by_number: by_number.clone(),
+                poll: PollSet::with_capacity(3 + 2 * MAX_LANES),
+                can_sleep: true,
+                pace: Pace::new(self.longest_rest, self.batch),
+                refresh_in: REFRESH_ROUNDS,
+                refreshed: Instant::now(),
+                stopwatch: Stopwatch::new(),
+            };
+            worker.watch_ports();
+            worker
+        });
+        let workers = workers.collect();
+        Ok((switch, workers))
     }
 }
 
@@ -228,9 +295,11 @@ pub struct PortSummary {
 pub struct Switch {
     vdp: Mutex<Arc<VirtualDataPlane>>,
     cpu_port: Option<u32>,
-    handover: Handover,
+    /// By worker.
+    handovers: Vec<Handover>,
     ports: Ports,
-    cells: Cells,
+    /// By worker.
+    cells: Vec<Arc<Cells>>,
     cpu: Cpu,
     inject: Cpu,
     samples: Arc<Samples>,
@@ -262,24 +331,31 @@ impl Switch {
         self.vdp.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives the switch another program, with its state. The worker takes it up between two rounds: every packet runs
-    /// through one program or the other. Returns when it has.
+    /// Gives the switch another program, with its state. Each worker takes it up between two rounds: every packet runs
+    /// through one program or the other. Returns when all have.
     ///
     /// # Errors
-    /// If the worker does not end its round in time; it will take up the program when it does.
-    pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), WorkerBusy> {
-        let executor = Executor::new(vdp.clone());
-        *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp;
-        self.handover.replace(executor, || self.inject.normal.notify())
+    /// If there are several workers and the program cannot run on them, or if one does not end its round in time; it
+    /// will take up the program when it does.
+    pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), ReplaceError> {
+        if self.handovers.len() > 1 {
+            vdp.shareable()?;
+        }
+        *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp.clone();
+        for handover in &self.handovers {
+            handover.replace(Executor::new(vdp.clone()), || self.ports.wake())?;
+        }
+        Ok(())
     }
 
-    /// Does some work while the worker waits between two rounds, so that each packet sees all of its changes or none.
+    /// Does some work while the workers wait between two rounds, so that each packet sees all of its changes or none.
     /// Packets wait meanwhile: it should be short.
     ///
     /// # Errors
-    /// If the worker does not end its round in time; nothing was done then.
+    /// If a worker does not end its round in time; nothing was done then.
     pub fn between_rounds<R>(&self, work: impl FnOnce() -> R) -> Result<R, WorkerBusy> {
-        self.handover.while_waiting(|| self.inject.normal.notify(), work)
+        let waiting: Result<Vec<_>, _> = self.handovers.iter().map(|h| h.stop(|| self.ports.wake())).collect();
+        waiting.map(|_waiting| work())
     }
 
     /// The number of the CPU port, if there is one.
@@ -297,11 +373,16 @@ impl Switch {
         self.ports.summaries()
     }
 
-    /// Adds a port, which the worker takes up before its next round. Packets longer than the pool's frames do not fit
-    /// it, as for all ports.
+    /// Adds a port of a switch with one worker; see [`Switch::add_ports`].
     pub fn add_port(&self, number: u32, port: Box<dyn Port>) -> Result<(), SwitchError> {
-        self.ports.add(number, port)?;
-        self.inject.normal.notify();
+        self.add_ports(number, vec![port])
+    }
+
+    /// Adds a port, one object for each worker, which takes it up before its next round. Packets longer than the
+    /// pool's frames do not fit it, as for all ports.
+    pub fn add_ports(&self, number: u32, ports: Vec<Box<dyn Port>>) -> Result<(), SwitchError> {
+        self.ports.add(number, ports)?;
+        self.ports.wake();
         Ok(())
     }
 
@@ -309,16 +390,16 @@ impl Switch {
     /// closed by the next call that looks at the switch's ports or counts. Its number is free at once.
     pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
         self.ports.remove(number)?;
-        self.inject.normal.notify();
+        self.ports.wake();
         Ok(())
     }
 
-    /// Rounds that the worker has made, with and without packets: it lives as long as they become more.
+    /// Rounds that every worker has made at least, with and without packets: all live as long as they become more.
     pub fn rounds(&self) -> u64 {
-        self.cells.rounds.get()
+        self.cells.iter().map(|cells| cells.rounds.get()).min().unwrap_or(0)
     }
 
-    /// Whether the worker has still to take up changes of its ports.
+    /// Whether a worker has still to take up changes of its ports.
     pub fn ports_changing(&self) -> bool {
         self.ports.changing()
     }
@@ -343,8 +424,8 @@ impl Switch {
         Injector(self.inject.urgent.clone())
     }
 
-    /// Copies packets to the caller as the worker takes them in, all or those of one port, with what became of them;
-    /// more than the caller takes are lost. The worker pays for it only while it is going on.
+    /// Copies packets to the caller as the workers take them in, all or those of one port, with what became of them;
+    /// more than the caller takes are lost. The workers pay for it only while it is going on.
     ///
     /// # Errors
     /// If there are too many who do so.
@@ -352,10 +433,10 @@ impl Switch {
         Samples::begin(&self.samples, port)
     }
 
-    /// Makes the worker return as soon as it has finished its burst.
+    /// Makes the workers return as soon as they have finished their bursts.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.inject.normal.notify();
+        self.ports.wake();
     }
 
     /// Whether [`Switch::stop`] was called.
@@ -365,26 +446,38 @@ impl Switch {
 
     /// The counts now.
     pub fn stats(&self) -> SwitchStats {
-        let c = &self.cells;
         let (ports, removed_ports) = self.ports.stats();
+        let sum = |of: fn(&Cells) -> &Cell| self.cells.iter().map(|cells| of(cells).get()).sum();
+        let parser_errors = |i: usize| self.cells.iter().map(|cells| cells.parser_errors[i].get()).sum();
+        let stage = |i: usize| {
+            self.cells.iter().map(|cells| cells.stages[i].get()).fold(StageTime::default(), |sum, time| StageTime {
+                ns: sum.ns + time.ns,
+                packets: sum.packets + time.packets,
+            })
+        };
         SwitchStats {
             ports,
             removed_ports,
-            dropped_by_program: c.dropped_by_program.get(),
-            no_headroom: c.no_headroom.get(),
-            faults: c.faults.get(),
-            no_such_port: c.no_such_port.get(),
-            no_frame: c.no_frame.get(),
-            punted: c.punted.get(),
+            dropped_by_program: sum(|c| &c.dropped_by_program),
+            no_headroom: sum(|c| &c.no_headroom),
+            faults: sum(|c| &c.faults),
+            no_such_port: sum(|c| &c.no_such_port),
+            no_frame: sum(|c| &c.no_frame),
+            punted: sum(|c| &c.punted),
             punt_lost: self.cpu.normal.lost() + self.cpu.urgent.lost(),
-            injected: c.injected.get(),
-            copied: c.copied.get(),
-            digests_lost: c.digests_lost.get(),
-            parser_errors: c.parser_errors.iter().take(self.vdp().pipeline().errors.len()).map(|e| e.get()).collect(),
-            batches: c.batches.get(),
-            packets: c.packets.get(),
-            busy_ns: c.busy_ns.get(),
-            stages: c.stages.each_ref().map(|s| s.get()),
+            injected: sum(|c| &c.injected),
+            copied: sum(|c| &c.copied),
+            digests_lost: sum(|c| &c.digests_lost),
+            parser_errors: (0..self.vdp().pipeline().errors.len().min(MAX_ERRORS)).map(parser_errors).collect(),
+            batches: sum(|c| &c.batches),
+            packets: sum(|c| &c.packets),
+            busy_ns: sum(|c| &c.busy_ns),
+            stages: std::array::from_fn(stage),
+            workers: self
+                .cells
+                .iter()
+                .map(|c| WorkerStats { batches: c.batches.get(), packets: c.packets.get(), busy_ns: c.busy_ns.get() })
+                .collect(),
         }
     }
 }
@@ -413,15 +506,20 @@ enum Urgency {
 }
 
 /// Packets handed to the control plane, by queue.
-#[derive(Default)]
 struct Punts {
+    /// Time of their batch.
+    now_us: u64,
     normal: u64,
     urgent: u64,
 }
 
 impl Punts {
-    fn add(&mut self, cpu: &Cpu, urgency: Urgency, bytes: &[u8], ingress_port: u32, now_us: u64) {
-        let handed = u64::from(cpu.queue(urgency).punt(bytes, ingress_port, now_us));
+    fn new(now_us: u64) -> Punts {
+        Punts { now_us, normal: 0, urgent: 0 }
+    }
+
+    fn add(&mut self, cpu: &Cpu, urgency: Urgency, bytes: &[u8], ingress_port: u32) {
+        let handed = u64::from(cpu.queue(urgency).punt(bytes, ingress_port, self.now_us));
         match urgency {
             Urgency::Normal => self.normal += handed,
             Urgency::Urgent => self.urgent += handed,
@@ -429,9 +527,12 @@ impl Punts {
     }
 }
 
-/// Moves the packets of a switch.
+/// Moves packets of a switch: what its ports' objects for this worker receive.
 pub struct Worker {
+    /// Among the switch's workers. The first also takes what the control plane sends.
+    index: usize,
     switch: Arc<Switch>,
+    cells: Arc<Cells>,
     executor: Executor,
     pool: Pool,
     batch: Vec<Packet>,
@@ -443,6 +544,7 @@ pub struct Worker {
     by_number: Vec<Egress>,
     poll: PollSet,
     can_sleep: bool,
+    pace: Pace,
     refresh_in: u32,
     refreshed: Instant,
     stopwatch: Stopwatch,
@@ -451,54 +553,69 @@ pub struct Worker {
 impl Worker {
     /// Works until the switch is stopped, or every port is finished and nothing is left to do.
     pub fn run(&mut self) {
-        self.switch.handover.set_running(true);
-        let mut idle = 0;
+        wait::sharpen_timers();
+        self.switch.handovers[self.index].set_running(true);
         while !self.switch.stopping() {
-            if self.step() > 0 {
-                idle = 0;
-                continue;
-            }
-            if !self.lanes.is_empty()
+            let count = self.step();
+            if count == 0
+                && !self.lanes.is_empty()
                 && self.lanes.iter().all(|l| l.port.finished())
-                && !self.switch.inject.has_packets()
-                && !self.switch.ports.changing()
+                && !self.has_injected()
+                && !self.mailbox().changing()
             {
                 break;
             }
-            idle += 1;
-            if idle < SPINS {
-                std::hint::spin_loop();
-                continue;
-            }
-            if self.refreshed.elapsed() > REFRESH {
-                self.refresh();
-            }
-            if self.can_sleep && !self.lanes.iter_mut().any(|lane| lane.port.pending()) {
-                self.poll.wait(NAP);
-                self.switch.inject.normal.clear_wakeup();
-                self.switch.inject.urgent.clear_wakeup();
-            } else {
-                std::thread::yield_now();
+            match self.pace.next(count) {
+                Next::Now => std::hint::spin_loop(),
+                Next::Rest(time) if self.can_sleep => wait::rest(time),
+                Next::Rest(_) => {}
+                Next::Sleep => self.sleep(),
             }
         }
-        self.switch.handover.set_running(false);
+        self.switch.handovers[self.index].set_running(false);
         for lane in &mut self.lanes {
             lane.port.flush();
         }
         self.refresh();
     }
 
+    fn mailbox(&self) -> &Mailbox {
+        self.switch.ports.worker(self.index)
+    }
+
+    fn has_injected(&self) -> bool {
+        self.index == 0 && self.switch.inject.has_packets()
+    }
+
+    /// Sleeps until something comes, if every port can wake it and has sent everything.
+    fn sleep(&mut self) {
+        if self.refreshed.elapsed() > REFRESH {
+            self.refresh();
+        }
+        if self.can_sleep && !self.lanes.iter_mut().any(|lane| lane.port.pending()) {
+            self.poll.wait(NAP);
+            self.mailbox().wakeup().clear();
+            if self.index == 0 {
+                self.switch.inject.normal.clear_wakeup();
+                self.switch.inject.urgent.clear_wakeup();
+            }
+        } else {
+            std::thread::yield_now();
+        }
+    }
+
     /// One round: a burst from every port and from the control plane, through the program and out. Returns the number
     /// of packets taken in.
     pub fn step(&mut self) -> usize {
-        if self.switch.ports.changing() {
+        if self.mailbox().changing() {
             self.change_ports();
         }
-        if self.switch.handover.calls() {
-            self.switch.handover.attend(&mut self.executor, || self.switch.stopping());
+        let handover = &self.switch.handovers[self.index];
+        if handover.calls() {
+            handover.attend(&mut self.executor, || self.switch.stopping());
         }
         let mut total = 0;
-        self.switch.cells.rounds.add(1);
+        self.cells.rounds.add(1);
         for index in 0..self.lanes.len() {
             let lane = &mut self.lanes[index];
             self.stopwatch.start();
@@ -514,12 +631,14 @@ impl Worker {
             }
             lane.cells.rx_packets.add(count as u64);
             lane.cells.rx_bytes.add(bytes);
-            self.stopwatch.lap(&self.switch.cells, Stage::Receive, count);
+            self.stopwatch.lap(&self.cells, Stage::Receive, count);
             self.process();
             self.stopwatch.finish();
             total += count;
         }
-        total += self.inject();
+        if self.index == 0 {
+            total += self.inject();
+        }
         self.refresh_in = self.refresh_in.wrapping_sub(1);
         if self.refresh_in == 0 {
             self.refresh();
@@ -534,7 +653,7 @@ impl Worker {
 
     /// Takes up new ports and gives those back that are to go. Between rounds nothing waits in a lane.
     fn change_ports(&mut self) {
-        while let Some(change) = self.switch.ports.next_change() {
+        while let Some(change) = self.switch.ports.worker(self.index).next_change() {
             match change {
                 Change::Add(lane) => {
                     self.by_number[lane.number as usize] = Egress::Port(self.lanes.len() as u16);
@@ -549,7 +668,7 @@ impl Worker {
                     }
                     lane.port.flush();
                     lane.refresh();
-                    self.switch.ports.give_back(lane);
+                    self.switch.ports.worker(self.index).give_back(lane);
                 }
             }
         }
@@ -559,8 +678,11 @@ impl Worker {
     /// Sleeps on the ports there are now.
     fn watch_ports(&mut self) {
         self.poll.clear();
-        self.poll.add(self.switch.inject.normal.wake_fd());
-        self.poll.add(self.switch.inject.urgent.wake_fd());
+        self.poll.add(self.switch.ports.worker(self.index).wakeup().as_raw_fd());
+        if self.index == 0 {
+            self.poll.add(self.switch.inject.normal.wake_fd());
+            self.poll.add(self.switch.inject.urgent.wake_fd());
+        }
         self.can_sleep = true;
         for lane in &self.lanes {
             match lane.port.poll_fd() {
@@ -576,9 +698,8 @@ impl Worker {
     fn inject(&mut self) -> usize {
         let mut count = 0;
         let mut direct = 0;
-        let Worker { switch, pool, batch, limit, lanes, by_number, .. } = self;
+        let Worker { switch, cells, pool, batch, limit, lanes, by_number, .. } = self;
         while count < *limit {
-            let cells = &switch.cells;
             let mut place = |bytes: &[u8], port: u32, raw: bool| {
                 let filled = pool.take_filled(bytes).map(|mut p| {
                     p.set_ingress_port(port);
@@ -603,7 +724,7 @@ impl Worker {
             count += 1;
         }
         if count > 0 {
-            self.switch.cells.injected.add(count as u64);
+            self.cells.injected.add(count as u64);
             if direct > 0 {
                 self.transmit();
             }
@@ -622,31 +743,31 @@ impl Worker {
         if sampling {
             self.switch.samples.before(&self.batch, now_us, &mut self.sampled);
         }
-        let mut punts = Punts::default();
-        self.run_program(now_us, &mut punts);
+        let mut punts = Punts::new(now_us);
+        self.run_program(&mut punts);
         if sampling {
             self.switch.samples.after(&self.batch, &mut self.sampled);
         }
-        let cells = &self.switch.cells;
+        let cells = &self.cells;
         cells.batches.add(1);
         cells.packets.add(self.batch.len() as u64);
         cells.busy_ns.add(start.elapsed().as_nanos() as u64);
         let count = self.batch.len();
         self.stopwatch.lap(cells, Stage::Program, count);
-        let Worker { switch, batch, made, pool, lanes, by_number, .. } = self;
+        let Worker { switch, cells, batch, made, pool, lanes, by_number, .. } = self;
         let mut made = made.drain(..).peekable();
         for (at, packet) in batch.drain(..).enumerate() {
-            dispatch(packet, switch, pool, lanes, by_number, now_us, &mut punts);
+            dispatch(packet, switch, cells, pool, lanes, by_number, &mut punts);
             while let Some((_, copy)) = made.next_if(|(behind, _)| *behind == at) {
-                dispatch(copy, switch, pool, lanes, by_number, now_us, &mut punts);
+                dispatch(copy, switch, cells, pool, lanes, by_number, &mut punts);
             }
         }
         drop(made);
-        self.switch.cells.digests_lost.add(self.executor.take_lost_digests());
-        self.stopwatch.lap(&self.switch.cells, Stage::Sort, count);
+        self.cells.digests_lost.add(self.executor.take_lost_digests());
+        self.stopwatch.lap(&self.cells, Stage::Sort, count);
         self.transmit();
-        self.stopwatch.lap(&self.switch.cells, Stage::Send, count);
-        self.switch.cells.punted.add(punts.normal + punts.urgent);
+        self.stopwatch.lap(&self.cells, Stage::Send, count);
+        self.cells.punted.add(punts.normal + punts.urgent);
         if punts.urgent > 0 {
             self.switch.cpu.urgent.notify();
         }
@@ -657,23 +778,23 @@ impl Worker {
 
     /// Runs the batch. Copies that the program makes are kept with the place they belong to, or sent ahead if there would
     /// be no room for more.
-    fn run_program(&mut self, now_us: u64, punts: &mut Punts) {
+    fn run_program(&mut self, punts: &mut Punts) {
         let mut done = 0;
         while done < self.batch.len() {
-            done += self.executor.run(&mut self.batch[done..], now_us, &mut self.pool);
+            done += self.executor.run(&mut self.batch[done..], punts.now_us, &mut self.pool);
             let made = self.made.len();
             self.made.extend(self.executor.copies().map(|copy| (done - 1, copy)));
             let lost = self.executor.take_lost_copies();
             if self.made.len() == made && lost == 0 {
                 continue;
             }
-            let cells = &self.switch.cells;
+            let cells = &self.cells;
             cells.copied.add((self.made.len() - made) as u64 + lost);
             cells.no_frame.add(lost);
             if self.made.len() > MAX_BATCH || self.pool.available() < MAX_BATCH {
-                let Worker { switch, made, pool, lanes, by_number, .. } = self;
+                let Worker { switch, cells, made, pool, lanes, by_number, .. } = self;
                 for (_, copy) in made.drain(..) {
-                    dispatch(copy, switch, pool, lanes, by_number, now_us, punts);
+                    dispatch(copy, switch, cells, pool, lanes, by_number, punts);
                 }
                 self.transmit();
             }
@@ -711,13 +832,12 @@ impl Worker {
 fn dispatch(
     packet: Packet,
     switch: &Switch,
+    cells: &Cells,
     pool: &mut Pool,
     lanes: &mut [Lane],
     by_number: &[Egress],
-    now_us: u64,
     punts: &mut Punts,
 ) {
-    let cells = &switch.cells;
     if packet.parser_error() != 0
         && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
     {
@@ -730,7 +850,7 @@ fn dispatch(
                 return;
             }
             Some(Egress::Cpu(urgency)) => {
-                punts.add(&switch.cpu, *urgency, packet.bytes(), packet.ingress_port(), now_us);
+                punts.add(&switch.cpu, *urgency, packet.bytes(), packet.ingress_port());
                 pool.give(packet);
                 return;
             }

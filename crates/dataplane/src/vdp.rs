@@ -15,7 +15,7 @@ use hopwright_ir::{
 use hopwright_jit::abi::ExternHandle;
 use num_bigint::BigUint;
 
-use crate::cell::{Cells, Count, Registers};
+use crate::cell::{Cells, Count, Counters, Registers};
 use crate::control::{ControlError, EntrySpec, MatchSpec};
 use crate::digest::Digests;
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
@@ -75,7 +75,7 @@ pub(crate) enum Engine {
 }
 
 pub(crate) enum ExternObject {
-    Counters(Cells),
+    Counters(Counters),
     Registers {
         values: Registers,
         width: u32,
@@ -519,6 +519,36 @@ impl VirtualDataPlane {
         &self.value_sets
     }
 
+    /// Whether several workers may run the program at the same time. What packets read and write in turn, registers,
+    /// meters and counters of table entries, they would corrupt: then the error names it. Registers of at most 64 bits
+    /// that the program says it shares (`@concurrent`) are no obstacle.
+    pub fn shareable(&self) -> Result<(), BuildError> {
+        if self.engine_kind() == EngineKind::Interp {
+            return Ok(());
+        }
+        let taken_in_turn = |object: &&hopwright_ir::ExternInstance| match &object.kind {
+            ExternKind::Register { ty, .. } => !object.concurrent || ty.width() > 64,
+            ExternKind::DirectCounter { .. } | ExternKind::Meter { .. } | ExternKind::DirectMeter { .. } => true,
+            _ => false,
+        };
+        match self.pipeline.externs.iter().find(taken_in_turn) {
+            None => Ok(()),
+            Some(object) => Err(BuildError::Program(format!(
+                "`{}` is state that packets of several workers would corrupt: run this program with one worker",
+                object.name
+            ))),
+        }
+    }
+
+    /// A worker's own copies of the counters, by the number of their object.
+    pub(crate) fn join_counters(&self) -> Vec<(usize, Arc<Cells>)> {
+        let counters = self.externs.iter().enumerate().filter_map(|(i, object)| match object {
+            ExternObject::Counters(counters) => Some((i, counters.join())),
+            _ => None,
+        });
+        counters.collect()
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -591,7 +621,7 @@ impl ExternObject {
                 .ok_or_else(|| format!("{size} cells are not supported yet (at most {MAX_CELLS})"))
         };
         Ok(match kind {
-            ExternKind::Counter { size, .. } => ExternObject::Counters(Cells::new(cells(*size)?)),
+            ExternKind::Counter { size, .. } => ExternObject::Counters(Counters::new(cells(*size)?)),
             ExternKind::Register { size, ty } => {
                 let width = ty.width();
                 ExternObject::Registers { values: Registers::new(cells(*size)?, limbs_of(width).max(1)), width }
@@ -612,13 +642,13 @@ impl ExternObject {
         match self {
             ExternObject::Meters(meters) => meters.handle(),
             ExternObject::Profile(_) => ExternHandle { state: null, size: 0, call: Some(table::choose) },
-            ExternObject::Counters(cells) => {
-                ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None }
-            }
             ExternObject::Registers { values, .. } => {
                 ExternHandle { state: values.as_ptr().cast(), size: values.len() as u64, call: None }
             }
-            ExternObject::Named(_) | ExternObject::Stateless => ExternHandle { state: null, size: 0, call: None },
+            // Each worker has its own counters.
+            ExternObject::Counters(_) | ExternObject::Named(_) | ExternObject::Stateless => {
+                ExternHandle { state: null, size: 0, call: None }
+            }
         }
     }
 }

@@ -244,7 +244,8 @@ impl<'a> Printer<'a> {
                 }
                 ExternKind::Named { type_name, args } => format!("{type_name}({})", list(args)),
             };
-            self.line(format_args!("extern {}: {kind}", object.name))?;
+            let concurrent = if object.concurrent { " @concurrent" } else { "" };
+            self.line(format_args!("extern {}: {kind}{concurrent}", object.name))?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ fn call(function: ExternFn, args: Vec<ExternArg>) -> Stmt {
 
 fn object(p: &mut Pipeline, kind: ExternKind) -> ExternId {
     let name = format!("e{}", p.externs.len());
-    p.externs.push(ExternInstance { name, kind, span: span() });
+    p.externs.push(ExternInstance { name, kind, concurrent: false, span: span() });
     ExternId(p.externs.len() as u32 - 1)
 }
 

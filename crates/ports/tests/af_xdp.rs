@@ -241,3 +241,43 @@ fn what_does_not_fit_is_counted() {
         assert_eq!(port.stats().tx_error, 3);
     });
 }
+
+#[test]
+fn a_device_or_its_peer_may_go_down_and_come_back() {
+    with_devices(|| {
+        for mode in MODES {
+            let mut plain = AfPacket::open("va", None).unwrap();
+            let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
+            let mut shared = Shared::new(1024, 9000);
+            let mut port = shared.open("vb", mode, None);
+            assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
+            for (round, device) in ["vb", "va", "vb"].into_iter().enumerate() {
+                ip(&format!("link set {device} down"));
+                // More than the rings hold is lost; the device may refuse all of it.
+                for i in 0..40 {
+                    let lost: Vec<_> = (0..10).map(|j| frame(100, 100_000 + i * 10 + j)).collect();
+                    transmit(&mut port, &mut shared.pool, &lost);
+                    receive(&mut port, &mut shared.pool, 0);
+                }
+                port.stats();
+                ip(&format!("link set {device} up"));
+                // What was accepted before may still come, and then what is sent now.
+                let sent: Vec<_> = (0..50).map(|i| frame(1000, round as u32 * 1000 + i)).collect();
+                let deadline = Instant::now() + Duration::from_secs(3);
+                let mut back = Vec::new();
+                while !back.ends_with(&sent) && Instant::now() < deadline {
+                    receive(&mut port, &mut shared.pool, 0);
+                    if back.is_empty() {
+                        receive(&mut plain, &mut plain_pool, 400);
+                    }
+                    transmit(&mut port, &mut shared.pool, &sent);
+                    back = receive(&mut plain, &mut plain_pool, 450);
+                }
+                assert!(back.ends_with(&sent), "{mode:?}, {device}: sent, {} {:?}", back.len(), port.stats());
+                assert_eq!(transmit(&mut plain, &mut plain_pool, &sent), 50);
+                let got = receive(&mut port, &mut shared.pool, 50);
+                assert_eq!(got.len(), 50, "{mode:?}, {device}: received, {:?}", port.stats());
+            }
+        }
+    });
+}

@@ -1,6 +1,6 @@
 //! The running router: opens the devices, programs the tables, follows the kernel, answers for punted packets.
 //!
-//! One thread forwards (the data plane's worker), one does everything else. Does not live here: what each step means
+//! Threads forward (the data plane's workers), one does everything else. Does not live here: what each step means
 //! ([`crate::links`], [`crate::ways`], [`crate::tables`]).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -10,11 +10,12 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::wait::PollSet;
+use hopwright_dataplane::wait::{self, PollSet};
 use hopwright_dataplane::{
-    BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
+    BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, Worker, wall_clock_us,
 };
 use hopwright_ir::Pipeline;
 
@@ -182,12 +183,13 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
     let vdp = VirtualDataPlane::new(pipeline, kind)?;
     let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
-    let mut builder = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).urgent_cpu_port(URGENT_CPU_PORT);
-    for pool in underlay.take_pools() {
-        builder = builder.with_pool(pool);
-    }
-    for (number, port) in underlay.widen(&mut kernel, &setup.links)? {
-        builder = builder.port(number, port);
+    let mut builder = SwitchBuilder::new(vdp.clone())
+        .pools(underlay.take_pools())
+        .cpu_port(CPU_PORT)
+        .urgent_cpu_port(URGENT_CPU_PORT)
+        .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
+    for (number, ports) in underlay.widen(&mut kernel, &setup.links)? {
+        builder = builder.ports(number, ports);
     }
     setup.links.arrivals = underlay.arrivals(&kernel, &setup.links);
     tables::program(&vdp, &setup.links, &setup.keys.current)?;
@@ -195,7 +197,7 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
     rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
     let mut ways = Ways::new(underlay.ports());
     underlay::add_links(&mut ways, &setup.links, &mut kernel);
-    let (switch, mut worker) = builder.build()?;
+    let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
     let taps = namespace.map(|name| Taps::open(&name, &underlay.ports(), kernel.devices())).transpose()?;
     let listeners = Listeners::open(&setup.config)?;
@@ -242,10 +244,7 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
     tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
         external = links.external.len(), siblings = links.siblings.len(),
         bfd_sessions = agent.setup.bfd.len(), "router started");
-    let moving = std::thread::Builder::new()
-        .name("worker-0".into())
-        .spawn(move || worker.run())
-        .map_err(|e| AgentError::Worker(e.to_string()))?;
+    let moving = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
     let server = listeners.serve(board, log_level).map_err(AgentError::HttpThread)?;
     agent.manager.ready();
@@ -253,11 +252,30 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
     agent.manager.stopping();
     switch.stop();
     drop(server);
-    if moving.join().is_err() {
-        return Err(AgentError::Worker("it panicked".into()));
+    for thread in moving {
+        if thread.join().is_err() {
+            return Err(AgentError::Worker("it panicked".into()));
+        }
     }
     result?;
     agent.report(options)
+}
+
+/// Starts the workers, each on its CPU if there are any to choose from.
+fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, AgentError> {
+    let start = |(index, mut worker): (usize, Worker)| {
+        let cpu = cpus.get(index).copied();
+        let run = move || {
+            if let Some(cpu) = cpu
+                && let Err(error) = wait::pin_to(cpu)
+            {
+                tracing::warn!(cpu, %error, "a worker is not kept on its CPU");
+            }
+            worker.run();
+        };
+        std::thread::Builder::new().name(format!("worker-{index}")).spawn(run)
+    };
+    workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
 }
 
 /// What the configuration says about answers.
@@ -299,11 +317,11 @@ struct Agent {
 
 impl Agent {
     /// Works until told to stop.
-    fn follow(&mut self, options: &Options, worker: &std::thread::JoinHandle<()>) -> Result<(), AgentError> {
+    fn follow(&mut self, options: &Options, workers: &[JoinHandle<()>]) -> Result<(), AgentError> {
         let mut next_report = Instant::now() + Duration::from_secs(1);
         let mut next_post = Instant::now();
         while !options.stop.load(Ordering::Relaxed) {
-            if worker.is_finished() {
+            if workers.iter().any(JoinHandle::is_finished) {
                 return Err(AgentError::Worker("it stopped".into()));
             }
             if self.bfd.has_failed() {

@@ -41,7 +41,7 @@ pub struct Config {
 }
 
 /// `[hopwright]`: what the reference does not have. It refuses a file with this table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hopwright {
     /// How packets are received and sent: `auto`, `af_xdp` or `af_packet`.
@@ -49,6 +49,10 @@ pub struct Hopwright {
     pub ports: PortChoice,
     /// Microseconds the kernel polls an AF_XDP device when asked for packets; 0: it does not.
     pub busy_poll_us: u32,
+    /// One worker for each of these CPUs, kept there; empty: one worker, anywhere.
+    pub cpus: Vec<usize>,
+    /// Microseconds a worker rests at most while few packets come, so that they come in batches.
+    pub rest_us: u32,
     /// Who answers for punted packets.
     pub slow_path: SlowPathBy,
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
@@ -57,6 +61,21 @@ pub struct Hopwright {
     pub scmp: crate::scmp::Limit,
     /// `[hopwright.reload]`
     pub reload: crate::reload::Settings,
+}
+
+impl Default for Hopwright {
+    fn default() -> Hopwright {
+        Hopwright {
+            ports: PortChoice::default(),
+            busy_poll_us: 0,
+            cpus: Vec::new(),
+            rest_us: 100,
+            slow_path: SlowPathBy::default(),
+            slow_path_netns: String::new(),
+            scmp: Default::default(),
+            reload: Default::default(),
+        }
+    }
 }
 
 /// Who answers for punted packets, and runs BFD.

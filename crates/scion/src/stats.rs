@@ -150,7 +150,11 @@ impl Stats {
             ledger,
             reloads: Default::default(),
             uptime_s,
-            workers: vec![WorkerStats { packets: s.packets, batches: s.batches, busy_ns: s.busy_ns }],
+            workers: s
+                .workers
+                .iter()
+                .map(|w| WorkerStats { packets: w.packets, batches: w.batches, busy_ns: w.busy_ns })
+                .collect(),
             packets_forwarded: count(Reason::None),
             packets_punted: by_reason(true),
             packets_dropped,

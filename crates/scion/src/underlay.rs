@@ -17,8 +17,8 @@ use crate::packet;
 use crate::program::{LOCAL_PORT, MAX_DEVICE_PORT};
 use crate::ways::{Target, Ways};
 
-/// A new port of the switch: its number and the device.
-pub type NewPort = (u32, Box<dyn Port>);
+/// A new port of the switch: its number and the device, as each worker has it.
+pub type NewPort = (u32, Vec<Box<dyn Port>>);
 
 /// Devices that may be added at run time without frames becoming scarce.
 const SPARE_DEVICES: usize = 4;
@@ -33,6 +33,7 @@ pub struct Underlay {
     claims: HashMap<SocketAddr, UdpClaim>,
     /// Packets fit frames if their device's MTU is not more.
     longest_mtu: u32,
+    workers: usize,
 }
 
 impl Underlay {
@@ -41,16 +42,17 @@ impl Underlay {
         let devices = find_devices(kernel, &setup.links)?;
         let longest_mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(1500, 9216);
         let settings = &setup.config.hopwright;
+        let workers = settings.cpus.len().max(1);
         let (opener, pools) = Opener::new(&Wanted {
             choice: settings.ports,
             ours: Some(&[]),
             urgent: Some(&bfd()),
             mtu: longest_mtu,
             devices: devices.len() + SPARE_DEVICES,
-            workers: 1,
+            workers,
             options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
         })?;
-        Ok(Underlay { opener, pools, devices: BTreeMap::new(), claims: HashMap::new(), longest_mtu })
+        Ok(Underlay { opener, pools, devices: BTreeMap::new(), claims: HashMap::new(), longest_mtu, workers })
     }
 
     /// The packet buffers, for the switch.
@@ -75,7 +77,8 @@ impl Underlay {
                 let claim = UdpClaim::new(address)?;
                 // Hosts of the AS may be processes beside the router.
                 if address == links.internal {
-                    ports.push((LOCAL_PORT, Box::new(claim.local_port()?)));
+                    let port = |_| Ok(Box::new(claim.local_port()?) as Box<dyn Port>);
+                    ports.push((LOCAL_PORT, (0..self.workers).map(port).collect::<Result<_, AgentError>>()?));
                 }
                 claims.push(claim);
                 addresses.push(address);
@@ -100,7 +103,7 @@ impl Underlay {
             };
             tracing::info!(device = %device.name, mtu = device.mtu, ports = %of_device.how, "device opened");
             opened.push((device.index, number));
-            ports.extend(of_device.ports.into_iter().map(|port| (number, port)));
+            ports.push((number, of_device.ports));
         }
         self.devices.extend(opened);
         self.claims.extend(claims.into_iter().map(|claim| (claim.address(), claim)));

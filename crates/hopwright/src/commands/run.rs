@@ -58,16 +58,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         workers: 1,
         options: XdpOptions::default(),
     })?;
-    for pool in pools {
-        builder = builder.with_pool(pool);
-    }
+    builder = builder.pools(pools);
     let mut how = Vec::new();
     for Interface { number, name } in &args.interfaces {
         let opened = opener.open(name).map_err(|e| interfaces::cannot_open(&e))?;
         how.push((*number, opened.how));
-        for port in opened.ports {
-            builder = builder.port(*number, port);
-        }
+        builder = builder.ports(*number, opened.ports);
     }
     let (switch, mut worker) = builder.build()?;
     for port in switch.ports() {

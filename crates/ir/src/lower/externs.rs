@@ -19,7 +19,8 @@ impl Lowering<'_> {
             let kind = self
                 .object_kind(object)
                 .unwrap_or(ExternKind::Named { type_name: object.type_name.clone(), args: Vec::new() });
-            self.externs.push(ExternInstance { name: object.name.clone(), kind, span: object.span });
+            let concurrent = object.annotations.iter().any(|a| a.name == "concurrent");
+            self.externs.push(ExternInstance { name: object.name.clone(), kind, concurrent, span: object.span });
         }
     }
 

@@ -11,6 +11,9 @@ pub struct ExternInstance {
     pub name: String,
     /// What it is.
     pub kind: ExternKind,
+    /// `@concurrent`: the program allows for packets that use it at the same time. Each access is whole, but what one
+    /// packet reads may be old by the time it writes.
+    pub concurrent: bool,
     /// Its declaration.
     pub span: Span,
 }

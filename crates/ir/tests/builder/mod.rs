@@ -242,6 +242,6 @@ pub fn ternary(value: u64, mask: u64) -> MatchValue {
 
 /// An extern object.
 pub fn object(p: &mut Pipeline, name: &str, kind: ExternKind) -> ExternId {
-    p.externs.push(ExternInstance { name: name.into(), kind, span: span() });
+    p.externs.push(ExternInstance { name: name.into(), kind, concurrent: false, span: span() });
     ExternId(p.externs.len() as u32 - 1)
 }

@@ -197,8 +197,8 @@ impl Agent {
 
     /// Opens what a setup needs besides what is open.
     fn widen(&mut self, setup: &Setup) -> Result<(), AgentError> {
-        for (number, port) in self.underlay.widen(&mut self.kernel, &setup.links)? {
-            self.switch.add_port(number, port)?;
+        for (number, ports) in self.underlay.widen(&mut self.kernel, &setup.links)? {
+            self.switch.add_ports(number, ports)?;
         }
         Ok(())
     }
