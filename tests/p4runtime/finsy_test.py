@@ -379,10 +379,12 @@ class Interpreted(Basic):
 
 
 class Copies(unittest.IsolatedAsyncioTestCase):
-    """What the interpreter alone has."""
+    """Copies of packets, value sets, digests."""
+
+    arguments = ()
 
     def setUp(self):
-        self.switch = self.enterContext(Switch("copies.p4", "--engine", "interp"))
+        self.switch = self.enterContext(Switch("copies.p4", *self.arguments))
 
     async def asyncSetUp(self):
         self.sw = await self.enterAsyncContext(connect(self.switch, COPIES))
@@ -467,6 +469,12 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         found = await asyncio.wait_for(first, PATIENCE)
         self.assertEqual(found.table_entry[0].match["src"], 0x020000000011)
         await timeouts.aclose()
+
+
+class CopiesInterpreted(Copies):
+    """The same with the interpreter."""
+
+    arguments = ("--engine", "interp")
 
 
 class Hostile(unittest.IsolatedAsyncioTestCase):

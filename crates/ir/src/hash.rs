@@ -10,13 +10,18 @@ use crate::model::HashAlgorithm;
 
 /// Runs an algorithm. The result has as many bits as the algorithm gives: 16, 32, or 64 for `identity` and `random`.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> u64 {
+    hash_of_both(algorithm, data, &[])
+}
+
+/// The same over two byte strings, one behind the other.
+pub fn hash_of_both(algorithm: HashAlgorithm, data: &[u8], rest: &[u8]) -> u64 {
     match algorithm {
-        HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(crc32(data)),
-        HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(crc16(data)),
-        HashAlgorithm::Random => mixed(data),
-        HashAlgorithm::Identity => identity(data),
-        HashAlgorithm::Csum16 => u64::from(csum16(data)),
-        HashAlgorithm::Xor16 => u64::from(xor16(data)),
+        HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(!crc(&CRC32, crc(&CRC32, !0, data), rest)),
+        HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(crc(&CRC16, crc(&CRC16, 0, data), rest)),
+        HashAlgorithm::Random => mixed(data, rest),
+        HashAlgorithm::Identity => first_eight(data.iter().chain(rest)),
+        HashAlgorithm::Csum16 => u64::from(csum16_of(words(data, rest))),
+        HashAlgorithm::Xor16 => u64::from(words(data, rest).fold(0, |x, word| x ^ word)),
     }
 }
 
@@ -72,7 +77,11 @@ fn crc(tables: &CrcTables, mut crc: u32, data: &[u8]) -> u32 {
 /// The Internet checksum (RFC 1071): complement of the ones'-complement sum of 16-bit words; an odd last byte is the
 /// high half of a word.
 pub fn csum16(data: &[u8]) -> u16 {
-    let mut sum: u64 = words(data).map(u64::from).sum();
+    csum16_of(words(data, &[]))
+}
+
+fn csum16_of(words: impl Iterator<Item = u16>) -> u16 {
+    let mut sum: u64 = words.map(u64::from).sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -81,25 +90,37 @@ pub fn csum16(data: &[u8]) -> u16 {
 
 /// Exclusive or of 16-bit words; an odd last byte is the high half of a word.
 pub fn xor16(data: &[u8]) -> u16 {
-    words(data).fold(0, |x, word| x ^ word)
+    words(data, &[]).fold(0, |x, word| x ^ word)
 }
 
 /// The first eight bytes as a number, as BMv2 does it.
 pub fn identity(data: &[u8]) -> u64 {
-    data.iter().take(8).fold(0, |value, &byte| value << 8 | u64::from(byte))
+    first_eight(data.iter())
+}
+
+fn first_eight<'a>(data: impl Iterator<Item = &'a u8>) -> u64 {
+    data.take(8).fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
 /// For `HashAlgorithm.random`, which nothing specifies: a well-spread function of the data, the same in every run.
-fn mixed(data: &[u8]) -> u64 {
-    let mut random = Random::new(data.len() as u64);
-    for chunk in data.chunks(8) {
-        random.state = random.next_u64() ^ identity(chunk);
+fn mixed(data: &[u8], rest: &[u8]) -> u64 {
+    let length = data.len() + rest.len();
+    let mut random = Random::new(length as u64);
+    let mut bytes = data.iter().chain(rest);
+    for _ in 0..length.div_ceil(8) {
+        random.state = random.next_u64() ^ first_eight(bytes.by_ref());
     }
     random.next_u64()
 }
 
-fn words(data: &[u8]) -> impl Iterator<Item = u16> + '_ {
-    data.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+/// 16-bit words of two byte strings, one behind the other.
+fn words<'a>(data: &'a [u8], rest: &'a [u8]) -> impl Iterator<Item = u16> + 'a {
+    let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
+    // A byte left over begins a word that ends in the other string.
+    let (data, odd) = data.split_at(data.len() & !1);
+    let between = odd.first().map(|&high| u16::from_be_bytes([high, rest.first().copied().unwrap_or(0)]));
+    let rest = if odd.is_empty() { rest } else { rest.get(1..).unwrap_or_default() };
+    data.chunks(2).map(word).chain(between).chain(rest.chunks(2).map(word))
 }
 
 /// A small deterministic generator (SplitMix64).
@@ -140,6 +161,36 @@ impl Random {
             }
         }
     }
+
+    /// The same for numbers in limbs, the lowest first, as many in each; false if nothing is drawn.
+    pub fn between_limbs(&mut self, lo: &[u64], hi: &[u64], out: &mut [u64]) -> bool {
+        let mut borrow = false;
+        for ((o, &h), &l) in out.iter_mut().zip(hi).zip(lo) {
+            let (difference, below) = h.overflowing_sub(l);
+            let (difference, still) = difference.overflowing_sub(u64::from(borrow));
+            (*o, borrow) = (difference, below || still);
+        }
+        if borrow {
+            return false;
+        }
+        let limb = |i: usize| u128::from(out.get(i).copied().unwrap_or(0));
+        let beyond = out.iter().skip(2).any(|&limb| limb != 0);
+        let span = limb(1) << 64 | limb(0);
+        let drawn = if beyond || span > u128::from(u64::MAX) {
+            u128::from(self.next_u64()) << 64 | u128::from(self.next_u64())
+        } else {
+            u128::from(self.next_u64())
+        };
+        let offset = if beyond { drawn } else { span.checked_add(1).map_or(drawn, |count| drawn % count) };
+        let mut carry = false;
+        for (i, (o, &l)) in out.iter_mut().zip(lo).enumerate() {
+            let part = if i < 2 { (offset >> (64 * i)) as u64 } else { 0 };
+            let (sum, over) = l.overflowing_add(part);
+            let (sum, more) = sum.overflowing_add(u64::from(carry));
+            (*o, carry) = (sum, over || more);
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +220,53 @@ mod tests {
             let data = &data[..length];
             assert_eq!(crc32(data), !slow(0xedb8_8320, !0, data), "{length} bytes");
             assert_eq!(u32::from(crc16(data)), slow(0xa001, 0, data), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn two_strings_hash_as_one() {
+        let all: Vec<u8> = (0..37u32).map(|n| (n * 71 + 3) as u8).collect();
+        let algorithms = [
+            HashAlgorithm::Crc32,
+            HashAlgorithm::Crc16,
+            HashAlgorithm::Random,
+            HashAlgorithm::Identity,
+            HashAlgorithm::Csum16,
+            HashAlgorithm::Xor16,
+        ];
+        for algorithm in algorithms {
+            for length in [0, 1, 2, 9, 36, 37] {
+                for at in 0..=length {
+                    let (a, b) = all[..length].split_at(at);
+                    assert_eq!(
+                        hash_of_both(algorithm, a, b),
+                        hash(algorithm, &all[..length]),
+                        "{algorithm:?} {at}/{length}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn limbs_are_drawn_from_as_numbers_are() {
+        let mut bounds = Random::new(7);
+        let (mut a, mut b) = (Random::new(3), Random::new(3));
+        for round in 0..3000u32 {
+            let mut number = |kind: u32| -> [u64; 3] {
+                let x = [bounds.next_u64(), bounds.next_u64(), bounds.next_u64()];
+                match kind % 4 {
+                    0 => [x[0] % 4, 0, 0],
+                    1 => [x[0], x[1] % 2, 0],
+                    2 => [u64::MAX, u64::MAX, x[2] % 2],
+                    _ => x,
+                }
+            };
+            let (lo, hi) = (number(round), number(round / 4));
+            let big = |limbs: &[u64]| BigUint::new(limbs.iter().flat_map(|&l| [l as u32, (l >> 32) as u32]).collect());
+            let mut out = [0; 3];
+            let drawn = a.between_limbs(&lo, &hi, &mut out).then(|| big(&out));
+            assert_eq!(drawn, b.between(&big(&lo), &big(&hi)), "{lo:x?} {hi:x?}");
         }
     }
 

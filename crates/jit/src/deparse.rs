@@ -1,6 +1,9 @@
 //! The deparser, in place. Headers are walked from the last to the first, from where the payload begins: what already
 //! lies where it belongs stays; from the first that does not, the rest of the old headers is put aside and the new ones
 //! are written in front of what is done. The payload never moves.
+//!
+//! That needs each emit to be met once and its header to stay as it is until the end. Where a deparser has loops, changes
+//! headers or calls externs, emitted headers are put aside one after the other instead, and all written at the end.
 
 use std::mem::offset_of;
 
@@ -8,7 +11,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use hopwright_ir::walk;
-use hopwright_ir::{HeaderId, SlotKind, Span, Stmt, StmtKind};
+use hopwright_ir::{HeaderId, Pipeline, SlotKind, Stmt, StmtKind};
 
 use crate::Unsupported;
 use crate::abi;
@@ -41,22 +44,32 @@ pub(crate) struct Deparse {
     front: Option<Variable>,
     /// The last emit whose header does not lie where it belongs.
     which: Option<Variable>,
+    /// Bytes of headers that were put aside, in a deparser that does that.
+    aside: Option<Variable>,
 }
 
 impl Gen<'_> {
     /// Before the deparser's statements.
     pub(crate) fn begin_deparse(&mut self) -> Result<()> {
-        self.check_deparser()?;
+        let p = self.p;
+        if self.deparse.front.is_none() && !is_plain(p) {
+            self.deparse.front = Some(self.b.declare_var(types::I64));
+            self.deparse.aside = Some(self.b.declare_var(types::I64));
+        }
+        if let Some(aside) = self.deparse.aside {
+            let none = self.c64(0);
+            self.b.def_var(aside, none);
+            return Ok(());
+        }
         if self.deparse.front.is_none() {
             let mut emits = Vec::new();
-            let p = self.p;
             walk::stmts(&p.deparser.body, &mut |s| {
                 if let StmtKind::Emit(header) = s.kind {
                     emits.push(Emitted { header, statement: s, present: self.b.declare_var(types::I8) });
                 }
             });
             let (front, which) = (self.b.declare_var(types::I64), self.b.declare_var(types::I64));
-            self.deparse = Deparse { emits, front: Some(front), which: Some(which) };
+            self.deparse = Deparse { emits, front: Some(front), which: Some(which), aside: None };
         }
         for i in 0..self.deparse.emits.len() {
             let no = self.b.ins().iconst(types::I8, 0);
@@ -66,50 +79,63 @@ impl Gen<'_> {
         Ok(())
     }
 
-    /// Emits are found once each in program order, and what is emitted must still be the same at the end.
-    fn check_deparser(&self) -> Result<()> {
-        let mut wrong: Option<(Span, &str)> = None;
-        walk::stmts(&self.p.deparser.body, &mut |s| {
-            let slot = match &s.kind {
-                StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => Some(*slot),
-                StmtKind::Loop(_) => {
-                    wrong = Some((s.span, "a loop in a deparser"));
-                    None
-                }
-                StmtKind::SetValid(_)
-                | StmtKind::SetInvalid(_)
-                | StmtKind::CopyHeader { .. }
-                | StmtKind::PushFront(..)
-                | StmtKind::PopFront(..)
-                | StmtKind::Apply { .. }
-                | StmtKind::Extern(_) => {
-                    wrong = Some((s.span, "changing headers or calling externs in a deparser"));
-                    None
-                }
-                _ => None,
-            };
-            if let Some(slot) = slot
-                && matches!(self.p[slot].kind, SlotKind::Field(..) | SlotKind::Valid(_))
-            {
-                wrong = Some((s.span, "assigning header fields in a deparser"));
-            }
-        });
-        match wrong {
-            Some((span, what)) => Err(Unsupported::new(span, what)),
-            None => Ok(()),
-        }
-    }
-
     /// One emit.
     pub(crate) fn emit(&mut self, header: HeaderId, stmt: &Stmt) {
+        if let Some(aside) = self.deparse.aside {
+            return self.put_aside(header, aside);
+        }
         let Some(number) = self.deparse.emits.iter().position(|e| std::ptr::eq(e.statement, stmt)) else { return };
         let valid = self.is_valid(header);
         self.b.def_var(self.deparse.emits[number].present, valid);
         self.facts.emitted[number] = self.known_valid(header);
     }
 
+    /// Puts a header aside, if it is valid.
+    fn put_aside(&mut self, header: HeaderId, aside: Variable) {
+        let valid = self.is_valid(header);
+        let (write, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(valid, write, &[], next, &[]);
+        self.enter(write);
+        let length = self.length(header);
+        let before = self.b.use_var(aside);
+        let after = self.b.ins().iadd(before, length);
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, after, SCRATCH_BYTES);
+        self.fault_unless(fits);
+        let scratch = self.scratch();
+        let to = self.b.ins().iadd(scratch, before);
+        let from = self.base(header);
+        self.call_shim(shim::copy as *const () as usize, &[to, from, length], false);
+        self.b.def_var(aside, after);
+        self.b.ins().jump(next, &[]);
+        self.enter(next);
+    }
+
+    /// Writes what was put aside in front of the payload.
+    fn take_back(&mut self, front: Variable, aside: Variable) {
+        let (cursor, length) = (self.b.use_var(self.cursor), self.b.use_var(aside));
+        let to = self.b.ins().isub(cursor, length);
+        let buffer = self.packet_buffer();
+        let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, to, buffer);
+        let room = self.b.create_block();
+        let no_headroom = self.no_headroom;
+        self.b.ins().brif(fits, room, &[], no_headroom, &[]);
+        self.enter(room);
+        let scratch = self.scratch();
+        self.call_shim(shim::copy as *const () as usize, &[to, scratch, length], false);
+        self.b.def_var(front, to);
+        self.finish(None);
+    }
+
+    fn scratch(&mut self) -> Value {
+        let at = offset_of!(abi::Runtime, scratch) as i32;
+        self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at)
+    }
+
     /// Puts the packet together as far as its headers lie where they belong.
     pub(crate) fn assemble(&mut self) {
+        if let (Some(front), Some(aside)) = (self.deparse.front, self.deparse.aside) {
+            return self.take_back(front, aside);
+        }
         let layout = self.layout;
         let tail = &layout.tail.headers;
         let emits = self.deparse.emits.clone();
@@ -208,8 +234,7 @@ impl Gen<'_> {
         let length = self.b.ins().isub(boundary, start);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, length, SCRATCH_BYTES);
         self.fault_unless(fits);
-        let scratch =
-            self.b.ins().load(types::I64, self.flags.runtime, self.runtime, offset_of!(abi::Runtime, scratch) as i32);
+        let scratch = self.scratch();
         self.call_shim(shim::copy as *const () as usize, &[scratch, start, length], false);
         self.b.def_var(kept, scratch);
         let limit = self.b.declare_var(types::I64);
@@ -263,4 +288,20 @@ impl Gen<'_> {
         let source = self.b.ins().select(was_moved, moved, base);
         self.move_header(header, target, source);
     }
+}
+
+/// Whether each emit is met at most once and what it emits stays as it is until the end.
+fn is_plain(p: &Pipeline) -> bool {
+    let mut plain = true;
+    walk::stmts(&p.deparser.body, &mut |s| {
+        plain &= match &s.kind {
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => {
+                !matches!(p[*slot].kind, SlotKind::Field(..) | SlotKind::Valid(_))
+            }
+            StmtKind::Emit(_) | StmtKind::If { .. } | StmtKind::Switch { .. } => true,
+            StmtKind::Scope { .. } | StmtKind::Leave(_) | StmtKind::Exit => true,
+            _ => false,
+        };
+    });
+    plain
 }

@@ -12,7 +12,6 @@ use num_traits::{ToPrimitive, Zero};
 
 use crate::Unsupported;
 use crate::function::Gen;
-use crate::layout::Place;
 use crate::wide::limbs;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -485,17 +484,6 @@ impl Gen<'_> {
         let same = self.call_shim(crate::shim::same_bytes as *const () as usize, &[pa, la, pb, lb], true).unwrap_or(pa);
         let cc = if op == BinaryOp::Eq { IntCC::NotEqual } else { IntCC::Equal };
         Ok(self.b.ins().icmp_imm_u(cc, same, 0))
-    }
-
-    /// Address and length in bytes of a varbit slot's value.
-    pub(crate) fn varbit(&mut self, e: &Expr) -> Result<(Value, Value)> {
-        match &e.kind {
-            ExprKind::Slot(slot) => Ok(match self.layout.places[slot.index()] {
-                Place::HeaderVarbit(h) => self.header_varbit(h),
-                _ => self.read_varbit(*slot),
-            }),
-            _ => Err(Unsupported::new(e.span, "a varbit expression that is not a variable")),
-        }
     }
 }
 

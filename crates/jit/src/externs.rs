@@ -161,22 +161,8 @@ impl Gen<'_> {
             (
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
-            ) => self.hash(*algorithm, *to, base, data, max, call),
-            (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => {
-                if lo.ty.width() > 64 || hi.ty.width() > 64 {
-                    return no("`random` on values wider than 64 bits");
-                }
-                let (lo, hi) = (self.value(lo)?[0], self.value(hi)?[0]);
-                let drawn = self.call_shim(shim::random as *const () as usize, &[lo, hi], true).unwrap_or(lo);
-                let old = self.read(*to);
-                let mut new = self.fit(vec![drawn], 64, *to);
-                let empty = self.b.ins().icmp(IntCC::UnsignedGreaterThan, lo, hi);
-                for (n, o) in new.iter_mut().zip(old) {
-                    *n = self.b.ins().select(empty, o, *n);
-                }
-                self.write(*to, &new);
-                Ok(())
-            }
+            ) => self.hash(*algorithm, *to, base, data, max),
+            (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => self.random(*to, lo, hi),
             (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
                 let c = self.cond(condition)?;
                 self.fault_unless(c);
@@ -292,11 +278,34 @@ impl Gen<'_> {
         self.facts.meet(&before);
     }
 
+    /// A number between two, both included; nothing if there is none.
+    fn random(&mut self, to: SlotId, lo: &Expr, hi: &Expr) -> Result<()> {
+        let width = lo.ty.width().max(hi.ty.width()).max(1);
+        let n = limbs(width);
+        let low = self.value(lo)?;
+        let low = self.resize(low, lo.ty.width(), width, false);
+        let high = self.value(hi)?;
+        let high = self.resize(high, hi.ty.width(), width, false);
+        let buffer = self.stack_buffer(3 * n);
+        self.store_limbs(buffer, 0, &low);
+        self.store_limbs(buffer, n, &high);
+        let count = self.c64(n as u64);
+        let drawn = self.call_shim(shim::random as *const () as usize, &[count, buffer], true).unwrap_or(count);
+        let new =
+            (2 * n..3 * n).map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * i as i32)).collect();
+        let mut new = self.fit(new, width, to);
+        let old = self.read(to);
+        for (n, o) in new.iter_mut().zip(old) {
+            *n = self.b.ins().select(drawn, *n, o);
+        }
+        self.write(to, &new);
+        Ok(())
+    }
+
     /// Bytes of a list in the frame: address and length.
     pub(crate) fn pack(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
-        if data.iter().any(|e| matches!(e.ty, Type::Varbit(_))) {
-            let span = data[0].span;
-            return Err(Unsupported::new(span, "a varbit in the data of a hash or checksum"));
+        if has_varbit(data) {
+            return self.pack_bits(data);
         }
         let parts: Vec<&Expr> = data.iter().collect();
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
@@ -309,26 +318,21 @@ impl Gen<'_> {
         Ok((buffer, length))
     }
 
-    fn hash(
-        &mut self,
-        algorithm: HashAlgorithm,
-        to: SlotId,
-        base: &Expr,
-        data: &[Expr],
-        max: &Expr,
-        call: &ExternCall,
-    ) -> Result<()> {
-        if max.ty.width() > 64 && max.as_const().is_none_or(|m| m.bits() > 64) {
-            return Err(Unsupported::new(call.span, "`hash` with a range wider than 64 bits"));
-        }
+    fn hash(&mut self, algorithm: HashAlgorithm, to: SlotId, base: &Expr, data: &[Expr], max: &Expr) -> Result<()> {
         let base_value = self.value(base)?;
-        let max_value = self.value(max)?[0];
+        let max_value = self.value(max)?;
+        // What exceeds 64 bits is more than any hash.
+        let beyond = max_value[1..].iter().copied().reduce(|a, b| self.b.ins().bor(a, b));
+        let max_value = max_value[0];
         let (address, length) = self.pack(data)?;
         let which = self.c64(shim::algorithm_code(algorithm));
         let h = self.call_shim(shim::hash as *const () as usize, &[which, address, length], true).unwrap_or(address);
         let one = self.c64(1);
         let divisor = self.b.ins().umax(max_value, one);
-        let within = self.b.ins().urem(h, divisor);
+        let mut within = self.b.ins().urem(h, divisor);
+        if let Some(beyond) = beyond {
+            within = self.b.ins().select(beyond, h, within);
+        }
         // base + H mod max, cut to the result's width.
         let width = self.p[to].ty.width().max(base.ty.width()).max(64);
         let base_value = self.resize(base_value, base.ty.width(), width, false);
@@ -340,7 +344,7 @@ impl Gen<'_> {
     }
 
     fn checksum(&mut self, algorithm: HashAlgorithm, payload: bool, data: &[Expr]) -> Result<Value> {
-        if algorithm == HashAlgorithm::Csum16 && !payload {
+        if algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) {
             return self.csum16(data);
         }
         let (address, length) = self.pack(data)?;
@@ -374,9 +378,6 @@ impl Gen<'_> {
         };
         let mut rest = data;
         while let Some((e, others)) = rest.split_first() {
-            if matches!(e.ty, Type::Varbit(_)) {
-                return Err(Unsupported::new(e.span, "a varbit in the data of a checksum"));
-            }
             let (v, w) = match self.side_by_side(rest.iter()) {
                 Some((header, offset, w, count)) => {
                     rest = &rest[count..];
@@ -516,4 +517,8 @@ impl Gen<'_> {
         }
         Ok(())
     }
+}
+
+fn has_varbit(data: &[Expr]) -> bool {
+    data.iter().any(|e| matches!(e.ty, Type::Varbit(_)))
 }

@@ -51,7 +51,7 @@ impl HeaderTable {
             there.then_some(next - 8)
         };
         let bases = headers.iter().map(|h| place(h.has_base())).collect();
-        let has_varbit = |h: &HeaderLayout| h.from_packet && h.varbit_at.is_some();
+        let has_varbit = |h: &HeaderLayout| (h.from_packet || h.varbit_written) && h.varbit_at.is_some();
         let varbits = headers.iter().map(|h| place(has_varbit(h))).collect();
         let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, next.max(8) as u32, 3));
         let masks = headers.chunks(PER_MASK).map(|_| b.declare_var(types::I32)).collect();
@@ -176,10 +176,22 @@ impl Gen<'_> {
         self.forget_fields(header);
     }
 
+    /// The address of something among the images.
+    pub(crate) fn image(&mut self, at: i32) -> Value {
+        self.b.ins().stack_addr(types::I64, self.headers.images, at)
+    }
+
+    /// A header's bytes are its image now, with so many of its varbit field.
+    pub(crate) fn move_to_image(&mut self, header: HeaderId, image: Value, varbit: Value) {
+        self.rebase(header, image);
+        self.facts.writable[header.index()] = true;
+        self.set_varbit_length(header, varbit);
+    }
+
     /// Makes a header's image its bytes, all zero.
     fn blank_image(&mut self, header: HeaderId, image: i32) {
         let bytes = self.layout.header(header).bytes.next_multiple_of(16) as i32;
-        let base = self.b.ins().stack_addr(types::I64, self.headers.images, image);
+        let base = self.image(image);
         let zero = self.c64(0);
         let pair = self.b.ins().splat(types::I64X2, zero);
         for at in (0..bytes).step_by(16) {
@@ -251,7 +263,7 @@ impl Gen<'_> {
             // Nobody writes either: they can be the same bytes.
             None => source,
             Some(image) => {
-                let base = self.b.ins().stack_addr(types::I64, self.headers.images, image);
+                let base = self.image(image);
                 self.move_header(src, base, source);
                 self.facts.writable[d] = true;
                 base

@@ -6,7 +6,7 @@
 
 use hopwright_ir::passes::usage::Usage;
 use hopwright_ir::walk;
-use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Span, Stmt, StmtKind, Type};
+use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
 use crate::Unsupported;
 use crate::tail::Tail;
@@ -35,6 +35,8 @@ pub(crate) struct HeaderLayout {
     pub from_packet: bool,
     /// Some field is written by something else than extraction.
     pub written: bool,
+    /// Its varbit field is written by something else than extraction.
+    pub varbit_written: bool,
     /// It is copied from or to another header.
     pub copied: bool,
     /// It is valid exactly if it was extracted, and its bytes are in the packet exactly then.
@@ -59,6 +61,8 @@ impl HeaderLayout {
 pub(crate) struct Layout {
     pub places: Vec<Place>,
     pub headers: Vec<HeaderLayout>,
+    /// For each slot that is a varbit and no header field the offset of its buffer among the images.
+    pub varbits: Vec<Option<i32>>,
     /// Bytes of all images.
     pub images: i32,
     /// Bytes of zeros that a base may point to.
@@ -96,8 +100,16 @@ impl Layout {
         for header in &pipeline.headers {
             headers.push(header_layout(header)?);
         }
-        let mut layout =
-            Layout { places, headers, images: 0, zeros: 64, tail, parser_cycles: false, counts_steps: false };
+        let mut layout = Layout {
+            places,
+            headers,
+            varbits: Vec::new(),
+            images: 0,
+            zeros: 64,
+            tail,
+            parser_cycles: false,
+            counts_steps: false,
+        };
         layout.find_writes(pipeline)?;
         for (i, changed) in crate::tail::changed(pipeline).into_iter().enumerate() {
             let header = &mut layout.headers[i];
@@ -112,9 +124,16 @@ impl Layout {
             }
         }
         for header in layout.headers.iter_mut().filter(|h| h.written) {
-            let most = header.bytes + if header.copied { header.varbit_bytes } else { 0 };
+            let most = header.bytes + if header.copied || header.varbit_written { header.varbit_bytes } else { 0 };
             header.image = Some(layout.images);
             layout.images += most.next_multiple_of(16) as i32;
+        }
+        for (slot, place) in pipeline.slots.iter().zip(&layout.places) {
+            let buffer = (*place == Place::Varbit).then_some(layout.images);
+            layout.varbits.push(buffer);
+            if buffer.is_some() {
+                layout.images += slot.ty.width().div_ceil(8).next_multiple_of(16) as i32;
+            }
         }
         let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
         layout.zeros = (most + 64).next_multiple_of(64);
@@ -128,18 +147,22 @@ impl Layout {
     }
 
     fn written(&mut self, slot: SlotId) {
-        if let Place::Field(h, _) = self.places[slot.index()] {
-            self.headers[h.index()].written = true;
+        match self.places[slot.index()] {
+            Place::Field(h, _) => self.headers[h.index()].written = true,
+            Place::HeaderVarbit(h) => {
+                let header = &mut self.headers[h.index()];
+                (header.written, header.varbit_written) = (true, true);
+            }
+            _ => {}
         }
     }
 
     fn find_writes(&mut self, pipeline: &Pipeline) -> Result<(), Unsupported> {
         let mut same: Vec<(HeaderId, HeaderId)> = Vec::new();
-        let mut references: Vec<(HeaderId, Span)> = Vec::new();
         for block in walk::all_blocks(pipeline) {
             let mut result = Ok(());
             walk::stmts(block, &mut |s| {
-                if let Err(e) = self.statement(pipeline, s, &mut same, &mut references) {
+                if let Err(e) = self.statement(pipeline, s, &mut same) {
                     result = Err(e);
                 }
             });
@@ -152,19 +175,17 @@ impl Layout {
                 let (a, b) = (a.index(), b.index());
                 let from_packet = self.headers[a].from_packet || self.headers[b].from_packet;
                 let written = self.headers[a].written || self.headers[b].written;
+                let varbit_written = self.headers[a].varbit_written || self.headers[b].varbit_written;
                 for h in [a, b] {
                     let h = &mut self.headers[h];
-                    changed |= (h.from_packet, h.written, h.copied) != (from_packet, written, true);
-                    (h.from_packet, h.written, h.copied) = (from_packet, written, true);
+                    let now = (from_packet, written, varbit_written, true);
+                    changed |= (h.from_packet, h.written, h.varbit_written, h.copied) != now;
+                    (h.from_packet, h.written, h.varbit_written, h.copied) = now;
                 }
             }
             if !changed {
-                break;
+                return Ok(());
             }
-        }
-        match references.iter().find(|(h, _)| self.headers[h.index()].copied && self.headers[h.index()].written) {
-            Some((_, span)) => Err(Unsupported::new(*span, "keeping a varbit field of a header that is also copied")),
-            None => Ok(()),
         }
     }
 
@@ -173,24 +194,9 @@ impl Layout {
         pipeline: &Pipeline,
         stmt: &Stmt,
         same: &mut Vec<(HeaderId, HeaderId)>,
-        references: &mut Vec<(HeaderId, Span)>,
     ) -> Result<(), Unsupported> {
         match &stmt.kind {
-            StmtKind::Assign(slot, value) => {
-                match self.places[slot.index()] {
-                    Place::HeaderVarbit(_) => {
-                        return Err(Unsupported::new(stmt.span, "assigning a varbit header field"));
-                    }
-                    Place::Varbit => walk::expr_slots(value, &mut |from| {
-                        if let Place::HeaderVarbit(h) = self.places[from.index()] {
-                            references.push((h, stmt.span));
-                        }
-                    }),
-                    _ => {}
-                }
-                self.written(*slot);
-            }
-            StmtKind::AssignSlice { slot, .. } => self.written(*slot),
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => self.written(*slot),
             StmtKind::Apply { hit, action_run, .. } => {
                 hit.iter().chain(action_run).for_each(|&s| self.written(s));
             }
@@ -248,6 +254,7 @@ fn header_layout(header: &Header) -> Result<HeaderLayout, Unsupported> {
         bytes: header.fixed_bits / 8,
         from_packet: false,
         written: false,
+        varbit_written: false,
         copied: false,
         extracted: false,
         image: None,

@@ -34,6 +34,7 @@ mod shim;
 mod stmt;
 mod table;
 mod tail;
+mod varbit;
 mod wide;
 
 use std::ops::Range;

@@ -14,7 +14,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::passes::usage::Usage;
 use hopwright_ir::walk;
 use hopwright_ir::{
-    BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, HeaderId, Pipeline, Slot, SlotId, SlotKind, Span, Stmt,
+    BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, HeaderId, Pipeline, Slot, SlotId, SlotKind, Span,
     StmtKind, Type,
 };
 
@@ -234,10 +234,10 @@ impl Record {
         let mut record = Record { slots: vec![None; p.slots.len()], ..Record::default() };
         for &id in &kept {
             let slot = &p[id];
-            if matches!(slot.kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::NextIndex(_))
-                && !matches!(slot.ty, Type::Varbit(_))
-            {
-                let count = limbs(slot.ty.width());
+            if matches!(slot.kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::NextIndex(_)) {
+                // A varbit has its length in front.
+                let length = usize::from(matches!(slot.ty, Type::Varbit(_)));
+                let count = length + limbs(slot.ty.width());
                 record.slots[id.index()] = Some((next, count));
                 next += count;
                 if !matches!(slot.kind, SlotKind::NextIndex(_)) {
@@ -337,10 +337,15 @@ pub(crate) fn layout_of(p: &Pipeline, pass: Pass, plan: &Plan) -> Result<Layout>
 }
 
 impl<'a> Gen<'a> {
-    /// A word of the record that this pass begins with.
-    pub(crate) fn record_word(&mut self, word: usize) -> Value {
+    /// The record that this pass begins with.
+    fn record(&mut self) -> Value {
         let at = offset_of!(abi::Runtime, context) as i32;
-        let record = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
+        self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at)
+    }
+
+    /// A word of it.
+    pub(crate) fn record_word(&mut self, word: usize) -> Value {
+        let record = self.record();
         self.b.ins().load(types::I64, self.flags.descriptor, record, 8 * word as i32)
     }
 
@@ -348,6 +353,11 @@ impl<'a> Gen<'a> {
     fn restore_slots(&mut self, slots: &[SlotId]) {
         for &slot in slots {
             let Some((first, count)) = self.plan.record.slot(slot) else { continue };
+            if self.layout.places[slot.index()] == Place::Varbit {
+                let record = self.record();
+                self.restore_varbit(slot, record, first);
+                continue;
+            }
             let words: Vec<Value> = (0..count).map(|i| self.record_word(first + i)).collect();
             self.write(slot, &words);
         }
@@ -370,8 +380,7 @@ impl<'a> Gen<'a> {
         self.restore_slots(&all);
         let masks = (0..self.masks()).map(|i| self.record_word(plan.record.masks + i)).collect::<Vec<_>>();
         self.set_masks(&masks);
-        let at = offset_of!(abi::Runtime, context) as i32;
-        let record = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
+        let record = self.record();
         let root = self.new_root(record);
         for (i, &(length, place)) in plan.record.headers.iter().enumerate() {
             let varbit = self.p.headers[i].varbit.map(|_| self.record_word(length));
@@ -444,6 +453,10 @@ impl<'a> Gen<'a> {
         for i in 0..self.p.slots.len() {
             let slot = SlotId(i as u32);
             let Some((first, count)) = plan.record.slot(slot) else { continue };
+            if self.layout.places[i] == Place::Varbit {
+                self.keep_varbit(slot, record, first);
+                continue;
+            }
             for (k, &v) in self.read(slot)[..count].iter().enumerate() {
                 self.b.ins().store(self.flags.descriptor, v, record, 8 * (first + k) as i32);
             }
@@ -494,14 +507,5 @@ impl<'a> Gen<'a> {
         let at = offset_of!(abi::Runtime, original) as i32;
         let to = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
         self.call_shim(shim::copy as *const () as usize, &[to, start, length], false);
-    }
-
-    /// A slot that lives on between passes but is not in the record.
-    pub(crate) fn check_metadata(&self, stmt: &Stmt, slot: SlotId) -> Result<()> {
-        let lives = self.p[slot].kind == SlotKind::Metadata && self.layout.places[slot.index()] == Place::Varbit;
-        if lives && self.plan.slots.any() {
-            return Err(Unsupported::new(stmt.span, "a varbit in the metadata of a program that copies packets"));
-        }
-        Ok(())
     }
 }

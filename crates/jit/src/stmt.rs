@@ -20,14 +20,7 @@ impl<'a> Gen<'a> {
     pub(crate) fn statement(&mut self, stmt: &'a Stmt) -> Result<()> {
         match &stmt.kind {
             StmtKind::Assign(slot, value) => match self.layout.places[slot.index()] {
-                Place::HeaderVarbit(_) => {
-                    return Err(Unsupported::new(stmt.span, "assigning a varbit header field"));
-                }
-                Place::Varbit => {
-                    self.check_metadata(stmt, *slot)?;
-                    let (address, length) = self.varbit(value)?;
-                    self.write_varbit(*slot, address, length);
-                }
+                Place::HeaderVarbit(_) | Place::Varbit => self.assign_varbit(*slot, value)?,
                 _ if value.ty == Type::Bool => {
                     let v = self.cond(value)?;
                     let known = self.known(value);

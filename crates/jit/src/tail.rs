@@ -1,9 +1,9 @@
 //! The headers that surely lie where they belong when the packet is put together: the longest tail of the deparser's
 //! emits whose headers the parser extracts in that order, back to back up to the payload, and that nothing else makes
-//! valid or invalid. Of these only written fields are stored. This module computes; it emits no code.
+//! valid, invalid or longer. Of these only written fields are stored. This module computes; it emits no code.
 
 use hopwright_ir::walk;
-use hopwright_ir::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind};
+use hopwright_ir::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type};
 
 use crate::parser::successors;
 
@@ -55,13 +55,12 @@ impl Tail {
     }
 }
 
-/// Headers that anything but a plain extract makes valid, invalid or copies.
+/// Headers that anything but a plain extract makes valid, invalid, copies or gives another size.
 pub(crate) fn changed(p: &Pipeline) -> Vec<bool> {
     let mut changed = vec![false; p.headers.len()];
-    let valid = |slot: SlotId, changed: &mut Vec<bool>| {
-        if let SlotKind::Valid(h) = p[slot].kind {
-            changed[h.index()] = true;
-        }
+    let valid = |slot: SlotId, changed: &mut Vec<bool>| match (p[slot].kind, p[slot].ty) {
+        (SlotKind::Valid(h), _) | (SlotKind::Field(h, _), Type::Varbit(_)) => changed[h.index()] = true,
+        _ => {}
     };
     for block in walk::all_blocks(p) {
         walk::stmts(block, &mut |s| match &s.kind {
