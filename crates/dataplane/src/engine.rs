@@ -44,6 +44,14 @@ impl Executor {
         &self.vdp
     }
 
+    /// Before a batch runs, what its packets' lookups in large tables will read can be fetched for all of them at once.
+    /// Whether that pays is found out; this is to do it for every batch, or for none. Results are the same.
+    pub fn look_ahead(&mut self, always: Option<bool>) {
+        if let Some(machine) = &mut self.machine {
+            machine.look_ahead(always);
+        }
+    }
+
     /// Runs the packets, whose ingress ports are set, at one moment of time. Afterwards each has its verdict, and if
     /// that is to forward, its egress port and new bytes. All packets of a batch see every table update that returned
     /// before the call. Copies that the program makes have no frames here: see [`Executor::run`].

@@ -75,6 +75,7 @@ mod machine;
 mod meter;
 mod pace;
 mod published;
+mod scout;
 mod traffic;
 mod value_set;
 mod vdp_indirect;

@@ -13,6 +13,7 @@ use crate::cell::Cells;
 use crate::digest::Digests;
 use crate::externs::{NativeCall, NativeExtern};
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
+use crate::scout::{self, Scout};
 use crate::table::Table;
 use crate::traffic::{Around, Copies, Destinations, Traffic};
 use crate::value_set::ValueSet;
@@ -25,6 +26,7 @@ pub(crate) struct MachineProgram {
     externs: Vec<ExternHandle>,
     value_sets: Vec<ValueSetHandle>,
     digests: ExternHandle,
+    scout: Option<scout::Plan>,
     /// What the handles of externs with several methods point to.
     _renumbered: Box<[Renumbered]>,
 }
@@ -85,6 +87,7 @@ impl MachineProgram {
             handles[at].state = std::ptr::from_ref(it).cast_mut().cast();
         }
         Ok(MachineProgram {
+            scout: scout::Plan::of(&compiled, objects.tables),
             compiled,
             tables: objects.tables.iter().map(Table::handle).collect(),
             externs: handles,
@@ -152,6 +155,7 @@ pub(crate) struct Machine {
     /// Those of the program, with this worker's counters.
     _externs: Box<[ExternHandle]>,
     _counters: Vec<(usize, Arc<Cells>)>,
+    scout: Option<Box<Scout>>,
     _context: Memory,
     _scratch: Memory,
 }
@@ -186,6 +190,7 @@ impl Machine {
             traffic,
             _externs: externs,
             _counters: counters,
+            scout: program.scout.clone().map(|plan| Box::new(Scout::new(plan))),
             _context: context,
             _scratch: scratch,
         }
@@ -205,9 +210,18 @@ impl Machine {
         mut pool: Option<&mut Pool>,
     ) -> usize {
         self.runtime.now_us = now_us;
+        if let Some(scout) = &mut self.scout {
+            // SAFETY: the caller's promise.
+            unsafe { scout.begin(packets.len()) };
+        }
         let mut done = 0;
         while done < packets.len() {
-            let rest = &mut packets[done..];
+            let until = match &mut self.scout {
+                // SAFETY: the caller's promise.
+                Some(scout) => unsafe { scout.ahead(&self.runtime, packets, done) },
+                None => packets.len(),
+            };
+            let rest = &mut packets[done..until];
             let count = rest.len();
             if let Some(traffic) = &mut self.traffic {
                 traffic.prepare(&mut self.runtime);
@@ -217,7 +231,10 @@ impl Machine {
             // stay alive by the caller's promise, and the packets own their buffers.
             let next = unsafe { (self.run)(&self.runtime, raw, count) };
             Packet::check_bounds(rest);
-            let Some(traffic) = self.traffic.as_mut().filter(|_| !next.is_null()) else { break };
+            let Some(traffic) = self.traffic.as_mut().filter(|_| !next.is_null()) else {
+                done = until;
+                continue;
+            };
             let ran = (next as usize - raw as usize) / size_of::<RawPacket>();
             done += ran;
             let packet = &mut rest[ran - 1];
@@ -230,7 +247,17 @@ impl Machine {
                 return done;
             }
         }
+        if let Some(scout) = &mut self.scout {
+            scout.end(packets.len());
+        }
         packets.len()
+    }
+
+    /// Looks ahead for every batch, or none, instead of finding out what is faster.
+    pub fn look_ahead(&mut self, always: Option<bool>) {
+        if let Some(scout) = &mut self.scout {
+            scout.set_always(always);
+        }
     }
 
     /// Packets that were made and not yet taken.

@@ -295,7 +295,7 @@ impl<'a> Gen<'a> {
     fn packet_body(&mut self) -> Result<()> {
         self.clear()?;
         match self.pass {
-            Pass::Whole => {}
+            Pass::Whole | Pass::Scout => {}
             Pass::Again | Pass::Parse => self.restore_kept(),
             Pass::Egress => {
                 self.restore();
@@ -322,6 +322,9 @@ impl<'a> Gen<'a> {
             Point::stmts(vec![number], body, &end, &around)
         };
         match stage {
+            stage::PARSED if self.pass == Pass::Scout => {
+                self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED));
+            }
             stage::PARSED => {
                 let error = self.read(standard.parser_error)[0];
                 self.describe(offset_of!(abi::Packet, parser_error), error);
@@ -332,6 +335,10 @@ impl<'a> Gen<'a> {
                 self.go(&control(&p.verify_checksum.body, stage::VERIFY, stage::VERIFIED));
             }
             stage::VERIFIED if self.pass == Pass::Parse => self.pause(Pause::Parsed),
+            stage::ADMITTED if self.pass == Pass::Scout => {
+                let next = self.next_packet;
+                self.b.ins().jump(next, &[]);
+            }
             stage::VERIFIED => self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED)),
             stage::ADMITTED => {
                 if self.ingress_requests() {

@@ -30,6 +30,7 @@ mod layout;
 mod memory;
 mod parser;
 mod requests;
+mod scout;
 mod shim;
 mod stmt;
 mod table;
@@ -50,6 +51,7 @@ use hopwright_ir::{Pipeline, SlotId, Span};
 pub use externs::{DigestCall, Direction, Interface, NamedCall};
 pub use requests::{ORIGINAL_BYTES, Record};
 use requests::{Pass, Plan};
+pub use scout::{Scout, ScoutedTable};
 
 /// A part of a program that generated code cannot do yet, or that it never can.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +87,7 @@ pub struct Options {
 pub struct CompiledPipeline {
     code: memory::Code,
     requests: Option<Requests>,
+    scout: Option<Scout>,
     /// What packets without a header's bytes read; the code knows its address.
     _zeros: Box<[u64]>,
     interface: Interface,
@@ -114,6 +117,11 @@ impl CompiledPipeline {
     /// What the traffic manager needs, if the program may ask it for anything.
     pub fn requests(&self) -> Option<&Requests> {
         self.requests.as_ref()
+    }
+
+    /// What goes over a batch first, if the program looks anything up in large tables by what the packet alone tells.
+    pub fn scout(&self) -> Option<&Scout> {
+        self.scout.as_ref()
     }
 
     /// The named externs it calls.
@@ -220,8 +228,8 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
     let layout = requests::layout_of(pipeline, Pass::Whole, &plan)?;
     let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
     let isa = host().map_err(machine)?;
-    let generate = |pass: Pass, keep_text: bool| -> Result<Generated, Unsupported> {
-        let layout = requests::layout_of(pipeline, pass, &plan)?;
+    let generate = |pipeline: &Pipeline, plan: &Plan, pass: Pass, keep_text: bool| -> Result<Generated, Unsupported> {
+        let layout = requests::layout_of(pipeline, pass, plan)?;
         let call_conv = isa.default_call_conv();
         let mut signature = Signature::new(call_conv);
         signature.params.extend([AbiParam::new(types::I64); 3]);
@@ -232,7 +240,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
             let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
             let mut frontend = FunctionBuilderContext::new();
             let builder = FunctionBuilder::new(&mut function, &mut frontend);
-            let how = (pass, &plan, address);
+            let how = (pass, plan, address);
             let (builder, places, missing) =
                 function::Gen::run(builder, pipeline, &layout, &interface, how, call_conv, &wanted)?;
             builder.finalize(isa.frontend_config());
@@ -258,9 +266,10 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
         Ok(Generated { code, lines, clif, disassembly })
     };
 
-    let Generated { code, lines, clif, disassembly } = generate(Pass::Whole, options.keep_text)?;
+    let Generated { code, lines, clif, disassembly } = generate(pipeline, &plan, Pass::Whole, options.keep_text)?;
     let slots = &plan.slots;
-    let further = |wanted: bool, pass: Pass| wanted.then(|| Ok(generate(pass, false)?.code)).transpose();
+    let further =
+        |wanted: bool, pass: Pass| wanted.then(|| Ok(generate(pipeline, &plan, pass, false)?.code)).transpose();
     let again = further(slots.resubmit.is_some() || slots.recirculate.is_some(), Pass::Again)?;
     let parse = further(slots.clone_ingress.is_some(), Pass::Parse)?;
     let egress = further(slots.any(), Pass::Egress)?;
@@ -276,9 +285,15 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
         whole_original: plan.parser_writes,
         record: plan.record.clone(),
     });
+    // Without one it is as right.
+    let scout = scout::lower(pipeline).and_then(|(scout, tables)| {
+        let code = generate(&scout, &Plan::default(), Pass::Scout, false).ok()?.code;
+        Some(Scout { code, tables })
+    });
     Ok(CompiledPipeline {
         code,
         requests,
+        scout,
         _zeros: zeros,
         interface,
         lines,

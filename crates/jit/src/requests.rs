@@ -43,6 +43,8 @@ pub(crate) enum Pass {
     Parse,
     /// From egress to the end, from a record.
     Egress,
+    /// Up to the lookups in large tables, whose keys are written down, and nothing else ([`crate::scout`]).
+    Scout,
 }
 
 /// The slots that requests are made by, and what else the code for them needs to know.

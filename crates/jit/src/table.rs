@@ -12,6 +12,7 @@ use crate::Unsupported;
 use crate::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
+use crate::requests::Pass;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -51,6 +52,10 @@ impl<'a> Gen<'a> {
             let v = self.value(&k.expr)?;
             key.push((words, v[..count].to_vec()));
             words += count;
+        }
+        if self.pass == Pass::Scout {
+            self.leave_key(id, &key, words, then);
+            return Ok(());
         }
         let handle = |g: &mut Self, at: usize| {
             let at = (id.index() * size_of::<TableHandle>() + at) as i32;

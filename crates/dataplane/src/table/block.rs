@@ -1,32 +1,41 @@
 //! The memory of an entry, as generated code and lookups read it.
 //!
-//! One allocation of 64-bit words, 64-aligned so that a small entry is one cache line:
+//! 64-bit words, 64-aligned so that a small entry is one cache line:
 //!
 //! ```text
-//! link (2 words: priority, next) | key (K words) | bounds (2 words per range key word) | ActionEntry | data
-//!                                ^ the address slots and links hold
+//! link (0, 1 or 3 words) | key (K words) | bounds (2 words per range key word) | ActionEntry | data
+//!                        ^ the address slots and links hold
 //! ```
 //!
-//! Exact tables leave out the link and bounds. Everything but `next` is constant once the block is published.
+//! The link is the entry's earliness and the next block, of tables that chain blocks, and its priority, of all but exact
+//! tables. Everything but `next` is constant once the block is published.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hopwright_jit::abi::{ActionEntry, CounterCell};
 
+use super::arena::Arena;
+use super::pages::Pages;
+
 const WORD: usize = 8;
-/// What the allocator gives without being asked for more, and what blocks have.
-const ALLOCATED_ALIGN: usize = 16;
-const ALIGN: usize = 64;
-/// Words of the link: rank's priority and sequence number, next block, padding to keep the entry 16-aligned.
-const LINK_WORDS: usize = 3;
+
+/// What stands before the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// Nothing.
+    None,
+    /// The priority.
+    Priority,
+    /// Earliness, next block, priority.
+    Chain,
+}
 
 /// What all entries of a table have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Whether blocks carry rank and link.
-    pub linked: bool,
+    pub link: Link,
     /// Words of the key.
     pub key_words: usize,
     /// Words of bounds.
@@ -34,8 +43,25 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Of what is found otherwise than by a key.
+    pub const ALONE: Shape = Shape { link: Link::None, key_words: 0, bound_words: 0 };
+
     fn before(self) -> usize {
-        if self.linked { LINK_WORDS } else { 0 }
+        match self.link {
+            Link::None => 0,
+            Link::Priority => 1,
+            Link::Chain => 3,
+        }
+    }
+
+    /// Bytes of a block with so many words of data, from the aligned address on.
+    pub fn bytes(self, data_words: usize) -> usize {
+        (self.before() + self.key_words + self.bound_words + data_words) * WORD + size_of::<ActionEntry>()
+    }
+
+    /// Bytes from there to the published address.
+    pub fn before_bytes(self) -> usize {
+        self.before() * WORD
     }
 
     /// Distance in bytes from the published address to the action entry.
@@ -67,10 +93,15 @@ pub(super) struct Contents<'a> {
 #[derive(Debug)]
 pub(super) struct Block {
     base: NonNull<u64>,
-    /// Where its memory begins, up to 48 bytes before: allocators take their time for larger alignments.
-    memory: NonNull<u8>,
-    layout: Layout,
+    memory: Memory,
     shape: Shape,
+}
+
+#[derive(Debug)]
+enum Memory {
+    Arena(Arc<Arena>),
+    /// Freed by being dropped.
+    Own(#[allow(dead_code)] Pages),
 }
 
 // SAFETY: a block owns its memory; all of it is constant after publication but `next`, which is atomic.
@@ -79,32 +110,28 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    pub fn new(shape: Shape, contents: &Contents<'_>) -> Block {
+    /// A block in memory of the arena, if it is told one with pieces that are large enough.
+    pub fn new(shape: Shape, contents: &Contents<'_>, arena: Option<&Arc<Arena>>) -> Block {
         debug_assert_eq!(contents.key.len(), shape.key_words);
         debug_assert_eq!(contents.bounds.len(), shape.bound_words);
-        let words = shape.before()
-            + shape.key_words
-            + shape.bound_words
-            + size_of::<ActionEntry>() / WORD
-            + contents.data.len();
-        let layout = match Layout::from_size_align(words * WORD + ALIGN - ALLOCATED_ALIGN, ALLOCATED_ALIGN) {
-            Ok(layout) => layout,
-            // Keys and data are bounded by the program's widths, far below isize::MAX.
-            Err(_) => unreachable!("an entry of {words} words"),
+        let bytes = shape.bytes(contents.data.len());
+        let (base, memory) = match arena.filter(|a| bytes <= a.size()) {
+            Some(arena) => (arena.take(), Memory::Arena(arena.clone())),
+            None => {
+                let pages = Pages::new(bytes);
+                (pages.start(), Memory::Own(pages))
+            }
         };
-        // SAFETY: the size is not zero: an action entry has 16 bytes.
-        let Some(memory) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
-        let padding = memory.addr().get().wrapping_neg() % ALIGN;
-        // SAFETY: a multiple of 16 becomes one of 64 by adding at most 48, which the layout has room for.
-        let base = unsafe { memory.add(padding) }.cast::<u64>();
-        let block = Block { base, memory, layout, shape };
-        // SAFETY: all offsets lie within `words` words as computed above; nobody else has the memory yet; ActionEntry
-        // is 8-aligned like every word.
+        let base = base.cast::<u64>();
+        let block = Block { base, memory, shape };
+        // SAFETY: all offsets lie within the bytes computed above; nobody else has the memory yet; ActionEntry is
+        // 8-aligned like every word.
         unsafe {
-            if shape.linked {
-                base.write(contents.rank.priority as u64);
-                base.add(1).write(contents.rank.earliness);
-                base.add(2).write(0);
+            let rank = &contents.rank;
+            match shape.link {
+                Link::None => {}
+                Link::Priority => base.write(rank.priority as u64),
+                Link::Chain => base.cast().write([rank.earliness, 0, rank.priority as u64]),
             }
             let key = base.add(shape.before());
             key.copy_from_nonoverlapping(NonNull::from(contents.key).cast(), contents.key.len());
@@ -135,22 +162,34 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.memory.as_ptr(), self.layout) }
+        if let Memory::Arena(arena) = &self.memory {
+            // SAFETY: taken from it in `new`.
+            unsafe { arena.give(self.base.cast()) };
+        }
     }
 }
 
 /// Address of a published block's key.
 pub(super) type NodePtr = *mut u64;
 
-/// The rank of a linked block.
+/// The priority of a block.
 ///
 /// # Safety
-/// `node` is the address of a live block whose shape is linked.
+/// `node` is the address of a live block whose shape has priorities.
+#[inline]
+pub(super) unsafe fn priority(node: NodePtr) -> i64 {
+    // SAFETY: the priority is the last word before the address.
+    unsafe { node.sub(1).read() as i64 }
+}
+
+/// The rank of a block in a chain.
+///
+/// # Safety
+/// `node` is the address of a live block whose shape is that of chains.
 #[inline]
 pub(super) unsafe fn rank(node: NodePtr) -> Rank {
-    // SAFETY: a linked block has its rank in the first two of the LINK_WORDS words before the address.
-    unsafe { Rank { priority: node.sub(LINK_WORDS).read() as i64, earliness: node.sub(LINK_WORDS - 1).read() } }
+    // SAFETY: such a block has its earliness in the first of three words before the address, its priority in the last.
+    unsafe { Rank { priority: priority(node), earliness: node.sub(3).read() } }
 }
 
 /// The link to the next block of lower rank, null at the end.
@@ -159,8 +198,8 @@ pub(super) unsafe fn rank(node: NodePtr) -> Rank {
 /// As for [`rank`]; `'a` must not outlast the block.
 #[inline]
 pub(super) unsafe fn next<'a>(node: NodePtr) -> &'a AtomicPtr<u64> {
-    // SAFETY: the third link word is only ever accessed as an atomic pointer once the block exists.
-    unsafe { AtomicPtr::from_ptr(node.sub(LINK_WORDS - 2).cast()) }
+    // SAFETY: the second link word is only ever accessed as an atomic pointer once the block exists.
+    unsafe { AtomicPtr::from_ptr(node.sub(2).cast()) }
 }
 
 /// Loads the next block's address.

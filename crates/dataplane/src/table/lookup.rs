@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hopwright_jit::abi::{ActionEntry, TableHandle};
 
+use super::ahead::{AT_ONCE, lines};
 use super::bits::{Bits, BitsWriter, Pattern};
 use super::block::{self, Block, NodePtr, Rank, Shape};
 use super::slots::{Const, Slots, SlotsWriter, Width};
@@ -29,12 +30,14 @@ pub(super) struct Exact {
     /// For small keys the entries by key, null where there is none.
     direct: Box<[AtomicPtr<ActionEntry>]>,
     entry_offset: usize,
+    /// Cache lines of the largest entry.
+    lines: usize,
     key_words: usize,
 }
 
 impl Exact {
     /// An empty table; `direct`: how many entries generated code finds by key.
-    pub fn new(shape: Shape, direct: usize) -> Box<Exact> {
+    pub fn new(shape: Shape, data_words: usize, direct: usize) -> Box<Exact> {
         // SAFETY: zeros are null pointers.
         let direct = unsafe { Box::new_zeroed_slice(direct).assume_init() };
         Box::new(Exact {
@@ -42,6 +45,7 @@ impl Exact {
             default: AtomicPtr::default(),
             direct,
             entry_offset: shape.entry_offset(),
+            lines: lines(0, shape.bytes(data_words)),
             key_words: shape.key_words,
         })
     }
@@ -78,6 +82,35 @@ impl Exact {
 
     pub fn slots(&self) -> &Slots {
         &self.slots
+    }
+
+    pub fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
+        match self.key_words {
+            0 => no_fetch,
+            1 => fetch::<Const<1>>,
+            2 => fetch::<Const<2>>,
+            3 => fetch::<Const<3>>,
+            4 => fetch::<Const<4>>,
+            _ => fetch::<Any>,
+        }
+    }
+}
+
+/// For what is not fetched.
+pub(super) unsafe fn no_fetch(_: *const c_void, _: *const u64, _: usize) {}
+
+/// # Safety
+/// As [`super::Fetcher::fetch`] says.
+unsafe fn fetch<K: KeyWidth>(state: *const c_void, keys: *const u64, count: usize) {
+    // SAFETY: `state` is the Exact whose fetcher this function is in; it outlives the fetcher's use.
+    let table = unsafe { &*state.cast::<Exact>() };
+    let width = K::of(table.key_words);
+    for from in (0..count).step_by(AT_ONCE) {
+        // SAFETY: so many keys of so many words; the caller has entered the table's domain.
+        unsafe {
+            let keys = keys.add(from * width.words());
+            table.slots.fetch(width, keys, AT_ONCE.min(count - from), table.lines);
+        }
     }
 }
 

@@ -7,15 +7,19 @@
 //!
 //! Direct counters have one cell per entry, written by the worker: a table serves one worker.
 
+mod ahead;
+mod arena;
 mod bits;
 mod block;
 mod indirect;
 mod lookup;
+mod pages;
 mod profile;
 mod records;
 mod slots;
 mod trie;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_ir::entry::{check_default, check_entry};
@@ -27,14 +31,19 @@ use crate::cell::{Cells, Count};
 use crate::control::ControlError;
 use crate::limbs::{limbs_of, push_limbs};
 use crate::quiescence::{self, Domain};
-use block::{Block, Contents, Rank, Shape};
+use arena::Arena;
+use block::{Block, Contents, Link, Rank, Shape};
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use records::Records;
 use slots::SlotsWriter;
 use trie::{Trie, TrieWriter};
 
+pub(crate) use ahead::Fetcher;
 pub(crate) use profile::{Profiles, choose};
+
+/// About so many bytes lookups read for one entry: its own, and where it is found.
+const BYTES_AN_ENTRY: isize = 96;
 
 /// A table of a running program.
 pub struct Table {
@@ -42,12 +51,16 @@ pub struct Table {
     id: TableId,
     keys: Vec<KeyField>,
     shape: Shape,
+    /// Where entries are.
+    arena: Arc<Arena>,
     domain: Arc<Domain>,
     /// What implements it: an action profile or selector.
     profile: Option<Arc<Profiles>>,
     // The writer's state is dropped before the structure that points to its blocks; both only when no reader is left.
     writer: Mutex<Writer>,
     reader: Reader,
+    /// About so many bytes lookups may read.
+    bytes: AtomicUsize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,12 +171,21 @@ impl Table {
         }
         let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
         let exact = keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
-        let shape = Shape { linked: !exact, key_words, bound_words };
+        let data_words = |action: ActionId| pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
+        let most: usize = model.actions.iter().map(|a| data_words(a.action)).max().unwrap_or(0);
+        let data_words = lead_words(model) + most;
+        let trie = trie_fields(&keys).filter(|_| !exact);
+        let link = match (exact, &trie) {
+            (true, _) => Link::None,
+            (_, Some(_)) => Link::Priority,
+            (_, None) => Link::Chain,
+        };
+        let shape = Shape { link, key_words, bound_words };
         let (reader, structure) = if exact {
             let direct = direct_entries(model).unwrap_or(0);
-            (Reader::Exact(Exact::new(shape, direct)), Structure::Exact(SlotsWriter::default()))
-        } else if let Some(fields) = trie_fields(&keys) {
-            (Reader::Trie(Trie::new(fields, shape.entry_offset())), Structure::Trie(TrieWriter::default()))
+            (Reader::Exact(Exact::new(shape, data_words, direct)), Structure::Exact(SlotsWriter::default()))
+        } else if let Some(fields) = trie {
+            (Reader::Trie(Trie::new(fields, shape, data_words)), Structure::Trie(TrieWriter::default()))
         } else {
             (
                 Reader::Masked(Masked::new(shape, ranges.into())),
@@ -177,10 +199,12 @@ impl Table {
             id,
             keys,
             shape,
+            arena: Arena::new(shape.bytes(data_words)),
             domain: domain.clone(),
             profile,
             writer: Mutex::new(Writer { structure, records: Records::default(), sequence: 0, default }),
             reader,
+            bytes: AtomicUsize::new(0),
         };
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
@@ -198,6 +222,16 @@ impl Table {
             Reader::Exact(e) => e.handle(),
             Reader::Masked(m) => m.handle(),
             Reader::Trie(t) => t.handle(),
+        }
+    }
+
+    /// What fetches for many lookups at once. Valid as long as the table.
+    pub(crate) fn fetcher(&self) -> Fetcher {
+        let bytes = &raw const self.bytes;
+        match &self.reader {
+            Reader::Exact(e) => Fetcher { fetch: e.fetcher(), state: std::ptr::from_ref(&**e).cast(), bytes },
+            Reader::Masked(m) => Fetcher { fetch: lookup::no_fetch, state: std::ptr::from_ref(&**m).cast(), bytes },
+            Reader::Trie(t) => Fetcher { fetch: t.fetcher(), state: std::ptr::from_ref(&**t).cast(), bytes },
         }
     }
 
@@ -476,6 +510,7 @@ impl Table {
             }
         }
         writer.records.insert(key, Record { sequence, action, block, counter, beside });
+        self.grown(1);
     }
 
     fn unlink(&self, structure: &mut Structure, key: &MatchKey, record: Record) {
@@ -496,8 +531,16 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
+        self.grown(-1);
         self.release(record.beside.as_deref());
         self.domain.retire((record.block, record.counter, record.beside));
+    }
+
+    /// So many entries came or went.
+    fn grown(&self, entries: isize) {
+        // Structures that are not fetched ahead never seem large.
+        let each = if let Reader::Masked(_) = self.reader { 0 } else { BYTES_AN_ENTRY };
+        self.bytes.fetch_add(entries.wrapping_mul(each) as usize, Ordering::Relaxed);
     }
 
     fn encode(&self, matches: &[MatchValue], priority: i32) -> Encoded {
@@ -554,6 +597,7 @@ impl Table {
                 counter: counter.map_or(std::ptr::null_mut(), |c| c.as_ptr()),
                 data: &data,
             },
+            Some(&self.arena),
         )
     }
 }
@@ -572,9 +616,8 @@ impl DefaultEntry {
     fn new(call: &ActionCall, pipeline: &Pipeline, table: TableId) -> DefaultEntry {
         let mut data = vec![0; lead_words(&pipeline[table])];
         data.extend(action_data(call, pipeline));
-        let shape = Shape { linked: false, key_words: 0, bound_words: 0 };
         let block = Block::new(
-            shape,
+            Shape::ALONE,
             &Contents {
                 rank: Rank { priority: 0, earliness: 0 },
                 key: &[],
@@ -584,6 +627,7 @@ impl DefaultEntry {
                 counter: std::ptr::null_mut::<CounterCell>(),
                 data: &data,
             },
+            None,
         );
         DefaultEntry { call: call.clone(), block }
     }

@@ -148,7 +148,7 @@ impl Profiles {
             counter: std::ptr::null_mut(),
             data: &data,
         };
-        Block::new(Shape { linked: false, key_words: 0, bound_words: 0 }, &contents)
+        Block::new(Shape::ALONE, &contents, None)
     }
 
     /// Reads members and groups.

@@ -9,7 +9,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::ahead::{AT_ONCE, prefetch, prefetch_lines};
 use super::block::NodePtr;
+use super::pages::Pointers;
 use crate::quiescence::Domain;
 
 /// Number of words of a key, known at compile time for the common ones.
@@ -78,16 +80,19 @@ fn pack(node: NodePtr, hash: u64) -> NodePtr {
     node.map_addr(|a| a | tag(hash) << 48)
 }
 
+/// Slots between one that is read and one whose key is fetched.
+const AHEAD: usize = 32;
+
 struct Array {
     seed: u64,
     mask: usize,
-    slots: Box<[AtomicPtr<u64>]>,
+    slots: Pointers,
 }
 
 impl Array {
     fn new(slots: usize, seed: u64) -> Box<Array> {
         debug_assert!(slots.is_power_of_two());
-        Box::new(Array { seed, mask: slots - 1, slots: (0..slots).map(|_| AtomicPtr::default()).collect() })
+        Box::new(Array { seed, mask: slots - 1, slots: Pointers::new(slots) })
     }
 
     /// # Safety
@@ -108,6 +113,23 @@ impl Array {
                 if unsafe { equal(width, node, key) } {
                     return Some((i, node));
                 }
+            }
+            i = (i + 1) & self.mask;
+        }
+    }
+
+    /// The first block whose key may have this hash.
+    #[inline(always)]
+    fn likely(&self, hash: u64) -> Option<NodePtr> {
+        let mut i = hash as usize & self.mask;
+        loop {
+            // SAFETY: i <= mask = slots - 1.
+            let word = unsafe { self.slots.get_unchecked(i) }.load(Ordering::Relaxed);
+            if word.is_null() {
+                return None;
+            }
+            if word.addr() >> 48 == tag(hash) {
+                return Some(word.map_addr(|a| a & ADDRESS));
             }
             i = (i + 1) & self.mask;
         }
@@ -146,6 +168,27 @@ impl Slots {
 }
 
 impl Slots {
+    /// Fetches what [`Slots::get`] reads for these keys, and so many lines of the blocks it finds.
+    ///
+    /// # Safety
+    /// As for [`Slots::get`] for `count` keys, at most [`AT_ONCE`], one behind the other.
+    #[inline(always)]
+    pub unsafe fn fetch<W: Width>(&self, width: W, keys: *const u64, count: usize, lines: usize) {
+        // SAFETY: as in `get`.
+        let array = unsafe { &*self.array.load(Ordering::Acquire) };
+        let mut hashes = [0; AT_ONCE];
+        for (i, place) in hashes.iter_mut().enumerate().take(count) {
+            // SAFETY: the key is one of those the caller promises.
+            *place = unsafe { hash(array.seed, width, keys.add(i * width.words())) };
+            prefetch(array.slots.as_ptr().wrapping_add(*place as usize & array.mask));
+        }
+        for &hash in &hashes[..count] {
+            if let Some(node) = array.likely(hash) {
+                prefetch_lines(node, lines);
+            }
+        }
+    }
+
     /// All blocks' addresses. For the writer: others may miss some.
     pub fn all(&self) -> impl Iterator<Item = NodePtr> {
         // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
@@ -231,7 +274,11 @@ impl SlotsWriter {
     /// As for [`SlotsWriter::put`]; `old` is the current array.
     unsafe fn rebuild<'a>(&mut self, slots: &'a Slots, old: &Array, width: usize, domain: &Arc<Domain>) -> &'a Array {
         let array = Array::new(((self.live + 1) * 4).next_power_of_two().max(8), old.seed);
-        for slot in &old.slots {
+        for (i, slot) in old.slots.iter().enumerate() {
+            // Their keys are all over the memory.
+            if let Some(later) = old.slots.get(i + AHEAD) {
+                prefetch(later.load(Ordering::Relaxed).map_addr(|a| a & ADDRESS));
+            }
             let word = slot.load(Ordering::Relaxed);
             if word.addr() > TOMBSTONE {
                 let node = word.map_addr(|a| a & ADDRESS);

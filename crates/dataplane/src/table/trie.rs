@@ -8,19 +8,25 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use hopwright_jit::abi::{ActionEntry, TableHandle};
 
-use super::block::{NodePtr, rank};
+use super::ahead::{AT_ONCE, lines, prefetch, prefetch_lines};
+use super::arena::Arena;
+use super::block::{NodePtr, Shape, priority};
+use super::pages::Pointers;
 use crate::quiescence::Domain;
 
 /// Most bits of all keys together.
 pub(super) const MAX_BITS: u32 = 48;
 /// Most bits of the keys that are matched exactly.
 pub(super) const MAX_EXACT_BITS: u32 = 16;
+/// Most nodes on the way of a key: at depths 16, 24, 28 and so on.
+const MOST_NODES: usize = 7;
 /// Marks a slot that leads to a node.
 const CHILD: usize = 1;
 
@@ -42,8 +48,9 @@ pub(super) struct Field {
     pub width: u32,
 }
 
-/// A node without its slots, which follow it: 2 to the power of its stride.
-#[repr(C)]
+/// A node without its slots, which follow it: 2 to the power of its stride. In a line of its own, because lookups seldom
+/// read it.
+#[repr(C, align(64))]
 struct Node {
     /// The entry where no longer prefix matches: the longest one that ends before this node.
     before: AtomicPtr<u64>,
@@ -57,19 +64,42 @@ struct Sized<const SLOTS: usize> {
     slots: [AtomicPtr<u64>; SLOTS],
 }
 
-impl<const SLOTS: usize> Sized<SLOTS> {
-    fn leak(before: *mut u64) -> NonNull<Node> {
+/// Memory of the nodes that decide eight bits and of those that decide four.
+#[derive(Clone)]
+struct Nodes {
+    eight: Arc<Arena>,
+    four: Arc<Arena>,
+}
+
+impl Nodes {
+    fn new() -> Nodes {
+        Nodes { eight: Arena::new(size_of::<Sized<256>>()), four: Arena::new(size_of::<Sized<16>>()) }
+    }
+
+    fn at(&self, depth: u32) -> &Arena {
+        if stride(depth) == 8 { &self.eight } else { &self.four }
+    }
+
+    /// An empty node for this depth, which is not 0.
+    fn make(&self, depth: u32, before: *mut u64) -> NonNull<Node> {
+        /// # Safety
+        /// Nobody else's memory of the size of a [`Sized`] with so many slots, 64-aligned.
+        unsafe fn write<const SLOTS: usize>(at: NonNull<u8>, node: Node) {
+            // SAFETY: the caller's.
+            unsafe { at.cast().write(Sized { node, slots: [const { AtomicPtr::new(null_mut()) }; SLOTS] }) }
+        }
         let node = Node { before: AtomicPtr::new(before), entries: AtomicU32::new(0) };
-        let slots = [const { AtomicPtr::new(null_mut()) }; SLOTS];
-        NonNull::from(Box::leak(Box::new(Sized { node, slots }))).cast()
+        let piece = self.at(depth).take();
+        // SAFETY: pieces are 64-aligned and, for this depth, of this size.
+        unsafe { if stride(depth) == 8 { write::<256>(piece, node) } else { write::<16>(piece, node) } }
+        piece.cast()
     }
 }
 
-fn new_node(depth: u32, before: *mut u64) -> NonNull<Node> {
-    match stride(depth) {
-        8 => Sized::<256>::leak(before),
-        _ => Sized::<16>::leak(before),
-    }
+/// The slots of a node of any depth but 0.
+fn slots_at(node: NonNull<Node>) -> *const AtomicPtr<u64> {
+    const { assert!(offset_of!(Sized<16>, slots) == offset_of!(Sized<256>, slots)) };
+    node.as_ptr().wrapping_byte_add(offset_of!(Sized<16>, slots)).cast()
 }
 
 /// A slot's node, if it leads to one.
@@ -79,34 +109,40 @@ fn child(slot: *mut u64) -> Option<NonNull<Node>> {
 }
 
 /// A node taken out of the trie, freed with all below it.
-struct Unlinked(NonNull<Node>, u32);
+struct Unlinked {
+    node: NonNull<Node>,
+    depth: u32,
+    nodes: Nodes,
+}
 
 // SAFETY: the nodes belong to this value alone, apart from readers that its owner waits for before dropping it.
 unsafe impl Send for Unlinked {}
 
 impl Drop for Unlinked {
     fn drop(&mut self) {
-        let Unlinked(node, depth) = *self;
         // SAFETY: the node is at this depth, nobody else reaches it any more.
-        for slot in unsafe { slots(node, depth) } {
+        unsafe { free(&self.nodes, self.node, self.depth) };
+    }
+}
+
+/// # Safety
+/// The node is at this depth and was made by these; nobody else reaches it any more.
+unsafe fn free(nodes: &Nodes, node: NonNull<Node>, depth: u32) {
+    // SAFETY: the caller's; what is below a node is reached through it only.
+    unsafe {
+        for slot in slots(node, depth) {
             if let Some(below) = child(slot.load(Ordering::Relaxed)) {
-                drop(Unlinked(below, depth + stride(depth)));
+                free(nodes, below, depth + stride(depth));
             }
         }
-        // SAFETY: made by `new_node` for this depth.
-        unsafe {
-            match stride(depth) {
-                8 => drop(Box::from_raw(node.cast::<Sized<256>>().as_ptr())),
-                _ => drop(Box::from_raw(node.cast::<Sized<16>>().as_ptr())),
-            }
-        }
+        nodes.at(depth).give(node.cast());
     }
 }
 
 /// # Safety
 /// `node` is alive for `'a` and was made for this depth, which is not 0.
 unsafe fn slots<'a>(node: NonNull<Node>, depth: u32) -> &'a [AtomicPtr<u64>] {
-    // SAFETY: by `new_node` a node lies at the beginning of a `Sized` with this many slots.
+    // SAFETY: by `Nodes::make` a node lies at the beginning of a `Sized` with this many slots.
     unsafe {
         match stride(depth) {
             8 => &node.cast::<Sized<256>>().as_ref().slots,
@@ -119,11 +155,16 @@ unsafe fn slots<'a>(node: NonNull<Node>, depth: u32) -> &'a [AtomicPtr<u64>] {
 #[repr(align(64))]
 pub(super) struct Trie {
     /// Of the root.
-    slots: Box<[AtomicPtr<u64>]>,
+    slots: Pointers,
+    /// Frees all nodes when it is dropped.
+    nodes: Nodes,
     /// The entry of length 0.
     all: AtomicPtr<u64>,
     default: AtomicPtr<ActionEntry>,
     entry_offset: usize,
+    key_words: usize,
+    /// Cache lines of the largest entry.
+    lines: usize,
     root_bits: u32,
     fields: Box<[Field]>,
     bits: u32,
@@ -131,15 +172,19 @@ pub(super) struct Trie {
 
 impl Trie {
     /// An empty trie. `fields`: those matched exactly, then the prefix; at most [`MAX_BITS`] together, at least 1.
-    pub fn new(fields: Box<[Field]>, entry_offset: usize) -> Box<Trie> {
+    /// `data_words`: most words of an action's data.
+    pub fn new(fields: Box<[Field]>, shape: Shape, data_words: usize) -> Box<Trie> {
         let bits: u32 = fields.iter().map(|f| f.width).sum();
         debug_assert!((1..=MAX_BITS).contains(&bits));
         let root_bits = bits.min(stride(0));
         Box::new(Trie {
-            slots: (0..1usize << root_bits).map(|_| AtomicPtr::default()).collect(),
+            slots: Pointers::new(1 << root_bits),
+            nodes: Nodes::new(),
             all: AtomicPtr::default(),
             default: AtomicPtr::default(),
-            entry_offset,
+            entry_offset: shape.entry_offset(),
+            key_words: shape.key_words,
+            lines: lines(shape.before_bytes(), shape.bytes(data_words)),
             root_bits,
             fields,
             bits,
@@ -194,43 +239,100 @@ impl Trie {
         // SAFETY: as many slots as root_bits can say.
         let mut slot =
             unsafe { self.slots.get_unchecked((v >> (64 - self.root_bits)) as usize) }.load(Ordering::Acquire);
-        let mut best = null_mut();
+        // The nodes on the way: what they remember is wanted only where there is nothing further down.
+        let mut way = [std::ptr::null::<Node>(); MOST_NODES];
+        let mut nodes = 0;
         if let Some(node) = child(slot) {
             // Only keys of more than 16 bits lead here.
             v <<= 16;
-            // SAFETY: linked nodes live while the caller is in the domain; this one is at depth 16.
-            let node = unsafe { node.cast::<Sized<256>>().as_ref() };
-            best = node.node.before.load(Ordering::Acquire);
-            // SAFETY: eight bits.
-            slot = unsafe { node.slots.get_unchecked((v >> 56) as usize) }.load(Ordering::Acquire);
+            way[0] = node.as_ptr();
+            nodes = 1;
+            // SAFETY: linked nodes live while the caller is in the domain; this one is at depth 16, and it is eight bits.
+            slot = unsafe { node.cast::<Sized<256>>().as_ref().slots.get_unchecked((v >> 56) as usize) }
+                .load(Ordering::Acquire);
             v <<= 8;
             while let Some(node) = child(slot) {
-                // SAFETY: as above; it is at depth 24 or below.
-                let node = unsafe { node.cast::<Sized<16>>().as_ref() };
-                let before = node.node.before.load(Ordering::Acquire);
-                if !before.is_null() {
-                    best = before;
-                }
-                // SAFETY: four bits.
-                slot = unsafe { node.slots.get_unchecked((v >> 60) as usize) }.load(Ordering::Acquire);
+                // SAFETY: so many nodes a key has at most.
+                *unsafe { way.get_unchecked_mut(nodes) } = node.as_ptr();
+                nodes += 1;
+                // SAFETY: as above; it is at depth 24 or below, and it is four bits.
+                slot = unsafe { node.cast::<Sized<16>>().as_ref().slots.get_unchecked((v >> 60) as usize) }
+                    .load(Ordering::Acquire);
                 v <<= 4;
             }
         }
         if !slot.is_null() {
-            slot
-        } else if !best.is_null() {
-            best
-        } else {
-            self.all.load(Ordering::Acquire)
+            return slot;
         }
+        for &node in way[..nodes].iter().rev() {
+            // SAFETY: as above.
+            let before = unsafe { &*node }.before.load(Ordering::Acquire);
+            if !before.is_null() {
+                return before;
+            }
+        }
+        self.all.load(Ordering::Acquire)
     }
-}
 
-impl Drop for Trie {
-    fn drop(&mut self) {
-        for slot in &mut self.slots {
-            if let Some(node) = child(*slot.get_mut()) {
-                drop(Unlinked(node, stride(0)));
+    pub fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
+        if let [_] = *self.fields { fetch::<true> } else { fetch::<false> }
+    }
+
+    /// Fetches what [`Trie::longest`] reads for these keys, and the entries it finds.
+    ///
+    /// # Safety
+    /// As for [`Trie::longest`]; `keys` points to `count` keys of the table, at most [`AT_ONCE`].
+    #[inline(always)]
+    unsafe fn fetch<const ALONE: bool>(&self, keys: *const u64, count: usize) {
+        /// A key on its way.
+        #[derive(Clone, Copy)]
+        struct Way {
+            /// Where it is read next.
+            place: *const AtomicPtr<u64>,
+            /// The node that this is in, if it is in one.
+            node: *const Node,
+            /// Bits from the next step's on, and how many that takes.
+            v: u64,
+            step: u32,
+        }
+        let nowhere = Way { place: std::ptr::null(), node: std::ptr::null(), v: 0, step: stride(0) };
+        let mut ways = [nowhere; AT_ONCE];
+        for (i, way) in ways.iter_mut().enumerate().take(count) {
+            // SAFETY: the key is one of those the caller promises.
+            let v = unsafe { self.aligned::<ALONE>(keys.add(i * self.key_words)) };
+            let place = self.slots.as_ptr().wrapping_add((v >> (64 - self.root_bits)) as usize);
+            prefetch(place);
+            *way = Way { place, v, ..nowhere };
+        }
+        let mut left = count;
+        for _ in 0..MOST_NODES + 2 {
+            let mut still = 0;
+            for i in 0..left {
+                let mut way = ways[i];
+                // SAFETY: a place in the root or in a linked node, which lives while the caller is in the domain.
+                let found = unsafe { &*way.place }.load(Ordering::Acquire);
+                if let Some(node) = child(found) {
+                    way.v <<= way.step;
+                    way.step = if way.step == stride(0) { stride(16) } else { stride(24) };
+                    way.node = node.as_ptr();
+                    way.place = slots_at(node).wrapping_add((way.v >> (64 - way.step)) as usize);
+                } else if !found.is_null() {
+                    prefetch_lines(found, self.lines);
+                    continue;
+                } else if !way.node.is_null() {
+                    // SAFETY: as above.
+                    way.place = unsafe { &raw const (*way.node).before };
+                    way.node = std::ptr::null();
+                } else {
+                    continue;
+                }
+                prefetch(way.place);
+                ways[still] = way;
+                still += 1;
+            }
+            left = still;
+            if left == 0 {
+                break;
             }
         }
     }
@@ -246,6 +348,17 @@ unsafe extern "C" fn lookup<const ALONE: bool>(state: *const c_void, key: *const
     }
     // SAFETY: the action entry lies at that offset in every block of this table.
     unsafe { node.byte_add(trie.entry_offset).cast() }
+}
+
+/// # Safety
+/// As [`super::Fetcher::fetch`] says.
+unsafe fn fetch<const ALONE: bool>(state: *const c_void, keys: *const u64, count: usize) {
+    // SAFETY: `state` is the Trie whose fetcher this function is in; it outlives the fetcher's use.
+    let trie = unsafe { &*state.cast::<Trie>() };
+    for from in (0..count).step_by(AT_ONCE) {
+        // SAFETY: so many keys of so many words; the caller has entered the table's domain.
+        unsafe { trie.fetch::<ALONE>(keys.add(from * trie.key_words), AT_ONCE.min(count - from)) };
+    }
 }
 
 /// The writer's side of [`Trie`]: the entries by their bits, from the top of the word, and their lengths.
@@ -301,7 +414,7 @@ impl TrieWriter {
         for place in covered.places() {
             let found = place.load(Ordering::Relaxed);
             // SAFETY: linked blocks live; the table's blocks carry ranks.
-            if found.is_null() || unsafe { rank(found) }.priority <= i64::from(prefix_len) {
+            if found.is_null() || unsafe { priority(found) } <= i64::from(prefix_len) {
                 place.store(node, Ordering::Release);
             }
         }
@@ -350,7 +463,7 @@ impl TrieWriter {
             let found = slot.load(Ordering::Relaxed);
             depth += bits;
             let node = child(found).unwrap_or_else(|| {
-                let node = new_node(depth, found);
+                let node = trie.nodes.make(depth, found);
                 slot.store(node.as_ptr().cast::<u64>().map_addr(|a| a | CHILD), Ordering::Release);
                 node
             });
@@ -379,7 +492,7 @@ impl TrieWriter {
             let live = unsafe { node.as_ref() };
             if live.entries.fetch_sub(1, Ordering::Relaxed) == 1 {
                 slot.store(live.before.load(Ordering::Relaxed), Ordering::Release);
-                domain.retire(Unlinked(node, depth));
+                domain.retire(Unlinked { node, depth, nodes: trie.nodes.clone() });
                 return;
             }
             bits = stride(depth);

@@ -1,0 +1,113 @@
+//! Memory for large tables: in pages of 2 MiB where the system has them, so that a lookup does not wait for the
+//! translation of its addresses, too.
+//!
+//! Does not live here: what is in it, but for [`Pointers`], an array of addresses.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicPtr;
+
+/// Bytes of a large page.
+pub(super) const LARGE: usize = 2 << 20;
+/// What memory begins at a multiple of: a cache line's bytes.
+pub(super) const ALIGN: usize = 64;
+
+/// Zeroed memory, freed on drop.
+#[derive(Debug)]
+pub(super) struct Pages {
+    start: NonNull<u8>,
+    from: From,
+}
+
+#[derive(Debug)]
+enum From {
+    Allocator(Layout),
+    /// A mapping and its length.
+    System(NonNull<u8>, usize),
+}
+
+// SAFETY: it owns its memory.
+unsafe impl Send for Pages {}
+// SAFETY: as above; it gives nothing but its address.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    /// So many bytes, at least one.
+    pub fn new(bytes: usize) -> Pages {
+        let layout = match Layout::from_size_align(bytes.max(1), ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!("a table of {bytes} bytes"),
+        };
+        if bytes >= LARGE
+            && let Some(pages) = Pages::map(bytes)
+        {
+            return pages;
+        }
+        // SAFETY: the size is not zero.
+        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
+        Pages { start, from: From::Allocator(layout) }
+    }
+
+    /// Fresh pages from the system, which it is asked to make large ones.
+    fn map(bytes: usize) -> Option<Pages> {
+        let length = bytes.checked_next_multiple_of(LARGE)?.checked_add(LARGE)?;
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: an anonymous mapping at an address of the system's choice touches nothing that is there.
+        let mapping = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+        if mapping == libc::MAP_FAILED {
+            return None;
+        }
+        let mapping = NonNull::new(mapping.cast::<u8>())?;
+        let padding = mapping.addr().get().wrapping_neg() % LARGE;
+        // SAFETY: there is room for the padding, which is less than a large page, and all that was asked for.
+        let start = unsafe { mapping.add(padding) };
+        // SAFETY: the range lies within the mapping. Where there are no large pages it fails, and nothing is lost.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            libc::madvise(start.as_ptr().cast(), length - LARGE, libc::MADV_HUGEPAGE);
+        }
+        Some(Pages { start, from: From::System(mapping, length) })
+    }
+
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        match self.from {
+            // SAFETY: allocated in `new` with this layout.
+            From::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
+            // SAFETY: mapped in `map` with this length; nobody else knows of it.
+            From::System(mapping, length) => unsafe {
+                libc::munmap(mapping.as_ptr().cast(), length);
+            },
+        }
+    }
+}
+
+/// An array of addresses.
+#[derive(Debug)]
+pub(super) struct Pointers {
+    pages: Pages,
+    count: usize,
+}
+
+impl Pointers {
+    /// So many, null.
+    pub fn new(count: usize) -> Pointers {
+        Pointers { pages: Pages::new(count * size_of::<AtomicPtr<u64>>()), count }
+    }
+}
+
+impl Deref for Pointers {
+    type Target = [AtomicPtr<u64>];
+
+    #[inline(always)]
+    fn deref(&self) -> &[AtomicPtr<u64>] {
+        // SAFETY: the pages have so many zeroed words, which are null pointers, and belong to this array alone.
+        unsafe { std::slice::from_raw_parts(self.pages.start.as_ptr().cast(), self.count) }
+    }
+}
