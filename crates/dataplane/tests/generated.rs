@@ -78,11 +78,15 @@ struct Seen {
 }
 
 fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
-    let pipeline = compile(&case.program)?;
+    // Tables of which many entries are expected are looked ahead for; nothing else depends on that.
+    let mut pipeline = (*compile(&case.program)?).clone();
+    pipeline.tables.iter_mut().for_each(|t| t.size = t.size.max(1 << 20));
+    let pipeline = Arc::new(pipeline);
     let mut interp = Interp::new(pipeline.clone()).map_err(|e| e.to_string())?;
     let script = hopwright_stf::parse("entries", &case.entries).map_err(|e| format!("{e:?}"))?;
     hopwright_stf::configure(&script, &mut interp).map_err(|e| e.to_string())?;
     let mut machine = Machine::new(pipeline.clone())?;
+    machine.executor.look_ahead(Some(true));
     hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
     let tables: Vec<TableId> = (0..pipeline.tables.len()).map(|t| TableId(t as u32)).collect();
 
