@@ -187,7 +187,7 @@ fn looking_ahead_changes_nothing() {
         for round in 0..40u64 {
             for (i, packet) in packets.iter_mut().enumerate() {
                 let n = round * 200 + i as u64;
-                let mut bytes = frame(n % 5 != 0);
+                let mut bytes = frame(!n.is_multiple_of(5));
                 bytes[..6].copy_from_slice(&(DST + n * 3 % 22_000).to_be_bytes()[2..]);
                 bytes[18..22].copy_from_slice(&(n.wrapping_mul(0x9e37_79b9) as u32).to_be_bytes());
                 packet.set_bounds(128, 128);
