@@ -35,6 +35,7 @@ impl Generator {
         self.tables.clear();
         self.counters.clear();
         self.registers.clear();
+        self.meters.clear();
         self.place = Place::Control;
         for _ in 0..self.random.between(1, 4) {
             self.local();
@@ -43,7 +44,7 @@ impl Generator {
             self.local_aggregates();
         }
         if self.config.state {
-            self.state_objects();
+            self.state_objects(instances);
         }
         if self.config.calls {
             for _ in 0..self.random.below(3) {
@@ -58,7 +59,7 @@ impl Generator {
         self.place = Place::Control;
     }
 
-    fn state_objects(&mut self) {
+    fn state_objects(&mut self, instances: &[String]) {
         for _ in 0..self.random.between(0, 2) {
             let name = self.name("c");
             let kind = *self.random.pick(&["packets", "bytes", "packets_and_bytes"]);
@@ -77,6 +78,29 @@ impl Generator {
             self.line(format!("register<{ty}>({size}) {name};"));
             self.registers.push((name, size, ty));
         }
+        if self.config.meters && self.random.one_in(2) {
+            let name = self.name("meter");
+            let kind = *self.random.pick(&["packets", "bytes"]);
+            let size = self.random.between(4, 8);
+            self.line(format!("meter({size}, MeterType.{kind}) {name};"));
+            for instance in instances {
+                for index in 0..size {
+                    let rates = self.rates();
+                    self.entries.push_str(&format!("meter_set_rates {instance}.{name} {index}{rates}\n"));
+                }
+            }
+            self.meters.push(name);
+        }
+    }
+
+    /// Rates that some packets exceed, or none.
+    pub(crate) fn rates(&mut self) -> String {
+        if self.random.one_in(4) {
+            return String::new();
+        }
+        let committed = self.random.between(1, 200);
+        let peak = committed + self.random.below(300);
+        format!(" 0.000001:{committed} 0.000002:{peak}")
     }
 
     /// An action with directed parameters, to be called.
@@ -140,6 +164,9 @@ impl Generator {
     pub(crate) fn deparser(&mut self) {
         self.open("control D(packet_out packet, in headers hdr)");
         self.open("apply");
+        if self.config.deparser_code && self.random.one_in(4) {
+            self.deparser_code();
+        }
         if self.random.one_in(2) {
             self.line("packet.emit(hdr);");
         } else {
@@ -170,5 +197,35 @@ impl Generator {
         }
         self.close();
         self.close();
+    }
+
+    /// Headers that the deparser makes from others, some more than once.
+    fn deparser_code(&mut self) {
+        let header = self.random.pick(&self.headers.plain).clone();
+        let name = self.name("own");
+        self.line(format!("{} {name} = {};", header.type_name, header.text));
+        let (field, ty) = self.random.pick(&header.fields).clone();
+        if let Ty::Bits(width) = ty {
+            let value = self.random.value(width);
+            self.line(format!("{name}.{field} = {name}.{field} ^ {width}w{value};"));
+        }
+        match self.random.below(3) {
+            0 => {
+                // A frame has only so much headroom.
+                let turns = if header.bytes() > 20 { 0 } else { self.random.between(0, 2) };
+                self.open(format!("for (bit<8> i in 8w0 .. 8w{turns})"));
+                self.line(format!("packet.emit({name});"));
+                if let Ty::Bits(width) = ty {
+                    self.line(format!("{name}.{field} = {name}.{field} + {width}w1;"));
+                }
+                self.close();
+            }
+            1 => {
+                self.line(format!("packet.emit({name});"));
+                self.line(format!("{name}.setInvalid();"));
+                self.line(format!("packet.emit({name});"));
+            }
+            _ => self.line(format!("packet.emit({name});")),
+        }
     }
 }

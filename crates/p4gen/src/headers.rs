@@ -107,6 +107,12 @@ impl Generator {
         if !self.headers.record.is_empty() {
             self.line("rec_t rec;");
         }
+        if self.headers.varbit {
+            if self.config.traffic && self.random.one_in(2) {
+                self.line("@field_list(1)");
+            }
+            self.line("varbit<64> vb;");
+        }
         self.close();
     }
 

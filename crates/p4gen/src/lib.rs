@@ -62,6 +62,14 @@ pub struct Config {
     pub nested: bool,
     /// Calls with effects within expressions.
     pub effects: bool,
+    /// Meters, direct and by index.
+    pub meters: bool,
+    /// Action profiles and selectors.
+    pub profiles: bool,
+    /// Parser value sets.
+    pub value_sets: bool,
+    /// Deparsers with loops and headers of their own.
+    pub deparser_code: bool,
     /// Clones, multicast, resubmit, recirculate, truncate and digests.
     pub traffic: bool,
 }
@@ -89,6 +97,10 @@ impl Default for Config {
             aggregates: true,
             nested: true,
             effects: true,
+            meters: true,
+            profiles: true,
+            value_sets: true,
+            deparser_code: true,
             traffic: false,
         }
     }
@@ -210,6 +222,9 @@ struct Generator {
     tables: Vec<table::Applicable>,
     counters: Vec<(String, u32)>,
     registers: Vec<(String, u32, Ty)>,
+    meters: Vec<String>,
+    /// Value sets of the parser and their widths.
+    value_sets: Vec<(String, u32)>,
     /// Headers that can be named here.
     visible: Vec<Header>,
     /// Whether `hdr` as a whole can be named here.
@@ -241,6 +256,8 @@ impl Generator {
             tables: Vec::new(),
             counters: Vec::new(),
             registers: Vec::new(),
+            meters: Vec::new(),
+            value_sets: Vec::new(),
             visible: Vec::new(),
             sees_all: false,
             records: Vec::new(),

@@ -26,6 +26,11 @@ impl Generator {
         for _ in 0..self.random.below(2) {
             self.local();
         }
+        if self.config.value_sets {
+            for _ in 0..self.random.below(3) {
+                self.value_set();
+            }
+        }
         self.line("state start { transition parse_h0; }");
         let locals: Vec<String> = self.scope.iter().map(|v| v.text.clone()).collect();
         for (i, state) in states.iter().enumerate() {
@@ -48,6 +53,27 @@ impl Generator {
         }
         self.close();
         self.empty_scope();
+    }
+
+    /// A value set for one of the widths that headers begin with, and its members.
+    fn value_set(&mut self) {
+        let name = self.name("set");
+        let header = self.random.pick(&self.headers.plain).clone();
+        let width = header.fields[0].1.width();
+        self.line(format!("value_set<bit<{width}>>(4) {name};"));
+        let members: Vec<String> = (0..self.random.below(4))
+            .map(|_| {
+                let (value, other) = (self.random.value(width), self.random.value(width));
+                match self.random.below(4) {
+                    0 => format!("{}..{}", value.min(other), value.max(other)),
+                    1 => format!("{value}/{}", self.random.between(0, width as usize)),
+                    2 => format!("0b{}*{}", value & 1, value >> 1 & 1),
+                    _ => value.to_string(),
+                }
+            })
+            .collect();
+        self.entries.push_str(&format!("value_set_write P.{name} {}\n", members.join(" ")));
+        self.value_sets.push((name, width));
     }
 
     fn parse_header(&mut self, state: &str) -> Option<(String, u32)> {
@@ -132,6 +158,11 @@ impl Generator {
         if state == "parse_s" {
             self.line("1w1: parse_s;");
         } else {
+            let sets: Vec<String> = self.value_sets.iter().filter(|s| s.1 == width).map(|s| s.0.clone()).collect();
+            if !sets.is_empty() && self.random.one_in(2) {
+                let (set, target) = (self.random.pick(&sets).clone(), self.random.pick(rest).clone());
+                self.line(format!("{set}: {target};"));
+            }
             for _ in 0..self.random.between(0, 2) {
                 let target = match self.random.below(6) {
                     0 => "accept".to_string(),

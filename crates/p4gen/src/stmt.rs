@@ -198,11 +198,33 @@ impl Generator {
         if !self.headers.varbit || !self.sees_all || !matches!(self.place, Place::Control | Place::Action) {
             return false;
         }
-        match self.random.below(5) {
+        match self.random.below(10) {
             0 => self.line("hdr.v.setValid();"),
             1 => self.line("hdr.v.setInvalid();"),
             2 => self.line("hdr.w = hdr.v;"),
             3 => self.line("hdr.v = hdr.w;"),
+            4 => self.line("hdr.v.data = hdr.w.data;"),
+            5 => self.line("hdr.w.data = hdr.v.data;"),
+            6 => self.line("meta.vb = hdr.v.data;"),
+            7 => {
+                let name = self.name("vb");
+                self.line(format!("varbit<64> {name} = hdr.v.data;"));
+                self.line("hdr.v.data = meta.vb;");
+                self.line(format!("meta.vb = {name};"));
+            }
+            8 => {
+                if let Some((target, _)) = self.target(|t| t == Ty::Bool) {
+                    let pair = *self.random.pick(&["hdr.v.data == hdr.w.data", "meta.vb != hdr.v.data"]);
+                    self.line(format!("{target} = {pair};"));
+                }
+                if let Some((target, _)) = self.target(|t| matches!(t, Ty::Bits(_))) {
+                    let algorithm = *self.random.pick(&["crc32", "csum16", "xor16"]);
+                    let width = self.width();
+                    let other = self.leaf(Ty::Bits(width));
+                    let data = format!("{{ {other}, hdr.v.data, meta.vb }}");
+                    self.line(format!("hash({target}, HashAlgorithm.{algorithm}, 16w0, {data}, 32w0xffffffff);"));
+                }
+            }
             _ => {
                 let value = self.expr(Ty::Bits(8), DEPTH);
                 let header = *self.random.pick(&["v", "w"]);
@@ -261,6 +283,12 @@ impl Generator {
             return false;
         }
         let index = self.expr(Ty::Bits(3), DEPTH - 1);
+        if !self.meters.is_empty() && self.random.one_in(4) {
+            let meter = self.random.pick(&self.meters).clone();
+            let Some((target, _)) = self.target(|t| matches!(t, Ty::Bits(2..))) else { return false };
+            self.line(format!("{meter}.execute_meter((bit<32>)({index}), {target});"));
+            return true;
+        }
         if self.random.one_in(2) {
             if self.counters.is_empty() {
                 return false;

@@ -15,6 +15,21 @@ struct Data {
     params: Vec<(String, u32)>,
 }
 
+/// An action profile or selector.
+struct Profile {
+    name: String,
+    selector: bool,
+}
+
+/// What entries have that not all tables' have.
+#[derive(Default)]
+struct Beside {
+    /// Where they lead.
+    profile: Option<Vec<String>>,
+    /// Their direct meter.
+    meter: Option<String>,
+}
+
 impl Generator {
     /// Declares a table with its actions, and fills it in each of the control's instances.
     pub(crate) fn table(&mut self, instances: &[String]) {
@@ -23,12 +38,26 @@ impl Generator {
         if let Some(counter) = &counter {
             self.line(format!("direct_counter(CounterType.packets_and_bytes) {counter};"));
         }
-        let actions: Vec<Data> = (0..self.random.between(1, 3)).map(|_| self.data_action(counter.as_deref())).collect();
+        let meter = if self.config.meters && self.random.one_in(5) { Some(self.name("direct")) } else { None };
+        if let Some(meter) = &meter {
+            let kind = *self.random.pick(&["packets", "bytes"]);
+            self.line(format!("direct_meter<bit<2>>(MeterType.{kind}) {meter};"));
+        }
+        let profile = if self.config.profiles && self.random.one_in(4) { Some(self.profile()) } else { None };
+        let actions: Vec<Data> =
+            (0..self.random.between(1, 3)).map(|_| self.data_action(counter.as_deref(), meter.as_deref())).collect();
         let keys = self.keys();
         self.open(format!("table {name}"));
         self.open("key =");
         for (i, (text, _, kind)) in keys.iter().enumerate() {
             self.line(format!("{text} : {kind} @name(\"k{i}\");"));
+        }
+        if let Some(Profile { selector: true, .. }) = profile {
+            for i in 0..self.random.between(1, 2) {
+                let width = self.width();
+                let text = self.leaf(Ty::Bits(width));
+                self.line(format!("{text} : selector @name(\"s{i}\");"));
+            }
         }
         self.close();
         let names: Vec<String> = actions.iter().map(|a| a.name.clone()).collect();
@@ -42,16 +71,26 @@ impl Generator {
         if let Some(counter) = &counter {
             self.line(format!("counters = {counter};"));
         }
-        let constant = self.random.one_in(4);
+        if let Some(meter) = &meter {
+            self.line(format!("meters = {meter};"));
+        }
+        if let Some(profile) = &profile {
+            self.line(format!("implementation = {};", profile.name));
+        }
+        let constant = self.random.one_in(4) && profile.is_none() && meter.is_none();
         if constant {
             self.open("const entries =");
-            self.entries(&keys, &actions, None);
+            self.entries(&keys, &actions, None, &Beside::default());
             self.close();
         }
         self.close();
         if !constant {
             for instance in instances {
-                self.entries(&keys, &actions, Some(&format!("{instance}.{name}")));
+                let beside = Beside {
+                    profile: profile.as_ref().map(|p| self.members(p, instance, &actions)),
+                    meter: meter.as_ref().map(|m| format!("{instance}.{m}")),
+                };
+                self.entries(&keys, &actions, Some(&format!("{instance}.{name}")), &beside);
             }
         }
         let mut applicable = names;
@@ -59,7 +98,46 @@ impl Generator {
         self.tables.push(Applicable { name, actions: applicable });
     }
 
-    fn data_action(&mut self, counter: Option<&str>) -> Data {
+    fn profile(&mut self) -> Profile {
+        let (name, selector) = (self.name("profile"), self.random.one_in(2));
+        if selector {
+            let algorithm = *self.random.pick(&["crc16", "crc32", "identity", "xor16"]);
+            self.line(format!("action_selector(HashAlgorithm.{algorithm}, 32w16, 32w8) {name};"));
+        } else {
+            self.line(format!("action_profile(32w16) {name};"));
+        }
+        Profile { name, selector }
+    }
+
+    /// Fills a profile; gives the places that entries can lead to.
+    fn members(&mut self, profile: &Profile, instance: &str, actions: &[Data]) -> Vec<String> {
+        let name = format!("{instance}.{}", profile.name);
+        let mut targets = Vec::new();
+        for member in 1..=self.random.between(1, 4) {
+            let call = self.action_call(actions, true);
+            self.entries.push_str(&format!("member_add {name} {member} {call}\n"));
+            targets.push(format!("member {member}"));
+        }
+        if profile.selector {
+            let members = targets.len();
+            for group in 1..=self.random.between(1, 3) {
+                let mut list = String::new();
+                // Now and then nobody.
+                for member in 1..=members {
+                    if self.random.one_in(2) {
+                        list.push_str(&format!(" {member}*{}", self.random.between(1, 3)));
+                    }
+                }
+                self.entries.push_str(&format!("group_add {name} {group}{list}\n"));
+                targets.push(format!("group {group}"));
+            }
+            let calls: Vec<String> = (0..self.random.between(1, 3)).map(|_| self.action_call(actions, true)).collect();
+            targets.push(format!("set {}", calls.join(" ")));
+        }
+        targets
+    }
+
+    fn data_action(&mut self, counter: Option<&str>, meter: Option<&str>) -> Data {
         let name = self.name("act");
         let before = self.scope.len();
         let mut params = Vec::new();
@@ -76,6 +154,14 @@ impl Generator {
             && !self.random.one_in(4)
         {
             self.line(format!("{counter}.count();"));
+        }
+        if let Some(meter) = meter
+            && !self.random.one_in(4)
+        {
+            let color = self.name("color");
+            self.line(format!("bit<2> {color};"));
+            self.line(format!("{meter}.read({color});"));
+            self.declare(color, Ty::Bits(2), true);
         }
         let count = self.random.between(1, 4);
         self.statements(count);
@@ -128,7 +214,13 @@ impl Generator {
     }
 
     /// Entries in the program, or for the control plane of the table of this name.
-    fn entries(&mut self, keys: &[(String, u32, &'static str)], actions: &[Data], table: Option<&str>) {
+    fn entries(
+        &mut self,
+        keys: &[(String, u32, &'static str)],
+        actions: &[Data],
+        table: Option<&str>,
+        beside: &Beside,
+    ) {
         let mut seen = Vec::new();
         for _ in 0..self.random.between(1, 6) {
             let matches: Vec<String> =
@@ -137,13 +229,22 @@ impl Generator {
             if seen.contains(&matches) {
                 continue;
             }
-            let call = self.action_call(actions, table.is_some());
+            let call = match &beside.profile {
+                Some(targets) => format!("-> {}", self.random.pick(targets)),
+                None => self.action_call(actions, table.is_some()),
+            };
             match table {
                 Some(table) => {
                     // Of equal priorities the first added wins.
                     let priority = 1 + self.random.below(6);
                     let texts: Vec<String> = matches.iter().enumerate().map(|(i, m)| format!("k{i}:{m}")).collect();
-                    self.entries.push_str(&format!("add {table} {priority} {} {call}\n", texts.join(" ")));
+                    let entry = self.name("entry");
+                    let line = format!("add {table} {priority} {} {call} = {entry}\n", texts.join(" "));
+                    self.entries.push_str(&line);
+                    if let Some(meter) = &beside.meter {
+                        let rates = self.rates();
+                        self.entries.push_str(&format!("meter_set_rates {meter} {entry}{rates}\n"));
+                    }
                 }
                 None => self.line(format!("({}) : {call};", matches.join(", "))),
             }

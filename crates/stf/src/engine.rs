@@ -1,8 +1,8 @@
 //! What the runner needs of something that runs programs, and the interpreter as one.
 
-use hopwright_ir::interp::{CloneSession, Count, Interp, Replica};
+use hopwright_ir::interp::{CloneSession, Count, Digest, Interp, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
 use crate::script::Change;
@@ -14,6 +14,8 @@ pub struct Processed {
     pub sent: Vec<(u16, Vec<u8>)>,
     /// Why the packet or a copy of it was dropped, if that was a fault of the program.
     pub fault: Option<String>,
+    /// Digests, in order.
+    pub digests: Vec<Digest>,
 }
 
 /// Runs a program: the control plane's wishes and packets. Errors are messages for people.
@@ -81,6 +83,9 @@ pub trait Engine {
     /// Sets or removes a clone session.
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String>;
 
+    /// Replaces a value set's members.
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String>;
+
     /// Sets a multicast group's copies.
     fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String>;
 }
@@ -96,7 +101,8 @@ impl Engine for Interp {
             let location = self.pipeline().sources.location(fault.span);
             format!("{location}: {}", fault.message)
         });
-        Ok(Processed { sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(), fault })
+        let sent = output.sent.into_iter().map(|s| (s.port, s.bytes)).collect();
+        Ok(Processed { sent, fault, digests: output.digests })
     }
 
     fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
@@ -185,6 +191,10 @@ impl Engine for Interp {
             None => self.traffic.sessions.remove(&session),
         };
         Ok(())
+    }
+
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
+        self.set_value_set(set, members).map_err(|e| e.to_string())
     }
 
     fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {

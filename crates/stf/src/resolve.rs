@@ -3,7 +3,7 @@
 use hopwright_ir::bits;
 use hopwright_ir::{
     ActionCall, ActionId, EntryTarget, ExternId, ExternKind, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId,
-    WeightedAction,
+    ValueSetId, WeightedAction,
 };
 use num_bigint::BigUint;
 
@@ -29,6 +29,36 @@ pub fn object(
 ) -> Result<ExternId, String> {
     let id = pipeline.extern_by_name(name).ok_or_else(|| format!("no {what} `{name}`, or several"))?;
     if right(&pipeline[id].kind) { Ok(id) } else { Err(format!("`{name}` is no {what}")) }
+}
+
+/// The value set with this name, or the only one whose name ends in it, and the members that a line says.
+///
+/// # Errors
+/// A message about the first name or value that is wrong.
+pub fn value_set(
+    pipeline: &Pipeline,
+    name: &str,
+    members: &[Vec<MatchSpec>],
+) -> Result<(ValueSetId, Vec<Vec<MatchValue>>), String> {
+    let id = pipeline.value_set_by_name(name).ok_or_else(|| format!("no value set `{name}`, or several"))?;
+    let types = &pipeline.value_sets[id.index()].types;
+    let members = members.iter().map(|member| {
+        if member.len() != types.len() {
+            return Err(format!("the value set has {} keys, a member {}", types.len(), member.len()));
+        }
+        member.iter().zip(types).map(|(spec, ty)| match_as(kind_of(spec), ty.width(), spec)).collect()
+    });
+    Ok((id, members.collect::<Result<_, String>>()?))
+}
+
+/// How a member of a value set matches, from how it is written.
+fn kind_of(spec: &MatchSpec) -> MatchKind {
+    match spec {
+        MatchSpec::Number(number) if number.mask.as_ref().is_some_and(|mask| !is_ones(mask)) => MatchKind::Ternary,
+        MatchSpec::Number(_) => MatchKind::Exact,
+        MatchSpec::Prefix(..) => MatchKind::Lpm,
+        MatchSpec::Range(..) => MatchKind::Range,
+    }
 }
 
 /// The entry that an `add` line means. Keys that it does not name match everything (exact ones zero).
@@ -166,7 +196,10 @@ fn key_index(keys: &[Key], name: &str) -> Result<usize, String> {
 }
 
 fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
-    let width = key.expr.ty.width();
+    match_as(key.kind, key.expr.ty.width(), spec)
+}
+
+fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue, String> {
     let fit = |value: &BigUint| {
         if bits::fits(value, width) { Ok(value.clone()) } else { Err(format!("{value:#x} does not fit {width} bits")) }
     };
@@ -174,7 +207,7 @@ fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
         let stars = number.mask.as_ref().is_some_and(|mask| !is_ones(mask));
         if stars { Err("`*` digits are only for ternary and lpm keys".to_string()) } else { fit(&number.value) }
     };
-    match (key.kind, spec) {
+    match (kind, spec) {
         (MatchKind::Exact, MatchSpec::Number(number)) => Ok(MatchValue::Exact(whole(number)?)),
         (MatchKind::Optional, MatchSpec::Number(number)) => Ok(MatchValue::Optional(Some(whole(number)?))),
         (MatchKind::Ternary, MatchSpec::Number(number)) => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopwright_ir::interp::{CloneSession, Count, Replica};
+use hopwright_ir::interp::{CloneSession, Count, Digest, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;
@@ -59,7 +59,8 @@ pub fn configure(script: &Script, engine: &mut dyn Engine) -> Result<(), StfErro
     for (line, command) in &script.commands {
         runner.line = *line;
         match command {
-            Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket | Command::CheckCounter { .. } => {}
+            Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket => {}
+            Command::CheckCounter { .. } | Command::ExpectDigest(..) => {}
             _ => runner.command(command)?,
         }
     }
@@ -85,6 +86,9 @@ struct Runner<'a> {
     sessions: BTreeMap<u32, CloneSession>,
     nodes: Vec<(u16, Vec<u16>)>,
     groups: BTreeMap<u16, Vec<usize>>,
+    /// Digests that were sent.
+    digests: Vec<Digest>,
+    expected_digests: Vec<(u32, &'a str, &'a [BigUint])>,
 }
 
 impl<'a> Runner<'a> {
@@ -102,6 +106,8 @@ impl<'a> Runner<'a> {
             sessions: BTreeMap::new(),
             nodes: Vec::new(),
             groups: BTreeMap::new(),
+            digests: Vec::new(),
+            expected_digests: Vec::new(),
         }
     }
 
@@ -289,6 +295,11 @@ impl<'a> Runner<'a> {
                 let to = Group { members: members.iter().copied().collect(), max_size: 0 };
                 self.engine.change_group(*change, selector, *group, to)?;
             }
+            Command::ValueSet(name, members) => {
+                let (set, members) = resolve::value_set(self.engine.pipeline(), name, members)?;
+                self.engine.set_value_set(set, members)?;
+            }
+            Command::ExpectDigest(name, values) => self.expected_digests.push((self.line, name, values)),
         }
         Ok(())
     }
@@ -306,6 +317,7 @@ impl<'a> Runner<'a> {
         for (port, bytes) in &processed.sent {
             self.sent.entry(*port).or_default().push(bytes.clone());
         }
+        self.digests.extend(processed.digests.iter().cloned());
         if let Some(fault) = &processed.fault {
             self.note(format_args!("packet dropped: {fault}"));
         }
@@ -348,9 +360,34 @@ impl<'a> Runner<'a> {
         self.engine.set_multicast_group(group, replicas.collect())
     }
 
+    /// If digests are expected they must be those that were sent.
+    fn compare_digests(&mut self) {
+        let (sent, expected) = (std::mem::take(&mut self.digests), std::mem::take(&mut self.expected_digests));
+        if expected.is_empty() {
+            return;
+        }
+        let text = |d: &Digest| {
+            let values: Vec<String> = d.data.iter().map(|v| format!(" {:#x}", v.bits)).collect();
+            format!("{}{}", d.name, values.concat())
+        };
+        for (index, (line, name, values)) in expected.iter().enumerate() {
+            match sent.get(index) {
+                None => self.fail(*line, "no such digest"),
+                Some(found) if found.name != **name || !found.data.iter().map(|v| &v.bits).eq(values.iter()) => {
+                    self.fail(*line, format!("the digest sent is {}", text(found)));
+                }
+                Some(_) => {}
+            }
+        }
+        for surplus in sent.iter().skip(expected.len()) {
+            self.fail(self.line, format!("digest not expected: {}", text(surplus)));
+        }
+    }
+
     /// Per port the number of packets and their order must be as expected; a port that only takes packets must send
     /// none; what goes to a port that the file does not name is lost.
     fn compare(&mut self) {
+        self.compare_digests();
         let ports: BTreeSet<u16> = self.inputs.iter().chain(self.expected.keys()).copied().collect();
         for port in ports {
             let expected = self.expected.remove(&port).unwrap_or_default();

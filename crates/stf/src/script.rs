@@ -95,6 +95,10 @@ pub enum Command {
     Member(Change, String, u32, Option<ActionSpec>),
     /// `group_add`, `group_modify PROFILE GROUP MEMBER[*WEIGHT]…`, `group_delete PROFILE GROUP`.
     Group(Change, String, u32, Vec<(u32, u32)>),
+    /// `value_set_write SET MEMBER…`: its only members from now on, each a value for every key with commas between.
+    ValueSet(String, Vec<Vec<MatchSpec>>),
+    /// `expect_digest TYPE VALUE…`: with such lines all digests must be named, in order.
+    ExpectDigest(String, Vec<BigUint>),
 }
 
 /// What is done to a member or group.
@@ -288,6 +292,8 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         "group_add" => line.group(Change::Add)?,
         "group_modify" => line.group(Change::Modify)?,
         "group_delete" => line.group(Change::Delete)?,
+        "value_set_write" => line.value_set()?,
+        "expect_digest" => line.expect_digest()?,
         _ => return Err(format!("unknown command `{keyword}`")),
     };
     match line.skip() {
@@ -465,6 +471,28 @@ impl<'a> Line<'a> {
             members.push((member, self.weight()?));
         }
         Ok(Command::Group(change, profile, group, members))
+    }
+
+    fn value_set(&mut self) -> Parsed<Command> {
+        let name = self.name()?;
+        let mut members = Vec::new();
+        while !self.skip().is_empty() {
+            let mut member = vec![self.match_spec()?];
+            while self.eat(",") {
+                member.push(self.match_spec()?);
+            }
+            members.push(member);
+        }
+        Ok(Command::ValueSet(name, members))
+    }
+
+    fn expect_digest(&mut self) -> Parsed<Command> {
+        let name = self.name()?;
+        let mut values = Vec::new();
+        while !self.skip().is_empty() {
+            values.push(self.value()?);
+        }
+        Ok(Command::ExpectDigest(name, values))
     }
 
     /// A number, or the name of an entry.
@@ -692,6 +720,18 @@ mod tests {
         assert_eq!(one("expect 4 $"), {
             Command::Expect { port: 4, pattern: Some(Pattern { nibbles: vec![], exact: true }) }
         });
+    }
+
+    #[test]
+    fn value_sets_and_digests() {
+        let number = |text| MatchSpec::Number(parse_number(text).unwrap());
+        let range = MatchSpec::Range(parse_number("1").unwrap(), parse_number("4").unwrap());
+        let members =
+            vec![vec![number("0x8*"), range], vec![number("3"), MatchSpec::Prefix(parse_number("0").unwrap(), 2)]];
+        assert_eq!(one("value_set_write p.set 0x8*,1..4 3, 0/2"), Command::ValueSet("p.set".into(), members));
+        assert_eq!(one("value_set_write p.set"), Command::ValueSet("p.set".into(), Vec::new()));
+        let values = vec![1u32.into(), 0xffu32.into()];
+        assert_eq!(one("expect_digest seen_t 1 0xff"), Command::ExpectDigest("seen_t".into(), values));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
 use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use hopwright_stf::script::Change;
 use hopwright_stf::{Engine, Processed};
 use num_bigint::BigUint;
@@ -51,6 +51,7 @@ impl Engine for Machine {
             processed.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
             self.pool.give(copy);
         }
+        processed.digests.extend(std::iter::from_fn(|| self.vdp.next_digest()));
         assert_eq!(self.executor.take_lost_copies(), 0);
         assert_eq!(self.pool.available(), self.pool.frames() as usize, "frames are lost");
         Ok(processed)
@@ -136,6 +137,10 @@ impl Engine for Machine {
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
         self.vdp.set_clone_session(session, to).map_err(text)
+    }
+
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
+        self.vdp.set_value_set(set, members).map_err(text)
     }
 
     fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {

@@ -91,6 +91,7 @@ fn observed(
     Ok(Processed {
         sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
         fault: output.fault.map(|f| f.message),
+        digests: output.digests,
     })
 }
 

@@ -136,6 +136,11 @@ impl Pipeline {
     pub fn extern_by_name(&self, name: &str) -> Option<ExternId> {
         by_name(self.externs.iter().map(|e| e.name.as_str()), name).map(ExternId)
     }
+
+    /// The value set with this control-plane name, or the only one whose name ends in `.name`.
+    pub fn value_set_by_name(&self, name: &str) -> Option<ValueSetId> {
+        by_name(self.value_sets.iter().map(|v| v.name.as_str()), name).map(ValueSetId)
+    }
 }
 
 /// Exact match first, else a suffix after a dot that only one name has.
