@@ -412,6 +412,9 @@ pub enum BenchCommand {
     /// Entries are written into one exact table of the learning switch, through the data plane's own interface and through
     /// P4Runtime over TCP on this machine. Wants two CPUs.
     Updates(BenchUpdatesArgs),
+    /// Forward frames between two devices until killed: what others are compared with
+    #[command(hide = true)]
+    Forwarder(BenchForwarderArgs),
 }
 
 #[derive(Args, Debug)]
@@ -459,6 +462,17 @@ pub struct BenchProgramsArgs {
     /// Print a list of records as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchForwarderArgs {
+    /// One device
+    pub from: String,
+    /// The other
+    pub to: String,
+    /// auto, af_xdp or af_packet
+    #[arg(long, value_name = "KIND", default_value_t)]
+    pub ports: PortChoice,
 }
 
 #[derive(Args, Debug)]

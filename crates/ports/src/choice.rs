@@ -237,8 +237,10 @@ impl Opener {
 
     fn open_xdp(&self, device: &str) -> Result<Opened, DeviceError> {
         // Addresses must not change before the device is known.
-        let ours = self.ours.as_ref().map(lock);
-        let xdp = XdpDevice::attach(device, ours.as_ref().map(|o| o.addresses.as_slice()), self.options)?;
+        let mut ours = self.ours.as_ref().map(lock);
+        let addresses = ours.as_ref().map(|o| o.addresses.as_slice());
+        let urgent = ours.as_ref().and_then(|o| o.urgent.as_ref());
+        let xdp = XdpDevice::attach_but(device, addresses, urgent, self.options)?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         let mut zero_copy = true;
@@ -249,8 +251,16 @@ impl Opener {
                 ports.push(Box::new(AfPacket::sender(device)?));
                 continue;
             }
-            let port: AfXdp = xdp.port(frames, &mine)?;
+            let mut port: AfXdp = xdp.port(frames, &mine)?;
             zero_copy &= port.is_zero_copy();
+            if let Some(ours) = &mut ours
+                && let Some(filter) = &ours.filters.urgent
+                && ports.is_empty()
+            {
+                let setter = port.receive_apart(filter)?;
+                ours.forget_closed();
+                ours.sockets[1].push(setter);
+            }
             ports.push(Box::new(port));
         }
         let mode = match (xdp.mode(), xdp.refused()) {

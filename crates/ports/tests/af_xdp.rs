@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use devices::{MAC_B, ip, with_devices};
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
-use hopwright_ports::{AfPacket, AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum};
+
+use hopwright_ports::{AfPacket, AfXdp, Filter, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum};
 
 const MODES: [XdpMode; 2] = [XdpMode::Native, XdpMode::Generic];
 
@@ -278,6 +279,53 @@ fn a_device_or_its_peer_may_go_down_and_come_back() {
                 let got = receive(&mut port, &mut shared.pool, 50);
                 assert_eq!(got.len(), 50, "{mode:?}, {device}: received, {:?}", port.stats());
             }
+        }
+    });
+}
+
+/// An untagged frame from `va` to `vb` with a UDP datagram over IPv4 to 10.0.0.2, port 50000.
+fn to_ours(payload: &[u8]) -> Vec<u8> {
+    let total = (28 + payload.len()) as u16;
+    let mut f = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a, 8, 0, 0x45, 0];
+    f.extend(total.to_be_bytes());
+    f.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39]);
+    f.extend(50000u16.to_be_bytes());
+    f.extend((total - 20).to_be_bytes());
+    f.extend([0, 0]);
+    f.extend(payload);
+    f
+}
+
+#[test]
+fn what_is_received_apart_survives_full_rings() {
+    with_devices(|| {
+        let ours: [(IpAddr, u16); 1] = [("10.0.0.2".parse().unwrap(), 50000)];
+        let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
+        let [urgent, _] = Filter::divided(&ours, &pattern).unwrap();
+        for mode in MODES {
+            let mut plain = AfPacket::open("va", None).unwrap();
+            let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
+            let mut shared = Shared::new(1024, 1500);
+            let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
+            let device = XdpDevice::attach_but("vb", Some(&ours), Some(&pattern), options).unwrap();
+            let mut port = device.port(&shared.frames, &[0]).unwrap();
+            port.receive_apart(&urgent).unwrap();
+            port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
+            // Many more than fit the rings, and now and then one that must arrive.
+            let apart = |n: u8| to_ours(&[n, 0, 0, 0, 203, 0, 0, 0, 2, 0, 0, 0]);
+            let mut sent = 0;
+            for burst in 0..20 {
+                let mut frames: Vec<_> = (0..100).map(|_| to_ours(&[burst; 200])).collect();
+                frames.push(apart(burst));
+                sent += transmit(&mut plain, &mut plain_pool, &frames);
+            }
+            assert_eq!(sent, 20 * 101);
+            // Until the last of the small ring's blocks, which is not full, is handed over.
+            std::thread::sleep(Duration::from_millis(30));
+            let got = receive(&mut port, &mut shared.pool, 2000);
+            assert_eq!(got[..20], (0..20).map(apart).collect::<Vec<_>>(), "{mode:?}");
+            assert!(got[20..].iter().all(|f| f[42] == f[43]), "{mode:?}: all the others behind");
+            assert_eq!((got.len() - 20) as u64 + port.stats().rx_overrun, 2000, "{mode:?}");
         }
     });
 }

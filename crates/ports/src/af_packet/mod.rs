@@ -128,7 +128,7 @@ impl AfPacket {
 }
 
 /// Changes what the packet sockets of a port receive, from any thread, as long as there is the port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FilterSetter(Weak<OwnedFd>);
 
 impl FilterSetter {

@@ -29,6 +29,7 @@ pub(super) const R5: Register = Register(5);
 /// Kept over calls.
 pub(super) const R6: Register = Register(6);
 pub(super) const R7: Register = Register(7);
+pub(super) const R8: Register = Register(8);
 /// End of the stack; not to be written.
 pub(super) const STACK: Register = Register(10);
 

@@ -6,6 +6,9 @@
 //! copied by the kernel once each way unless the driver has zero-copy. A jumbo packet that arrives in several pieces
 //! is put together in one frame.
 //!
+//! What must get through however full the sockets' rings are comes by a packet socket beside them
+//! ([`AfXdp::receive_apart`]).
+//!
 //! Senders on the same machine may leave the UDP checksum of what they send over a veth to the device, and AF_XDP does
 //! not say so: on such devices checksums that look unfinished are completed.
 //!
@@ -33,8 +36,10 @@ pub use redirect::XdpMode;
 pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
+use crate::af_packet::{AfPacket, FilterSetter, RingSize};
 use crate::checksum;
 use crate::device::{DeviceError, Facts, failed};
+use crate::filter::{Filter, Pattern};
 use crate::sys;
 
 /// System calls in a row for one burst of sending.
@@ -82,11 +87,22 @@ impl XdpDevice {
         destinations: Option<&[(IpAddr, u16)]>,
         options: XdpOptions,
     ) -> Result<Arc<XdpDevice>, DeviceError> {
+        XdpDevice::attach_but(device, destinations, None, options)
+    }
+
+    /// The same, but datagrams to the destinations that have a pattern are left to the kernel; see
+    /// [`AfXdp::receive_apart`].
+    pub fn attach_but(
+        device: &str,
+        destinations: Option<&[(IpAddr, u16)]>,
+        apart: Option<&Pattern>,
+        options: XdpOptions,
+    ) -> Result<Arc<XdpDevice>, DeviceError> {
         let index = sys::interface_index(device).map_err(failed(device, "find the device"))? as u32;
         let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
         let facts = Facts::new(device, control).map_err(failed(device, "read the MTU"))?;
         let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
-        let attach = |mode| Redirect::attach(index, mac, destinations, mode);
+        let attach = |mode| Redirect::attach(index, mac, destinations, apart, mode);
         let (redirect, mode, refused) = match options.mode {
             Some(mode) => (attach(mode), mode, None),
             None => match attach(XdpMode::Native) {
@@ -143,6 +159,7 @@ impl XdpDevice {
             device: self.clone(),
             queues,
             group,
+            urgent: None,
             pieces: vec![0; per_frame].into(),
             stats: DeviceStats::default(),
             frames: frames.clone(),
@@ -201,6 +218,8 @@ pub struct AfXdp {
     queues: Vec<Queue>,
     /// To wait for several queues.
     group: Option<OwnedFd>,
+    /// Read first: what must not be lost when the others' rings are full.
+    urgent: Option<AfPacket>,
     device: Arc<XdpDevice>,
     /// Descriptors not completed yet of each frame that is sent in pieces; empty if none ever is.
     pieces: Box<[u8]>,
@@ -213,6 +232,15 @@ impl AfXdp {
     /// Whether the device itself reads and writes the frames.
     pub fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false))
+    }
+
+    /// Receives what passes this filter, too, by a packet socket with a small ring of its own that is read first. The
+    /// program on the device should leave that to the kernel; see [`XdpDevice::attach_but`].
+    pub fn receive_apart(&mut self, filter: &Filter) -> Result<FilterSetter, DeviceError> {
+        let urgent = AfPacket::with_ring(self.device.facts.name(), Some(filter), RingSize::SMALL)?;
+        let setter = urgent.filter_setter().unwrap_or_default();
+        self.urgent = Some(urgent);
+        Ok(setter)
     }
 }
 
@@ -372,7 +400,7 @@ impl Port for AfXdp {
         let longest = self.device.facts.longest() as usize;
         let stride = self.frames.stride();
         self.frames.collect(pool);
-        let mut count = 0;
+        let mut count = self.urgent.as_mut().map_or(0, |urgent| urgent.receive(pool, batch, limit));
         for queue in &mut self.queues {
             queue.reclaim(pool, stride, &mut self.pieces);
             if queue.rings.transmit.outstanding() > 0 {
@@ -458,6 +486,10 @@ impl Port for AfXdp {
         }
     }
 
+    fn urgent_poll_fd(&self) -> Option<RawFd> {
+        self.urgent.as_ref().and_then(|urgent| urgent.poll_fd())
+    }
+
     fn stats(&self) -> DeviceStats {
         let facts = &self.device.facts;
         facts.refresh();
@@ -473,6 +505,11 @@ impl Port for AfXdp {
                 stats.rx_too_long += s.rx_dropped.saturating_sub(s.rx_fill_ring_empty_descs);
                 stats.tx_error += s.tx_invalid_descs;
             }
+        }
+        if let Some(urgent) = &self.urgent {
+            let apart = urgent.stats();
+            stats.rx_overrun += apart.rx_overrun;
+            stats.rx_too_long += apart.rx_too_long;
         }
         stats
     }

@@ -9,14 +9,17 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::assembler::{Assembler, Instruction, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, STACK, When, Width};
+use super::assembler::{Assembler, Instruction, Label, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, R8, STACK, When, Width};
 use super::bpf::{self, AttachMode, Map, MapKind};
+use crate::filter::Pattern;
 
 /// Most UDP addresses that can be ours.
 pub const MAX_DESTINATIONS: u32 = 65_536;
 /// Most receive queues of a device.
 pub const MAX_QUEUES: u32 = 256;
 
+/// Bytes of the Ethernet header.
+const ETHERNET: i16 = 14;
 const HELPER_LOOKUP: i32 = 1;
 const HELPER_REDIRECT_MAP: i32 = 51;
 /// `XDP_PASS`: the kernel gets the frame.
@@ -49,13 +52,17 @@ struct Ours {
     mac: Map,
 }
 
-/// The program. `unserved` is its result for frames of ours at a queue without socket.
-fn assemble(sockets: &Map, ours: Option<&Ours>, unserved: i32) -> Vec<Instruction> {
+/// The program. `unserved` is its result for frames of ours at a queue without socket; those with the pattern `apart`
+/// are the kernel's, too.
+fn assemble(sockets: &Map, ours: Option<&Ours>, apart: Option<&Pattern>, unserved: i32) -> Vec<Instruction> {
     let mut a = Assembler::new();
     let pass = a.label();
     a.copy(R6, R1);
     if let Some(ours) = ours {
         only_ours(&mut a, ours, pass);
+        if let Some(pattern) = apart {
+            not_apart(&mut a, pattern, pass);
+        }
     }
     a.map(R1, MapUse::Map, sockets.number());
     a.load(Width::Four, R2, R6, 16);
@@ -72,14 +79,15 @@ fn assemble(sockets: &Map, ours: Option<&Ours>, unserved: i32) -> Vec<Instructio
 }
 
 /// Jumps to `pass` unless the frame is untagged, addressed to the device, and a UDP datagram over IPv4 (whole) or IPv6
-/// (without extension headers) to one of the destinations. The same frames as `Filter::udp_destinations` passes.
-fn only_ours(a: &mut Assembler, ours: &Ours, pass: super::assembler::Label) {
-    const ETHERNET: i16 = 14;
+/// (without extension headers) to one of the destinations. The same frames as `Filter::udp_destinations` passes. Leaves
+/// in R7 where the UDP header is, less the Ethernet header, and in R8 the frame's end.
+fn only_ours(a: &mut Assembler, ours: &Ours, pass: Label) {
     const STACK_KEY: i16 = -(KEY as i16);
     let (v4, look_up) = (a.label(), a.label());
     // R2: the frame, R3: its end. Nothing shorter than Ethernet, IPv4 and UDP is ours.
     a.load(Width::Four, R2, R1, 0);
     a.load(Width::Four, R3, R1, 4);
+    a.copy(R8, R3);
     a.copy(R4, R2);
     a.add(R4, 42);
     a.jump_if_register(R4, When::Greater, R3, pass);
@@ -104,6 +112,8 @@ fn only_ours(a: &mut Assembler, ours: &Ours, pass: super::assembler::Label) {
     }
     a.store_value(Width::Two, STACK, STACK_KEY + 18, i32::from(u16::from_ne_bytes([6, 0])));
     a.load(Width::Two, R0, R2, ETHERNET + 40 + 2);
+    a.copy(R7, R2);
+    a.add(R7, 40);
     a.jump(look_up);
 
     a.place(v4);
@@ -132,6 +142,7 @@ fn only_ours(a: &mut Assembler, ours: &Ours, pass: super::assembler::Label) {
     a.add(R7, 22);
     a.jump_if_register(R7, When::Greater, R3, pass);
     a.load(Width::Two, R0, R4, ETHERNET + 2);
+    a.copy(R7, R4);
 
     a.place(look_up);
     a.store(Width::Two, STACK, STACK_KEY + 16, R0);
@@ -140,6 +151,27 @@ fn only_ours(a: &mut Assembler, ours: &Ours, pass: super::assembler::Label) {
     a.add(R2, i32::from(STACK_KEY));
     a.call(HELPER_LOOKUP);
     a.jump_if(R0, When::Equal, 0, pass);
+}
+
+/// Jumps to `pass` if the datagram has the pattern. The same as `Filter::divided` takes apart.
+fn not_apart(a: &mut Assembler, pattern: &Pattern, pass: Label) {
+    const PAYLOAD: i16 = ETHERNET + 8;
+    let other = a.label();
+    let last = pattern.bytes.iter().map(|(at, _)| *at).max().unwrap_or(0);
+    a.copy(R4, R7);
+    a.add(R4, i32::from(PAYLOAD) + i32::from(last) + 1);
+    a.jump_if_register(R4, When::Greater, R8, other);
+    for (at, values) in &pattern.bytes {
+        let next = a.label();
+        a.load(Width::One, R0, R7, PAYLOAD + i16::from(*at));
+        for value in values {
+            a.jump_if(R0, When::Equal, i32::from(*value), next);
+        }
+        a.jump(other);
+        a.place(next);
+    }
+    a.jump(pass);
+    a.place(other);
 }
 
 /// How a program is attached.
@@ -162,10 +194,16 @@ pub(super) struct Redirect {
 
 impl Redirect {
     /// Attaches it. With destinations it takes only frames to these and to the Ethernet address `mac`; without, it
-    /// takes everything that the device receives.
-    pub fn attach(device: u32, mac: [u8; 6], ours: Option<&[(IpAddr, u16)]>, mode: XdpMode) -> io::Result<Redirect> {
+    /// takes everything that the device receives. Of the frames to destinations it leaves those `apart` to the kernel.
+    pub fn attach(
+        device: u32,
+        mac: [u8; 6],
+        ours: Option<&[(IpAddr, u16)]>,
+        apart: Option<&Pattern>,
+        mode: XdpMode,
+    ) -> io::Result<Redirect> {
         let (sockets, ours) = maps(mac, ours)?;
-        let code = assemble(&sockets, ours.as_ref(), PASS);
+        let code = assemble(&sockets, ours.as_ref(), apart, PASS);
         let program = match bpf::load(&code, "hopwright", true) {
             // Kernels before 5.18 know no packets of several buffers.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => bpf::load(&code, "hopwright", false)?,
@@ -233,7 +271,7 @@ mod tests {
     /// `XDP_DROP`, which stands for "taken" here.
     const TAKEN: i32 = 1;
 
-    fn program(ours: &[(IpAddr, u16)]) -> Option<(OwnedFd, Ours, Map)> {
+    fn program(ours: &[(IpAddr, u16)], apart: Option<&Pattern>) -> Option<(OwnedFd, Ours, Map)> {
         let (sockets, ours) = match maps(OWN, Some(ours)) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 eprintln!("\n*** SKIPPED, NOT TESTED: XDP programs need CAP_BPF and CAP_NET_ADMIN ***\n");
@@ -242,7 +280,7 @@ mod tests {
             other => other.unwrap(),
         };
         let ours = ours.unwrap();
-        let program = bpf::load(&assemble(&sockets, Some(&ours), TAKEN), "test", true).unwrap();
+        let program = bpf::load(&assemble(&sockets, Some(&ours), apart, TAKEN), "test", true).unwrap();
         Some((program, ours, sockets))
     }
 
@@ -281,7 +319,7 @@ mod tests {
             ("fd00::2".parse().unwrap(), 50001),
         ];
         list.extend((0..3000).map(|i| (IpAddr::from([10, 0, (i >> 8) as u8, i as u8]), 1000 + i)));
-        let Some((program, ours, _sockets)) = program(&list) else { return };
+        let Some((program, ours, _sockets)) = program(&list, None) else { return };
         let taken = |f: &[u8]| bpf::test_run(&program, f).unwrap() == TAKEN as u32;
         assert!(taken(&v4([192, 0, 2, 1], 30042, 0)));
         assert!(taken(&v4([192, 0, 2, 1], 50000, 3)));
@@ -324,5 +362,27 @@ mod tests {
         put_mac(&ours.mac, OWN).unwrap();
         ours.destinations.remove(&key("192.0.2.1".parse().unwrap(), 30042)).unwrap();
         assert!(!taken(&good), "not ours any more");
+    }
+
+    #[test]
+    fn leaves_what_is_to_come_apart_to_the_kernel() {
+        let list = [("192.0.2.1".parse().unwrap(), 30042), ("fd00::1".parse().unwrap(), 30042)];
+        let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
+        let Some((program, ..)) = program(&list, Some(&pattern)) else { return };
+        let with = |mut frame: Vec<u8>, fourth: u8, eighth: u8| {
+            // Both make four bytes of UDP payload at least.
+            let payload = if frame[12] == 8 { 14 + 4 * usize::from(frame[14] & 15) + 8 } else { 62 };
+            frame.resize(payload + 9, 0);
+            (frame[payload + 4], frame[payload + 8]) = (fourth, eighth);
+            bpf::test_run(&program, &frame).unwrap() == TAKEN as u32
+        };
+        for frame in [v4([192, 0, 2, 1], 30042, 0), v4([192, 0, 2, 1], 30042, 10), v6("fd00::1", 30042)] {
+            assert!(!with(frame.clone(), 203, 0));
+            assert!(!with(frame.clone(), 203, 2));
+            assert!(with(frame.clone(), 203, 1));
+            assert!(with(frame.clone(), 17, 0));
+        }
+        let short = v4([192, 0, 2, 1], 30042, 0);
+        assert!(bpf::test_run(&program, &short[..42 + 3]).unwrap() == TAKEN as u32, "too short to have the pattern");
     }
 }

@@ -3,6 +3,7 @@
 //! One module per benchmark; what they measure with is in [`measure`], what they compare with in [`floor`].
 
 mod floor;
+pub mod forwarder;
 mod measure;
 pub mod programs;
 pub mod scion;
