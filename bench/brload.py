@@ -89,6 +89,12 @@ class Bench:
         copy_tree(module_dir() / "acceptance" / "router_benchmark" / "conf", conf)
         self.config = conf / "router.toml"
         self.config.write_text(self.config.read_text().replace('"/etc/scion"', f'"{conf}"'))
+        # Our router refuses what is longer than a link's MTU.
+        topology = json.loads((conf / "topology.json").read_text())
+        for router in topology["border_routers"].values():
+            for interface in router["interfaces"].values():
+                interface["mtu"] = MTU
+        (conf / "topology.json").write_text(json.dumps(topology))
         self.router, self.load = (Namespace(self._prefix + role, ipv6=False)
                                   for role in ("router", "load"))
         for label, (address, _, own) in LINKS.items():

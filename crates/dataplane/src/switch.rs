@@ -28,7 +28,7 @@ use crate::vdp::{BuildError, VirtualDataPlane};
 use crate::wait::{self, PollSet};
 
 /// How long a worker rests at most while few packets come.
-const LONGEST_REST: Duration = Duration::from_micros(100);
+const LONGEST_REST: Duration = Duration::from_micros(250);
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
 /// Busy rounds between two looks at the devices' own counters.
@@ -170,7 +170,7 @@ impl SwitchBuilder {
         self
     }
 
-    /// How long a worker may rest while few packets come, so that they come in batches; 100 µs if not told, zero:
+    /// How long a worker may rest while few packets come, so that they come in batches; 250 µs if not told, zero:
     /// never. A packet after a pause does not wait.
     pub fn longest_rest(mut self, time: Duration) -> SwitchBuilder {
         self.longest_rest = time;

@@ -397,7 +397,7 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// The SCION border router in memory on one core, whole frame in to whole frame out
+    /// The SCION border router in memory, whole frame in to whole frame out
     ///
     /// Cases are those of the reference's `brload`: in, out, in_transit, out_transit, br_transit.
     Scion(BenchScionArgs),
@@ -431,6 +431,9 @@ pub struct BenchScionArgs {
     /// Packets that are cycled through: `l2` fits the second-level cache, `memory` does not
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [WorkingSet::L2, WorkingSet::Memory])]
     pub working_set: Vec<WorkingSet>,
+    /// Workers at the same time, each on a CPU of its own
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', default_values_t = [1])]
+    pub workers: Vec<usize>,
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
     pub duration: f64,

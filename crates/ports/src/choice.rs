@@ -1,4 +1,5 @@
-//! Which back end a network device gets, chosen by what works: AF_XDP where it does, else packet sockets.
+//! Which back end a network device gets, chosen by what works and is faster: AF_XDP where the driver runs its program, else
+//! packet sockets.
 //!
 //! Does not live here: the back ends ([`crate::af_xdp`], [`crate::af_packet`]).
 
@@ -21,7 +22,7 @@ use crate::sys;
 /// Which back end to use for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortChoice {
-    /// AF_XDP where it works, else packet sockets.
+    /// AF_XDP where the driver runs its program and there are receive queues for all workers, else packet sockets.
     Auto,
     /// AF_XDP or nothing.
     AfXdp,
@@ -182,7 +183,8 @@ impl Opener {
                 "it has IP addresses, and AF_XDP would take everything from the kernel".into()
             }
             _ => match self.open_xdp(device) {
-                Ok(opened) => return Ok(opened),
+                Ok(Ok(opened)) => return Ok(opened),
+                Ok(Err(why)) => why,
                 Err(error) if self.choice == PortChoice::AfXdp => return Err(error),
                 Err(error) => format!("AF_XDP does not work: {error}"),
             },
@@ -235,13 +237,23 @@ impl Opener {
         lock(&self.attached).values().filter_map(Weak::upgrade).collect()
     }
 
-    fn open_xdp(&self, device: &str) -> Result<Opened, DeviceError> {
+    /// By AF_XDP; the reason if packet sockets are better.
+    fn open_xdp(&self, device: &str) -> Result<Result<Opened, String>, DeviceError> {
         // Addresses must not change before the device is known.
         let mut ours = self.ours.as_ref().map(lock);
         let addresses = ours.as_ref().map(|o| o.addresses.as_slice());
         let urgent = ours.as_ref().and_then(|o| o.urgent.as_ref());
-        let xdp = XdpDevice::attach_but(device, addresses, urgent, self.options)?;
+        // Generic mode is slower than packet sockets.
+        let native = (self.choice == PortChoice::Auto).then_some(XdpMode::Native);
+        let options = XdpOptions { mode: self.options.mode.or(native), ..self.options };
+        let xdp = XdpDevice::attach_but(device, addresses, urgent, options)?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
+        if self.choice == PortChoice::Auto && queues.len() < self.workers {
+            let (queues, workers) = (queues.len(), self.workers);
+            return Ok(Err(format!(
+                "it has {queues} receive queues, which AF_XDP could not spread over {workers} workers"
+            )));
+        }
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         let mut zero_copy = true;
         for (worker, frames) in self.frames.iter().enumerate() {
@@ -270,9 +282,11 @@ impl Opener {
         };
         let copy = if zero_copy { "zero-copy" } else { "copy: the driver has no zero-copy" };
         let copy = if zero_copy || self.options.zero_copy && xdp.mode() == XdpMode::Native { copy } else { "copy" };
-        let how = format!("AF_XDP, {mode}, {copy}, {} receive queues", queues.len());
+        let plural = if queues.len() == 1 { "" } else { "s" };
+        let why = if self.choice == PortChoice::Auto { "the fastest there is" } else { "as configured" };
+        let how = format!("AF_XDP: {why}; {mode}, {copy}, {} receive queue{plural}", queues.len());
         lock(&self.attached).insert(device.into(), Arc::downgrade(&xdp));
-        Ok(Opened { ports, how })
+        Ok(Ok(Opened { ports, how }))
     }
 }
 

@@ -66,10 +66,10 @@ pub struct Hopwright {
 impl Default for Hopwright {
     fn default() -> Hopwright {
         Hopwright {
-            ports: PortChoice::default(),
+            ports: PortChoice::Auto,
             busy_poll_us: 0,
             cpus: Vec::new(),
-            rest_us: 100,
+            rest_us: 250,
             slow_path: SlowPathBy::default(),
             slow_path_netns: String::new(),
             scmp: Default::default(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use hopwright_dataplane::{ControlError, Switch};
+use hopwright_dataplane::{ControlError, Stage, Switch};
 use serde::Serialize;
 
 use crate::bfd;
@@ -29,6 +29,8 @@ pub struct Stats {
     pub slow_path: BTreeMap<String, u64>,
     /// Time of the workers per packet, input and output included.
     pub ns_per_packet: Option<f64>,
+    /// The same by stage, measured on some of the batches.
+    pub ns_by_stage: BTreeMap<String, f64>,
     /// Devices by name.
     pub ports: BTreeMap<String, PortStats>,
     /// BFD sessions: `interface 41`, `sibling br2`.
@@ -160,6 +162,12 @@ impl Stats {
             packets_dropped,
             slow_path: BTreeMap::new(),
             ns_per_packet: s.ns_per_packet(),
+            ns_by_stage: Stage::ALL
+                .iter()
+                .zip(s.stages)
+                .filter(|(_, time)| time.packets > 0)
+                .map(|(stage, time)| (stage.name().into(), time.ns as f64 / time.packets as f64))
+                .collect(),
             ports: s
                 .ports
                 .iter()

@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from pathlib import Path
+from typing import Callable
 
 from .netns import Namespace
 
@@ -135,29 +136,37 @@ def attach_filter(sock: socket.socket, program: list[tuple[int, int, int, int]])
                     struct.pack("HP", len(program), ctypes.addressof(memory)))
 
 
-def udp_socket(namespace: Namespace, address: str, port: int) -> socket.socket:
-    """A UDP socket in another namespace, which stays there."""
+def socket_in(namespace: Namespace, make: Callable[[], socket.socket]) -> socket.socket:
+    """A socket made in another namespace, where it stays."""
     made: list[socket.socket | OSError] = []
 
-    def make() -> None:
+    def enter() -> None:
         try:
             with open(f"/run/netns/{namespace.name}", "rb") as target:
                 if ctypes.CDLL(None, use_errno=True).setns(target.fileno(), _CLONE_NEWNET):
                     raise OSError(ctypes.get_errno(), "setns")
-            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            sock.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-            sock.bind((address, port))
-            made.append(sock)
+            made.append(make())
         except OSError as error:
             made.append(error)
 
     # Namespaces are a thread's; this thread ends in the other one.
-    thread = threading.Thread(target=make)
+    thread = threading.Thread(target=enter)
     thread.start()
     thread.join()
     if isinstance(made[0], OSError):
         raise made[0]
     return made[0]
+
+
+def udp_socket(namespace: Namespace, address: str, port: int) -> socket.socket:
+    """A UDP socket in another namespace, which stays there."""
+    def make() -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        sock.bind((address, port))
+        return sock
+
+    return socket_in(namespace, make)
 
 
 class Stream:

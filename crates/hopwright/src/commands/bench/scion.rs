@@ -1,4 +1,4 @@
-//! `hopwright bench scion`: the border router in memory on one core.
+//! `hopwright bench scion`: the border router in memory, on one core or several.
 //!
 //! Each packet is whole before the program runs and whole after it: parse, every check, MACs, tables, rewriting and
 //! checksums are in the figure; device I/O is not. Beside it stands what the
@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wait, wall_clock_us};
 use hopwright_jit::abi::Verdict;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
@@ -36,6 +36,10 @@ struct Record {
     hops: u32,
     macs: u32,
     working_set: &'static str,
+    /// Workers that run at the same time, each on a CPU of its own with packets of its own; the figures are a worker's
+    /// mean, but for the millions of packets per second of all.
+    workers: usize,
+    mpps: f64,
     frames: u32,
     packets: u64,
     ns_per_packet: f64,
@@ -58,12 +62,16 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
     let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| compile::refused(&pipeline, &e))?;
     synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;
-    let mut executor = Executor::new(Arc::clone(&vdp));
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if let Some(too_many) = args.workers.iter().find(|count| **count == 0 || **count > cpus) {
+        return Err(Failure::message(format!("{too_many} workers on {cpus} CPUs")));
+    }
     let mut records = Vec::new();
     if !args.json {
-        println!("SCION border router in memory, one core, whole frame to whole frame, batches of {BATCH}");
+        println!("SCION border router in memory, whole frame to whole frame, batches of {BATCH}");
         println!(
-            "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
+            "{:>7} {:<12} {:>5} {:>5} {:>5} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
+            "workers",
             "case",
             "bytes",
             "hops",
@@ -92,11 +100,13 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             }
         }
     }
-    for (case, size, working_set) in &runs {
-        let record = measure(&mut executor, case, *size, *working_set, args.duration)?;
+    for ((case, size, working_set), workers) in runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)))
+    {
+        let record = several(&vdp, workers, case, *size, *working_set, args.duration)?;
         if !args.json {
             println!(
-                "{:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
+                "{:>7} {:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
+                record.workers,
                 record.case,
                 record.size,
                 record.hops,
@@ -106,7 +116,7 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
                 record.ns_best,
                 or_dash(record.cycles_per_packet),
                 or_dash(record.instructions_per_packet),
-                1000.0 / record.ns_median,
+                record.mpps,
                 record.floor_ns,
                 record.times_floor
             );
@@ -117,6 +127,51 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
         println!("{}", serde_json::to_string_pretty(&records)?);
     }
     Ok(())
+}
+
+/// What so many workers do at the same time.
+fn several(
+    vdp: &Arc<VirtualDataPlane>,
+    workers: usize,
+    case: &Case,
+    size: usize,
+    working_set: WorkingSet,
+    duration: f64,
+) -> Result<Record, Failure> {
+    if workers == 1 {
+        return measure(&mut Executor::new(vdp.clone()), case, size, working_set, duration);
+    }
+    let records: Vec<Record> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers)
+            .map(|cpu| {
+                scope.spawn(move || {
+                    wait::pin_to(cpu)?;
+                    measure(&mut Executor::new(vdp.clone()), case, size, working_set, duration)
+                })
+            })
+            .collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|_| Err(Failure::message("a worker died")))
+        };
+        threads.into_iter().map(join).collect::<Result<_, Failure>>()
+    })?;
+    let mean = |of: fn(&Record) -> f64| records.iter().map(of).sum::<f64>() / workers as f64;
+    let maybe =
+        |of: fn(&Record) -> Option<f64>| records.iter().map(of).sum::<Option<f64>>().map(|sum| sum / workers as f64);
+    let (ns_median, floor_ns) = (mean(|r| r.ns_median), mean(|r| r.floor_ns));
+    Ok(Record {
+        workers,
+        mpps: records.iter().map(|r| r.mpps).sum(),
+        packets: records.iter().map(|r| r.packets).sum(),
+        ns_per_packet: mean(|r| r.ns_per_packet),
+        ns_median,
+        ns_best: mean(|r| r.ns_best),
+        cycles_per_packet: maybe(|r| r.cycles_per_packet),
+        instructions_per_packet: maybe(|r| r.instructions_per_packet),
+        floor_ns,
+        times_floor: ns_median / floor_ns,
+        ..records[0]
+    })
 }
 
 fn measure(
@@ -176,6 +231,8 @@ fn measure(
         hops: case.hops,
         macs: case.macs,
         working_set: name,
+        workers: 1,
+        mpps: 1000.0 / timing.ns_median,
         frames,
         packets: timing.packets,
         ns_per_packet: timing.ns_mean,

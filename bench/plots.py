@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Draws what run.py measured: SVG and PNG files beside the results. Wants matplotlib (see requirements.txt).
+
+Usage: plots.py DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+
+COLOURS = {"reference": "#888888", "hopwright": "#c0392b", "forwarder": "#2c6fbb"}
+
+
+def colour(router: str, number: int) -> str:
+    return COLOURS.get(router.split("+")[0].split(":")[0], f"C{number}") if "+" not in router else f"C{number}"
+
+
+class Drawing:
+    """One figure, saved in both formats when it is left."""
+
+    def __init__(self, directory: Path, name: str, title: str, x: str, y: str, busy: str | None):
+        self._files = [directory / f"{name}.{kind}" for kind in ("svg", "png")]
+        self._figure, self.axes = pyplot.subplots(figsize=(8, 4.8))
+        self.axes.set_title(title + (f"\nMACHINE BUSY: {busy}" if busy else ""), fontsize=11,
+                            color="#c0392b" if busy else "black")
+        self.axes.set_xlabel(x)
+        self.axes.set_ylabel(y)
+        self.axes.grid(color="#dddddd")
+
+    def __enter__(self):
+        return self.axes
+
+    def __exit__(self, *_) -> None:
+        if self.axes.get_legend_handles_labels()[0]:
+            self.axes.legend(fontsize=9)
+        self._figure.tight_layout()
+        for file in self._files:
+            self._figure.savefig(file, dpi=120)
+        pyplot.close(self._figure)
+
+
+def routers(points: list[dict]) -> dict[str, list[dict]]:
+    found: dict[str, list[dict]] = {}
+    for point in sorted(points, key=lambda p: p["offered"]):
+        found.setdefault(point["router"], []).append(point)
+    return found
+
+
+def load(directory: Path, name: str, result: dict, busy: str | None) -> None:
+    """Forwarded against offered, and latency against offered."""
+    for size in sorted({p["size"] for p in result["points"]}):
+        points = [p for p in result["points"] if p["size"] == size]
+        by_router, share = routers(points), points[0]["share"]
+        of_core = "one core each" if share >= 1 else f"{share:.0%} of a core each"
+        if all(len(own) < 3 for own in by_router.values()):
+            continue
+        with Drawing(directory, f"{name}-{size}", f"Forwarded against offered, {size} bytes, {of_core}",
+                     "offered, thousand packets/s", "forwarded, thousand packets/s", busy) as axes:
+            most = max(p["forwarded"] for p in points) / 1000
+            axes.plot([0, most], [0, most], color="#dddddd", zorder=0)
+            for number, (router, own) in enumerate(by_router.items()):
+                axes.plot([p["offered"] / 1000 for p in own], [p["forwarded"] / 1000 for p in own], marker="o",
+                          markersize=4, label=router, color=colour(router, number))
+        with Drawing(directory, f"{name}-{size}-relative", f"Overload, {size} bytes, {of_core}",
+                     "offered / best rate", "forwarded / best rate", busy) as axes:
+            for number, (router, own) in enumerate(by_router.items()):
+                best = max(p["forwarded"] for p in own)
+                axes.plot([p["offered"] / best for p in own], [p["forwarded"] / best for p in own], marker="o",
+                          markersize=4, label=f"{router}, best {best:,.0f}/s", color=colour(router, number))
+            axes.set_ylim(0, 1.1)
+        with Drawing(directory, f"{name}-{size}-latency", f"Latency, {size} bytes, {of_core}",
+                     "offered, thousand packets/s", "µs from generator to generator", busy) as axes:
+            for number, (router, own) in enumerate(by_router.items()):
+                for percentile, style in (("p50", "-"), ("p99", "--"), ("p99.9", ":")):
+                    with_any = [p for p in own if percentile in p["latency"]]
+                    axes.plot([p["offered"] / 1000 for p in with_any], [p["latency"][percentile] for p in with_any],
+                              style, label=f"{router} {percentile}", color=colour(router, number))
+            axes.set_yscale("log")
+    stages = {router: times for router, times in result["stages"].items() if times}
+    if stages:
+        with Drawing(directory, f"{name}-stages", "Where the time goes", "ns per packet", "", busy) as axes:
+            names = list(next(iter(stages.values())))
+            left = [0.0] * len(stages)
+            for stage in names:
+                width = [times.get(stage, 0.0) for times in stages.values()]
+                axes.barh(list(stages), width, left=left, label=stage)
+                left = [a + b for a, b in zip(left, width)]
+
+
+def brload(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Packets per CPU second by case and size."""
+    cases = list(dict.fromkeys((r["case"], r["size"]) for r in rows))
+    names = list(dict.fromkeys(r["router"] for r in rows))
+    with Drawing(directory, name, "The reference's load generator", "", "thousand packets per CPU second", busy) as axes:
+        for number, router in enumerate(names):
+            heights = []
+            for case in cases:
+                own = sorted(r["per_cpu_second"] for r in rows if (r["case"], r["size"]) == case and r["router"] == router)
+                heights.append(own[len(own) // 2] / 1000)
+            places = [i + number * 0.8 / len(names) for i in range(len(cases))]
+            axes.bar(places, heights, 0.8 / len(names), label=router, color=colour(router, number))
+        axes.set_xticks([i + 0.4 - 0.4 / len(names) for i in range(len(cases))],
+                        [f"{case}\n{size} B" for case, size in cases], fontsize=8)
+
+
+def scion(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Nanoseconds in memory by case, by hop fields, and packets by workers."""
+    alone = [r for r in rows if r["workers"] == 1]
+    cases = [r for r in alone if r["hops"] < 64 and r["working_set"] == "L2"]
+    with Drawing(directory, name, "In memory, one core", "", "ns per packet", busy) as axes:
+        labels = [f"{r['case']}\n{r['size']} B" for r in cases]
+        axes.bar(labels, [r["ns_median"] for r in cases], color="#c0392b", label="router")
+        axes.bar(labels, [r["floor_ns"] for r in cases], color="#2c6fbb", label="floor")
+        axes.tick_params(axis="x", labelsize=6)
+    hops = sorted(((r["hops"], r["ns_median"]) for r in alone
+                   if r["case"] == "br_transit" and r["working_set"] == "L2" and r["size"] >= 1000))
+    if len(hops) > 1:
+        with Drawing(directory, f"{name}-hops", "br_transit in memory, by hop fields", "hop fields", "ns per packet",
+                     busy) as axes:
+            axes.plot(*zip(*hops), marker="o", color="#c0392b")
+            axes.set_ylim(0)
+    by_workers: dict[int, float] = {}
+    for row in rows:
+        if row["case"] == "br_transit" and row["working_set"] == "L2" and row["size"] == min(r["size"] for r in rows):
+            by_workers[row["workers"]] = row["mpps"]
+    if len(by_workers) > 1:
+        with Drawing(directory, f"{name}-workers", "br_transit in memory, by workers", "workers",
+                     "million packets/s of all", busy) as axes:
+            axes.bar([str(w) for w in by_workers], list(by_workers.values()), color="#c0392b")
+
+
+def programs(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Nanoseconds by table size."""
+    with Drawing(directory, name, "P4 programs in memory, one core: every packet hits another entry", "entries",
+                 "ns per packet", busy) as axes:
+        for program in dict.fromkeys(r["program"] for r in rows):
+            own = sorted((r["entries"], r["ns_median"]) for r in rows if r["program"] == program and r["flows"] == "all")
+            if own:
+                axes.plot(*zip(*own), marker="o", markersize=3, label=program)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+
+
+DRAWN = {"scion": scion, "workers": scion, "programs": programs, "brload": brload, "load": load, "overload": load}
+
+
+def main() -> int:
+    directory = Path(sys.argv[1])
+    for name, draw in DRAWN.items():
+        file = directory / f"{name}.json"
+        if file.exists():
+            content = json.loads(file.read_text())
+            draw(directory, name, content["result"], content["busy"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
