@@ -35,7 +35,7 @@ from replay import Arrivals  # noqa: E402
 
 STREAMS = 840
 # Offered load in units of the router's best rate.
-STEPS = (0.1, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+STEPS = "0.1,0.3,0.5,0.8,1,1.5,2,3,5,7,10"
 PERCENTILES = (50, 90, 99, 99.9)
 
 
@@ -174,6 +174,7 @@ class Overload(Bench):
     def curve(self, kind: RouterKind | Forwarder, case: str, number: int) -> list[Point]:
         args, share = self.args, Share(self.args.share)
         stats = self.directory / "stats.json"
+        stats.unlink(missing_ok=True)
         router = kind.start(kind.name, self.router, self.config, self.directory / "router.log",
                             stats, cpus=str(args.router_cpu))
         self._processes = [router]
@@ -185,13 +186,14 @@ class Overload(Bench):
             print(f"{kind.name}, {self.size} B: {full.forwarded:,.0f}/s of {full.offered:,.0f}/s", file=sys.stderr)
             points = [full]
             rates = [float(r) for r in args.rates.split(",") if r] if args.rates is not None else [
-                step * full.forwarded for step in STEPS if step * full.forwarded < 0.95 * full.offered]
+                step * full.forwarded for step in map(float, args.steps.split(",")) if step * full.forwarded < 0.95 * full.offered]
             points += [self.point(router, kind.name, case, rate, number) for rate in rates]
             router.check()
         finally:
             router.stop()
             share.remove()
-        self.stages[kind.name] = read_stats(stats).get("ns_by_stage", {})
+        if stages := read_stats(stats).get("ns_by_stage"):
+            self.stages[kind.name] = stages
         return sorted(points, key=lambda p: p.offered)
 
 
@@ -275,6 +277,7 @@ def main() -> int:
     parser.add_argument("--size", default="172", help="bytes of the whole frame, several with commas (default: %(default)s)")
     parser.add_argument("--share", type=float, default=1.0,
                         help="part of a core that a router gets (default: %(default)s)")
+    parser.add_argument("--steps", default=STEPS, help="loads to offer, as parts of the best rate (default: %(default)s)")
     parser.add_argument("--rates", help="packets a second to offer, instead of parts of the best rate; empty: only "
                                         "as many as there can be")
     parser.add_argument("--rounds", type=int, default=1)

@@ -3,9 +3,12 @@
 
 In memory on one core: `hopwright bench scion` and `hopwright bench programs`;
 table updates beside a forwarding worker: `hopwright bench updates`; and, as
-root, the reference's load generator against the reference's router and ours on
-veth pairs (brload.py). The results go to bench/results/DATE-TIME/: one JSON
-file for each, and a summary.txt, which is printed, too.
+root, on veth pairs, the reference's load generator against the reference's
+router and ours (brload.py), and both and our bare forwarder under loads from
+little to far too much (overload.py): `load` with a core for each, `overload`
+with a twentieth of one, so that there can be ten times too much. The results go
+to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
+PNG, and a summary.txt, which is printed, too.
 
 Figures taken while the machine does something else are marked as such: load
 and stolen time are looked at before each part, and stolen time after it.
@@ -21,6 +24,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import overload
 
 ROOT = Path(__file__).resolve().parent.parent
 # More of a core than this used by others, or of the time stolen by the host, is busy.
@@ -81,15 +86,30 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
     programs = ["--duration", "0.3"] if long else ["--duration", "0.1", "--short"]
     brload = ["--rounds", "3", "--seconds", "3"] if long else ["--cases", "br_transit,in", "--sizes", "172", "--rounds", "1",
                                                                  "--seconds", "2"]
+    workers = [str(count) for count in range(1, (os.cpu_count() or 1) + 1)]
+    loads = ["bench/overload.py", "--json"]
+    routers = ["--router", "reference", "--router", "hopwright"]
+    if long:
+        load = ["--rounds", "3", "--size", "172,1500", *routers, "--router", "hopwright+ports=af_packet",
+                "--router", "forwarder:af_xdp", "--router", "forwarder:af_packet"]
+        over = ["--share", "0.05", "--rounds", "2", *routers]
+    else:
+        load = ["--seconds", "0.4", "--steps", "0.1,0.5,0.8,1.5,3", *routers, "--router", "forwarder:af_xdp"]
+        over = ["--share", "0.05", "--seconds", "0.5", "--steps", "0.5,2,5,10", *routers]
     all_parts = {
         "scion": [*bench, "scion", *scion, "--json"],
         "programs": [*bench, "programs", *programs, "--json"],
         "updates": [*bench, "updates", "--duration", "10" if long else "3", "--json"],
+        "workers": [*bench, "scion", "--case", "br_transit", "--working-set", "l2", "--size", "172", "--workers",
+                    ",".join(workers), "--duration", "0.3", "--json"],
         "brload": ["bench/brload.sh", *brload, "--json"],
+        "load": [*loads, *load],
+        "overload": [*loads, *over],
     }
     if os.geteuid() != 0:
-        all_parts.pop("brload")
-        print("brload needs root (network namespaces): left out", file=sys.stderr)
+        for part in ("brload", "load", "overload"):
+            all_parts.pop(part)
+        print("brload, load and overload need root (network namespaces): left out", file=sys.stderr)
     return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
 
 
@@ -103,8 +123,10 @@ def table(rows: list[dict], columns: list[str]) -> list[str]:
 
 
 def summary(name: str, result: object) -> list[str]:
-    if name == "scion":
-        return table(result, ["case", "size", "hops", "ns_median", "instructions_per_packet", "floor_ns", "times_floor"])
+    if name in ("load", "overload"):
+        return overload.summary([overload.Point(**p) for p in result["points"]], result["stages"])
+    if name in ("scion", "workers"):
+        return table(result, ["workers", "case", "size", "hops", "mpps", "ns_median", "instructions_per_packet", "floor_ns", "times_floor"])
     if name == "programs":
         return table(result, ["program", "entries", "flows", "ns_median", "instructions_per_packet", "floor_ns",
                               "times_floor", "entries_per_second"])
@@ -116,10 +138,25 @@ def summary(name: str, result: object) -> list[str]:
     return table(result, columns)
 
 
+def draw(directory: Path) -> None:
+    """The plots, by a Python of their own with what they need."""
+    python, wanted = ROOT / "bench/.venv/bin/python", ROOT / "bench/requirements.txt"
+    stamp = ROOT / "bench/.venv/requirements"
+    try:
+        if not stamp.exists() or stamp.read_text() != wanted.read_text():
+            subprocess.run([sys.executable, "-m", "venv", str(ROOT / "bench/.venv")], check=True)
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(wanted)],
+                           check=True)
+            stamp.write_text(wanted.read_text())
+        subprocess.run([str(python), str(ROOT / "bench/plots.py"), str(directory)], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"no plots: {error}; bench/plots.py {directory} draws them later", file=sys.stderr)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (a quarter of an hour)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, brload")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",
@@ -147,6 +184,7 @@ def main() -> int:
         print("\n".join(said), flush=True)
         lines += said
     (args.output / "summary.txt").write_text("\n".join(lines) + "\n")
+    draw(args.output)
     print(f"\nwritten to {args.output}")
     return 1 if failed else 0
 
