@@ -33,7 +33,9 @@ impl Executor {
     /// An executor for a worker. Several at the same time only run what is [`VirtualDataPlane::shareable`] right.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
         let machine = match vdp.engine() {
-            Engine::Jit(program) => Some(Machine::new(program, vdp.pipeline(), vdp.join_counters())),
+            Engine::Jit(program) => {
+                Some(Machine::new(program, vdp.pipeline(), vdp.join_counters(), vdp.hot_paths().tally()))
+            }
             Engine::Interp(_) => None,
         };
         Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), lost_copies: 0, vdp }
@@ -69,13 +71,34 @@ impl Executor {
         self.run_with(packets, now_us, Some(pool))
     }
 
-    fn run_with(&mut self, packets: &mut [Packet], now_us: u64, pool: Option<&mut Pool>) -> usize {
+    fn run_with(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us, pool) };
         let guard = self.reader.enter();
         let destinations = self.vdp.destinations().get(&guard);
+        let hot = self.vdp.hot_paths();
+        machine.count(packets.len());
+        let mut recorded = 0;
+        if let Some(mut recording) = hot.wanted() {
+            for packet in packets.iter_mut() {
+                let there_is_room = recording.record(|recorder, way| {
+                    machine.set_way(way);
+                    let (packet, pool) = (std::slice::from_mut(packet), pool.as_deref_mut());
+                    // SAFETY: as below; the recorder is of this program and has room for the way.
+                    unsafe { machine.run(packet, now_us, destinations, pool, Some(recorder)) };
+                });
+                if !there_is_room {
+                    hot.is_full();
+                    break;
+                }
+                recorded += 1;
+                if machine.copies().is_some_and(|copies| !copies.ready.is_empty()) {
+                    return recorded;
+                }
+            }
+        }
         // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
-        // tables and externs hand out alive until the batch is done.
-        unsafe { machine.run(packets, now_us, destinations, pool) }
+        // tables and externs hand out, and the code for hot paths, alive until the batch is done.
+        recorded + unsafe { machine.run(&mut packets[recorded..], now_us, destinations, pool, hot.run(&guard)) }
     }
 
     /// Takes the packets that the last run made beyond one for each it got: copies to multicast groups, clones.

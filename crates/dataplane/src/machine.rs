@@ -4,14 +4,16 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hopwright_ir::Pipeline;
-use hopwright_jit::CompiledPipeline;
 use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
+use hopwright_jit::{CompiledPipeline, HotPaths, Unsupported, Way};
 
 use crate::cell::Cells;
 use crate::digest::Digests;
 use crate::externs::{NativeCall, NativeExtern};
+use crate::hot::Tally;
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
 use crate::scout::{self, Scout};
 use crate::table::Table;
@@ -27,6 +29,8 @@ pub(crate) struct MachineProgram {
     value_sets: Vec<ValueSetHandle>,
     digests: ExternHandle,
     scout: Option<scout::Plan>,
+    /// For each extern whether calling it twice is the same as calling it once.
+    repeatable: Vec<bool>,
     /// What the handles of externs with several methods point to.
     _renumbered: Box<[Renumbered]>,
 }
@@ -93,8 +97,16 @@ impl MachineProgram {
             externs: handles,
             value_sets: objects.value_sets.iter().map(ValueSet::handle).collect(),
             digests: objects.digests.handle(),
+            repeatable: objects.externs.iter().map(|e| matches!(e, ExternObject::Named(o) if o.repeatable())).collect(),
             _renumbered: renumbered,
         })
+    }
+}
+
+impl MachineProgram {
+    /// Code for some ways through the program. Must not be used after the program is dropped.
+    pub fn hot_paths(&self, pipeline: &Pipeline, ways: &[Way]) -> Result<HotPaths, Unsupported> {
+        HotPaths::new(pipeline, &self.compiled, ways, &self.repeatable)
     }
 }
 
@@ -151,6 +163,7 @@ impl Drop for Memory {
 pub(crate) struct Machine {
     run: RunBatch,
     runtime: Runtime,
+    tally: Arc<Tally>,
     traffic: Option<Box<Traffic>>,
     /// Those of the program, with this worker's counters.
     _externs: Box<[ExternHandle]>,
@@ -165,7 +178,12 @@ unsafe impl Send for Machine {}
 
 impl Machine {
     /// `counters`: the worker's copies, by the number of their object.
-    pub fn new(program: &MachineProgram, pipeline: &Pipeline, counters: Vec<(usize, Arc<Cells>)>) -> Machine {
+    pub fn new(
+        program: &MachineProgram,
+        pipeline: &Pipeline,
+        counters: Vec<(usize, Arc<Cells>)>,
+        tally: Arc<Tally>,
+    ) -> Machine {
         let traffic = program.compiled.requests().map(|r| Box::new(Traffic::new(r, pipeline)));
         let mut externs: Box<[ExternHandle]> = program.externs.as_slice().into();
         for (at, cells) in &counters {
@@ -186,7 +204,10 @@ impl Machine {
                 original: std::ptr::null_mut(),
                 value_sets: program.value_sets.as_ptr(),
                 digests: program.digests,
+                way: std::ptr::null_mut(),
+                left: tally.left.as_ptr(),
             },
+            tally,
             traffic,
             _externs: externs,
             _counters: counters,
@@ -196,8 +217,8 @@ impl Machine {
         }
     }
 
-    /// Runs packets up to the first that makes copies, which are then among [`Machine::copies`], and gives the number of
-    /// packets run. Frames are taken from the pool; without one, what would need more than the packets have is lost.
+    /// Runs packets, by this function of the program or else by the one for all packets, up to the first that makes copies,
+    /// which are then among [`Machine::copies`], and gives the number of packets run. Frames are taken from the pool; without one, what would need more than the packets have is lost.
     ///
     /// # Safety
     /// The program this was made for is alive, and the caller is within the domain of its tables and externs.
@@ -208,7 +229,9 @@ impl Machine {
         now_us: u64,
         destinations: &Destinations,
         mut pool: Option<&mut Pool>,
+        function: Option<RunBatch>,
     ) -> usize {
+        let function = function.unwrap_or(self.run);
         self.runtime.now_us = now_us;
         if let Some(scout) = &mut self.scout {
             // SAFETY: the caller's promise.
@@ -229,7 +252,7 @@ impl Machine {
             let raw: *mut RawPacket = Packet::as_raw_batch(rest);
             // SAFETY: the runtime has a handle for every table, extern and function the code names, entries and objects
             // stay alive by the caller's promise, and the packets own their buffers.
-            let next = unsafe { (self.run)(&self.runtime, raw, count) };
+            let next = unsafe { function(&self.runtime, raw, count) };
             Packet::check_bounds(rest);
             let Some(traffic) = self.traffic.as_mut().filter(|_| !next.is_null()) else {
                 done = until;
@@ -258,6 +281,17 @@ impl Machine {
         if let Some(scout) = &mut self.scout {
             scout.set_always(always);
         }
+    }
+
+    /// Where a recorder writes down the next packet's way.
+    pub fn set_way(&mut self, way: *mut u32) {
+        self.runtime.way = way;
+    }
+
+    /// So many packets were run.
+    pub fn count(&self, packets: usize) {
+        let before = self.tally.packets.load(Ordering::Relaxed);
+        self.tally.packets.store(before + packets as u64, Ordering::Relaxed);
     }
 
     /// Packets that were made and not yet taken.

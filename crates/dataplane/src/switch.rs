@@ -17,6 +17,7 @@ use hopwright_jit::abi::Verdict;
 use crate::cpu::{CpuQueue, Injector, Queue};
 use crate::engine::{Executor, wall_clock_us};
 use crate::handover::{Handover, WorkerBusy};
+use crate::hot::start_adapting;
 use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Mailbox, Ports};
 use crate::pace::{Next, Pace};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
@@ -554,6 +555,9 @@ impl Worker {
     /// Works until the switch is stopped, or every port is finished and nothing is left to do.
     pub fn run(&mut self) {
         wait::sharpen_timers();
+        if self.index == 0 {
+            start_adapting(&self.switch);
+        }
         self.switch.handovers[self.index].set_running(true);
         while !self.switch.stopping() {
             let count = self.step();

@@ -19,6 +19,7 @@ use crate::cell::{Cells, Count, Counters, Registers};
 use crate::control::{ControlError, EntrySpec, MatchSpec};
 use crate::digest::Digests;
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
+use crate::hot::HotPaths;
 use crate::limbs::{from_limbs, limbs_of, push_limbs};
 use crate::machine::{MachineProgram, Objects};
 use crate::meter::Meters;
@@ -67,6 +68,7 @@ pub struct VirtualDataPlane {
     digests: Box<Digests>,
     traffic: Mutex<TrafficManager>,
     destinations: Published<Destinations>,
+    hot: HotPaths,
 }
 
 pub(crate) enum Engine {
@@ -135,6 +137,7 @@ impl VirtualDataPlane {
         };
         let destinations = Published::new(Destinations::default(), &domain);
         let traffic = Mutex::default();
+        let hot = HotPaths::new(&domain);
         Ok(Arc::new(VirtualDataPlane {
             pipeline,
             domain,
@@ -145,7 +148,13 @@ impl VirtualDataPlane {
             digests,
             traffic,
             destinations,
+            hot,
         }))
+    }
+
+    /// The ways through the program that have code of their own.
+    pub fn hot_paths(&self) -> &HotPaths {
+        &self.hot
     }
 
     /// The program.

@@ -75,6 +75,8 @@ struct Seen {
     parser_errors: usize,
     hits: u64,
     counted: u64,
+    /// Packets on hot paths.
+    hot: u64,
 }
 
 fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
@@ -90,58 +92,20 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
     hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
     let tables: Vec<TableId> = (0..pipeline.tables.len()).map(|t| TableId(t as u32)).collect();
 
+    // The same packets once more, on the ways that the first half of them took.
     let mut numbers = 0..;
-    for batch in case.packets.chunks(BATCH) {
-        let mut frames: Vec<Packet> = Vec::new();
-        for (port, bytes) in batch {
-            let mut frame = machine.pool.take_filled(bytes).ok_or("no frame for a packet")?;
-            frame.set_ingress_port(u32::from(*port));
-            frames.push(frame);
+    let mut before = (0, 0);
+    for again in [false, true] {
+        if again {
+            machine.vdp.learn().map_err(|e| e.to_string())?;
+            before = machine.vdp.hot_paths().counts();
+        } else {
+            machine.vdp.record_ways(case.packets.len().div_ceil(2)).map_err(|e| e.to_string())?;
         }
-        let mut rest = (frames.as_mut_slice(), batch);
-        while !rest.0.is_empty() {
-            let done = machine.executor.run(rest.0, NOW_US, &mut machine.pool);
-            let (frames, packets);
-            (frames, rest.0) = rest.0.split_at_mut(done);
-            (packets, rest.1) = rest.1.split_at(done);
-            let mut found: Vec<Outcome> = frames.iter().map(executed).collect();
-            for copy in machine.executor.copies() {
-                // Only the last of a run has copies.
-                let last = found.last_mut().ok_or("copies of nothing")?;
-                last.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
-                machine.pool.give(copy);
-            }
-            let mut sent = std::iter::from_fn(|| machine.vdp.next_digest());
-            for ((port, bytes), found) in packets.iter().zip(found) {
-                let (number, (wanted, digests)) = (numbers.next(), interpreted(&mut interp, *port, bytes));
-                let found_digests: Vec<Digest> = sent.by_ref().take(digests.len()).collect();
-                if digests != found_digests {
-                    return Err(format!(
-                        "digests of packet {number:?}\ninterpreter: {digests:x?}\nmachine code: {found_digests:x?}"
-                    ));
-                }
-                seen.digests += digests.len();
-                if wanted != found {
-                    return Err(format!(
-                        "packet {number:?} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nmachine code: {found:02x?}"
-                    ));
-                }
-                seen.forwarded += usize::from(!wanted.sent.is_empty());
-                seen.copies += wanted.sent.len().saturating_sub(1);
-                seen.dropped += usize::from(wanted.sent.is_empty() && !wanted.fault);
-                seen.parser_errors += usize::from(wanted.parser_error != 0);
-            }
-        }
-        if let Some(digest) = machine.vdp.next_digest() {
-            return Err(format!("a digest too many: {digest:x?}"));
-        }
-        for frame in frames {
-            machine.pool.give(frame);
-        }
-        if machine.executor.take_lost_copies() != 0 || machine.pool.available() != machine.pool.frames() as usize {
-            return Err("copies or frames are lost".into());
-        }
+        packets_differ(case, &mut machine, &mut interp, &mut numbers, seen)?;
     }
+    let after = machine.vdp.hot_paths().counts();
+    seen.hot += (after.0 - before.0) - (after.1 - before.1);
     let vdp = &machine.vdp;
 
     for (i, object) in pipeline.externs.iter().enumerate() {
@@ -181,6 +145,68 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
     Ok(())
 }
 
+/// Compares what becomes of the packets.
+fn packets_differ(
+    case: &Case,
+    machine: &mut Machine,
+    interp: &mut Interp,
+    numbers: &mut std::ops::RangeFrom<usize>,
+    seen: &mut Seen,
+) -> Result<(), String> {
+    for batch in case.packets.chunks(BATCH) {
+        let mut frames: Vec<Packet> = Vec::new();
+        for (port, bytes) in batch {
+            let mut frame = machine.pool.take_filled(bytes).ok_or("no frame for a packet")?;
+            frame.set_ingress_port(u32::from(*port));
+            frames.push(frame);
+        }
+        let mut rest = (frames.as_mut_slice(), batch);
+        while !rest.0.is_empty() {
+            let done = machine.executor.run(rest.0, NOW_US, &mut machine.pool);
+            let (frames, packets);
+            (frames, rest.0) = rest.0.split_at_mut(done);
+            (packets, rest.1) = rest.1.split_at(done);
+            let mut found: Vec<Outcome> = frames.iter().map(executed).collect();
+            for copy in machine.executor.copies() {
+                // Only the last of a run has copies.
+                let last = found.last_mut().ok_or("copies of nothing")?;
+                last.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
+                machine.pool.give(copy);
+            }
+            let mut sent = std::iter::from_fn(|| machine.vdp.next_digest());
+            for ((port, bytes), found) in packets.iter().zip(found) {
+                let (number, (wanted, digests)) = (numbers.next(), interpreted(interp, *port, bytes));
+                let found_digests: Vec<Digest> = sent.by_ref().take(digests.len()).collect();
+                if digests != found_digests {
+                    return Err(format!(
+                        "digests of packet {number:?}\ninterpreter: {digests:x?}\nmachine code: {found_digests:x?}"
+                    ));
+                }
+                seen.digests += digests.len();
+                if wanted != found {
+                    return Err(format!(
+                        "packet {number:?} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nmachine code: {found:02x?}"
+                    ));
+                }
+                seen.forwarded += usize::from(!wanted.sent.is_empty());
+                seen.copies += wanted.sent.len().saturating_sub(1);
+                seen.dropped += usize::from(wanted.sent.is_empty() && !wanted.fault);
+                seen.parser_errors += usize::from(wanted.parser_error != 0);
+            }
+        }
+        if let Some(digest) = machine.vdp.next_digest() {
+            return Err(format!("a digest too many: {digest:x?}"));
+        }
+        for frame in frames {
+            machine.pool.give(frame);
+        }
+        if machine.executor.take_lost_copies() != 0 || machine.pool.available() != machine.pool.frames() as usize {
+            return Err("copies or frames are lost".into());
+        }
+    }
+    Ok(())
+}
+
 fn check(seeds: Range<u64>, config: &Config) {
     let mut seen = Seen::default();
     for seed in seeds {
@@ -190,7 +216,8 @@ fn check(seeds: Range<u64>, config: &Config) {
         }
     }
     // If programs did nothing of interest the comparison would tell nothing.
-    let Seen { forwarded, copies, digests, dropped, parser_errors, hits, counted } = seen;
+    let Seen { forwarded, copies, digests, dropped, parser_errors, hits, counted, hot } = seen;
+    assert!(hot * 10 > (forwarded + dropped) as u64 / 2, "few packets on hot paths: {seen:?}");
     assert!((copies > 0 && digests > 0) || !config.traffic, "{seen:?}");
     assert!(forwarded > dropped && dropped > 0 && parser_errors > 0 && hits > 0 && counted > 0, "{seen:?}");
 }

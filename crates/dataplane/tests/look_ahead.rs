@@ -110,6 +110,8 @@ fn keys(p: &Pipeline, frames: &[Vec<u8>]) -> Vec<(String, Vec<Vec<u64>>)> {
         original: std::ptr::null_mut(),
         value_sets: std::ptr::null(),
         digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
+        way: std::ptr::null_mut(),
+        left: std::ptr::null_mut(),
     };
     // SAFETY: the packets' buffers are as they say, and there is room for all keys; it uses nothing else.
     unsafe { (scout.run())(&runtime, packets.as_mut_ptr(), packets.len()) };

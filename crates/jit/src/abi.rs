@@ -71,7 +71,14 @@ pub struct Runtime {
     /// Takes digests: `method` is the index into [`crate::Interface::digests`], the arguments are the receiver in one
     /// limb and the fields in theirs. May be without `call` if the program sends none.
     pub digests: ExternHandle,
+    /// For a recorder only: the number of points that the packets passed, and [`WAY_POINTS`] more words for the points.
+    pub way: *mut u32,
+    /// For hot paths only: counts the packets that left them.
+    pub left: *mut u64,
 }
+
+/// Points of a way that a recorder writes down: of longer ways, the last point is the last of these.
+pub const WAY_POINTS: usize = 511;
 
 /// A value set.
 #[repr(C)]
@@ -153,6 +160,20 @@ pub fn lead_words(table: &hopwright_ir::Table) -> usize {
         (None, Some(_)) => 1,
         (None, None) => 0,
     }
+}
+
+/// Words behind the header that every entry of a table has at least, so that generated code may read them before it
+/// knows the action: all that any of its actions needs in a table whose entries it finds by itself, none in others.
+pub fn least_data_words(pipeline: &hopwright_ir::Pipeline, table: hopwright_ir::TableId) -> usize {
+    let table = &pipeline[table];
+    if !(table.keys.is_empty() || direct_entries(table).is_some()) {
+        return 0;
+    }
+    let actions = table.actions.iter().map(|a| a.action).chain([table.default_action.action]);
+    let words = |a: hopwright_ir::ActionId| -> usize {
+        pipeline[a].params.iter().map(|p| p.ty.width().div_ceil(64) as usize).sum()
+    };
+    lead_words(table) + actions.map(words).max().unwrap_or(0)
 }
 
 /// Words between the header and the action's data in the entry of a member.

@@ -14,7 +14,7 @@ pub(crate) struct Window {
     pub to: i32,
 }
 
-fn int(bytes: u32) -> ClifType {
+pub(crate) fn int(bytes: u32) -> ClifType {
     match bytes {
         1 => types::I8,
         2 => types::I16,
@@ -26,7 +26,10 @@ fn int(bytes: u32) -> ClifType {
 impl Gen<'_> {
     /// 1, 2, 4 or 8 bytes as a big-endian number.
     fn load_power(&mut self, flags: MemFlagsData, base: Value, at: i32, bytes: u32) -> Value {
-        match bytes {
+        if let Some(v) = self.loaded(base, at, bytes) {
+            return v;
+        }
+        let v = match bytes {
             1 => self.b.ins().uload8(types::I64, flags, base, at),
             8 => {
                 let raw = self.b.ins().load(types::I64, flags, base, at);
@@ -37,7 +40,9 @@ impl Gen<'_> {
                 let swapped = self.b.ins().bswap(raw);
                 self.b.ins().uextend(types::I64, swapped)
             }
-        }
+        };
+        self.keep_loaded(base, at, bytes, v);
+        v
     }
 
     /// 1 to 8 bytes as a big-endian number. Bits beyond `bytes` may be anything if `dirty`.

@@ -38,6 +38,7 @@ impl Gen<'_> {
         if let Some(e) = data.iter().find(|e| matches!(e.ty, Type::Varbit(_))) {
             return Err(Unsupported::new(e.span, "a varbit in a digest"));
         }
+        self.leave();
         let this = DigestCall::of(name, data);
         let which = self.interface.digests.iter().position(|d| *d == this).unwrap_or(0);
         let mut given = vec![self.value(receiver)?[0]];

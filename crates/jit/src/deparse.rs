@@ -57,6 +57,7 @@ impl Gen<'_> {
             self.deparse.aside = Some(self.b.declare_var(types::I64));
         }
         if let Some(aside) = self.deparse.aside {
+            self.leave();
             let none = self.c64(0);
             self.b.def_var(aside, none);
             return Ok(());
@@ -185,6 +186,7 @@ impl Gen<'_> {
             }
             let index = self.c64(i as u64);
             self.b.def_var(which, index);
+            self.facts.on_way.which = i;
             let rebuild = self.edge(&rebuild);
             if bytes.from_packet {
                 let end = self.b.use_var(front);
@@ -208,6 +210,10 @@ impl Gen<'_> {
 
     /// The packet begins where its headers do.
     pub(crate) fn finish(&mut self, front: Option<At>) {
+        if self.is_hot() {
+            self.leave_if_more();
+            self.settle();
+        }
         if front != Some(At::START)
             && let Some(front) = self.deparse.front
         {
@@ -223,6 +229,13 @@ impl Gen<'_> {
     pub(crate) fn rebuild(&mut self) {
         let emits = self.deparse.emits.clone();
         let emits = &emits[..emits.len() - self.layout.tail.headers.len()];
+        let hot = self.is_hot();
+        if hot {
+            if self.facts.emitted[..emits.len()].contains(&None) {
+                self.leave();
+            }
+            self.leave_if_more();
+        }
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
         let done = self.b.create_block();
         // Puts the old headers aside, then goes to step `which` and those before it.
@@ -234,11 +247,23 @@ impl Gen<'_> {
         let length = self.b.ins().isub(boundary, start);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, length, SCRATCH_BYTES);
         self.fault_unless(fits);
+        let last = self.facts.on_way.which;
+        if hot {
+            self.settle();
+        }
         let scratch = self.scratch();
         self.call_shim(shim::copy as *const () as usize, &[scratch, start, length], false);
         self.b.def_var(kept, scratch);
         let limit = self.b.declare_var(types::I64);
         self.b.def_var(limit, length);
+        if hot {
+            for (i, e) in emits[..=last].iter().enumerate().rev() {
+                if self.facts.emitted[i] == Some(true) {
+                    self.put(e.header, front, kept, limit);
+                }
+            }
+            return self.finish(None);
+        }
         for (i, &step) in steps.iter().enumerate() {
             if i + 1 == steps.len() {
                 self.b.ins().jump(step, &[]);
@@ -257,21 +282,26 @@ impl Gen<'_> {
             let present = self.b.use_var(e.present);
             self.b.ins().brif(present, write, &[], next, &[]);
             self.enter(write);
-            let end = self.b.use_var(front);
-            let length = self.length(e.header);
-            let target = self.b.ins().isub(end, length);
-            let room = self.b.create_block();
-            let buffer = self.packet_buffer();
-            let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, target, buffer);
-            let no_headroom = self.no_headroom;
-            self.b.ins().brif(fits, room, &[], no_headroom, &[]);
-            self.enter(room);
-            self.write_header(e.header, target, kept, limit);
-            self.b.def_var(front, target);
+            self.put(e.header, front, kept, limit);
             self.b.ins().jump(next, &[]);
         }
         self.enter(done);
         self.finish(None);
+    }
+
+    /// Writes a header in front of those that are done.
+    fn put(&mut self, header: HeaderId, front: Variable, kept: Variable, limit: Variable) {
+        let end = self.b.use_var(front);
+        let length = self.length(header);
+        let target = self.b.ins().isub(end, length);
+        let room = self.b.create_block();
+        let buffer = self.packet_buffer();
+        let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, target, buffer);
+        let no_headroom = self.no_headroom;
+        self.b.ins().brif(fits, room, &[], no_headroom, &[]);
+        self.enter(room);
+        self.write_header(header, target, kept, limit);
+        self.b.def_var(front, target);
     }
 
     /// Writes a whole header at an address, from where it is or was put aside.

@@ -14,6 +14,7 @@ use crate::Unsupported;
 use crate::abi::{CounterCell, ExternHandle};
 use crate::facts::Facts;
 use crate::function::Gen;
+use crate::hot::{Held, most};
 use crate::shim;
 use crate::wide::limbs;
 
@@ -121,17 +122,20 @@ impl Gen<'_> {
         let no = |what: &str| Err(Unsupported::new(call.span, what));
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
-                let index = self.value(index)?[0];
                 self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
-                    g.count(cell);
+                    if !g.hold(Held::Count(cell)) {
+                        g.count(cell);
+                    }
                     Ok(())
                 })
             }
             // The table's hit has counted already.
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
-                let index = self.value(index)?[0];
                 let words = self.register_words(*id);
+                if self.is_register_held(*id) {
+                    self.leave();
+                }
                 self.cell(*id, index, 8 * words, |g, cell| {
                     let v: Vec<Value> =
                         (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
@@ -141,10 +145,12 @@ impl Gen<'_> {
                 })
             }
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
-                let index = self.value(index)?[0];
                 let v = self.value(value)?;
                 let words = self.register_words(*id);
                 self.cell(*id, index, 8 * words, |g, cell| {
+                    if g.hold(Held::Register(*id, cell, v[..words].to_vec())) {
+                        return Ok(());
+                    }
                     for (i, &limb) in v.iter().take(words).enumerate() {
                         g.b.ins().store(g.flags.cells, limb, cell, 8 * i as i32);
                     }
@@ -232,29 +238,41 @@ impl Gen<'_> {
     fn cell(
         &mut self,
         id: ExternId,
-        index: Value,
+        index: &Expr,
         bytes: usize,
         with: impl FnOnce(&mut Self, Value) -> Result<()>,
     ) -> Result<()> {
         let at = (id.index() * size_of::<ExternHandle>()) as i32;
-        let flags = self.flags.runtime;
         let size = match self.p[id].kind {
             ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
             _ => 0,
         };
+        let (e, index) = (index, self.value(index)?[0]);
+        let always = most(e).is_some_and(|most| most < size);
+        if always || self.is_hot() {
+            self.leave_unless_within(e, index, size);
+            let cell = self.cell_at(at, index, bytes);
+            return with(self, cell);
+        }
         let (inside, end) = (self.b.create_block(), self.b.create_block());
         let within = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, size as i64);
         self.b.ins().brif(within, inside, &[], end, &[]);
         self.enter(inside);
-        let cells = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);
-        let offset = self.b.ins().imul_imm_u(index, bytes as i64);
-        let cell = self.b.ins().iadd(cells, offset);
+        let cell = self.cell_at(at, index, bytes);
         let before = self.facts.clone();
         with(self, cell)?;
         self.b.ins().jump(end, &[]);
         self.enter(end);
         self.facts.meet(&before);
         Ok(())
+    }
+
+    /// The address of an extern's cell.
+    fn cell_at(&mut self, handle: i32, index: Value, bytes: usize) -> Value {
+        let state = handle + offset_of!(ExternHandle, state) as i32;
+        let cells = self.b.ins().load(types::I64, self.flags.runtime, self.externs, state);
+        let offset = self.b.ins().imul_imm_u(index, bytes as i64);
+        self.b.ins().iadd(cells, offset)
     }
 
     /// What follows up to [`Gen::end_if`] is done if the condition holds. `None` if it is known not to.
@@ -264,6 +282,7 @@ impl Gen<'_> {
             Some(_) => return Ok(Some(None)),
             None => {}
         }
+        self.leave();
         let c = self.cond(condition)?;
         let (yes, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], end, &[]);
@@ -280,6 +299,7 @@ impl Gen<'_> {
 
     /// A number between two, both included; nothing if there is none.
     fn random(&mut self, to: SlotId, lo: &Expr, hi: &Expr) -> Result<()> {
+        self.leave();
         let width = lo.ty.width().max(hi.ty.width()).max(1);
         let n = limbs(width);
         let low = self.value(lo)?;
@@ -458,6 +478,7 @@ impl Gen<'_> {
     }
 
     fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {
+        self.leave_unless_repeatable(instance);
         let this = named_call(self.p, name, call);
         let list = match instance {
             Some(id) => &self.interface.methods[id.index()],
@@ -501,6 +522,7 @@ impl Gen<'_> {
         let state = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, state) as i32);
         let callee = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, call) as i32);
         let method = self.b.ins().iconst(types::I32, method as i64);
+        self.forget_loaded();
         self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
         let mut at = 0;
         for (arg, &(_, width)) in call.args.iter().zip(&this.args) {

@@ -13,11 +13,12 @@ use num_traits::ToPrimitive;
 
 use crate::flow::{Order, stage};
 use crate::function::{FRAME_WORDS, Gen};
+use crate::hot::{Mode, OnWay};
 use crate::tail::Begun;
 
 /// An address that others are relative to. It is in a word of the frame: code that needs it loads it, because it is
 /// needed here and there throughout, longer than a register could be spared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Root(u32);
 
 impl Root {
@@ -67,6 +68,8 @@ pub(crate) struct Facts {
     pub emitted: Vec<Option<bool>>,
     /// Few packets get here.
     pub cold: bool,
+    /// On a hot path: which, and what it has put off.
+    pub on_way: OnWay,
 }
 
 impl Facts {
@@ -82,6 +85,7 @@ impl Facts {
             tail_start: None,
             emitted: Vec::new(),
             cold: false,
+            on_way: OnWay::default(),
         }
     }
 
@@ -330,11 +334,15 @@ impl Gen<'_> {
         for field in &self.p[header].fields {
             self.facts.forget(field.slot);
         }
+        self.drop_held(header);
     }
 
     /// The address that others are relative to.
     pub(crate) fn root(&mut self, root: Root) -> Value {
-        self.load_frame(root.place())
+        match &self.mode {
+            Mode::Hot(hot) => hot.roots[root.0 as usize],
+            _ => self.load_frame(root.place()),
+        }
     }
 
     /// Makes an address one that others are relative to.
@@ -345,7 +353,19 @@ impl Gen<'_> {
         let data = &mut self.b.func.sized_stack_slots[self.frame];
         data.size = data.size.max(needed);
         self.store_frame(root.place(), address);
+        self.keep_root(root);
         At { root, offset: 0 }
+    }
+
+    /// On a hot path an address is loaded once. What it is the sum of need not be kept for addressing.
+    pub(crate) fn keep_root(&mut self, root: Root) {
+        if self.is_hot() {
+            let address = self.load_frame(root.place());
+            if let Mode::Hot(hot) = &mut self.mode {
+                hot.roots.resize(root.0 as usize + 1, address);
+                hot.roots[root.0 as usize] = address;
+            }
+        }
     }
 
     /// The address itself.

@@ -52,6 +52,7 @@ pub(crate) mod stage {
     pub const INGRESS_PAUSE: u32 = 15;
     pub const EGRESS_PAUSE: u32 = 16;
     pub const SENT_PAUSE: u32 = 17;
+    pub const DROPPED: u32 = 18;
 }
 
 /// A place where ways meet.
@@ -115,6 +116,13 @@ pub(crate) struct Schedule<'a> {
     blocks: usize,
 }
 
+impl Schedule<'_> {
+    /// How many ways to points there were so far.
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+}
+
 impl<'a> Point<'a> {
     pub fn new(order: Order, what: What<'a>, around: &Rc<Around<'a>>) -> Point<'a> {
         Point(Rc::new(PointData { order, what, around: around.clone(), cold: false }))
@@ -124,6 +132,11 @@ impl<'a> Point<'a> {
     pub fn cold(self) -> Point<'a> {
         let PointData { order, what, around, .. } = &*self.0;
         Point(Rc::new(PointData { order: order.clone(), what: what.clone(), around: around.clone(), cold: true }))
+    }
+
+    /// Where it is.
+    pub fn order(&self) -> &Order {
+        &self.0.order
     }
 
     pub fn stage(number: u32) -> Point<'a> {
@@ -174,15 +187,23 @@ impl<'a> Gen<'a> {
     /// Everything that edges lead to.
     pub(crate) fn generate_rest(&mut self) -> Result<()> {
         while let Some((order, (point, edges))) = self.schedule.pending.pop_first() {
+            if self.is_hot() {
+                for edge in edges {
+                    self.enter(edge.block);
+                    self.facts = edge.facts;
+                    self.exec(&point)?;
+                }
+                continue;
+            }
             if let Some(&block) = self.schedule.once.get(&order) {
-                self.lead(edges, block);
+                self.lead(&order, edges, block);
                 continue;
             }
             if self.only_once(&point) {
                 let block = self.b.create_block();
-                self.schedule.once.insert(order, block);
+                self.schedule.once.insert(order.clone(), block);
                 self.schedule.open.push(block);
-                self.lead(edges, block);
+                self.lead(&order, edges, block);
                 self.b.switch_to_block(block);
                 self.facts = Facts::none(self.p.headers.len());
                 self.exec(&point)?;
@@ -192,17 +213,21 @@ impl<'a> Gen<'a> {
                 let cold = group.iter().all(|e| e.facts.cold);
                 let mut facts = group[0].facts.clone();
                 group[1..].iter().for_each(|e| facts.meet(&e.facts));
-                let block = if let [edge] = &group[..] {
-                    edge.block
+                let one = group.len() == 1;
+                let block = if one {
+                    group[0].block
                 } else {
                     let block = self.b.create_block();
-                    self.lead(group, block);
+                    self.lead(&order, group, block);
                     block
                 };
                 if cold {
                     self.b.set_cold_block(block);
                 }
                 self.enter(block);
+                if one {
+                    self.write_down(&order);
+                }
                 self.facts = facts;
                 self.exec(&point)?;
             }
@@ -214,12 +239,13 @@ impl<'a> Gen<'a> {
     }
 
     /// Lets edges lead to one block.
-    fn lead(&mut self, edges: Vec<Edge>, block: Block) {
+    fn lead(&mut self, order: &Order, edges: Vec<Edge>, block: Block) {
         for edge in edges {
             if edge.facts.cold {
                 self.b.set_cold_block(edge.block);
             }
             self.enter(edge.block);
+            self.write_down(order);
             self.b.ins().jump(block, &[]);
         }
     }
@@ -228,7 +254,7 @@ impl<'a> Gen<'a> {
     fn groups(&self, point: &Point<'a>, edges: Vec<Edge>) -> Vec<Vec<Edge>> {
         let order = &point.0.order;
         let most = match (order[0], self.schedule.blocks) {
-            (stage::REBUILD, _) | (_, BLOCKS..) => 1,
+            (stage::REBUILD | stage::DROPPED, _) | (_, BLOCKS..) => 1,
             _ => VARIANTS,
         };
         let (cold, hot): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(|e| e.facts.cold);
@@ -272,12 +298,18 @@ impl<'a> Gen<'a> {
 
     /// The block that leads to a point with what is known now.
     pub(crate) fn edge(&mut self, point: &Point<'a>) -> Block {
-        let mut facts = self.facts.clone();
-        facts.cold |= point.0.cold;
-        self.tests.trim(&mut facts, &point.0.order);
+        let hot = self.is_hot();
+        let mut facts = match self.hot_edge(point) {
+            Ok(facts) => facts,
+            Err(exit) => return exit,
+        };
+        if !hot {
+            facts.cold |= point.0.cold;
+            self.tests.trim(&mut facts, &point.0.order);
+        }
         let edges =
             &mut self.schedule.pending.entry(point.0.order.clone()).or_insert_with(|| (point.clone(), vec![])).1;
-        if let Some(edge) = edges.iter().find(|e| e.facts == facts) {
+        if let Some(edge) = edges.iter().find(|e| !hot && e.facts == facts) {
             return edge.block;
         }
         let block = self.b.create_block();
@@ -389,6 +421,7 @@ impl<'a> Gen<'a> {
     /// Goes to one of two points, asking for the parts of a condition one by one.
     fn test(&mut self, cond: &'a Expr, order: &Order, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
         if let Some(truth) = self.known(cond) {
+            self.skip_within(order);
             self.go(if truth != 0 { yes } else { no });
             return Ok(());
         }

@@ -18,9 +18,10 @@ use crate::Unsupported;
 use crate::abi::{self, Pause, Verdict};
 use crate::deparse::Deparse;
 use crate::externs::Interface;
-use crate::facts::{At, Facts, Tests};
+use crate::facts::{At, Facts, Root, Tests};
 use crate::flow::{Around, Order, Point, Schedule, stage};
 use crate::headers::{HeaderTable, Wanted};
+use crate::hot::Mode;
 use crate::layout::{Layout, Place};
 use crate::parser;
 use crate::requests::{Pass, Plan, Record};
@@ -44,6 +45,8 @@ pub(crate) struct Flags {
     /// Action entries. They are constant during a batch, too, but how long one is depends on its action: its data must not
     /// be read before that is known.
     pub entry: MemFlagsData,
+    /// The data of an entry whose action is known, on a hot path: loads are made where they are needed.
+    pub entry_data: MemFlagsData,
     /// Counters and registers.
     pub cells: MemFlagsData,
     /// Buffers in the stack frame.
@@ -67,6 +70,7 @@ impl Flags {
             descriptor: region("descriptor", 1),
             runtime: region("runtime", 2).with_readonly().with_can_move(),
             entry: region("entry", 3),
+            entry_data: region("entry_data", 9).with_readonly().with_can_move(),
             cells: region("cells", 4),
             stack: region("stack", 5),
             frame: region("frame", 6),
@@ -86,6 +90,25 @@ pub(crate) struct Signatures {
 /// Words of the frame that are the loop's: where the packet's descriptor is, and the end of the descriptors.
 pub(crate) const FRAME_WORDS: u32 = 2;
 
+/// What a function is made for.
+pub(crate) struct Job<'a> {
+    pub pass: Pass,
+    pub plan: &'a Plan,
+    /// Where the zeros are that headers without bytes of their own read.
+    pub zeros_address: u64,
+    pub mode: Mode<'a>,
+}
+
+/// What came of it, besides code.
+pub(crate) struct Made {
+    /// The places in the program that instructions refer to by number.
+    pub places: Vec<Span>,
+    /// What was wanted of headers, if that was not there: then it is to be done again.
+    pub missing: Option<Wanted>,
+    /// The points that are written down by number.
+    pub points: Vec<Order>,
+}
+
 /// Builds the function.
 pub(crate) struct Gen<'a> {
     pub b: FunctionBuilder<'a>,
@@ -94,6 +117,7 @@ pub(crate) struct Gen<'a> {
     pub interface: &'a Interface,
     pub pass: Pass,
     pub plan: &'a Plan,
+    pub mode: Mode<'a>,
     pub flags: Flags,
     pub signatures: Signatures,
     call_conv: CallConv,
@@ -146,17 +170,16 @@ pub(crate) struct Gen<'a> {
 }
 
 impl<'a> Gen<'a> {
-    /// Generates everything into an empty function. Also gives the places in the program that instructions refer to, and if
-    /// something was wanted of headers that was not there, what is wanted: then it is to be done again.
+    /// Generates everything into an empty function.
     pub fn run(
         mut b: FunctionBuilder<'a>,
         p: &'a Pipeline,
         layout: &'a Layout,
         interface: &'a Interface,
-        (pass, plan, zeros_address): (Pass, &'a Plan, u64),
+        Job { pass, plan, zeros_address, mode }: Job<'a>,
         call_conv: CallConv,
         wanted: &Wanted,
-    ) -> Result<(FunctionBuilder<'a>, Vec<Span>, Option<Wanted>)> {
+    ) -> Result<(FunctionBuilder<'a>, Made)> {
         let flags = Flags::new(b.func);
         let mut signature = |params: &[cranelift_codegen::ir::Type], result: bool| {
             let mut s = Signature::new(call_conv);
@@ -216,6 +239,7 @@ impl<'a> Gen<'a> {
             interface,
             pass,
             plan,
+            mode,
             flags,
             signatures,
             call_conv,
@@ -253,6 +277,7 @@ impl<'a> Gen<'a> {
         };
         g.packet_body()?;
         g.verdicts();
+        g.catch(next_packet, call_conv);
 
         g.nowhere();
         g.enter(next_packet);
@@ -269,13 +294,17 @@ impl<'a> Gen<'a> {
             let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
             g.b.ins().return_(&[following]);
         }
-        let Gen { mut b, places, headers, .. } = g;
+        let Gen { mut b, places, headers, mode, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
         let none = b.ins().iconst(types::I64, 0);
         b.ins().return_(&[none]);
-        Ok((b, places, headers.missing()))
+        let points = match mode {
+            Mode::Record(points) => points.list(),
+            _ => Vec::new(),
+        };
+        Ok((b, Made { places, missing: headers.missing(), points }))
     }
 
     /// What is generated from here on is for this place in the program.
@@ -376,6 +405,15 @@ impl<'a> Gen<'a> {
             stage::REBUILD => {
                 self.at(p.deparser.span);
                 self.rebuild();
+            }
+            stage::DROPPED => {
+                self.settle();
+                let drop = self.drop;
+                self.b.ins().jump(drop, &[]);
+            }
+            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.leave() => {
+                let nobody = self.exit();
+                self.b.ins().jump(nobody, &[]);
             }
             stage::INGRESS_PAUSE => self.pause(Pause::Ingress),
             stage::EGRESS_PAUSE => self.pause(Pause::Egress),
@@ -500,18 +538,24 @@ impl<'a> Gen<'a> {
 
     /// One past the packet's last byte.
     pub(crate) fn packet_end(&mut self) -> Value {
+        if let Some(end) = self.facts.on_way.end {
+            return end;
+        }
         let end = self.described(types::I32, offset_of!(abi::Packet, end));
         let end = self.b.ins().uextend(types::I64, end);
         let buffer = self.packet_buffer();
-        self.b.ins().iadd(buffer, end)
+        let end = self.b.ins().iadd(buffer, end);
+        if self.is_hot() {
+            self.facts.on_way.end = Some(end);
+        }
+        end
     }
 
     /// Drops the packet if its port is the drop port. True if it surely is.
     fn dropped_without_port(&mut self, slot: SlotId) -> bool {
         match self.facts.value(slot) {
             Some(port) if port == u64::from(DROP_PORT) => {
-                let drop = self.drop;
-                self.b.ins().jump(drop, &[]);
+                self.go(&Point::stage(stage::DROPPED));
                 true
             }
             Some(_) => false,
@@ -519,7 +563,8 @@ impl<'a> Gen<'a> {
                 let port = self.read(slot)[0];
                 let go_on = self.b.create_block();
                 let dropped = self.b.ins().icmp_imm_u(IntCC::Equal, port, i64::from(DROP_PORT));
-                self.b.ins().brif(dropped, self.drop, &[], go_on, &[]);
+                let drop = self.edge(&Point::stage(stage::DROPPED));
+                self.b.ins().brif(dropped, drop, &[], go_on, &[]);
                 self.enter(go_on);
                 false
             }
@@ -534,6 +579,9 @@ impl<'a> Gen<'a> {
 
     /// Gives the packet up if the condition is false.
     pub(crate) fn fault_unless(&mut self, condition: Value) {
+        if self.is_hot() {
+            return self.leave_unless(condition);
+        }
         let go_on = self.b.create_block();
         self.b.ins().brif(condition, go_on, &[], self.fault, &[]);
         self.enter(go_on);
@@ -547,7 +595,8 @@ impl<'a> Gen<'a> {
 
     /// Counts a parser state or a loop turn.
     pub(crate) fn step(&mut self) {
-        let Some(steps) = self.steps else { return };
+        // Ways are shorter than the limit.
+        let Some(steps) = self.steps.filter(|_| !self.is_hot()) else { return };
         let left = self.b.use_var(steps);
         self.fault_unless(left);
         let left = self.b.ins().iadd_imm_s(left, -1);
@@ -594,8 +643,9 @@ impl<'a> Gen<'a> {
         let start = self.b.ins().uextend(types::I64, start);
         let buffer = self.packet_buffer();
         let start = self.b.ins().iadd(buffer, start);
-        let place = (FRAME_WORDS * 8) as i32;
-        self.store_frame(place, start);
+        self.store_frame((FRAME_WORDS * 8) as i32, start);
+        self.keep_root(Root::START);
+        self.begin_ways();
         self.set_cursor(At::START);
         self.b.def_var(self.tail_start, start);
         self.facts.begun = Begun::Not;
@@ -753,6 +803,7 @@ impl<'a> Gen<'a> {
         }
         let signature = self.b.import_signature(s);
         let callee = self.c64(address as u64);
+        self.forget_loaded();
         let call = self.b.ins().call_indirect(signature, callee, args);
         self.b.inst_results(call).first().copied()
     }

@@ -213,6 +213,7 @@ impl Gen<'_> {
                 self.facts.writable[header.index()] = true;
                 return;
             }
+            self.leave();
             let valid = self.is_valid(header);
             let (blank, end) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(valid, end, &[], blank, &[]);
@@ -257,6 +258,7 @@ impl Gen<'_> {
         if self.headers.bases[d].is_none() || self.headers.bases[s].is_none() {
             return;
         }
+        let held = self.held_for(src, dst);
         let source = self.base(src);
         let layout = self.layout.header(dst);
         let base = match layout.image {
@@ -270,6 +272,7 @@ impl Gen<'_> {
             }
         };
         self.rebase(dst, base);
+        self.hold_all(held);
         if let Some(v) = self.varbit_length(src) {
             self.set_varbit_length(dst, v);
         }
@@ -335,6 +338,9 @@ impl Gen<'_> {
 
     /// Sets a header's validity from an I8.
     pub(crate) fn write_validity(&mut self, header: HeaderId, valid: Value) {
+        if self.is_held(header) && !self.facts.writable[header.index()] {
+            self.leave();
+        }
         let var = self.headers.masks[header.index() / PER_MASK];
         let at = header.index() % PER_MASK;
         let mask = self.b.use_var(var);
@@ -413,6 +419,9 @@ impl Gen<'_> {
     /// A field's value.
     pub(crate) fn field(&mut self, header: HeaderId, field: usize) -> Vec<Value> {
         let f = &self.p[header].fields[field];
+        if let Some(v) = self.held_field(f.slot) {
+            return v;
+        }
         if !self.layout.header(header).has_base() {
             let zero = self.c64(0);
             return vec![zero; limbs(f.width)];
@@ -424,10 +433,16 @@ impl Gen<'_> {
     /// Writes a field.
     pub(crate) fn write_field(&mut self, header: HeaderId, field: usize, value: &[Value]) {
         let f = &self.p[header].fields[field];
-        if f.width == 0 {
+        if f.width == 0 || self.hold_field(header, f.slot, value) {
             return;
         }
         self.make_writable(header);
+        self.store_field(header, field, value);
+    }
+
+    /// Stores a field of a header that has its own bytes.
+    pub(crate) fn store_field(&mut self, header: HeaderId, field: usize, value: &[Value]) {
+        let f = &self.p[header].fields[field];
         let (base, at, _) = self.field_place(header, field);
         self.store_bits(self.flags.packet, base, at, f.offset_bits, f.width, value);
     }
@@ -438,7 +453,11 @@ impl Gen<'_> {
         let field = &self.p[header].fields[f];
         let fits = matches!(field.width, 16 | 32 | 64) && field.offset_bits.is_multiple_of(8);
         let plain = self.layout.header(header).has_base() && self.p[header].varbit.is_none();
-        (fits && plain).then_some((header, (field.offset_bits / 8) as i32, field.width / 8))
+        (fits && plain && self.held_field(slot).is_none()).then_some((
+            header,
+            (field.offset_bits / 8) as i32,
+            field.width / 8,
+        ))
     }
 
     /// 2, 4 or 8 bytes of a header as they are in memory.

@@ -100,6 +100,7 @@ impl Gen<'_> {
     }
 
     fn measure(&mut self, meter: ExternId, which: Value) -> Value {
+        self.leave();
         let (now, bytes) = (self.now(), self.packet_length());
         self.call_object(meter, &[which, now, bytes])
     }

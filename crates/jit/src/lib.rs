@@ -25,12 +25,14 @@ mod facts;
 mod flow;
 mod function;
 mod headers;
+mod hot;
 mod indirect;
 mod layout;
 mod memory;
 mod parser;
 mod requests;
 mod scout;
+mod settle;
 mod shim;
 mod stmt;
 mod table;
@@ -49,6 +51,9 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use hopwright_ir::{Pipeline, SlotId, Span};
 
 pub use externs::{DigestCall, Direction, Interface, NamedCall};
+use function::Job;
+pub use hot::Way;
+use hot::{Hot, Mode, Points};
 pub use requests::{ORIGINAL_BYTES, Record};
 use requests::{Pass, Plan};
 pub use scout::{Scout, ScoutedTable};
@@ -216,60 +221,12 @@ impl Requests {
 /// that code cannot be generated for.
 pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipeline, Unsupported> {
     let begin = Instant::now();
-    let machine = |what: String| Unsupported { span: pipeline.ingress.span, message: what };
-    let lowered = requests::lower(pipeline);
-    let (pipeline, slots) = match &lowered {
-        Some((lowered, slots)) => (lowered, slots.clone()),
-        None => (pipeline, requests::Slots::default()),
-    };
-    let plan = Plan::of(pipeline, slots);
-    plan.check(pipeline)?;
-    let interface = Interface::of(pipeline);
-    let layout = requests::layout_of(pipeline, Pass::Whole, &plan)?;
-    let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
-    let isa = host().map_err(machine)?;
-    let generate = |pipeline: &Pipeline, plan: &Plan, pass: Pass, keep_text: bool| -> Result<Generated, Unsupported> {
-        let layout = requests::layout_of(pipeline, pass, plan)?;
-        let call_conv = isa.default_call_conv();
-        let mut signature = Signature::new(call_conv);
-        signature.params.extend([AbiParam::new(types::I64); 3]);
-        signature.returns.push(AbiParam::new(types::I64));
-        let address = zeros.as_ptr() as u64;
-        let mut wanted = headers::Wanted::default();
-        let (function, places) = loop {
-            let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
-            let mut frontend = FunctionBuilderContext::new();
-            let builder = FunctionBuilder::new(&mut function, &mut frontend);
-            let how = (pass, plan, address);
-            let (builder, places, missing) =
-                function::Gen::run(builder, pipeline, &layout, &interface, how, call_conv, &wanted)?;
-            builder.finalize(isa.frontend_config());
-            match missing {
-                Some(more) => wanted = more,
-                None => break (function, places),
-            }
-        };
-        let clif = keep_text.then(|| function.display().to_string());
-        let mut context = Context::for_function(function);
-        context.set_disasm(keep_text);
-        let compiled = context
-            .compile(&*isa, &mut ControlPlane::default())
-            .map_err(|e| machine(format!("the code generator failed: {:?}", e.inner)))?;
-        if !compiled.buffer.relocs().is_empty() {
-            return Err(machine("the code generator wants to link to other code".into()));
-        }
-        let code = memory::Code::new(compiled.code_buffer())
-            .map_err(|e| machine(format!("no memory for machine code: {e}")))?;
-        let disassembly = compiled.vcode.clone();
-        let lines = compiled.buffer.get_srclocs_sorted().iter();
-        let lines = lines.filter_map(|l| Some((l.start..l.end, *places.get(l.loc.bits() as usize)?))).collect();
-        Ok(Generated { code, lines, clif, disassembly })
-    };
-
-    let Generated { code, lines, clif, disassembly } = generate(pipeline, &plan, Pass::Whole, options.keep_text)?;
+    let compiler = Compiler::new(pipeline)?;
+    let all = || Mode::All;
+    let Generated { code, lines, clif, disassembly, .. } = compiler.generate(Pass::Whole, &all, options.keep_text)?;
+    let plan = &compiler.plan;
     let slots = &plan.slots;
-    let further =
-        |wanted: bool, pass: Pass| wanted.then(|| Ok(generate(pipeline, &plan, pass, false)?.code)).transpose();
+    let further = |wanted: bool, pass: Pass| wanted.then(|| Ok(compiler.generate(pass, &all, false)?.code)).transpose();
     let again = further(slots.resubmit.is_some() || slots.recirculate.is_some(), Pass::Again)?;
     let parse = further(slots.clone_ingress.is_some(), Pass::Parse)?;
     let egress = further(slots.any(), Pass::Egress)?;
@@ -286,21 +243,181 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
         record: plan.record.clone(),
     });
     // Without one it is as right.
-    let scout = scout::lower(pipeline).and_then(|(scout, tables)| {
-        let code = generate(&scout, &Plan::default(), Pass::Scout, false).ok()?.code;
+    let scout = scout::lower(&compiler.pipeline).and_then(|(scout, tables)| {
+        let code = compiler.generate_of(&scout, &Plan::default(), Pass::Scout, &|| Mode::All, false).ok()?.code;
         Some(Scout { code, tables })
     });
     Ok(CompiledPipeline {
         code,
         requests,
         scout,
-        _zeros: zeros,
-        interface,
+        _zeros: compiler.zeros,
+        interface: compiler.interface,
         lines,
         clif,
         disassembly,
         compile_time: begin.elapsed(),
     })
+}
+
+/// A variant of [`CompiledPipeline::run`] that also writes down the ways of packets, in [`abi::Runtime::way`].
+pub struct Recorder {
+    code: memory::Code,
+    _zeros: Box<[u64]>,
+    points: Vec<flow::Order>,
+}
+
+impl Recorder {
+    /// For the pipeline of a [`CompiledPipeline`].
+    ///
+    /// # Errors
+    /// As [`compile`].
+    pub fn new(pipeline: &Pipeline) -> Result<Recorder, Unsupported> {
+        let compiler = Compiler::new(pipeline)?;
+        let record = || Mode::Record(Points::default());
+        let Generated { code, points, .. } = compiler.generate(Pass::Whole, &record, false)?;
+        Ok(Recorder { code, _zeros: compiler.zeros, points })
+    }
+
+    /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have a `way`.
+    pub fn run(&self) -> abi::RunBatch {
+        self.code.entry()
+    }
+
+    /// The way of one packet, from the numbers that were written down.
+    pub fn way(&self, numbers: &[u32]) -> Way {
+        Way(numbers.iter().map_while(|n| self.points.get(*n as usize).cloned()).collect())
+    }
+}
+
+/// A function for packets on some ways, which gives all others to [`CompiledPipeline::run`]. Owns the code:
+/// [`HotPaths::run`] must not be used after it is dropped, nor after the [`CompiledPipeline`] is.
+pub struct HotPaths {
+    code: memory::Code,
+    _zeros: Box<[u64]>,
+    lines: Vec<(Range<u32>, Span)>,
+    compile_time: Duration,
+}
+
+impl HotPaths {
+    /// From a pipeline, what it was compiled to, the ways, and for each extern object whether calling it twice is the
+    /// same as calling it once.
+    ///
+    /// # Errors
+    /// As [`compile`].
+    pub fn new(
+        pipeline: &Pipeline,
+        compiled: &CompiledPipeline,
+        ways: &[Way],
+        repeatable: &[bool],
+    ) -> Result<HotPaths, Unsupported> {
+        let begin = Instant::now();
+        let compiler = Compiler::new(pipeline)?;
+        let hot = || Mode::Hot(Hot::new(ways, compiled.run(), repeatable));
+        let Generated { code, lines, .. } = compiler.generate(Pass::Whole, &hot, false)?;
+        Ok(HotPaths { code, _zeros: compiler.zeros, lines, compile_time: begin.elapsed() })
+    }
+
+    /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have a `left`.
+    pub fn run(&self) -> abi::RunBatch {
+        self.code.entry()
+    }
+
+    /// Machine code.
+    pub fn code(&self) -> &[u8] {
+        self.code.bytes()
+    }
+
+    /// As [`CompiledPipeline::lines`].
+    pub fn lines(&self) -> &[(Range<u32>, Span)] {
+        &self.lines
+    }
+
+    /// How long compiling took.
+    pub fn compile_time(&self) -> Duration {
+        self.compile_time
+    }
+}
+
+/// A pipeline ready to have code generated for it.
+struct Compiler {
+    /// Requests are assignments in it.
+    pipeline: Pipeline,
+    plan: Plan,
+    interface: Interface,
+    zeros: Box<[u64]>,
+    isa: isa::OwnedTargetIsa,
+}
+
+impl Compiler {
+    fn new(pipeline: &Pipeline) -> Result<Compiler, Unsupported> {
+        let (pipeline, slots) = match requests::lower(pipeline) {
+            Some((lowered, slots)) => (lowered, slots),
+            None => (pipeline.clone(), requests::Slots::default()),
+        };
+        let plan = Plan::of(&pipeline, slots);
+        plan.check(&pipeline)?;
+        let layout = requests::layout_of(&pipeline, Pass::Whole, &plan)?;
+        let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
+        let isa = host().map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
+        Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, isa, pipeline })
+    }
+
+    fn generate<'a>(
+        &'a self,
+        pass: Pass,
+        mode: &dyn Fn() -> Mode<'a>,
+        keep_text: bool,
+    ) -> Result<Generated, Unsupported> {
+        self.generate_of(&self.pipeline, &self.plan, pass, mode, keep_text)
+    }
+
+    /// The same from another pipeline that calls nothing that this one does not.
+    fn generate_of<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        plan: &'a Plan,
+        pass: Pass,
+        mode: &dyn Fn() -> Mode<'a>,
+        keep_text: bool,
+    ) -> Result<Generated, Unsupported> {
+        let machine = |what: String| Unsupported { span: pipeline.ingress.span, message: what };
+        let layout = requests::layout_of(pipeline, pass, plan)?;
+        let call_conv = self.isa.default_call_conv();
+        let mut signature = Signature::new(call_conv);
+        signature.params.extend([AbiParam::new(types::I64); 3]);
+        signature.returns.push(AbiParam::new(types::I64));
+        let mut wanted = headers::Wanted::default();
+        let (function, made) = loop {
+            let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
+            let mut frontend = FunctionBuilderContext::new();
+            let builder = FunctionBuilder::new(&mut function, &mut frontend);
+            let zeros_address = self.zeros.as_ptr() as u64;
+            let job = Job { pass, plan, zeros_address, mode: mode() };
+            let (builder, made) =
+                function::Gen::run(builder, pipeline, &layout, &self.interface, job, call_conv, &wanted)?;
+            builder.finalize(self.isa.frontend_config());
+            match made.missing {
+                Some(more) => wanted = more,
+                None => break (function, made),
+            }
+        };
+        let clif = keep_text.then(|| function.display().to_string());
+        let mut context = Context::for_function(function);
+        context.set_disasm(keep_text);
+        let compiled = context
+            .compile(&*self.isa, &mut ControlPlane::default())
+            .map_err(|e| machine(format!("the code generator failed: {:?}", e.inner)))?;
+        if !compiled.buffer.relocs().is_empty() {
+            return Err(machine("the code generator wants to link to other code".into()));
+        }
+        let code = memory::Code::new(compiled.code_buffer())
+            .map_err(|e| machine(format!("no memory for machine code: {e}")))?;
+        let disassembly = compiled.vcode.clone();
+        let lines = compiled.buffer.get_srclocs_sorted().iter();
+        let lines = lines.filter_map(|l| Some((l.start..l.end, *made.places.get(l.loc.bits() as usize)?))).collect();
+        Ok(Generated { code, lines, clif, disassembly, points: made.points })
+    }
 }
 
 /// One function.
@@ -309,6 +426,8 @@ struct Generated {
     lines: Vec<(Range<u32>, Span)>,
     clif: Option<String>,
     disassembly: Option<String>,
+    /// The points that a recorder writes down by number.
+    points: Vec<flow::Order>,
 }
 
 /// The machine this runs on.

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{
     BinaryOp, Expr, ExprKind, HeaderId, KeySet, State, StateId, Stmt, StmtKind, Target, Transition, Type,
 };
-use hopwright_ir::{Pipeline, Span};
+use hopwright_ir::{Pipeline, SelectCase, Span};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
@@ -16,6 +16,7 @@ use crate::bytes::Window;
 use crate::facts::At;
 use crate::flow::{Order, Point, What, stage, sub};
 use crate::function::Gen;
+use crate::hot::Mode;
 use crate::layout::Layout;
 use crate::tail::Begun;
 
@@ -125,6 +126,14 @@ impl<'a> Gen<'a> {
         let body = Point::stmts(sub(order, 1), &state.body, &transition, &around);
         let (need, ..) = prefix(self.layout, state);
         if need > 0 && !self.is_checked(need) {
+            if self.is_hot() {
+                let ask = self.needed_on_ways(s);
+                let enough = self.remaining_at_least(ask);
+                self.leave_unless(enough);
+                self.facts.checked = Some(self.cursor_at().plus(ask as i32));
+                self.go(&body);
+                return Ok(());
+            }
             let reach = self.reach[s];
             let ask = if reach <= LOOK_AHEAD { reach } else { need };
             let enough = self.remaining_at_least(ask);
@@ -136,11 +145,37 @@ impl<'a> Gen<'a> {
             self.b.ins().brif(enough, all, &[], some, &[]);
             return Ok(());
         }
-        if state.body.is_empty() {
+        if !matches!(self.mode, Mode::All) {
+            // A way passes the same points whatever is known.
+            self.go(&body);
+            Ok(())
+        } else if state.body.is_empty() {
             self.transition(s)
         } else {
             self.stmts(&state.body, &sub(&sub(order, 1), 0), &transition)
         }
+    }
+
+    /// Bytes that packets on a hot path have at least from where a state begins.
+    fn needed_on_ways(&self, s: usize) -> u32 {
+        let (first, ..) = prefix(self.layout, &self.p.parser.states[s]);
+        let needed = self.ways_ahead().map(|points| {
+            let ahead = points.iter().filter_map(|point| match point[..] {
+                [stage::PARSER, position] => self.state_order.get(position as usize).copied(),
+                _ => None,
+            });
+            let (mut at, mut needed) = (0, 0);
+            for s in std::iter::once(s).chain(ahead) {
+                let (need, cursor, whole) = prefix(self.layout, &self.p.parser.states[s]);
+                needed = needed.max(at + need);
+                at += cursor;
+                if !whole {
+                    break;
+                }
+            }
+            needed
+        });
+        needed.min().unwrap_or(first)
     }
 
     /// Where a state goes from its end.
@@ -161,7 +196,12 @@ impl<'a> Gen<'a> {
                     self.at(case.span);
                     let to = self.target(case.target)?;
                     let before = self.facts.clone();
-                    let other = self.b.create_block();
+                    if !self.is_on_way(&to) && self.is_apart(case, cases) {
+                        continue;
+                    }
+                    // Behind the only case on the way, there are none.
+                    let only = self.is_only_way(&to);
+                    let other = if only { self.exit() } else { self.b.create_block() };
                     let mut open = false;
                     let mut never = false;
                     // A value set stands alone, with members for all keys.
@@ -193,10 +233,17 @@ impl<'a> Gen<'a> {
                             self.assume_value(*slot, key.ty, v.to_u64(), true);
                         }
                     }
+                    if never && only {
+                        self.b.ins().jump(other, &[]);
+                        return Ok(());
+                    }
                     if never {
                         self.b.ins().jump(other, &[]);
                     } else {
                         self.go(&to);
+                        if only {
+                            return Ok(());
+                        }
                         if !open {
                             // Nothing gets past this case.
                             self.enter(other);
@@ -217,6 +264,19 @@ impl<'a> Gen<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Nothing that is in a case is in another whose target is on the way.
+    fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
+        cases.iter().all(|other| {
+            let away = self.target(other.target).is_ok_and(|to| !self.is_on_way(&to));
+            let apart = |(a, b): (&KeySet, &KeySet)| match (a, b) {
+                (KeySet::Value(a), KeySet::Value(b)) => a != b,
+                (KeySet::Value(v), KeySet::Mask(w, m)) | (KeySet::Mask(w, m), KeySet::Value(v)) => v & m != w & m,
+                _ => false,
+            };
+            away || case.sets.iter().zip(&other.sets).any(apart)
+        })
     }
 
     fn target(&self, target: Target) -> Result<Point<'a>> {
@@ -271,6 +331,11 @@ impl<'a> Gen<'a> {
     /// Ends parsing with an error.
     pub(crate) fn fail_with(&mut self, error: Value) -> Result<()> {
         let parsed = self.target(Target::Reject)?;
+        if self.leave() {
+            let nobody = self.exit();
+            self.b.ins().jump(nobody, &[]);
+            return Ok(());
+        }
         self.write(self.p.standard.parser_error, &[error]);
         self.facts.cold = true;
         self.go(&parsed);
@@ -322,6 +387,16 @@ impl<'a> Gen<'a> {
             StmtKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref())?,
             StmtKind::ExtractNext { stack, varbit_bits } => {
                 let stack = &self.p[*stack];
+                if let Some(next) = self.facts.value(stack.next_index)
+                    && let Some(&header) = stack.elements.get(next as usize)
+                {
+                    self.extract(header, varbit_bits.as_ref())?;
+                    let following = self.c64(next + 1);
+                    self.write(stack.next_index, &[following]);
+                    self.facts.learn(stack.next_index, next + 1);
+                    return Ok(());
+                }
+                self.leave();
                 let next = self.read(stack.next_index)[0];
                 let end = self.b.create_block();
                 let before = self.facts.clone();

@@ -76,7 +76,7 @@ impl Slots {
     }
 
     /// What is asked for where a packet is sent.
-    fn of_sending(&self) -> impl Iterator<Item = SlotId> + use<> {
+    pub fn of_sending(&self) -> impl Iterator<Item = SlotId> + use<> {
         [self.recirculate, self.truncate].into_iter().flatten()
     }
 

@@ -77,8 +77,12 @@ impl<'a> Gen<'a> {
         let known = self.known(value);
         let v = self.value(value)?;
         let around = self.around.clone();
+        let otherwise = Point::stmts(sub(order, cases.len() + 1), default, then, &around);
         for (k, (values, body)) in cases.iter().enumerate() {
             let point = Point::stmts(sub(order, k + 1), body, then, &around);
+            if known.is_none() && !self.is_on_way(&point) && !self.is_on_way(&otherwise) {
+                continue;
+            }
             for case in values {
                 if let Some(known) = known {
                     if case.to_u64() == Some(known) {
@@ -99,7 +103,7 @@ impl<'a> Gen<'a> {
                 self.enter(other);
             }
         }
-        self.go(&Point::stmts(sub(order, cases.len() + 1), default, then, &around));
+        self.go(&otherwise);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::mem::{offset_of, size_of};
 use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
 use hopwright_ir::{ActionId, SlotId, Span, StmtKind, Table, TableId, Type};
 
@@ -12,6 +12,7 @@ use crate::Unsupported;
 use crate::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
+use crate::hot::Held;
 use crate::requests::Pass;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -22,6 +23,8 @@ pub(crate) struct ActionContext {
     entry: Variable,
     /// Offset in the entry and width of each parameter.
     params: Rc<[(i32, u32)]>,
+    /// How they are read.
+    flags: MemFlagsData,
     /// What the entry's direct meter said.
     pub color: Option<Variable>,
 }
@@ -83,6 +86,7 @@ impl<'a> Gen<'a> {
                 }
                 let lookup = handle(self, offset_of!(TableHandle, lookup));
                 let state = handle(self, offset_of!(TableHandle, state));
+                self.forget_loaded();
                 let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
                 self.b.inst_results(call)[0]
             }
@@ -128,17 +132,29 @@ impl<'a> Gen<'a> {
             }
             let point = self.action_body(table, action, (variable, color), &sub(order, k + 1), then)?;
             let point = if self.is_failure(table, action) { point.cold() } else { point };
+            if !self.is_on_way(&point) {
+                self.facts.clone_from(&before);
+                continue;
+            }
+            let only = self.is_only_way(&point);
             let to = self.edge(&point);
             self.facts.clone_from(&before);
             // What is none of the table's actions is none of its entries: the data plane sees to that.
-            if k + 1 == actions.len() {
+            if k + 1 == actions.len() && !self.is_hot() {
                 self.b.ins().jump(to, &[]);
             } else {
-                let other = self.b.create_block();
+                let other = if only { self.exit() } else { self.b.create_block() };
                 let this = self.b.ins().icmp_imm_u(IntCC::Equal, run, i64::from(action.0));
                 self.b.ins().brif(this, to, &[], other, &[]);
+                if only {
+                    return Ok(());
+                }
                 self.enter(other);
             }
+        }
+        if self.is_hot() {
+            let exit = self.exit();
+            self.b.ins().jump(exit, &[]);
         }
         Ok(())
     }
@@ -170,8 +186,11 @@ impl<'a> Gen<'a> {
             params.push((at, width));
             at += 8 * width.div_ceil(64) as i32;
         }
+        // A member's entry is as long as its own action wants it.
+        let movable = self.is_hot() && table.implementation.is_none();
+        let flags = if movable { self.flags.entry_data } else { self.flags.entry };
         let mut around = (*self.around).clone();
-        around.action = Some(ActionContext { entry, params: params.into(), color });
+        around.action = Some(ActionContext { entry, params: params.into(), flags, color });
         Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(around)))
     }
 
@@ -186,13 +205,20 @@ impl<'a> Gen<'a> {
         }
         let entry = self.b.use_var(action.entry);
         Ok((0..crate::wide::limbs(width) as i32)
-            .map(|i| self.b.ins().load(types::I64, self.flags.entry, entry, at + 8 * i))
+            .map(|i| self.b.ins().load(types::I64, action.flags, entry, at + 8 * i))
             .collect())
     }
 
     /// As BMv2, every hit counts, whether or not the action says so.
     fn count_directly(&mut self, entry: Value) {
         let cell = self.b.ins().load(types::I64, self.flags.entry, entry, offset_of!(ActionEntry, counter) as i32);
+        if !self.hold(Held::CountIf(cell)) {
+            self.count_if(cell);
+        }
+    }
+
+    /// One packet more in a counter cell if the address is not null.
+    pub(crate) fn count_if(&mut self, cell: Value) {
         let (count, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(cell, count, &[], end, &[]);
         self.enter(count);

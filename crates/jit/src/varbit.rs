@@ -47,6 +47,7 @@ impl Gen<'_> {
     fn replace_header_varbit(&mut self, header: HeaderId, new: Value, length: Value) {
         let layout = self.layout.header(header);
         let (Some(image), Some(at)) = (layout.image, layout.varbit_at) else { return };
+        self.leave();
         let to = self.image(image);
         let from = self.base(header);
         let old = match self.varbit_length(header) {

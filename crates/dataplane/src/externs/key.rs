@@ -158,6 +158,10 @@ impl NativeExtern for KeyedAes {
         }
     }
 
+    fn repeatable(&self) -> bool {
+        true
+    }
+
     fn native(&self) -> NativeCall {
         NativeCall {
             state: Arc::as_ptr(&self.table).cast_mut().cast(),

@@ -44,6 +44,11 @@ pub trait NativeExtern: Send + Sync + fmt::Debug {
     /// Widths in bits of the arguments of a method, in order, a result last.
     fn arguments(&self, method: u32) -> &'static [u32];
 
+    /// Calling a method twice with the same arguments is the same as calling it once (`@noSideEffects`).
+    fn repeatable(&self) -> bool {
+        false
+    }
+
     /// The keys, for objects that hold keys.
     fn key_table(&self) -> Option<&Arc<KeyTable>> {
         None

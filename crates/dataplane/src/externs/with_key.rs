@@ -25,6 +25,10 @@ impl NativeExtern for WithKey {
         &["encrypt"]
     }
 
+    fn repeatable(&self) -> bool {
+        true
+    }
+
     fn native(&self) -> NativeCall {
         NativeCall { state: std::ptr::null_mut(), call: encrypt }
     }

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
+use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
@@ -586,6 +586,7 @@ impl Table {
         if let Some(beside) = beside {
             data.splice(0..0, beside.words().into_iter().take(self.lead_words()));
         }
+        pad(&mut data, &self.pipeline, self.id);
         Block::new(
             self.shape,
             &Contents {
@@ -616,6 +617,7 @@ impl DefaultEntry {
     fn new(call: &ActionCall, pipeline: &Pipeline, table: TableId) -> DefaultEntry {
         let mut data = vec![0; lead_words(&pipeline[table])];
         data.extend(action_data(call, pipeline));
+        pad(&mut data, pipeline, table);
         let block = Block::new(
             Shape::ALONE,
             &Contents {
@@ -670,6 +672,11 @@ fn mask_of(width: u32, value: &MatchValue) -> BigUint {
 
 fn split(entry: TableEntry) -> (MatchKey, ActionCall) {
     (MatchKey { matches: entry.matches, priority: entry.priority }, entry.action)
+}
+
+/// Fills up an entry's data.
+fn pad(data: &mut Vec<u64>, pipeline: &Pipeline, table: TableId) {
+    data.resize(data.len().max(least_data_words(pipeline, table)), 0);
 }
 
 fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {

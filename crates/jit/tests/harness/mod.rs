@@ -231,6 +231,8 @@ impl Machine {
             original: std::ptr::null_mut(),
             value_sets: std::ptr::null(),
             digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
+            way: std::ptr::null_mut(),
+            left: std::ptr::null_mut(),
         };
         let run = self.compiled.run();
         // SAFETY: all pointers are valid and the handles fit the pipeline.

@@ -77,6 +77,18 @@ pub fn passes(
     })
 }
 
+/// Packets that a program learns the hot paths from.
+const LEARNED: usize = 1024;
+
+/// What a running switch does within seconds: learns the ways these packets take, code of which is what is measured.
+pub fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
+    let vdp = executor.vdp().clone();
+    vdp.record_ways(packets.len().min(LEARNED)).map_err(Failure::message)?;
+    run(executor, packets, now_us);
+    vdp.learn().map_err(Failure::message)?;
+    Ok(())
+}
+
 /// One pass.
 pub fn run(executor: &mut Executor, packets: &mut [Packet], now_us: u64) {
     for batch in packets.chunks_mut(BATCH) {

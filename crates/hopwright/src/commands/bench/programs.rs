@@ -12,7 +12,7 @@ use hopwright_jit::abi::Verdict;
 use serde::Serialize;
 
 use super::floor;
-use super::measure::{Timing, or_dash, passes};
+use super::measure::{Timing, learn, or_dash, passes};
 use super::workload::{Entry, Tables, WORKLOADS, Workload, mix};
 use crate::cli::{BenchProgramsArgs, Flows};
 use crate::compile;
@@ -196,6 +196,8 @@ fn measure(workload: &Workload, entries: usize, args: &BenchProgramsArgs) -> Res
             }
             Ok(())
         };
+        renew(&mut packets)?;
+        learn(&mut executor, &mut packets, now_us)?;
         let timing: Timing = passes(&mut executor, &mut packets, now_us, args.duration, &mut renew)?;
         renew(&mut packets)?;
         let floor_ns = floor::measure(&mut packets, 0, Duration::from_secs_f64(args.duration.max(0.0) / 8.0));

@@ -100,6 +100,7 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             }
         }
     }
+    learn(&mut Executor::new(Arc::clone(&vdp)), &runs)?;
     for ((case, size, working_set), workers) in runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)))
     {
         let record = several(&vdp, workers, case, *size, *working_set, args.duration)?;
@@ -174,6 +175,33 @@ fn several(
     })
 }
 
+/// Frames of as many flows.
+fn templates(case: &Case, size: usize, flows: usize, now_us: u64) -> Result<Vec<Vec<u8>>, Failure> {
+    let now_s = (now_us / 1_000_000) as u32;
+    (0..flows as u32).map(|flow| case.frame(size, flow, now_s)).collect::<Option<_>>().ok_or_else(|| {
+        let what = format!("{size} bytes and {} hop fields", case.hops);
+        Failure::message(format!("there are no packets of case {} with {what}", case.name))
+    })
+}
+
+/// What a running router does within seconds: learns the ways that packets take, here those of all runs side by side.
+fn learn(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<(), Failure> {
+    let now_us = wall_clock_us();
+    let vdp = Arc::clone(executor.vdp());
+    vdp.record_ways(runs.len() * BATCH).map_err(Failure::message)?;
+    let mut pool = Pool::new(BATCH as u32, FrameSize::for_mtu(1500))?;
+    let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+    for (case, size, _) in runs {
+        for (packet, frame) in packets.iter_mut().zip(templates(case, *size, BATCH, now_us)?) {
+            packet.fill(&frame);
+            packet.set_ingress_port(u32::from(case.ingress_port));
+        }
+        run(executor, &mut packets, now_us);
+    }
+    vdp.learn().map_err(Failure::message)?;
+    Ok(())
+}
+
 fn measure(
     executor: &mut Executor,
     case: &Case,
@@ -186,12 +214,7 @@ fn measure(
         WorkingSet::Memory => ("memory", MEMORY_FRAMES),
     };
     let now_us = wall_clock_us();
-    let now_s = (now_us / 1_000_000) as u32;
-    let templates: Option<Vec<Vec<u8>>> = (0..FLOWS as u32).map(|flow| case.frame(size, flow, now_s)).collect();
-    let Some(templates) = templates else {
-        let what = format!("{size} bytes and {} hop fields", case.hops);
-        return Err(Failure::message(format!("there are no packets of case {} with {what}", case.name)));
-    };
+    let templates = templates(case, size, FLOWS, now_us)?;
     let mut pool = Pool::new(frames, FrameSize::for_mtu(1500))?;
     let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
     let renew = |packets: &mut [Packet]| -> Result<(), Failure> {
