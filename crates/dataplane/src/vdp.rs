@@ -586,6 +586,7 @@ impl VirtualDataPlane {
             ExternKind::DirectCounter { .. } => "a direct counter".into(),
             ExternKind::Meter { .. } => "a meter".into(),
             ExternKind::DirectMeter { .. } => "a direct meter".into(),
+            ExternKind::Checksum16 => "a checksum".into(),
             ExternKind::Register { .. } => "a register".into(),
             ExternKind::ActionProfile { .. } => "an action profile".into(),
             ExternKind::ActionSelector { .. } => "an action selector".into(),
@@ -641,7 +642,7 @@ impl ExternObject {
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
                 Profiles::new(pipeline, id, domain).map_or(ExternObject::Stateless, ExternObject::Profile)
             }
-            ExternKind::DirectCounter { .. } => ExternObject::Stateless,
+            ExternKind::DirectCounter { .. } | ExternKind::Checksum16 => ExternObject::Stateless,
         })
     }
 

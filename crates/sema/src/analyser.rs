@@ -34,15 +34,13 @@ pub(crate) struct Context {
     pub path: String,
     /// Whether a nameless instance may be made: in constructor arguments and table properties.
     pub constructing: bool,
-    /// Whether the expression stands in the declaration of a table.
-    pub in_table: bool,
     /// Name of the next nameless instance, where it is not its type's.
     pub nameless: Option<String>,
 }
 
 impl Context {
     pub fn new(body: Body, ret: Ty, path: String) -> Context {
-        Context { body, ret, loops: 0, path, constructing: false, in_table: false, nameless: None }
+        Context { body, ret, loops: 0, path, constructing: false, nameless: None }
     }
 }
 

@@ -348,10 +348,6 @@ impl<'a> Analyser<'a> {
             return None;
         }
         self.no_arguments(name, args, span)?;
-        if self.context.in_table {
-            self.unsupported(span, "applying a table in the declaration of another is");
-            return None;
-        }
         if self.context.body != Body::Control {
             self.error(
                 "E0310",

@@ -42,7 +42,8 @@ impl<'a> Analyser<'a> {
                 "parsing begins in `start`",
             );
         }
-        decl.states
+        let states: Vec<hir::State> = decl
+            .states
             .iter()
             .map(|s| {
                 self.scoped(|a| {
@@ -51,7 +52,19 @@ impl<'a> Analyser<'a> {
                     hir::State { name: s.name.to_string(), body, transition, span: s.span }
                 })
             })
-            .collect()
+            .collect();
+        if let Some((StateRef::State(start), _)) = names.get("start")
+            && !ends(&states, *start)
+        {
+            let name = &decl.sig.name;
+            self.error(
+                "E0318",
+                name.span,
+                format!("parser `{name}` never ends"),
+                "no way leads from `start` to `accept` or `reject`",
+            );
+        }
+        states
     }
 
     fn state_ref(&mut self, name: &ast::Ident, names: &States) -> StateRef {
@@ -86,22 +99,24 @@ impl<'a> Analyser<'a> {
         let mut types = Vec::new();
         for e in &select.exprs {
             let t = self.expr(e, None);
-            let inner = self.defs.strip_newtype(&t.ty);
-            let ok =
-                matches!(inner, Ty::Err | Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Enum(_) | Ty::Error | Ty::Param(_));
-            if !ok && matches!(inner, Ty::ListLit(_) | Ty::StructLit(_) | Ty::Tuple(_) | Ty::Struct(..)) {
-                self.unsupported(e.span, "`select` on a list or struct is");
-            } else if !ok {
+            let ok = self.selectable(&t.ty);
+            if !ok {
                 let shown = self.show(&t.ty);
                 self.error(
                     "E0315",
                     e.span,
                     format!("`select` cannot look at a `{shown}`"),
-                    "only numbers with a width, booleans, enums and errors",
+                    "only numbers with a width, booleans, enums, errors, and tuples and structs of these",
                 );
             }
-            types.push(if ok { t.ty.clone() } else { Ty::Err });
+            types.push(if ok { keyed(&t.ty) } else { Ty::Err });
             keys.push(t.hir);
+        }
+        // A tuple that stands alone is as its members are.
+        if let [only] = types.as_slice()
+            && let Some(members) = self.members(only)
+        {
+            types = members;
         }
         let mut cases = Vec::new();
         let mut default: Option<Span> = None;
@@ -130,7 +145,7 @@ impl<'a> Analyser<'a> {
             && (!keyset.is_tuple || types.len() == 1)
         {
             if matches!(item.kind, ast::ExprKind::DontCare | ast::ExprKind::Default) {
-                return Some(types.iter().map(|_| Set::Any).collect());
+                return Some(vec![Set::Any; types.iter().map(|t| self.flat(t).len()).sum()]);
             }
             if let ast::ExprKind::Path(path) = &item.kind
                 && let Some(symbol) = self.lookup(path.name.as_str(), path.leading_dot)
@@ -144,7 +159,9 @@ impl<'a> Analyser<'a> {
             if let ast::ExprKind::List(items) = &item.kind
                 && let [inner] = items.as_slice()
             {
-                return Some(vec![self.set(inner, &types[0], constant)?]);
+                let mut sets = Vec::new();
+                self.sets(inner, &types[0], constant, &mut sets)?;
+                return Some(sets);
             }
         }
         if keyset.items.len() != types.len() {
@@ -159,12 +176,60 @@ impl<'a> Analyser<'a> {
         let mut sets = Vec::new();
         let mut bad = false;
         for (item, ty) in keyset.items.iter().zip(types) {
-            match self.set(item, ty, constant) {
-                Some(s) => sets.push(s),
-                None => bad = true,
-            }
+            bad |= self.sets(item, ty, constant, &mut sets).is_none();
         }
         (!bad).then_some(sets)
+    }
+
+    /// The sets for one key: as many as it has scalars.
+    fn sets(&mut self, item: &'a ast::Expr, ty: &Ty, constant: bool, out: &mut Vec<Set>) -> Option<()> {
+        let Some(members) = self.members(ty) else {
+            out.push(self.set(item, ty, constant)?);
+            return Some(());
+        };
+        match &item.kind {
+            ast::ExprKind::DontCare | ast::ExprKind::Default => {
+                out.extend(self.flat(ty).iter().map(|_| Set::Any));
+            }
+            ast::ExprKind::List(items) if items.len() == members.len() => {
+                for (item, ty) in items.iter().zip(&members) {
+                    self.sets(item, ty, constant, out)?;
+                }
+            }
+            _ => {
+                let value = self.set_value(item, &self.defs.strip_newtype(ty), constant)?;
+                self.member_sets(&value.hir, ty, out);
+            }
+        }
+        Some(())
+    }
+
+    /// The sets that have just the scalars of a value.
+    fn member_sets(&mut self, value: &hir::Expr, ty: &Ty, out: &mut Vec<Set>) {
+        let Some(members) = self.members(ty) else { return out.push(Set::Value(value.clone())) };
+        for (i, ty) in members.iter().enumerate() {
+            let kind = hir::ExprKind::Field(Box::new(value.clone()), i);
+            let member = hir::Expr { kind, ty: self.hir_ty(ty), span: value.span };
+            self.member_sets(&member, ty, out);
+        }
+    }
+
+    /// What can be looked at.
+    fn selectable(&self, ty: &Ty) -> bool {
+        match self.members(ty) {
+            Some(members) => members.iter().all(|t| self.selectable(t)),
+            None => matches!(
+                self.defs.strip_newtype(ty),
+                Ty::Err | Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Enum(_) | Ty::Error | Ty::Param(_)
+            ),
+        }
+    }
+
+    /// The types of a tuple's or struct's members.
+    fn members(&self, ty: &Ty) -> Option<Vec<Ty>> {
+        let inner = self.defs.strip_newtype(ty);
+        let nested = matches!(inner, Ty::ListLit(_) | Ty::StructLit(_) | Ty::Tuple(_) | Ty::Struct(..));
+        nested.then(|| self.member_types(&inner, 0))
     }
 
     /// One expression for several keys: a tuple or struct.
@@ -174,7 +239,7 @@ impl<'a> Analyser<'a> {
         {
             let mut sets = Vec::new();
             for (i, ty) in items.iter().zip(types) {
-                sets.push(self.set(i, ty, constant)?);
+                self.sets(i, ty, constant, &mut sets)?;
             }
             return Some(sets);
         }
@@ -191,7 +256,8 @@ impl<'a> Analyser<'a> {
         if types.iter().any(Ty::is_err) {
             return None;
         }
-        if elements != types {
+        let keys: Vec<Ty> = types.iter().flat_map(|t| self.flat(t)).collect();
+        if elements != keys {
             let (e, k) = (self.show(ty), self.show(&Ty::tuple(types.to_vec())));
             self.error(
                 "E0313",
@@ -204,11 +270,11 @@ impl<'a> Analyser<'a> {
         Some(vec![Set::ValueSet(id)])
     }
 
-    /// The scalars a value set's element type has, in order.
+    /// The scalars that a key or the element type of a value set has, in order.
     fn flat(&self, ty: &Ty) -> Vec<Ty> {
-        match ty {
-            Ty::Struct(..) | Ty::Tuple(_) => self.member_types(ty, 0).iter().flat_map(|t| self.flat(t)).collect(),
-            other => vec![other.clone()],
+        match self.members(ty) {
+            Some(members) => members.iter().flat_map(|t| self.flat(t)).collect(),
+            None => vec![ty.clone()],
         }
     }
 
@@ -301,4 +367,35 @@ impl<'a> Analyser<'a> {
         }
         Some(t)
     }
+}
+
+/// The type of a key: a list of expressions is a tuple.
+fn keyed(ty: &Ty) -> Ty {
+    match ty {
+        Ty::ListLit(items) => Ty::tuple(items.iter().map(keyed).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Whether some way from a state leads to an end.
+fn ends(states: &[hir::State], start: usize) -> bool {
+    let mut seen = vec![false; states.len()];
+    let mut work = vec![StateRef::State(start)];
+    while let Some(at) = work.pop() {
+        let StateRef::State(at) = at else { return true };
+        if std::mem::replace(&mut seen[at], true) {
+            continue;
+        }
+        match &states[at].transition {
+            Transition::Goto(to) => work.push(*to),
+            Transition::Select { cases, .. } => {
+                // Without such a case a key may match none, which ends the parser.
+                if !cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, Set::Any))) {
+                    return true;
+                }
+                work.extend(cases.iter().map(|c| c.target));
+            }
+        }
+    }
+    false
 }

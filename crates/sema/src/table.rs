@@ -47,11 +47,9 @@ const KNOWN: &[&str] = &[
 impl<'a> Analyser<'a> {
     /// Declares a table.
     pub(crate) fn table(&mut self, decl: &'a ast::Decl, table: &'a ast::TableDecl) {
-        // Nothing can be applied in the expressions of a table.
+        // Nothing can be applied in the expressions of a table, but for its keys.
         let was = std::mem::replace(&mut self.context.body, Body::Action);
-        self.context.in_table = true;
         self.table_inner(decl, table);
-        self.context.in_table = false;
         self.context.body = was;
     }
 
@@ -73,11 +71,13 @@ impl<'a> Analyser<'a> {
         if let Some(p) = find("key") {
             match &p.value {
                 TablePropertyValue::Key(elements) => {
+                    self.context.body = Body::Control;
                     for k in elements {
                         let (ty, key) = self.key(k);
                         types.push(ty);
                         keys.extend(key);
                     }
+                    self.context.body = Body::Action;
                 }
                 _ => self.property_form(p, "a list of keys in braces"),
             }
@@ -281,12 +281,6 @@ impl<'a> Analyser<'a> {
         });
         let checked =
             self.check_args(&sig, args, HashMap::new(), &mut Unifier::default(), ArgRule::Any, None, a.action.span)?;
-        for t in checked.args.iter().flatten() {
-            if t.effects {
-                self.unsupported(t.span(), "a call in an argument of a table's action is");
-                return None;
-            }
-        }
         let mut bound = checked.args.into_iter();
         let values = full
             .params

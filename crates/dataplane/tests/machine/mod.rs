@@ -24,7 +24,9 @@ pub fn text(error: impl std::fmt::Display) -> String {
 impl Machine {
     pub fn new(pipeline: Arc<Pipeline>) -> Result<Machine, String> {
         let vdp = VirtualDataPlane::new(pipeline, EngineKind::Jit).map_err(text)?;
-        let pool = Pool::new(512, FrameSize::JUMBO).map_err(text)?;
+        // Generated programs emit much that was not received.
+        let size = FrameSize { headroom: 1024, ..FrameSize::JUMBO };
+        let pool = Pool::new(512, size).map_err(text)?;
         Ok(Machine { executor: Executor::new(vdp.clone()), vdp, pool })
     }
 

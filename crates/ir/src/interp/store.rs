@@ -211,7 +211,9 @@ impl Store {
                     let profile = Profile::new(pipeline, ExternId(at as u32));
                     Ok(profile.map_or(ExternState::Stateless, ExternState::Profile))
                 }
-                ExternKind::DirectCounter { .. } | ExternKind::DirectMeter { .. } => Ok(ExternState::Stateless),
+                ExternKind::DirectCounter { .. } | ExternKind::DirectMeter { .. } | ExternKind::Checksum16 => {
+                    Ok(ExternState::Stateless)
+                }
             })
             .collect::<Result<_, _>>()?;
         let mut functions = BTreeMap::new();

@@ -33,9 +33,9 @@ impl Lowering<'_> {
             "meter" => ExternKind::Meter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? },
             "direct_meter" => ExternKind::DirectMeter { table: None, unit: self.object_unit(object, 0)? },
             "register" => {
-                let ty = object.type_args.first().and_then(|t| self.scalar_type(t));
-                let Some(ty) = ty else {
-                    return Err(self.unsupported(object.span, "a register of values that are no scalars"));
+                let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
+                    let what = "a register holds numbers, truth values, and structs and tuples of these";
+                    return Err(self.refuse(object.span, "E0457", what.into()));
                 };
                 ExternKind::Register { size: self.object_number(object, 0)?, ty }
             }
@@ -48,7 +48,7 @@ impl Lowering<'_> {
                 size: self.object_number(object, 1)?,
                 output_width: self.object_number(object, 2)? as u32,
             },
-            "Checksum16" => return Err(self.unsupported(object.span, "the deprecated extern `Checksum16`")),
+            "Checksum16" => ExternKind::Checksum16,
             _ => {
                 let args: Result<Vec<_>> = object.args.iter().map(|a| self.constant(a)).collect();
                 ExternKind::Named { type_name: object.type_name.clone(), args: args? }
@@ -232,6 +232,7 @@ impl Lowering<'_> {
                 args.output(self, 0)?;
                 ExternFn::DirectMeterRead(id)
             }
+            ("register", "read") if args.is_record(self, 0) => return self.read_record(id, args),
             ("register", "read") => {
                 args.output(self, 0)?;
                 args.number(self, 1)?;
@@ -239,8 +240,23 @@ impl Lowering<'_> {
             }
             ("register", "write") => {
                 args.number(self, 0)?;
-                args.input(self, 1)?;
+                if args.is_record(self, 1) {
+                    args.whole(self, 1)?;
+                } else {
+                    args.input(self, 1)?;
+                }
                 ExternFn::RegisterWrite(id)
+            }
+            ("Checksum16", "get") => {
+                // As `hash` from 0 on, with a range that leaves all 16 bits.
+                let (word, range) = (Type::Bits(16), Type::Bits(32));
+                let slot = self.temp(word, call.span);
+                args.args.push(ExternArg::Out(slot));
+                args.args.push(ExternArg::In(Expr::constant(0u32, word, call.span)));
+                args.list(self, 0)?;
+                args.args.push(ExternArg::In(Expr::constant(1u32 << 16, range, call.span)));
+                args.finish(self, ExternFn::Hash(HashAlgorithm::Csum16), call.span)?;
+                return Ok(Some(Value::Loc(Loc::Place(Place::Scalar(slot)))));
             }
             _ => return self.named(Some(id), name, args, ty),
         };
@@ -629,9 +645,9 @@ fn place_value(place: &Place) -> Value {
 }
 
 /// An extern call's arguments while they are evaluated.
-struct Arguments<'a> {
-    call: &'a hir::Call,
-    args: Vec<ExternArg>,
+pub(super) struct Arguments<'a> {
+    pub(super) call: &'a hir::Call,
+    pub(super) args: Vec<ExternArg>,
     /// Temporaries to store behind the call.
     outs: Vec<(Target, SlotId)>,
     /// Arguments that are evaluated before their turn in the declaration, because the text names them earlier.
@@ -662,7 +678,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The argument; that it is missing is reported with the statement.
-    fn at(&self, index: usize) -> Result<&'a hir::Expr> {
+    pub(super) fn at(&self, index: usize) -> Result<&'a hir::Expr> {
         self.call.args.get(index).and_then(|a| a.value.as_ref()).ok_or(Reported)
     }
 
@@ -678,7 +694,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+    pub(super) fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         self.check_number(lowering, index)?;
         self.input(lowering, index)
     }
@@ -705,7 +721,7 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 
-    fn list(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+    pub(super) fn list(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let e = self.at(index)?;
         let value = match self.early.get_mut(index).and_then(Option::take) {
             Some(value) => value,
@@ -766,7 +782,7 @@ impl<'a> Arguments<'a> {
         Ok(slot)
     }
 
-    fn finish(self, lowering: &mut Lowering<'_>, function: ExternFn, span: Span) -> Result<()> {
+    pub(super) fn finish(self, lowering: &mut Lowering<'_>, function: ExternFn, span: Span) -> Result<()> {
         lowering.emit(StmtKind::Extern(ExternCall { function, args: self.args, span }), span);
         for (target, slot) in self.outs {
             lowering.store(&target, Value::Loc(Loc::Place(Place::Scalar(slot))), span)?;

@@ -11,6 +11,7 @@ mod expr;
 mod externs;
 mod parser;
 mod program;
+mod records;
 mod stmt;
 mod storage;
 mod table;

@@ -209,7 +209,8 @@ impl Lowering<'_> {
         self.header_places[id.index()] = places?.into();
         let Wire { fields, bits, varbit, .. } = wire;
         if !bits.is_multiple_of(8) {
-            return Err(self.unsupported(program[ty].span, "a header whose size is no multiple of 8 bits"));
+            let message = format!("this header has {bits} bits: v1model takes only whole bytes");
+            return Err(self.refuse(program[ty].span, "E0458", message));
         }
         let header = &mut self.headers[id.index()];
         header.fields = fields;

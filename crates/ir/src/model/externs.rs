@@ -77,6 +77,8 @@ pub enum ExternKind {
         /// Constructor arguments, as bits.
         args: Vec<BigUint>,
     },
+    /// v1model's deprecated checksum object: its method is a hash, it has no state.
+    Checksum16,
 }
 
 /// What a counter or meter counts.

@@ -286,6 +286,7 @@ impl<'p> Builder<'p> {
             }),
             // A direct resource of no table has nothing to offer.
             ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. } => {}
+            ExternKind::Checksum16 => {}
             ExternKind::DirectCounter { table, unit } => info.direct_counters.push(p4::DirectCounter {
                 preamble,
                 spec: Some(counter_spec(*unit)),

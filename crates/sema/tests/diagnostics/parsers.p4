@@ -46,3 +46,26 @@ parser p(packet_in pk, out H h, out H[3] hs) {
         transition nowhere;     //~ E0206
     }
 }
+
+parser endless(packet_in pk) {  //~ E0318
+    state start {
+        transition select(pk.lookahead<bit<8>>()) {
+            1: more;
+            _: start;
+        }
+    }
+    state more { transition start; }
+}
+
+parser tuples(packet_in pk) {
+    tuple<bit<8>, bit<8>> pair;
+    state start {
+        pair = { 1, 2 };
+        transition select(pair, { pair[0], 8w3 }) {
+            (pair, { 1, 2 }): accept;
+            (default, { 1, 2, 3 }): accept; //~ E0300
+            (1, _): accept;     //~ E0300
+            default: reject;
+        }
+    }
+}

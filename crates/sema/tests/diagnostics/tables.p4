@@ -83,7 +83,7 @@ control c(inout H h, inout bit<8> m) {
         entries = { 1 : NoAction(); } //~ E0313
     }
     table nested {
-        key = { good.apply().hit : exact @name("hit"); } //~ E0500
+        key = { good.apply().hit : exact @name("hit"); }
         actions = { m; NoAction; }    //~ E0311
     }
     apply {}

@@ -15,9 +15,7 @@ control wide(int n) { apply { } } //~ E0500
 
 parser p(packet_in pk, out H h) {
     state start {
-        transition select({ h.a, h.a }) { //~ E0500
-            default: accept;
-        }
+        transition accept;
     }
 }
 
