@@ -223,8 +223,8 @@ class Network:
             "-remote", f"{destination.isd_as}," +
             planning.host_port(destination.host, planning.TRAFFIC_PORT),
             "-interfaces", route.interfaces, "-count", str(count), "-size", str(size),
-            # No more under way than the end hosts' socket buffers hold.
-            "-window", str(min(64, max(4, 96_000 // size))), timeout=600)
+            # No more under way than the end hosts' socket buffers hold, in which a packet takes up to twice its size.
+            "-window", str(min(64, max(4, 64_000 // size))), timeout=600)
         try:
             return json.loads(done.stdout)
         except ValueError:
