@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use builder::*;
 use devices::{ip, with_devices};
-use hopwright_dataplane::{Count, EngineKind, EntrySpec, FrameSize, Pool, Port, SwitchBuilder, VirtualDataPlane};
+use hopwright_dataplane::{
+    Count, EngineKind, EntrySpec, FrameSize, Pool, Port, Replica, SwitchBuilder, VirtualDataPlane,
+};
 use hopwright_ir::*;
 use hopwright_ports::{AfPacket, MemoryPort, Opener, PortChoice, Wanted, XdpOptions};
 
 const B8: Type = Type::Bits(8);
 
-/// Reads a byte `a`, counts by it, and sends to the port that the table says.
+/// Reads a byte `a`, counts by it, and sends to the port that the table says, or to a multicast group.
 fn program(extra: Option<ExternKind>) -> Pipeline {
     let mut p = pipeline();
     let h = header(&mut p, "h", &[("a", B8)]);
@@ -32,7 +34,9 @@ fn program(extra: Option<ExternKind>) -> Pipeline {
     let port = Expr { kind: ExprKind::Param(0), ty: Type::Bits(9), span: span() };
     let body = vec![assign(p.standard.egress_spec, port)];
     let send = action(&mut p, "send", &[("port", 9)], body);
-    let t = table(&mut p, "by_a", vec![(a, MatchKind::Exact)], &[drop, send], drop);
+    let body = vec![assign(p.standard.mcast_grp, konst(1, 16))];
+    let flood = action(&mut p, "flood", &[], body);
+    let t = table(&mut p, "by_a", vec![(a, MatchKind::Exact)], &[drop, send, flood], drop);
     p.ingress.body = vec![call(ExternFn::CounterCount(seen), vec![ExternArg::In(read(&p, a))]), apply(t)];
     p
 }
@@ -42,6 +46,8 @@ fn data_plane() -> Arc<VirtualDataPlane> {
     for a in 0..8u32 {
         vdp.insert(&EntrySpec::new("by_a", "send").exact(a).arg(a % 3)).unwrap();
     }
+    vdp.insert(&EntrySpec::new("by_a", "flood").exact(8u32)).unwrap();
+    vdp.set_multicast_group(1, Some((0..3).map(|port| Replica { port, rid: port }).collect())).unwrap();
     vdp
 }
 
@@ -94,7 +100,7 @@ fn results_depend_neither_on_the_number_of_workers_nor_on_the_batch_size() {
         })
         .collect();
     let (out, counts) = run(&packets, 1, 256);
-    assert_eq!(out.values().map(Vec::len).sum::<usize>(), 2400, "two of ten are dropped");
+    assert_eq!(out.values().map(Vec::len).sum::<usize>(), 2400 + 3 * 300, "one of ten is dropped, one goes everywhere");
     assert_eq!(counts.iter().map(|c| c.packets).sum::<u64>(), 3000);
     for batch in 1..=256 {
         let workers = 1 + batch % 3;
