@@ -6,7 +6,7 @@ table updates beside a forwarding worker: `hopwright bench updates`; and, as
 root, on veth pairs, the reference's load generator against the reference's
 router and ours (brload.py), and both and our bare forwarder under loads from
 little to far too much (overload.py): `load` with a core for each, `overload`
-with a twentieth of one, so that there can be ten times too much. The results go
+with a fiftieth of one, so that there can be ten times too much. The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -92,10 +92,10 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
     if long:
         load = ["--rounds", "3", "--size", "172,1500", *routers, "--router", "hopwright+ports=af_packet",
                 "--router", "forwarder:af_xdp", "--router", "forwarder:af_packet"]
-        over = ["--share", "0.05", "--rounds", "2", *routers]
+        over = ["--share", "0.02", "--rounds", "2", *routers]
     else:
         load = ["--seconds", "0.4", "--steps", "0.1,0.5,0.8,1.5,3", *routers, "--router", "forwarder:af_xdp"]
-        over = ["--share", "0.05", "--seconds", "0.5", "--steps", "0.5,2,5,10", *routers]
+        over = ["--share", "0.02", "--seconds", "0.8", "--steps", "0.5,2,5", *routers]
     all_parts = {
         "scion": [*bench, "scion", *scion, "--json"],
         "programs": [*bench, "programs", *programs, "--json"],
