@@ -7,6 +7,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use devices::{MAC_B, ip, with_devices};
+use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
 use hopwright_ports::{AfPacket, AfXdp, Filter, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum};
@@ -279,6 +280,30 @@ fn a_device_or_its_peer_may_go_down_and_come_back() {
                 let got = receive(&mut port, &mut shared.pool, 50);
                 assert_eq!(got.len(), 50, "{mode:?}, {device}: received, {:?}", port.stats());
             }
+        }
+    });
+}
+
+#[test]
+fn a_device_that_came_back_while_nobody_sent_is_sent_on() {
+    with_devices(|| {
+        for mode in MODES {
+            let mut plain = AfPacket::open("va", None).unwrap();
+            let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
+            let mut shared = Shared::new(1024, 1500);
+            let mut port = shared.open("vb", mode, None);
+            port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
+            ip("link set vb down");
+            // Waits in the ring; the second is refused.
+            transmit(&mut port, &mut shared.pool, &[frame(100, 1)]);
+            assert_eq!(transmit(&mut port, &mut shared.pool, &[frame(100, 2)]), 0, "{mode:?}");
+            ip("link set vb up");
+            // A worker that waits for packets makes the kernel send what is in the ring.
+            let mut poll = PollSet::with_capacity(1);
+            poll.add(port.poll_fd().unwrap());
+            poll.wait(Duration::from_millis(20));
+            assert_eq!(transmit(&mut port, &mut shared.pool, &[frame(100, 3)]), 1, "{mode:?}");
+            assert_eq!(receive(&mut plain, &mut plain_pool, 2), [frame(100, 1), frame(100, 3)], "{mode:?}");
         }
     });
 }

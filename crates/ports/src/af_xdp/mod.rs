@@ -291,10 +291,9 @@ impl Queue {
     /// Tells the kernel about what is to be sent.
     fn kick(&mut self) {
         for _ in 0..KICKS {
-            if self.rings.transmit.outstanding() == 0 {
-                return;
-            }
-            if !self.rings.transmit.needs_wakeup() {
+            // Who waits for packets with poll(2) makes the kernel send, too: the device may be up again without a kick.
+            if self.rings.transmit.outstanding() == 0 || !self.rings.transmit.needs_wakeup() {
+                self.down = false;
                 return;
             }
             match socket::kick_transmit(&self.socket) {
