@@ -96,10 +96,10 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
 
         if (tag[127:80] != hdr.hop.mac) {
             try_other_keys.apply(message, hdr.hop.mac, tag);
-        }
-        if (tag[127:80] != hdr.hop.mac) {
-            meta.reason = hdr.scion.path_type == PATH_ONE_HOP ? Reason.ONE_HOP_MAC : Reason.INVALID_HOP_MAC;
-            return;
+            if (tag[127:80] != hdr.hop.mac) {
+                meta.reason = hdr.scion.path_type == PATH_ONE_HOP ? Reason.ONE_HOP_MAC : Reason.INVALID_HOP_MAC;
+                return;
+            }
         }
         alert = hdr.info.cons_dir == 1 ? hdr.hop.ingress_alert : hdr.hop.egress_alert;
         if (alert == 1 && meta.source.scope == LinkScope.EXTERNAL) {
@@ -114,9 +114,9 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
             }
             if (tag_next[127:80] != hdr.hop_next.mac) {
                 try_other_keys.apply(message_next, hdr.hop_next.mac, tag_next);
-            }
-            if (tag_next[127:80] != hdr.hop_next.mac) {
-                meta.reason = Reason.INVALID_HOP_MAC;
+                if (tag_next[127:80] != hdr.hop_next.mac) {
+                    meta.reason = Reason.INVALID_HOP_MAC;
+                }
             }
         }
     }

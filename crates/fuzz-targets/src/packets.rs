@@ -22,6 +22,10 @@ pub const IPV6_INSIDE: u8 = 0x80;
 /// Packets between two comparisons of all counters.
 const COUNTERS_EVERY: u32 = 256;
 
+/// Packets after which machine code learns the ways of packets anew, and packets it learns from.
+const LEARN_EVERY: u32 = 512;
+const LEARNED: usize = 256;
+
 /// The input that is a frame at a port: its first byte is the port's place in [`PORTS`] and flags
 /// ([`IPV6_INSIDE`], [`crate::LENGTHS`], [`crate::SIGNATURES`]). `None` if there is no such port.
 pub fn encode(port: u16, flags: u8, frame: &[u8]) -> Option<Vec<u8>> {
@@ -51,6 +55,7 @@ struct Router {
     executor: Executor,
     pool: Pool,
     reasons: Vec<u64>,
+    learns_in: u32,
 }
 
 /// All that is to be seen from outside after a packet.
@@ -80,7 +85,7 @@ impl Routers {
                 synthetic::program(&vdp, &links, &hosts).expect("the tables take their entries");
                 let executor = Executor::new(vdp.clone());
                 let pool = Pool::new(1, FrameSize::JUMBO).expect("a small pool");
-                Router { vdp, executor, pool, reasons: Vec::new() }
+                Router { vdp, executor, pool, reasons: Vec::new(), learns_in: 0 }
             })
         });
         Routers { pairs, packets: 0 }
@@ -95,6 +100,12 @@ impl Routers {
         repair::repair(&mut frame, first, port != INTERNAL_PORT);
         let [interpreted, compiled] = &mut self.pairs[usize::from(first & IPV6_INSIDE != 0)];
         let before = std::mem::take(&mut interpreted.reasons);
+        if compiled.learns_in == 0 {
+            let _ = compiled.vdp.learn();
+            let _ = compiled.vdp.record_ways(LEARNED);
+            compiled.learns_in = LEARN_EVERY;
+        }
+        compiled.learns_in -= 1;
         let expected = interpreted.process(&frame, port)?;
         let found = compiled.process(&frame, port)?;
         assert_eq!(expected, found, "interpreter and machine code disagree on {frame:02x?} at port {port}");

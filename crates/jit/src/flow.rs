@@ -440,11 +440,17 @@ impl<'a> Gen<'a> {
             }
             _ => {
                 let c = self.cond(cond)?;
+                if let Some(truth) = self.known_truth(c) {
+                    self.go(if truth { yes } else { no });
+                    return Ok(());
+                }
                 let before = self.facts.clone();
                 self.assume(cond, true);
+                self.learn_truth(c, true);
                 let yes = self.edge(yes);
                 self.facts.clone_from(&before);
                 self.assume(cond, false);
+                self.learn_truth(c, false);
                 let no = self.edge(no);
                 self.facts = before;
                 self.b.ins().brif(c, yes, &[], no, &[]);

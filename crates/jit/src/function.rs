@@ -16,6 +16,7 @@ use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
 
 use crate::Unsupported;
 use crate::abi::{self, Pause, Verdict};
+use crate::conditions::Numbering;
 use crate::deparse::Deparse;
 use crate::externs::Interface;
 use crate::facts::{At, Facts, Root, Tests};
@@ -155,6 +156,8 @@ pub(crate) struct Gen<'a> {
     pub entries: HashMap<Order, Variable>,
     /// Where they find what the entry's direct meter said.
     pub colors: HashMap<Order, Variable>,
+    /// Which values are the same, on hot paths.
+    pub numbering: Numbering,
     /// The packet is finished, verdict and all.
     pub next_packet: Block,
     drop: Block,
@@ -265,6 +268,7 @@ impl<'a> Gen<'a> {
             state_order,
             entries: HashMap::new(),
             colors: HashMap::new(),
+            numbering: Numbering::default(),
             next_packet,
             drop,
             fault,

@@ -18,6 +18,7 @@ use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternId, HeaderId, SlotId, Type};
 use num_traits::ToPrimitive;
 
 use crate::abi;
+use crate::conditions::Conditions;
 use crate::facts::Facts;
 use crate::flow::{Order, Point};
 use crate::function::Gen;
@@ -104,6 +105,8 @@ pub(crate) struct OnWay {
     pub end: Option<Value>,
     /// What was loaded from the packet since the last call: address, offset, bytes.
     loaded: BTreeMap<(Value, i32, u32), Value>,
+    /// What was asked.
+    pub conditions: Conditions,
     /// The last emit whose header does not lie where it belongs.
     pub which: usize,
     /// Nobody gets here.

@@ -17,6 +17,7 @@
 pub mod abi;
 
 mod bytes;
+mod conditions;
 mod control_plane;
 mod deparse;
 mod expr;

@@ -8,6 +8,9 @@ use hopwright_scion::synthetic::{self, Traffic, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
 const BATCH: usize = 32;
+/// Batches after which machine code learns the ways of packets anew, and packets it learns from.
+const LEARN_EVERY: usize = 64;
+const RECORDED: usize = 512;
 
 struct Router {
     vdp: Arc<VirtualDataPlane>,
@@ -48,6 +51,10 @@ fn compare(seed: u64, v6: bool, packets: usize) {
     let mut jit = Router::new(&pipeline, EngineKind::Jit, v6);
     let mut traffic = Traffic::new(seed, v6, NOW);
     for batch in 0..packets.div_ceil(BATCH) {
+        if batch % LEARN_EVERY == 0 {
+            jit.vdp.learn().unwrap();
+            jit.vdp.record_ways(RECORDED).unwrap();
+        }
         let frames: Vec<_> = (0..BATCH).map(|_| traffic.next_frame()).collect();
         let (a, b) = (interp.process(&frames), jit.process(&frames));
         for (i, (a, b)) in a.iter().zip(&b).enumerate() {
@@ -65,6 +72,8 @@ fn compare(seed: u64, v6: bool, packets: usize) {
     for counter in ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"] {
         assert_eq!(interp.vdp.counters(counter).unwrap(), jit.vdp.counters(counter).unwrap(), "{counter}");
     }
+    let (run, left) = jit.vdp.hot_paths().counts();
+    assert!((run - left) as usize > packets / 20, "{left} of {run} packets left the hot paths");
     // The traffic is worth the comparison: a good part gets through, and nearly every reason occurs.
     let reasons = interp.vdp.counters("reasons").unwrap();
     let count = |r: program::Reason| reasons[r as usize].packets;

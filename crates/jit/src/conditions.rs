@@ -1,0 +1,147 @@
+//! Conditions that were asked on a hot path. A value that is computed again in the same way from the same values is the same
+//! value, so that nothing is asked twice. Does not live here: what is known of slots ([`crate::facts`]).
+
+use std::collections::{BTreeMap, HashMap};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, types};
+
+use crate::function::Gen;
+
+/// How a value is computed: the operation, its result's type, a constant or offset, a comparison, and of what.
+type How = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
+
+/// Values by how they are computed: one stands for all that are the same.
+#[derive(Default)]
+pub(crate) struct Numbering {
+    by_how: HashMap<How, Value>,
+    same_as: HashMap<Value, Value>,
+}
+
+/// What was found out on the way here, of values that stand for all that are the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Conditions {
+    truths: BTreeMap<Value, bool>,
+    constants: BTreeMap<Value, i64>,
+}
+
+impl Gen<'_> {
+    /// Whether a condition holds, if that was asked before on this way.
+    pub(crate) fn known_truth(&mut self, condition: Value) -> Option<bool> {
+        if !self.is_hot() {
+            return None;
+        }
+        let (c, truth) = self.plain(condition);
+        if let Some(known) = self.facts.on_way.conditions.truths.get(&c) {
+            return Some(*known == truth);
+        }
+        let (v, constant) = self.equality(c)?;
+        let known = self.facts.on_way.conditions.constants.get(&v)?;
+        Some((*known == constant) == truth)
+    }
+
+    /// A condition holds or does not from here on.
+    pub(crate) fn learn_truth(&mut self, condition: Value, holds: bool) {
+        if !self.is_hot() {
+            return;
+        }
+        let (c, truth) = self.plain(condition);
+        self.facts.on_way.conditions.truths.insert(c, holds == truth);
+        if let Some((v, constant)) = self.equality(c)
+            && holds == truth
+        {
+            self.facts.on_way.conditions.constants.insert(v, constant);
+        }
+    }
+
+    /// The equality that a condition comes down to, as the value that stands for it, and whether it is to hold.
+    fn plain(&mut self, condition: Value) -> (Value, bool) {
+        let (mut c, mut truth) = (self.standing(condition), true);
+        loop {
+            let Some((op, _, _, cc, args)) = self.how(c) else { return (c, truth) };
+            match (op, cc) {
+                (Opcode::Uextend | Opcode::Ireduce, _) if self.is_truth(args[0]) => c = args[0],
+                (Opcode::Icmp, Some(IntCC::Equal | IntCC::NotEqual)) if self.is_truth(args[0]) => {
+                    let Some(constant @ 0..=1) = self.constant_of(args[1]) else { return (c, truth) };
+                    truth ^= (cc == Some(IntCC::Equal)) != (constant == 1);
+                    c = args[0];
+                }
+                (Opcode::Icmp, Some(IntCC::NotEqual)) => {
+                    let how = (op, types::I8, 0, Some(IntCC::Equal), args);
+                    let known = self.numbering.by_how.get(&how).copied();
+                    return match known {
+                        Some(equal) => (equal, !truth),
+                        None => (c, truth),
+                    };
+                }
+                _ => return (c, truth),
+            }
+        }
+    }
+
+    /// It is 0 or 1 because it comes from a comparison.
+    fn is_truth(&self, v: Value) -> bool {
+        match self.how(v) {
+            Some((Opcode::Icmp, ..)) => true,
+            Some((Opcode::Uextend | Opcode::Ireduce, _, _, _, args)) => self.is_truth(args[0]),
+            _ => false,
+        }
+    }
+
+    /// A value and the constant that it is asked to be.
+    fn equality(&self, c: Value) -> Option<(Value, i64)> {
+        match self.how(c)? {
+            (Opcode::Icmp, _, _, Some(IntCC::Equal), args) => Some((args[0], self.constant_of(args[1])?)),
+            _ => None,
+        }
+    }
+
+    fn constant_of(&self, v: Value) -> Option<i64> {
+        match self.how(v)? {
+            (Opcode::Iconst, _, constant, ..) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// The value that stands for all that are computed as this one is.
+    fn standing(&mut self, v: Value) -> Value {
+        if let Some(known) = self.numbering.same_as.get(&v) {
+            return *known;
+        }
+        let stands = match self.how(v) {
+            Some((op, ty, constant, cc, args)) => {
+                let args = args.into_iter().map(|a| self.standing(a)).collect();
+                *self.numbering.by_how.entry((op, ty, constant, cc, args)).or_insert(v)
+            }
+            None => v,
+        };
+        self.numbering.same_as.insert(v, stands);
+        stands
+    }
+
+    /// How a value is computed, if that depends on nothing but its operands. Operands as they stand for others.
+    fn how(&self, v: Value) -> Option<How> {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
+        let data = &dfg.insts[inst];
+        let op = data.opcode();
+        let (constant, cc) = match data {
+            InstructionData::UnaryImm { imm, .. } => (imm.bits(), None),
+            InstructionData::Unary { .. } | InstructionData::Binary { .. } | InstructionData::Ternary { .. } => {
+                (0, None)
+            }
+            InstructionData::IntCompare { cond, .. } => (0, Some(*cond)),
+            // What is constant during a batch, or never written.
+            InstructionData::Load { flags, offset, .. } if dfg.mem_flags[*flags].readonly() => {
+                (i64::from(i32::from(*offset)), None)
+            }
+            _ => return None,
+        };
+        if op.can_trap() || op.can_store() {
+            return None;
+        }
+        let stands = |v: &Value| self.numbering.same_as.get(v).copied().unwrap_or(*v);
+        let args = dfg.inst_args(inst).iter().map(stands).collect();
+        Some((op, dfg.value_type(v), constant, cc, args))
+    }
+}
