@@ -381,7 +381,7 @@ impl<'a> Gen<'a> {
                     return Ok(());
                 }
                 let port = self.read(standard.egress_spec)[0];
-                self.b.def_var(self.port, port);
+                self.set_port(port);
                 self.enter_egress();
                 self.go(&control(&p.egress.body, stage::EGRESS, stage::LEAVING));
             }
@@ -439,14 +439,17 @@ impl<'a> Gen<'a> {
         }
     }
 
-    /// The port that egress was entered with.
-    pub(crate) fn port(&mut self) -> Value {
-        self.b.use_var(self.port)
-    }
-
-    /// Egress is entered with this port.
+    /// Egress is entered with this port. The packet's descriptor is told at once: what the port was computed from may have
+    /// moved when the packet is put together, and the code generator computes as late as it can.
     pub(crate) fn set_port(&mut self, port: Value) {
         self.b.def_var(self.port, port);
+        self.describe(offset_of!(abi::Packet, egress_port), port);
+    }
+
+    /// The port as the packet's descriptor has it.
+    pub(crate) fn described_port(&mut self) -> Value {
+        let port = self.described(types::I32, offset_of!(abi::Packet, egress_port));
+        self.b.ins().uextend(types::I64, port)
     }
 
     /// Steps the packet may still take; all of them if they are not counted.
@@ -483,8 +486,6 @@ impl<'a> Gen<'a> {
         if self.sending_requests() {
             return;
         }
-        let port = self.b.use_var(self.port);
-        self.describe(offset_of!(abi::Packet, egress_port), port);
         self.verdict(Verdict::Forward);
         let next = self.next_packet;
         self.b.ins().jump(next, &[]);

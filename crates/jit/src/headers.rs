@@ -369,11 +369,16 @@ impl Gen<'_> {
         }
     }
 
-    /// How a header's bytes are read: if they never change, it does not matter when.
+    /// How a header's bytes are read: if they never change, it does not matter when. It does where values are written down
+    /// when headers have moved already.
     fn reading(&self, header: HeaderId) -> MemFlagsData {
         let layout = self.layout.header(header);
         let flags = self.flags.packet;
-        if layout.written || layout.copied { flags } else { flags.with_readonly().with_can_move() }
+        if layout.written || layout.copied || self.plan.slots.any() {
+            flags
+        } else {
+            flags.with_readonly().with_can_move()
+        }
     }
 
     /// Length in bytes of a header's varbit field.

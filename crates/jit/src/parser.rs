@@ -268,15 +268,19 @@ impl<'a> Gen<'a> {
 
     /// Nothing that is in a case is in another whose target is on the way.
     fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
-        cases.iter().all(|other| {
-            let away = self.target(other.target).is_ok_and(|to| !self.is_on_way(&to));
-            let apart = |(a, b): (&KeySet, &KeySet)| match (a, b) {
-                (KeySet::Value(a), KeySet::Value(b)) => a != b,
-                (KeySet::Value(v), KeySet::Mask(w, m)) | (KeySet::Mask(w, m), KeySet::Value(v)) => v & m != w & m,
-                _ => false,
-            };
-            away || case.sets.iter().zip(&other.sets).any(apart)
-        })
+        // What is in no case is accepted.
+        let all = cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)));
+        let accepted = !all && self.target(Target::Accept).is_ok_and(|to| self.is_on_way(&to));
+        !accepted
+            && cases.iter().all(|other| {
+                let away = self.target(other.target).is_ok_and(|to| !self.is_on_way(&to));
+                let apart = |(a, b): (&KeySet, &KeySet)| match (a, b) {
+                    (KeySet::Value(a), KeySet::Value(b)) => a != b,
+                    (KeySet::Value(v), KeySet::Mask(w, m)) | (KeySet::Mask(w, m), KeySet::Value(v)) => v & m != w & m,
+                    _ => false,
+                };
+                away || case.sets.iter().zip(&other.sets).any(apart)
+            })
     }
 
     fn target(&self, target: Target) -> Result<Point<'a>> {

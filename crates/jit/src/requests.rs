@@ -476,9 +476,8 @@ impl<'a> Gen<'a> {
         let payload = self.b.ins().isub(cursor, buffer);
         word(self, Record::PAYLOAD, payload);
         if pause == Pause::Egress || pause == Pause::Sent {
-            let port = self.port();
+            let port = self.described_port();
             word(self, Record::PORT, port);
-            self.describe(offset_of!(abi::Packet, egress_port), port);
         }
         if pause != Pause::Sent {
             for (i, mask) in self.mask_words().into_iter().enumerate() {

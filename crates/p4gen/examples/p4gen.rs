@@ -1,15 +1,20 @@
-//! Prints the program of a seed, or with a directory as second argument writes `SEED.p4` and `SEED.stf` there.
+//! Prints the program of a seed, or with a directory as second argument writes `SEED.p4` and `SEED.stf` there. With `traffic`
+//! as a third the program copies and repeats packets.
 
 use std::process::ExitCode;
+
+use hopwright_p4gen::Config;
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let Some(Ok(seed)) = args.next().map(|s| s.parse()) else {
-        eprintln!("usage: p4gen SEED [DIRECTORY]");
+        eprintln!("usage: p4gen SEED [DIRECTORY [traffic]]");
         return ExitCode::FAILURE;
     };
-    let case = hopwright_p4gen::generate(seed, &Default::default());
-    let Some(directory) = args.next() else {
+    let directory = args.next();
+    let config = Config { traffic: args.next().is_some_and(|a| a == "traffic"), ..Config::default() };
+    let case = hopwright_p4gen::generate(seed, &config);
+    let Some(directory) = directory else {
         print!("{}", case.program);
         return ExitCode::SUCCESS;
     };
