@@ -289,16 +289,20 @@ impl VirtualDataPlane {
 
     /// Changes the action of the entry with these keys and priority.
     pub fn modify_entry(&self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
-        let interp = self.interp();
-        self.tables[table.index()].modify(entry.clone())?;
-        agree(interp, |i| i.modify(table, entry))
+        match self.interp() {
+            None => self.tables[table.index()].modify(entry),
+            interp => {
+                self.tables[table.index()].modify(entry.clone())?;
+                agree(interp, |i| i.modify(table, entry))
+            }
+        }
     }
 
     /// Removes the entry with these keys and priority.
     pub fn delete_entry(&self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
         let interp = self.interp();
         let fast = &self.tables[table.index()];
-        let action = fast.get(matches, priority);
+        let action = if interp.is_some() { fast.get(matches, priority) } else { None };
         fast.delete(matches, priority)?;
         match action {
             Some(action) => {

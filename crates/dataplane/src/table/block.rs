@@ -92,16 +92,20 @@ pub(super) struct Contents<'a> {
 /// Owns a block's memory. Frees it when dropped: retire it if it was published.
 #[derive(Debug)]
 pub(super) struct Block {
-    base: NonNull<u64>,
+    /// What slots and links hold.
+    address: NonNull<u64>,
+    /// Bytes from there to the action entry.
+    entry_offset: u32,
+    /// Bytes from the memory's beginning.
+    before: u32,
     memory: Memory,
-    shape: Shape,
 }
 
 #[derive(Debug)]
 enum Memory {
     Arena(Arc<Arena>),
     /// Freed by being dropped.
-    Own(#[allow(dead_code)] Pages),
+    Own(#[allow(dead_code)] Box<Pages>),
 }
 
 // SAFETY: a block owns its memory; all of it is constant after publication but `next`, which is atomic.
@@ -119,11 +123,14 @@ impl Block {
             Some(arena) => (arena.take(), Memory::Arena(arena.clone())),
             None => {
                 let pages = Pages::new(bytes);
-                (pages.start(), Memory::Own(pages))
+                (pages.start(), Memory::Own(Box::new(pages)))
             }
         };
         let base = base.cast::<u64>();
-        let block = Block { base, memory, shape };
+        // SAFETY: `before` words precede the key in the same allocation.
+        let address = unsafe { base.add(shape.before()) };
+        let (entry_offset, before) = (shape.entry_offset() as u32, shape.before_bytes() as u32);
+        let block = Block { address, entry_offset, before, memory };
         // SAFETY: all offsets lie within the bytes computed above; nobody else has the memory yet; ActionEntry is
         // 8-aligned like every word.
         unsafe {
@@ -133,7 +140,7 @@ impl Block {
                 Link::Priority => base.write(rank.priority as u64),
                 Link::Chain => base.cast().write([rank.earliness, 0, rank.priority as u64]),
             }
-            let key = base.add(shape.before());
+            let key = address;
             key.copy_from_nonoverlapping(NonNull::from(contents.key).cast(), contents.key.len());
             let bounds = key.add(shape.key_words);
             bounds.copy_from_nonoverlapping(NonNull::from(contents.bounds).cast(), contents.bounds.len());
@@ -149,22 +156,21 @@ impl Block {
 
     /// The address that slots and links hold: of the key's first word.
     pub fn address(&self) -> NodePtr {
-        // SAFETY: `before` words precede the key in the same allocation.
-        unsafe { self.base.as_ptr().add(self.shape.before()) }
+        self.address.as_ptr()
     }
 
     /// The action entry.
     pub fn entry(&self) -> *const ActionEntry {
         // SAFETY: the entry lies that far behind the key in the same allocation.
-        unsafe { self.address().byte_add(self.shape.entry_offset()).cast() }
+        unsafe { self.address.byte_add(self.entry_offset as usize).as_ptr().cast() }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         if let Memory::Arena(arena) = &self.memory {
-            // SAFETY: taken from it in `new`.
-            unsafe { arena.give(self.base.cast()) };
+            // SAFETY: taken from it in `new`, at so many bytes before the address.
+            unsafe { arena.give(self.address.byte_sub(self.before as usize).cast()) };
         }
     }
 }

@@ -75,13 +75,14 @@ impl Table {
     pub fn insert_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
         let key = self.target_key(matches, priority)?;
         let mut writer = self.lock();
-        self.check_room(&writer, &key)?;
+        let hash = writer.records.hash(&key.matches, key.priority);
+        self.check_room(&writer, hash, &key)?;
         let (target, action) = self.aim(to)?;
         let mut beside = Box::new(Beside { target: Some(target), meter: None });
         if self.pipeline[self.id].direct_meter.is_some() {
             beside.meter = Some(Arc::new(MeterCell::new()));
         }
-        self.add(&mut writer, key, action, Some(beside));
+        self.add(&mut writer, hash, key, action, Some(beside));
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl Table {
     pub fn modify_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
         let key = self.target_key(matches, priority)?;
         let mut writer = self.lock();
-        if !writer.records.contains_key(&key) {
+        if writer.records.get(&key.matches, key.priority).is_none() {
             return Err(ControlError::NotFound(self.name()));
         }
         let (target, action) = self.aim(to)?;
@@ -114,9 +115,8 @@ impl Table {
 
     /// What an entry leads to; `None` if there is no such entry or the table has no profile.
     pub fn target(&self, matches: &[MatchValue], priority: i32) -> Option<EntryTarget> {
-        let key = MatchKey { matches: matches.to_vec(), priority };
         let writer = self.lock();
-        let beside = writer.records.get(&key)?.beside.as_ref()?;
+        let beside = writer.records.get(matches, priority)?.beside.as_ref()?;
         beside.target.as_ref().map(|(target, _)| target.clone())
     }
 
@@ -159,8 +159,7 @@ impl Table {
         if self.pipeline[self.id].direct_meter.is_none() {
             return Err(ControlError::NoDirectMeter(self.name()));
         }
-        let key = MatchKey { matches: matches.to_vec(), priority };
-        let record = writer.records.get(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
+        let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
         let meter = record.beside.as_ref().and_then(|b| b.meter.as_deref());
         meter.ok_or_else(|| ControlError::NoDirectMeter(self.name()))
     }

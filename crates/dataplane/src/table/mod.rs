@@ -88,6 +88,16 @@ struct Writer {
     records: Records,
     sequence: u64,
     default: DefaultEntry,
+    /// Room to encode in.
+    encoded: Encoded,
+    data: Vec<u64>,
+}
+
+/// An entry that is not linked yet.
+struct New {
+    block: Block,
+    counter: Option<Arc<Cells>>,
+    beside: Option<Box<Beside>>,
 }
 
 struct DefaultEntry {
@@ -124,6 +134,7 @@ pub struct Found {
 }
 
 /// A key, mask and bounds in words.
+#[derive(Default)]
 struct Encoded {
     key: Vec<u64>,
     mask: Vec<u64>,
@@ -202,7 +213,14 @@ impl Table {
             arena: Arena::new(shape.bytes(data_words)),
             domain: domain.clone(),
             profile,
-            writer: Mutex::new(Writer { structure, records: Records::default(), sequence: 0, default }),
+            writer: Mutex::new(Writer {
+                structure,
+                records: Records::default(),
+                sequence: 0,
+                default,
+                encoded: Encoded::default(),
+                data: Vec::new(),
+            }),
             reader,
             bytes: AtomicUsize::new(0),
         };
@@ -210,7 +228,10 @@ impl Table {
             check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
             let (key, action) = split(entry.clone());
             let beside = table.beside(&action).map_err(|e| e.to_string())?;
-            table.add(&mut table.lock(), key, action, beside);
+            let mut writer = table.lock();
+            let hash = writer.records.hash(&key.matches, key.priority);
+            table.add(&mut writer, hash, key, action, beside);
+            drop(writer);
         }
         Ok(table)
     }
@@ -298,14 +319,28 @@ impl Table {
         self.check(&entry)?;
         let (key, action) = split(entry);
         let mut writer = self.lock();
-        self.check_room(&writer, &key)?;
+        let hash = writer.records.hash(&key.matches, key.priority);
+        // What will be looked at is far away: it comes while other things are done.
+        writer.records.prefetch(hash);
+        self.encode_into(&mut writer.encoded, &key.matches, key.priority);
+        if let Reader::Exact(r) = &self.reader {
+            // SAFETY: the encoded key has the table's width; the lock makes this the only writer.
+            unsafe { r.slots().prefetch(self.shape.key_words, writer.encoded.key.as_ptr()) };
+        }
+        if self.lead_words() > 0 {
+            // Taken only if there is room.
+            self.check_room(&writer, hash, &key)?;
+        }
         let beside = self.beside(&action)?;
-        self.add(&mut writer, key, action, beside);
+        let new = self.new_entry(&mut writer, &action, beside);
+        self.check_room(&writer, hash, &key)?;
+        self.link(&mut writer, hash, key, action, new);
         Ok(())
     }
 
-    fn check_room(&self, writer: &Writer, key: &MatchKey) -> Result<(), ControlError> {
-        if writer.records.contains_key(key) {
+    /// `hash`: the key's in the records.
+    fn check_room(&self, writer: &Writer, hash: u32, key: &MatchKey) -> Result<(), ControlError> {
+        if writer.records.contains(hash, key) {
             return Err(ControlError::Duplicate(self.name()));
         }
         let size = self.pipeline[self.id].size;
@@ -320,7 +355,7 @@ impl Table {
         self.check(&entry)?;
         let mut writer = self.lock();
         let (key, action) = split(entry);
-        if !writer.records.contains_key(&key) {
+        if writer.records.get(&key.matches, key.priority).is_none() {
             return Err(ControlError::NotFound(self.name()));
         }
         let target = self.aim_at_own(&action)?;
@@ -335,14 +370,15 @@ impl Table {
         action: ActionCall,
         target: Option<(EntryTarget, Arc<profile::Choice>)>,
     ) -> Result<(), ControlError> {
-        let Writer { records, structure, .. } = writer;
+        let Writer { records, structure, data, .. } = writer;
         let record = records.get_mut(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
         let encoded = self.encode(&key.matches, key.priority);
         let old_beside = target.map(|target| {
             let meter = record.beside.as_ref().and_then(|b| b.meter.clone());
             record.beside.replace(Box::new(Beside { target: Some(target), meter }))
         });
-        let block = self.block(&encoded, record.sequence, &action, record.counter.as_deref(), record.beside.as_deref());
+        let block =
+            self.block(&encoded, data, record.sequence, &action, record.counter.as_deref(), record.beside.as_deref());
         // SAFETY: the lock makes this the only writer; the old block is linked; the new one has the same key, mask
         // and rank and lives in the record until it is retired.
         unsafe {
@@ -373,9 +409,10 @@ impl Table {
     /// Removes the entry with these keys and priority.
     pub fn delete(&self, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
-        let key = MatchKey { matches: matches.to_vec(), priority };
         let mut writer = self.lock();
-        let record = writer.records.remove(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
+        let hash = writer.records.hash(matches, priority);
+        let removed = writer.records.remove(hash, matches, priority);
+        let (key, record) = removed.ok_or_else(|| ControlError::NotFound(self.name()))?;
         self.unlink(&mut writer.structure, &key, record);
         Ok(())
     }
@@ -385,7 +422,7 @@ impl Table {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
         let Writer { records, structure, .. } = &mut *writer;
-        for (key, record) in records.drain() {
+        for (key, record) in records.take() {
             self.unlink(structure, &key, record);
         }
         Ok(())
@@ -434,8 +471,7 @@ impl Table {
 
     /// The action of the entry with these keys and priority.
     pub fn get(&self, matches: &[MatchValue], priority: i32) -> Option<ActionCall> {
-        let key = MatchKey { matches: matches.to_vec(), priority };
-        self.lock().records.get(&key).map(|r| r.action.clone())
+        self.lock().records.get(matches, priority).map(|r| r.action.clone())
     }
 
     /// The direct counter of an entry.
@@ -443,18 +479,16 @@ impl Table {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
         }
-        let key = MatchKey { matches: matches.to_vec(), priority };
         let writer = self.lock();
-        let record = writer.records.get(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
+        let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
         Ok(record.counter.as_ref().map(|c| c.read(0)).unwrap_or_default())
     }
 
     /// How often an entry was hit, in tables with a direct counter or idle timeouts; zero in others, or if there is no
     /// such entry.
     pub fn hits(&self, matches: &[MatchValue], priority: i32) -> u64 {
-        let key = MatchKey { matches: matches.to_vec(), priority };
         let writer = self.lock();
-        let counter = writer.records.get(&key).and_then(|r| r.counter.as_ref());
+        let counter = writer.records.get(matches, priority).and_then(|r| r.counter.as_ref());
         counter.map_or(0, |c| c.read(0).packets)
     }
 
@@ -463,9 +497,8 @@ impl Table {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
         }
-        let key = MatchKey { matches: matches.to_vec(), priority };
         let writer = self.lock();
-        let record = writer.records.get(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
+        let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
         if let Some(counter) = &record.counter {
             counter.write(0, count);
         }
@@ -489,13 +522,28 @@ impl Table {
         check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
     }
 
-    fn add(&self, writer: &mut Writer, key: MatchKey, action: ActionCall, beside: Option<Box<Beside>>) {
-        let sequence = writer.sequence;
-        writer.sequence += 1;
+    /// Adds an entry that has room.
+    fn add(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, beside: Option<Box<Beside>>) {
+        self.encode_into(&mut writer.encoded, &key.matches, key.priority);
+        let new = self.new_entry(writer, &action, beside);
+        self.link(writer, hash, key, action, new);
+    }
+
+    /// An entry for the key that is encoded.
+    fn new_entry(&self, writer: &mut Writer, action: &ActionCall, beside: Option<Box<Beside>>) -> New {
         let model = &self.pipeline[self.id];
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
-        let encoded = self.encode(&key.matches, key.priority);
-        let block = self.block(&encoded, sequence, &action, counter.as_deref(), beside.as_deref());
+        let Writer { encoded, data, sequence, .. } = writer;
+        let block = self.block(encoded, data, *sequence, action, counter.as_deref(), beside.as_deref());
+        New { block, counter, beside }
+    }
+
+    /// Makes an entry for the key that is encoded one of the table's.
+    fn link(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, new: New) {
+        let New { block, counter, beside } = new;
+        let sequence = writer.sequence;
+        writer.sequence += 1;
+        let encoded = &writer.encoded;
         // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and
         // retired.
         unsafe {
@@ -509,7 +557,7 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        writer.records.insert(key, Record { sequence, action, block, counter, beside });
+        writer.records.insert(hash, key, Record { sequence, action, block, counter, beside });
         self.grown(1);
     }
 
@@ -544,9 +592,15 @@ impl Table {
     }
 
     fn encode(&self, matches: &[MatchValue], priority: i32) -> Encoded {
-        let words = self.shape.key_words;
-        let mut e =
-            Encoded { key: Vec::with_capacity(words), mask: Vec::new(), bounds: Vec::new(), rank: i64::from(priority) };
+        let mut encoded = Encoded::default();
+        self.encode_into(&mut encoded, matches, priority);
+        encoded
+    }
+
+    fn encode_into(&self, e: &mut Encoded, matches: &[MatchValue], priority: i32) {
+        let Encoded { key, mask, bounds, rank } = e;
+        [key, mask, bounds].into_iter().for_each(Vec::clear);
+        *rank = i64::from(priority);
         let masked = matches!(self.reader, Reader::Masked(_));
         let zero = BigUint::ZERO;
         for (field, value) in self.keys.iter().zip(matches) {
@@ -571,22 +625,23 @@ impl Table {
                 push_limbs(&mut e.mask, &mask_of(field.width, value), field.words);
             }
         }
-        e
     }
 
     fn block(
         &self,
         e: &Encoded,
+        data: &mut Vec<u64>,
         sequence: u64,
         action: &ActionCall,
         counter: Option<&Cells>,
         beside: Option<&Beside>,
     ) -> Block {
-        let mut data = action_data(action, &self.pipeline);
+        data.clear();
         if let Some(beside) = beside {
-            data.splice(0..0, beside.words().into_iter().take(self.lead_words()));
+            data.extend(beside.words().into_iter().take(self.lead_words()));
         }
-        pad(&mut data, &self.pipeline, self.id);
+        push_action_data(data, action, &self.pipeline);
+        pad(data, &self.pipeline, self.id);
         Block::new(
             self.shape,
             &Contents {
@@ -596,7 +651,7 @@ impl Table {
                 action: action.action.0,
                 hit: 1,
                 counter: counter.map_or(std::ptr::null_mut(), |c| c.as_ptr()),
-                data: &data,
+                data,
             },
             Some(&self.arena),
         )
@@ -681,8 +736,12 @@ fn pad(data: &mut Vec<u64>, pipeline: &Pipeline, table: TableId) {
 
 fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
     let mut data = Vec::new();
-    for (param, arg) in pipeline[call.action].params.iter().zip(&call.args) {
-        push_limbs(&mut data, arg, limbs_of(param.ty.width()));
-    }
+    push_action_data(&mut data, call, pipeline);
     data
+}
+
+fn push_action_data(data: &mut Vec<u64>, call: &ActionCall, pipeline: &Pipeline) {
+    for (param, arg) in pipeline[call.action].params.iter().zip(&call.args) {
+        push_limbs(data, arg, limbs_of(param.ty.width()));
+    }
 }

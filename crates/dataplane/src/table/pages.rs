@@ -1,10 +1,11 @@
 //! Memory for large tables: in pages of 2 MiB where the system has them, so that a lookup does not wait for the
 //! translation of its addresses, too.
 //!
-//! Does not live here: what is in it, but for [`Pointers`], an array of addresses.
+//! Does not live here: what is in it, but for arrays ([`Zeroed`]).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::ops::Deref;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicPtr;
 
@@ -88,26 +89,48 @@ impl Drop for Pages {
     }
 }
 
-/// An array of addresses.
-#[derive(Debug)]
-pub(super) struct Pointers {
+/// What may be all zero bytes.
+///
+/// # Safety
+/// It is valid if all its bytes are zero, has no destructor, and needs no more alignment than [`ALIGN`].
+pub(super) unsafe trait Zeroable {}
+
+// SAFETY: zero.
+unsafe impl Zeroable for u64 {}
+// SAFETY: null.
+unsafe impl<T> Zeroable for AtomicPtr<T> {}
+
+/// An array, zero at first.
+pub(super) struct Zeroed<T: Zeroable> {
     pages: Pages,
     count: usize,
+    _of: PhantomData<T>,
 }
 
-impl Pointers {
-    /// So many, null.
-    pub fn new(count: usize) -> Pointers {
-        Pointers { pages: Pages::new(count * size_of::<AtomicPtr<u64>>()), count }
+impl<T: Zeroable> Zeroed<T> {
+    /// So many.
+    pub fn new(count: usize) -> Zeroed<T> {
+        Zeroed { pages: Pages::new(count * size_of::<T>()), count, _of: PhantomData }
     }
 }
 
-impl Deref for Pointers {
-    type Target = [AtomicPtr<u64>];
+impl<T: Zeroable> Deref for Zeroed<T> {
+    type Target = [T];
 
     #[inline(always)]
-    fn deref(&self) -> &[AtomicPtr<u64>] {
-        // SAFETY: the pages have so many zeroed words, which are null pointers, and belong to this array alone.
+    fn deref(&self) -> &[T] {
+        // SAFETY: the pages have room for so many, which are valid as zeros, and belong to this array alone.
         unsafe { std::slice::from_raw_parts(self.pages.start.as_ptr().cast(), self.count) }
     }
 }
+
+impl<T: Zeroable> DerefMut for Zeroed<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.pages.start.as_ptr().cast(), self.count) }
+    }
+}
+
+/// An array of addresses.
+pub(super) type Pointers = Zeroed<AtomicPtr<u64>>;

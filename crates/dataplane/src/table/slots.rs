@@ -189,6 +189,18 @@ impl Slots {
         }
     }
 
+    /// Begins to fetch what [`SlotsWriter::put`] looks at for this key. For the writer.
+    ///
+    /// # Safety
+    /// `key` points to `width` words; the caller is the only writer.
+    pub unsafe fn prefetch(&self, width: usize, key: *const u64) {
+        // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
+        let array = unsafe { &*self.array.load(Ordering::Relaxed) };
+        // SAFETY: the caller's.
+        let hash = unsafe { hash(array.seed, width, key) };
+        prefetch(array.slots.as_ptr().wrapping_add(hash as usize & array.mask));
+    }
+
     /// All blocks' addresses. For the writer: others may miss some.
     pub fn all(&self) -> impl Iterator<Item = NodePtr> {
         // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
-use hopwright_ir::{ActionCall, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, EntryTarget, Group, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::Verdict;
 use serde::Serialize;
 
 use super::floor;
 use super::measure::{Timing, learn, or_dash, passes};
-use super::workload::{Entry, Tables, WORKLOADS, Workload, mix};
+use super::workload::{Entry, Groups, Tables, WORKLOADS, Workload, mix};
 use crate::cli::{BenchProgramsArgs, Flows};
 use crate::compile;
 use crate::failure::Failure;
@@ -126,17 +126,29 @@ struct Filled {
     entries_per_second: f64,
 }
 
-fn build(workload: &Workload, entries: Vec<Entry>, engine: EngineKind) -> Result<Filled, Failure> {
+fn build(
+    workload: &Workload,
+    groups: Option<Groups>,
+    entries: Vec<Entry>,
+    engine: EngineKind,
+) -> Result<Filled, Failure> {
     let started = Instant::now();
     let pipeline = compile::printed(workload.compile())?;
     let compiled = started.elapsed();
     let vdp = VirtualDataPlane::new(pipeline.clone(), engine).map_err(|e| compile::refused(&pipeline, &e))?;
     let generated = started.elapsed() - compiled;
-    let resolved: Vec<(TableId, TableEntry)> = resolve(&vdp, &pipeline, entries)?;
+    if let Some(groups) = groups {
+        add_groups(&vdp, &groups)?;
+    }
+    let resolved: Vec<Resolved> = resolve(&vdp, &pipeline, entries)?;
     let count = resolved.len();
     let filling = Instant::now();
-    for (table, entry) in resolved {
-        vdp.insert_entry(table, entry).map_err(Failure::message)?;
+    for (table, entry, group) in resolved {
+        match group {
+            None => vdp.insert_entry(table, entry),
+            Some(group) => vdp.insert_target(table, entry.matches, entry.priority, EntryTarget::Group(group)),
+        }
+        .map_err(Failure::message)?;
     }
     Ok(Filled {
         vdp,
@@ -146,12 +158,32 @@ fn build(workload: &Workload, entries: Vec<Entry>, engine: EngineKind) -> Result
     })
 }
 
+/// Fills an action selector.
+fn add_groups(vdp: &VirtualDataPlane, groups: &Groups) -> Result<(), Failure> {
+    let (selector, action) =
+        (vdp.pipeline().extern_by_name(groups.selector), vdp.pipeline().action_by_name(groups.action));
+    let (Some(selector), Some(action)) = (selector, action) else {
+        return Err(Failure::message(format!("no selector `{}` or action `{}`", groups.selector, groups.action)));
+    };
+    let mut number = 0;
+    for (id, members) in (0..).zip(&groups.members) {
+        let mut group = Group::default();
+        for args in members {
+            let args = args.iter().map(|&a| a.into()).collect();
+            vdp.insert_member(selector, number, ActionCall { action, args }).map_err(Failure::message)?;
+            group.members.insert(number, 1);
+            number += 1;
+        }
+        vdp.insert_group(selector, id, group).map_err(Failure::message)?;
+    }
+    Ok(())
+}
+
+/// An entry, and the group that it leads to instead of its action.
+type Resolved = (TableId, TableEntry, Option<u32>);
+
 /// Names to numbers, each name once.
-fn resolve(
-    vdp: &VirtualDataPlane,
-    pipeline: &Pipeline,
-    entries: Vec<Entry>,
-) -> Result<Vec<(TableId, TableEntry)>, Failure> {
+fn resolve(vdp: &VirtualDataPlane, pipeline: &Pipeline, entries: Vec<Entry>) -> Result<Vec<Resolved>, Failure> {
     let mut known: Vec<((&str, &str), TableId, ActionCall)> = Vec::new();
     let mut resolved = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -166,16 +198,17 @@ fn resolve(
             }
         };
         action.args = entry.args.iter().map(|&a| a.into()).collect();
-        let matches: Vec<_> = entry.matches.iter().map(|m| m.value()).collect();
-        debug_assert_eq!(matches.len(), pipeline[table].keys.len());
-        resolved.push((table, TableEntry { matches, priority: entry.priority, action }));
+        let mut matches: Vec<_> = entry.matches.iter().map(|m| m.value()).collect();
+        // Nothing is said of keys that only a selector's hash sees.
+        matches.extend(pipeline[table].keys[matches.len()..].iter().map(MatchValue::any));
+        resolved.push((table, TableEntry { matches, priority: entry.priority, action }, entry.group));
     }
     Ok(resolved)
 }
 
 fn measure(workload: &Workload, entries: usize, args: &BenchProgramsArgs) -> Result<Vec<Record>, Failure> {
     let tables = (workload.fill)(entries);
-    let filled = build(workload, tables.entries(), EngineKind::Jit)?;
+    let filled = build(workload, tables.groups(), tables.entries(), EngineKind::Jit)?;
     check(workload, &*tables, &filled.vdp, args.size)?;
     let mut executor = Executor::new(filled.vdp.clone());
     let mut pool = Pool::new(FRAMES, FRAME)?;
@@ -246,7 +279,7 @@ fn check(workload: &Workload, tables: &dyn Tables, vdp: &Arc<VirtualDataPlane>, 
     let mut entries = tables.entries();
     let by_key = |table: &str| keys.iter().any(|(t, _)| *t == table);
     entries.retain(|entry| !by_key(entry.table) || keys.iter().any(|key| covers(entry, key)));
-    let model = build(workload, entries, EngineKind::Interp)?;
+    let model = build(workload, tables.groups(), entries, EngineKind::Interp)?;
     let now_us = 1_000_000;
     let mut outcomes = Vec::new();
     for vdp in [vdp.clone(), model.vdp] {
@@ -287,7 +320,7 @@ mod tests {
     fn machine_code_and_interpreter_agree_on_every_program() {
         for workload in WORKLOADS {
             let tables = (workload.fill)(100);
-            let filled = build(workload, tables.entries(), EngineKind::Jit);
+            let filled = build(workload, tables.groups(), tables.entries(), EngineKind::Jit);
             let filled = filled.unwrap_or_else(|e| panic!("{}: {e:?}", workload.name));
             check(workload, &*tables, &filled.vdp, 64).unwrap_or_else(|e| panic!("{}: {e:?}", workload.name));
         }

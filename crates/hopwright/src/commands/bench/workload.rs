@@ -53,6 +53,8 @@ pub struct Entry {
     pub priority: i32,
     pub action: &'static str,
     pub args: Vec<u64>,
+    /// The group of the table's selector that it leads to, instead of the action.
+    pub group: Option<u32>,
 }
 
 fn entry<const M: usize, const A: usize>(
@@ -61,7 +63,7 @@ fn entry<const M: usize, const A: usize>(
     action: &'static str,
     args: [u64; A],
 ) -> Entry {
-    Entry { table, matches: matches.into(), priority: 0, action, args: args.into() }
+    Entry { table, matches: matches.into(), priority: 0, action, args: args.into(), group: None }
 }
 
 /// A program, and what of it is measured.
@@ -76,10 +78,22 @@ pub struct Workload {
     pub fill: fn(usize) -> Box<dyn Tables>,
 }
 
+/// The groups of an action selector.
+pub struct Groups {
+    pub selector: &'static str,
+    pub action: &'static str,
+    /// For each group the arguments of its members' actions.
+    pub members: Vec<Vec<Vec<u64>>>,
+}
+
 /// Entries and packets for one table size.
 pub trait Tables {
     /// All entries.
     fn entries(&self) -> Vec<Entry>;
+    /// The members of a selector's groups, if there is one.
+    fn groups(&self) -> Option<Groups> {
+        None
+    }
     /// The packet of a flow. Two in succession belong together: an even one and its answer.
     fn frame(&self, flow: u64, bytes: usize) -> Frame;
     /// The values by which the packet of a flow is looked up, by table.
@@ -347,6 +361,7 @@ impl Tables for Acl {
             priority: (self.0.len() - n) as i32,
             action: if n % 4 == 3 { "deny" } else { "permit" },
             args: if n % 4 == 3 { Vec::new() } else { vec![port(n)] },
+            group: None,
         })
         .collect()
     }
@@ -369,14 +384,17 @@ const MEMBERS: usize = 16;
 
 impl Tables for Ecmp {
     fn entries(&self) -> Vec<Entry> {
-        let group = |n: usize| [mix(n as u64) % GROUPS as u64, MEMBERS as u64];
-        let route =
-            |(n, &(value, len)): (usize, _)| entry("routes", [Match::Lpm(value, len, 32)], "to_group", group(n));
-        let member = |n: usize| {
-            let keys = [Match::Exact((n / MEMBERS) as u64), Match::Exact((n % MEMBERS) as u64)];
-            entry("members", keys, "next_hop", next_hop(n))
+        // Keys that only the hash sees are part of no entry.
+        let route = |(n, &(value, len)): (usize, _)| Entry {
+            group: Some((mix(n as u64) % GROUPS as u64) as u32),
+            ..entry("routes", [Match::Lpm(value, len, 32)], "next_hop", [])
         };
-        self.0.iter().enumerate().map(route).chain((0..GROUPS * MEMBERS).map(member)).collect()
+        self.0.iter().enumerate().map(route).collect()
+    }
+
+    fn groups(&self) -> Option<Groups> {
+        let group = |g: usize| (0..MEMBERS).map(|m| next_hop(g * MEMBERS + m).to_vec()).collect();
+        Some(Groups { selector: "paths", action: "next_hop", members: (0..GROUPS).map(group).collect() })
     }
 
     fn frame(&self, flow: u64, bytes: usize) -> Frame {
