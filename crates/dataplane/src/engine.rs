@@ -6,7 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hopwright_ir::interp;
+use hopwright_ir::interp::{self, QueueDepths};
+use hopwright_ir::passes::usage::Usage;
 use hopwright_jit::abi;
 
 use crate::machine::Machine;
@@ -23,6 +24,10 @@ pub fn wall_clock_us() -> u64 {
 /// Runs a virtual data plane's program. One per worker.
 pub struct Executor {
     machine: Option<Machine>,
+    /// The machine points into it.
+    depths: QueueDepths,
+    /// The program asks for them.
+    reads_depths: bool,
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
     copies: Vec<Packet>,
@@ -32,18 +37,35 @@ pub struct Executor {
 impl Executor {
     /// An executor for a worker. Several at the same time only run what is [`VirtualDataPlane::shareable`] right.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
+        let depths = QueueDepths::default();
         let machine = match vdp.engine() {
             Engine::Jit(program) => {
-                Some(Machine::new(program, vdp.pipeline(), vdp.join_counters(), vdp.hot_paths().tally()))
+                let tally = vdp.hot_paths().tally();
+                Some(Machine::new(program, vdp.pipeline(), vdp.join_counters(), tally, &depths))
             }
             Engine::Interp(_) => None,
         };
-        Executor { machine, reader: vdp.domain().reader(), copies: Vec::new(), lost_copies: 0, vdp }
+        let (standard, usage) = (vdp.pipeline().standard, Usage::of(vdp.pipeline()));
+        let reads_depths = [standard.enq_qdepth, standard.deq_qdepth].iter().any(|s| usage.slots[s.index()].read);
+        Executor {
+            machine,
+            depths,
+            reads_depths,
+            reader: vdp.domain().reader(),
+            copies: Vec::new(),
+            lost_copies: 0,
+            vdp,
+        }
     }
 
     /// The data plane.
     pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
         &self.vdp
+    }
+
+    /// What programs see as `enq_qdepth` and `deq_qdepth`, to be set before each batch, if the program reads them.
+    pub fn depths(&mut self) -> Option<&mut QueueDepths> {
+        self.reads_depths.then_some(&mut self.depths)
     }
 
     /// Before a batch runs, what its packets' lookups in large tables will read can be fetched for all of them at once.
@@ -121,6 +143,9 @@ impl Executor {
     fn interpret(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         // Named externs enter the domain themselves when they are called.
         let Some(mut interp) = self.vdp.interp() else { return packets.len() };
+        if self.reads_depths {
+            interp.depths.clone_from(&self.depths);
+        }
         for (number, packet) in packets.iter_mut().enumerate() {
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
             output.digests.into_iter().for_each(|digest| self.vdp.digests().push(digest));

@@ -89,7 +89,7 @@ pub use engine::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use follow::Follower;
 pub use handover::WorkerBusy;
-pub use hopwright_ir::interp::{CloneSession, Digest, Replica};
+pub use hopwright_ir::interp::{CloneSession, Digest, QueueDepths, Replica};
 pub use hopwright_ir::meter::Rates;
 pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
 pub use hopwright_jit::abi::Verdict;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hopwright_ir::Pipeline;
+use hopwright_ir::interp::QueueDepths;
 use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_jit::{CompiledPipeline, HotPaths, Unsupported, Way};
 
@@ -177,12 +178,13 @@ pub(crate) struct Machine {
 unsafe impl Send for Machine {}
 
 impl Machine {
-    /// `counters`: the worker's copies, by the number of their object.
+    /// `counters`: the worker's copies, by the number of their object; `depths`: which must live as long as the machine.
     pub fn new(
         program: &MachineProgram,
         pipeline: &Pipeline,
         counters: Vec<(usize, Arc<Cells>)>,
         tally: Arc<Tally>,
+        depths: &QueueDepths,
     ) -> Machine {
         let traffic = program.compiled.requests().map(|r| Box::new(Traffic::new(r, pipeline)));
         let mut externs: Box<[ExternHandle]> = program.externs.as_slice().into();
@@ -206,6 +208,7 @@ impl Machine {
                 digests: program.digests,
                 way: std::ptr::null_mut(),
                 left: tally.left.as_ptr(),
+                depths: depths.as_ptr(),
             },
             tally,
             traffic,

@@ -28,6 +28,12 @@ pub trait Port: Send {
         false
     }
 
+    /// Packets that the device was given and has not sent yet, as far as it tells: what programs see as the depth of
+    /// the port's queue.
+    fn backlog(&mut self) -> u32 {
+        0
+    }
+
     /// Something to `poll(2)` for input, if the port has it. A worker whose ports all have one may sleep.
     fn poll_fd(&self) -> Option<RawFd> {
         None

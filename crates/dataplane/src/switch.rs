@@ -747,6 +747,10 @@ impl Worker {
         if sampling {
             self.switch.samples.before(&self.batch, now_us, &mut self.sampled);
         }
+        if let Some(depths) = self.executor.depths() {
+            depths.clear();
+            self.lanes.iter_mut().for_each(|lane| depths.set(lane.number, lane.port.backlog()));
+        }
         let mut punts = Punts::new(now_us);
         self.run_program(&mut punts);
         if sampling {

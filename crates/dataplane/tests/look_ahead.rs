@@ -112,6 +112,7 @@ fn keys(p: &Pipeline, frames: &[Vec<u8>]) -> Vec<(String, Vec<Vec<u64>>)> {
         digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
         way: std::ptr::null_mut(),
         left: std::ptr::null_mut(),
+        depths: std::ptr::null(),
     };
     // SAFETY: the packets' buffers are as they say, and there is room for all keys; it uses nothing else.
     unsafe { (scout.run())(&runtime, packets.as_mut_ptr(), packets.len()) };

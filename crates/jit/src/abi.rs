@@ -75,6 +75,8 @@ pub struct Runtime {
     pub way: *mut u32,
     /// For hot paths only: counts the packets that left them.
     pub left: *mut u64,
+    /// 512 numbers, by port: what `enq_qdepth` and `deq_qdepth` say, of 19 bits at most.
+    pub depths: *const u32,
 }
 
 /// Points of a way that a recorder writes down: of longer ways, the last point is the last of these.

@@ -434,9 +434,18 @@ impl<'a> Gen<'a> {
         let now = self.now();
         self.preset(standard.enq_timestamp, now);
         self.preset(standard.egress_global_timestamp, now);
-        for slot in [standard.egress_spec, standard.deq_timedelta, standard.enq_qdepth, standard.deq_qdepth] {
+        for slot in [standard.egress_spec, standard.deq_timedelta] {
             self.write_zero(slot);
         }
+        // If nobody reads it, nothing is left of this.
+        let depths = offset_of!(abi::Runtime, depths) as i32;
+        let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
+        let number = self.b.ins().band_imm_u(port, 511);
+        let offset = self.b.ins().ishl_imm_u(number, 2);
+        let place = self.b.ins().iadd(depths, offset);
+        let depth = self.b.ins().uload32(self.flags.runtime, place, 0);
+        self.preset(standard.enq_qdepth, depth);
+        self.preset(standard.deq_qdepth, depth);
     }
 
     /// Egress is entered with this port. The packet's descriptor is told at once: what the port was computed from may have

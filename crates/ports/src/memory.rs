@@ -105,6 +105,10 @@ impl Port for MemoryPort {
         count
     }
 
+    fn backlog(&mut self) -> u32 {
+        self.wire.lock().from_port.len() as u32
+    }
+
     fn finished(&self) -> bool {
         self.wire.0.closed.load(Ordering::Acquire) && self.wire.lock().to_port.is_empty()
     }

@@ -8,8 +8,8 @@
 //! - a packet may take [`MAX_STEPS`] parser states and loop turns per pass, and [`MAX_PASSES`] passes; beyond that it
 //!   is dropped as a fault;
 //! - a direct counter counts every hit of its table, whether or not the action calls `count` (as BMv2);
-//! - at egress start `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's time, the other
-//!   queueing fields are zero;
+//! - at egress start `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's time,
+//!   `deq_timedelta` is zero, and both depths are what [`Interp::depths`] says of the port;
 //! - counters count bytes of the packet as it was received;
 //! - a meter measures with the time of its packet, a direct one at each hit of its entry, whether or not it is read;
 //! - an entry that leads to a group without members is a miss.
@@ -97,12 +97,53 @@ pub struct Output {
     pub fault: Option<Fault>,
 }
 
+/// Packets that wait to be sent, by port: those that a device was given and has not sent yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueDepths(Box<[u32; QueueDepths::PORTS]>);
+
+impl QueueDepths {
+    /// Port numbers have nine bits.
+    pub const PORTS: usize = 512;
+    /// What 19 bits can say; longer queues are said to be of this depth.
+    pub const MOST: u32 = (1 << 19) - 1;
+
+    /// Sets the depth of a port's queue, in packets. A number that is no port's does nothing.
+    pub fn set(&mut self, port: u32, packets: u32) {
+        if let Some(depth) = self.0.get_mut(port as usize) {
+            *depth = packets.min(QueueDepths::MOST);
+        }
+    }
+
+    /// The depth of the queue of a port, whose bits beyond nine are cut off.
+    pub fn get(&self, port: u16) -> u32 {
+        self.0[usize::from(port) % QueueDepths::PORTS]
+    }
+
+    /// No queue has any packets.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// All of them, for generated code.
+    pub fn as_ptr(&self) -> *const u32 {
+        self.0.as_ptr()
+    }
+}
+
+impl Default for QueueDepths {
+    fn default() -> QueueDepths {
+        QueueDepths(Box::new([0; QueueDepths::PORTS]))
+    }
+}
+
 /// A v1model switch that runs one program.
 pub struct Interp {
     pipeline: Arc<Pipeline>,
     store: store::Store,
     /// Clone sessions and multicast groups.
     pub traffic: TrafficManager,
+    /// What `enq_qdepth` and `deq_qdepth` say.
+    pub depths: QueueDepths,
 }
 
 impl Interp {
@@ -120,7 +161,7 @@ impl Interp {
     /// If the program uses an extern that is not in the registry, or an object cannot be built.
     pub fn with_externs(pipeline: Arc<Pipeline>, registry: &ExternRegistry) -> Result<Interp, ControlError> {
         let store = store::Store::new(&pipeline, registry, None)?;
-        Ok(Interp { pipeline, store, traffic: TrafficManager::default() })
+        Ok(Interp { pipeline, store, traffic: TrafficManager::default(), depths: QueueDepths::default() })
     }
 
     /// One that follows a switch which runs elsewhere: it finds entries and registers there and changes none.
@@ -133,7 +174,7 @@ impl Interp {
         live: Box<dyn LiveState>,
     ) -> Result<Interp, ControlError> {
         let store = store::Store::new(&pipeline, registry, Some(live))?;
-        Ok(Interp { pipeline, store, traffic: TrafficManager::default() })
+        Ok(Interp { pipeline, store, traffic: TrafficManager::default(), depths: QueueDepths::default() })
     }
 
     /// The program.

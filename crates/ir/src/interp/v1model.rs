@@ -267,8 +267,9 @@ impl<'a> Run<'a> {
         packet.set(standard.egress_spec, 0);
         packet.set(standard.enq_timestamp, self.now_us);
         packet.set(standard.deq_timedelta, 0);
-        packet.set(standard.enq_qdepth, 0);
-        packet.set(standard.deq_qdepth, 0);
+        let depth = u64::from(self.interp.depths.get(port));
+        packet.set(standard.enq_qdepth, depth);
+        packet.set(standard.deq_qdepth, depth);
         packet.set(standard.egress_global_timestamp, self.now_us);
         let done = self.machine(&mut packet).control(Stage::Egress);
         let requests = std::mem::take(&mut packet.requests);

@@ -15,6 +15,9 @@ pub mod build;
 
 pub const HEADROOM: usize = 512;
 
+/// Nothing waits at any port.
+static NO_DEPTHS: [u32; 512] = [0; 512];
+
 /// An entry as generated code wants it: the header, then the data.
 struct Entry {
     words: Box<[u64]>,
@@ -233,6 +236,7 @@ impl Machine {
             digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
             way: std::ptr::null_mut(),
             left: std::ptr::null_mut(),
+            depths: NO_DEPTHS.as_ptr(),
         };
         let run = self.compiled.run();
         // SAFETY: all pointers are valid and the handles fit the pipeline.

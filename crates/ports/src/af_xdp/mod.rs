@@ -478,6 +478,10 @@ impl Port for AfXdp {
         self.queues.iter_mut().any(|q| !q.down && q.rings.transmit.outstanding() > 0)
     }
 
+    fn backlog(&mut self) -> u32 {
+        self.queues.iter_mut().map(|q| q.rings.transmit.outstanding()).sum()
+    }
+
     fn poll_fd(&self) -> Option<RawFd> {
         match (&self.group, self.queues.first()) {
             (Some(group), _) => Some(group.as_raw_fd()),
