@@ -19,8 +19,8 @@ const AT_ONCE: usize = 64;
 const FEWEST: usize = 4;
 /// Tables of fewer bytes are in a cache that is near.
 const LARGE: usize = 256 << 10;
-/// Batches from one trial to the next.
-const PERIOD: u32 = 4096;
+/// Fewest and most batches from one trial to the next: few while trials find this and that, as when the cache was cold.
+const WAIT: [u32; 2] = [64, 4096];
 /// Batches of a trial.
 const TRIAL: u32 = 16;
 
@@ -152,16 +152,25 @@ impl Scout {
 }
 
 /// Finds out what is faster.
-#[derive(Default)]
 struct Trial {
-    /// Batches since the last one began.
-    batches: u32,
-    /// What it found.
+    /// Batches until the next one begins.
+    wait: u32,
+    /// How many that were.
+    waited: u32,
+    /// Batches of this one so far.
+    number: u32,
+    /// What the last one found.
     pays: bool,
     /// This batch is one of it: with or without.
     timed: Option<(bool, Instant)>,
     /// Nanoseconds a packet, of batches without and with: sums, and the largest, which an interrupt may have made.
     costs: [Costs; 2],
+}
+
+impl Default for Trial {
+    fn default() -> Trial {
+        Trial { wait: WAIT[0], waited: WAIT[0], number: 0, pays: false, timed: None, costs: Default::default() }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -174,17 +183,13 @@ impl Trial {
     /// Whether the next batch is to be looked ahead for.
     #[inline]
     fn begin(&mut self) -> bool {
-        let number = self.batches;
-        self.batches = if number + 1 == PERIOD { 0 } else { number + 1 };
-        if number >= TRIAL {
-            self.timed = None;
+        self.timed = None;
+        if self.wait > 0 {
+            self.wait -= 1;
             return self.pays;
         }
-        if number == 0 {
-            self.costs = Default::default();
-        }
         // Of any few batches in succession about one half.
-        let with = number.count_ones() % 2 == 1;
+        let with = self.number.count_ones() % 2 == 1;
         self.timed = Some((with, Instant::now()));
         with
     }
@@ -200,9 +205,14 @@ impl Trial {
         let costs = &mut self.costs[usize::from(with)];
         costs.sum += cost;
         costs.most = costs.most.max(cost);
-        if self.batches == TRIAL {
-            let [without, with] = self.costs.map(|c| c.sum - c.most);
+        self.number += 1;
+        if self.number == TRIAL {
+            let [without, with] = std::mem::take(&mut self.costs).map(|c| c.sum - c.most);
+            let same = self.pays == (with < without);
             self.pays = with < without;
+            self.number = 0;
+            self.waited = if same { WAIT[1].min(self.waited * 2) } else { WAIT[0] };
+            self.wait = self.waited;
         }
     }
 }
@@ -211,30 +221,41 @@ impl Trial {
 mod tests {
     use super::*;
 
-    /// Runs a trial in which batches cost what `cost` says.
-    fn found(trial: &mut Trial, cost: impl Fn(bool, u32) -> f64) -> bool {
+    /// Waits for a trial and runs it, in which batches cost what `cost` says; gives the number of batches before it.
+    fn trial(trial: &mut Trial, cost: impl Fn(bool, u32) -> f64) -> u32 {
+        let (mut waited, before) = (0, trial.pays);
+        let mut with = trial.begin();
+        while trial.timed.is_none() {
+            assert_eq!(with, before, "what was found is kept up");
+            waited += 1;
+            with = trial.begin();
+        }
         for number in 0..TRIAL {
-            let with = trial.begin();
             assert!(trial.timed.take().is_some());
             trial.note(with, cost(with, number));
+            with = trial.begin();
         }
-        assert_eq!(trial.begin(), trial.pays);
         assert!(trial.timed.is_none());
-        trial.pays
+        // The batch that was begun behind it.
+        trial.wait += 1;
+        waited
     }
 
     #[test]
     fn what_is_faster_is_kept_up_until_the_next_trial() {
-        let mut trial = Trial::default();
-        assert!(found(&mut trial, |with, _| if with { 50.0 } else { 300.0 }));
-        for _ in TRIAL + 1..PERIOD {
-            assert!(trial.begin());
-        }
-        assert!(!found(&mut trial, |with, _| if with { 30.0 } else { 25.0 }));
-        for _ in TRIAL + 1..PERIOD {
-            assert!(!trial.begin());
-        }
+        let mut it = Trial::default();
+        assert!(!it.begin());
+        it.wait += 1;
+        assert_eq!(trial(&mut it, |with, _| if with { 50.0 } else { 300.0 }), 64);
+        assert!(it.pays);
+        assert_eq!(trial(&mut it, |with, _| if with { 30.0 } else { 25.0 }), 64);
+        assert!(!it.pays);
         // An interrupt decides nothing.
-        assert!(found(&mut trial, |with, number| if with { 50.0 + if number == 7 { 1e6 } else { 0.0 } } else { 60.0 }));
+        let interrupted = |with, number| if with { 50.0 + if number == 7 { 1e6 } else { 0.0 } } else { 60.0 };
+        assert_eq!(trial(&mut it, interrupted), 64);
+        assert!(it.pays);
+        // While it stays the same, trials become rare.
+        let waits: Vec<u32> = (0..9).map(|_| trial(&mut it, |with, _| if with { 1.0 } else { 2.0 })).collect();
+        assert_eq!(waits, [64, 128, 256, 512, 1024, 2048, 4096, 4096, 4096]);
     }
 }

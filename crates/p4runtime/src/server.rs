@@ -23,10 +23,6 @@ pub const DEFAULT_ADDRESS: &str = "127.0.0.1:9559";
 
 /// Longest message.
 const MAX_MESSAGE: usize = 128 << 20;
-/// Bytes that a client may send before it has to wait for us: several large writes.
-const WINDOW: u32 = 4 << 20;
-/// Most bytes of a frame: a large write is few.
-const FRAME: u32 = 1 << 20;
 /// Calls and streams at a time on one connection.
 const MAX_CALLS: usize = 256;
 
@@ -86,9 +82,6 @@ impl Server {
         let mut grpc = Grpc::builder()
             .concurrency_limit_per_connection(MAX_CALLS)
             .max_concurrent_streams(MAX_CALLS as u32)
-            .initial_stream_window_size(WINDOW)
-            .initial_connection_window_size(2 * WINDOW)
-            .max_frame_size(FRAME)
             .http2_keepalive_interval(Some(Duration::from_secs(30)))
             .tcp_nodelay(true);
         if let Some(tls) = &options.tls {

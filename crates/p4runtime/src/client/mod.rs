@@ -10,14 +10,12 @@ mod entry;
 mod names;
 mod value;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status, Streaming};
@@ -28,7 +26,6 @@ pub use value::{Format, number_text, parse_match, parse_number};
 
 use crate::proto::{config, rpc, trace, v1};
 use trace::trace_client::TraceClient;
-use v1::entity::Entity;
 use v1::p4_runtime_client::P4RuntimeClient;
 use v1::stream_message_response::Update as Heard;
 
@@ -41,8 +38,6 @@ const MAX_MESSAGE: usize = 128 << 20;
 const BATCH: usize = 1000;
 /// How long a connection and the answer to an election may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Writes of table entries at a time.
-const AHEAD: usize = 3;
 /// Between two attempts while another of our kind writes.
 const AGAIN: Duration = Duration::from_millis(50);
 /// Errors of one write that are told.
@@ -222,36 +217,19 @@ impl Client {
                 look_for_controller(stub, options.device).await?;
             }
             let stream = take_role(stub, options.device).await?;
-            // Entries of tables do not depend on each other: the next batch is on its way while one is carried out.
-            let ahead =
-                updates.iter().all(|u| matches!(u.entity, Some(v1::Entity { entity: Some(Entity::TableEntry(_)) })));
             let mut updates = updates.into_iter();
-            let mut under_way: VecDeque<Sent> = VecDeque::new();
-            let mut done = Ok(());
-            while done.is_ok() && (updates.len() > 0 || !under_way.is_empty()) {
-                let room = if ahead { AHEAD } else { 1 };
-                if updates.len() > 0 && under_way.len() < room {
-                    let batch: Vec<_> = updates.by_ref().take(BATCH).collect();
-                    let count = batch.len();
-                    let request = v1::WriteRequest {
-                        device_id: options.device,
-                        role: ROLE.into(),
-                        election_id: Some(OURS),
-                        updates: batch,
-                        ..Default::default()
-                    };
-                    let mut stub = stub.clone();
-                    let answer = tokio::spawn(async move { stub.write(request).await.map(drop) });
-                    under_way.push_back(Sent { answer, count });
-                } else if let Some(sent) = under_way.pop_front() {
-                    done = sent.done().await;
-                }
+            while updates.len() > 0 {
+                let batch: Vec<_> = updates.by_ref().take(BATCH).collect();
+                let count = batch.len();
+                let request = v1::WriteRequest {
+                    device_id: options.device,
+                    role: ROLE.into(),
+                    election_id: Some(OURS),
+                    updates: batch,
+                    ..Default::default()
+                };
+                stub.write(request).await.map_err(|status| failed_updates(&status, count))?;
             }
-            // What is on its way is carried out, too.
-            for sent in under_way {
-                done = done.and(sent.done().await);
-            }
-            done?;
             drop(stream);
             Ok(())
         })
@@ -261,20 +239,6 @@ impl Client {
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-/// A write on its way.
-struct Sent {
-    answer: JoinHandle<std::result::Result<(), Status>>,
-    /// Updates in it.
-    count: usize,
-}
-
-impl Sent {
-    async fn done(self) -> Result<()> {
-        let answer = self.answer.await.unwrap_or_else(|e| Err(Status::internal(e.to_string())));
-        answer.map_err(|status| failed_updates(&status, self.count))
     }
 }
 
