@@ -37,7 +37,7 @@ impl Default for Records {
 }
 
 fn word(hash: u32, number: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(number) + 1
+    u64::from(hash) << 32 | (u64::from(number) + 1)
 }
 
 fn number(word: u64) -> usize {
