@@ -4,7 +4,7 @@
 #include <v1model.p4>
 
 header data_t {
-    bit<8> out;
+    bit<8> to;
     bit<24> enqueued;
     bit<24> dequeued;
     bit<32> time;
@@ -30,7 +30,7 @@ control NoChecksums(inout headers_t hdr, inout meta_t meta) {
 
 control TestIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     apply {
-        std.egress_spec = (bit<9>)hdr.data.out;
+        std.egress_spec = (bit<9>)hdr.data.to;
         std.enq_qdepth = 5;
         std.deq_qdepth = 6;
         std.deq_timedelta = 7;
