@@ -94,7 +94,8 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
                 "--router", "forwarder:af_xdp", "--router", "forwarder:af_packet"]
         over = ["--share", "0.02", "--rounds", "2", *routers]
     else:
-        load = ["--seconds", "0.4", "--steps", "0.1,0.5,0.8,1.5,3", *routers, "--router", "forwarder:af_xdp"]
+        load = ["--size", "172,1500", "--seconds", "0.4", "--steps", "0.1,0.5,1.5,3", *routers, "--router",
+                "forwarder:af_xdp"]
         over = ["--share", "0.02", "--seconds", "0.8", "--steps", "0.5,2,5", *routers]
     all_parts = {
         "scion": [*bench, "scion", *scion, "--json"],
