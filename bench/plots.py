@@ -16,6 +16,10 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 
+# Text stays text, and the same figures make the same file.
+matplotlib.rcParams["svg.fonttype"] = "none"
+matplotlib.rcParams["svg.hashsalt"] = "hopwright"
+
 COLOURS = {"reference": "#888888", "hopwright": "#c0392b", "forwarder": "#2c6fbb"}
 
 
@@ -43,7 +47,7 @@ class Drawing:
             self.axes.legend(fontsize=9)
         self._figure.tight_layout()
         for file in self._files:
-            self._figure.savefig(file, dpi=120)
+            self._figure.savefig(file, dpi=120, metadata={"Date": None} if file.suffix == ".svg" else None)
         pyplot.close(self._figure)
 
 
