@@ -209,3 +209,62 @@ fn looking_ahead_changes_nothing() {
     assert!(outcomes[0].1.packets > 1000);
     assert!(outcomes[0] == outcomes[1] && outcomes[0] == outcomes[2]);
 }
+
+/// A batch that is looked ahead for walks tables that change under it, down to nodes that are taken away.
+#[test]
+fn tables_may_change_while_they_are_fetched() {
+    let vdp = VirtualDataPlane::new(pipeline(PROGRAM), EngineKind::Jit).unwrap();
+    let (routes, by_dst) = (vdp.table("routes").unwrap(), vdp.table("by_dst").unwrap());
+    let action = |table, name: &str, arg: u64| {
+        let mut call = vdp.resolve_action(table, name, &[]).unwrap();
+        call.args = vec![arg.into()];
+        call
+    };
+    // Of each 16 addresses one has a route of its own in the first half of a round; a shorter one is always there.
+    let route = |address: u64, prefix_len: u32| {
+        vec![MatchValue::Exact(103u32.into()), MatchValue::Lpm { value: address.into(), prefix_len }]
+    };
+    let call = action(routes, "to", 7);
+    vdp.insert_entry(routes, TableEntry { matches: route(0x0a00_0000, 8), priority: 0, action: call }).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            let mut executor = Executor::new(vdp.clone());
+            executor.look_ahead(Some(true));
+            let mut pool = Pool::new(64, FrameSize::for_mtu(1500)).unwrap();
+            let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+            let mut own = 0u64;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for (i, packet) in packets.iter_mut().enumerate() {
+                    let mut bytes = frame(true);
+                    bytes[18..22].copy_from_slice(&(0x0a00_0000 + 16 * i as u32).to_be_bytes());
+                    packet.set_bounds(128, 128);
+                    assert!(packet.fill(&bytes));
+                    packet.set_ingress_port(3);
+                }
+                executor.process_batch(&mut packets, 1);
+                for packet in &packets {
+                    assert!([7, 8].contains(&packet.egress_port()), "neither route");
+                    own += u64::from(packet.egress_port() == 8);
+                }
+            }
+            own
+        });
+        for round in 0..150u64 {
+            for n in 0..200u64 {
+                let call = action(routes, "to", 8);
+                let entry = TableEntry { matches: route(0x0a00_0000 + 16 * n, 32), priority: 0, action: call };
+                vdp.insert_entry(routes, entry).unwrap();
+                let matches = vec![MatchValue::Exact((DST + round * 200 + n).into())];
+                let call = action(by_dst, "set", 2);
+                vdp.insert_entry(by_dst, TableEntry { matches, priority: 0, action: call }).unwrap();
+            }
+            for n in 0..200u64 {
+                vdp.delete_entry(routes, &route(0x0a00_0000 + 16 * n, 32), 0).unwrap();
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(running.join().unwrap() > 0);
+    });
+    assert_eq!(vdp.entry_count(routes), 1);
+}
