@@ -222,8 +222,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--seconds", type=float, default=3,
                         help="measured time of a run (default: %(default)s)")
-    parser.add_argument("--warm-up", type=float, default=1,
-                        help="seconds before that (default: %(default)s)")
+    parser.add_argument("--warm-up", type=float, default=3,
+                        help="seconds before that, in which a router may learn (default: %(default)s)")
     parser.add_argument("--router-cpu", type=int, default=cpus[-1], help="default: %(default)s")
     parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")

@@ -37,6 +37,8 @@ STREAMS = 840
 # Offered load in units of the router's best rate.
 STEPS = "0.1,0.3,0.5,0.8,1,1.5,2,3,5,7,10"
 PERCENTILES = (50, 90, 99, 99.9)
+# Seconds within which a router has learned what its packets do.
+LEARNING = 3
 
 
 class Share:
@@ -144,8 +146,10 @@ class Overload(Bench):
                                "nud", "permanent", "dev", neighbour["dev"])
         router.stop()
 
-    def point(self, router: Process, name: str, case: str, rate: float, number: int) -> Point:
-        seconds = self.args.warm_up + self.args.seconds + 2
+    def point(self, router: Process, name: str, case: str, rate: float, number: int,
+              warm_up: float = 0) -> Point:
+        warm_up = max(warm_up, self.args.warm_up)
+        seconds = warm_up + self.args.seconds + 2
         load = Process("replay", self._replay("send", f"gen{INGRESS[case]}", str(self.frames),
                                               str(rate), str(seconds)),
                        self.directory / "replay.log", namespace=self.load, cpus=str(self.args.load_cpu))
@@ -154,7 +158,7 @@ class Overload(Bench):
         before = self._counter(sent, "tx")
         wait_until("the generator to send", lambda: load.check() or
                    self._counter(sent, "tx") > before + 100, 15, interval=0.02)
-        time.sleep(self.args.warm_up)
+        time.sleep(warm_up)
         arrivals = Arrivals(self.load, received, self.size)
 
         def sample() -> tuple[float, ...]:
@@ -182,7 +186,8 @@ class Overload(Bench):
             if isinstance(kind, RouterKind):
                 wait_ready(router)
             share.add(router.pid)
-            full = self.point(router, kind.name, case, 0, number)
+            # A router may learn first.
+            full = self.point(router, kind.name, case, 0, number, LEARNING)
             print(f"{kind.name}, {self.size} B: {full.forwarded:,.0f}/s of {full.offered:,.0f}/s", file=sys.stderr)
             points = [full]
             rates = [float(r) for r in args.rates.split(",") if r] if args.rates is not None else [

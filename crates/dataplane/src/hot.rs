@@ -138,16 +138,25 @@ impl VirtualDataPlane {
     /// What the compiler says; [`VirtualDataPlane::learn`] then has nothing to learn from.
     pub fn record_ways(&self, packets: usize) -> Result<(), Unsupported> {
         let Engine::Jit(_) = self.engine() else { return Ok(()) };
+        self.prepare_to_learn()?;
         let hot = self.hot_paths();
         let mut recording = lock(&hot.recording);
-        if recording.recorder.is_none() {
-            recording.recorder = Some(Arc::new(Recorder::new(self.pipeline())?));
-        }
         recording.packets = 0;
         recording.words.clear();
         recording.words.resize(packets * WORDS, 0);
         drop(recording);
         hot.wanted.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Compiles the recorder, which takes longer than all the rest. Done before, it is not done when it is needed.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub fn prepare_to_learn(&self) -> Result<(), Unsupported> {
+        let (Engine::Jit(_), None) = (self.engine(), &lock(&self.hot_paths().recording).recorder) else { return Ok(()) };
+        let recorder = Arc::new(Recorder::new(self.pipeline())?);
+        lock(&self.hot_paths().recording).recorder = Some(recorder);
         Ok(())
     }
 
@@ -219,6 +228,8 @@ fn adapt(switch: &Weak<Switch>) {
             learned |= found.is_some();
             not_before = Instant::now() + pause;
             pause = (pause * 2).min(LONGEST);
+        } else if packets > 0 && vdp.prepare_to_learn().is_err() {
+            return;
         }
         learner = Some((Arc::downgrade(&vdp), vdp.hot_paths().counts(), learned));
     }
@@ -238,8 +249,9 @@ fn record_and_learn(vdp: &VirtualDataPlane, longest: Duration) -> Result<Option<
 pub(crate) fn start_adapting(switch: &Arc<Switch>) {
     let switch = Arc::downgrade(switch);
     let _ = std::thread::Builder::new().name("hot-paths".into()).spawn(move || {
+        // A worker on the same CPU keeps three quarters of it.
         // SAFETY: lowers the priority of this thread and touches nothing else.
-        unsafe { libc::nice(19) };
+        unsafe { libc::nice(5) };
         adapt(&switch);
     });
 }
