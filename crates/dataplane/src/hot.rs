@@ -154,7 +154,9 @@ impl VirtualDataPlane {
     /// # Errors
     /// What the compiler says.
     pub fn prepare_to_learn(&self) -> Result<(), Unsupported> {
-        let (Engine::Jit(_), None) = (self.engine(), &lock(&self.hot_paths().recording).recorder) else { return Ok(()) };
+        let (Engine::Jit(_), None) = (self.engine(), &lock(&self.hot_paths().recording).recorder) else {
+            return Ok(());
+        };
         let recorder = Arc::new(Recorder::new(self.pipeline())?);
         lock(&self.hot_paths().recording).recorder = Some(recorder);
         Ok(())
@@ -188,12 +190,21 @@ impl VirtualDataPlane {
         let mut found: Vec<(&[u32], usize)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         found.truncate(MAX_WAYS);
-        let covered = found.iter().map(|(_, packets)| packets).sum();
-        let hot_ways: Vec<Way> = found.iter().map(|(numbers, _)| recorder.way(numbers)).collect();
-        let code = program.hot_paths(self.pipeline(), &hot_ways)?;
-        let (compile_time, code_bytes) = (code.compile_time(), code.code().len());
-        hot.code.set(Some(code));
-        Ok(Some(Learned { packets, ways, covered, compile_time, code_bytes }))
+        let frequent: Vec<(Way, usize)> =
+            found.iter().map(|(numbers, packets)| (recorder.way(numbers), *packets)).collect();
+        let of = |code: &hopwright_jit::HotPaths| {
+            frequent.iter().filter(|(way, _)| code.ways().contains(way)).map(|(_, packets)| packets).sum::<usize>()
+        };
+        let hot_ways: Vec<Way> = frequent.iter().map(|(way, _)| way.clone()).collect();
+        // Who leaves has gone part of the way for nothing: most must stay.
+        let code = program.hot_paths(self.pipeline(), &hot_ways)?.filter(|code| of(code) * 2 >= packets);
+        let mut learned = Learned { packets, ways, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
+        if let Some(code) = &code {
+            let (covered, compile_time, code_bytes) = (of(code), code.compile_time(), code.code().len());
+            learned = Learned { covered, compile_time, code_bytes, ..learned };
+        }
+        hot.code.set(code);
+        Ok(Some(learned))
     }
 }
 
@@ -225,7 +236,7 @@ fn adapt(switch: &Weak<Switch>) {
         } else if packets >= ENOUGH && Instant::now() >= not_before {
             // What the compiler cannot do now it will not do later.
             let Ok(found) = record_and_learn(&vdp, LOOK) else { return };
-            learned |= found.is_some();
+            learned |= found.is_some_and(|found| found.covered > 0);
             not_before = Instant::now() + pause;
             pause = (pause * 2).min(LONGEST);
         } else if packets > 0 && vdp.prepare_to_learn().is_err() {

@@ -106,7 +106,7 @@ impl MachineProgram {
 
 impl MachineProgram {
     /// Code for some ways through the program. Must not be used after the program is dropped.
-    pub fn hot_paths(&self, pipeline: &Pipeline, ways: &[Way]) -> Result<HotPaths, Unsupported> {
+    pub fn hot_paths(&self, pipeline: &Pipeline, ways: &[Way]) -> Result<Option<HotPaths>, Unsupported> {
         HotPaths::new(pipeline, &self.compiled, ways, &self.repeatable)
     }
 }

@@ -108,6 +108,8 @@ pub(crate) struct Made {
     pub missing: Option<Wanted>,
     /// The points that are written down by number.
     pub points: Vec<Order>,
+    /// The numbers of the ways that code goes to the end of.
+    pub whole: Vec<usize>,
 }
 
 /// Builds the function.
@@ -304,11 +306,12 @@ impl<'a> Gen<'a> {
         b.switch_to_block(out);
         let none = b.ins().iconst(types::I64, 0);
         b.ins().return_(&[none]);
-        let points = match mode {
-            Mode::Record(points) => points.list(),
-            _ => Vec::new(),
+        let (points, whole) = match mode {
+            Mode::All => Default::default(),
+            Mode::Record(points) => (points.list(), Vec::new()),
+            Mode::Hot(hot) => (Vec::new(), Vec::from_iter(hot.whole)),
         };
-        Ok((b, Made { places, missing: headers.missing(), points }))
+        Ok((b, Made { places, missing: headers.missing(), points, whole }))
     }
 
     /// What is generated from here on is for this place in the program.

@@ -8,7 +8,7 @@
 //! end: written fields wait in variables, counts and registers in a list ([`Held`]), and what cannot wait or be done
 //! twice is never on a hot path. Does not live here: when what is recorded and compiled (the data plane).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::sync::Arc;
 
@@ -74,11 +74,13 @@ pub(crate) struct Hot<'a> {
     pub exit: Option<Block>,
     /// Addresses that others are relative to.
     pub roots: Vec<Value>,
+    /// The ways that code goes to the end of.
+    pub whole: BTreeSet<usize>,
 }
 
 impl<'a> Hot<'a> {
     pub fn new(ways: &'a [Way], all: abi::RunBatch, repeatable: &'a [bool]) -> Hot<'a> {
-        Hot { ways, all, repeatable, exit: None, roots: Vec::new() }
+        Hot { ways, all, repeatable, exit: None, roots: Vec::new(), whole: BTreeSet::new() }
     }
 }
 
@@ -97,7 +99,7 @@ pub(crate) enum Held {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OnWay {
     /// The recorded ways this is the beginning of, and how many of their points are passed.
-    ways: Vec<(usize, usize)>,
+    pub ways: Vec<(usize, usize)>,
     /// Fields that were written.
     pub written: BTreeMap<SlotId, Vec<Value>>,
     pub held: Vec<Held>,
@@ -110,7 +112,7 @@ pub(crate) struct OnWay {
     /// The last emit whose header does not lie where it belongs.
     pub which: usize,
     /// Nobody gets here.
-    left: bool,
+    pub left: bool,
 }
 
 impl OnWay {

@@ -296,13 +296,14 @@ impl Recorder {
 pub struct HotPaths {
     code: memory::Code,
     _zeros: Box<[u64]>,
+    ways: Vec<Way>,
     lines: Vec<(Range<u32>, Span)>,
     compile_time: Duration,
 }
 
 impl HotPaths {
     /// From a pipeline, what it was compiled to, the ways, and for each extern object whether calling it twice is the
-    /// same as calling it once.
+    /// same as calling it once. Ways with effects that cannot wait until their end get no code; `None` if those are all.
     ///
     /// # Errors
     /// As [`compile`].
@@ -311,12 +312,31 @@ impl HotPaths {
         compiled: &CompiledPipeline,
         ways: &[Way],
         repeatable: &[bool],
-    ) -> Result<HotPaths, Unsupported> {
+    ) -> Result<Option<HotPaths>, Unsupported> {
         let begin = Instant::now();
         let compiler = Compiler::new(pipeline)?;
-        let hot = || Mode::Hot(Hot::new(ways, compiled.run(), repeatable));
-        let Generated { code, lines, .. } = compiler.generate(Pass::Whole, &hot, false)?;
-        Ok(HotPaths { code, _zeros: compiler.zeros, lines, compile_time: begin.elapsed() })
+        let generate = |ways: &[Way]| {
+            let hot = || Mode::Hot(Hot::new(ways, compiled.run(), repeatable));
+            compiler.generate(Pass::Whole, &hot, false)
+        };
+        let mut ways = ways.to_vec();
+        let Generated { code, lines, .. } = loop {
+            let generated = generate(&ways)?;
+            if generated.whole.is_empty() {
+                return Ok(None);
+            }
+            if generated.whole.len() == ways.len() {
+                break generated;
+            }
+            ways = generated.whole.iter().map(|way| ways[*way].clone()).collect();
+        };
+        let compile_time = begin.elapsed();
+        Ok(Some(HotPaths { code, _zeros: compiler.zeros, ways, lines, compile_time }))
+    }
+
+    /// The ways that have code.
+    pub fn ways(&self) -> &[Way] {
+        &self.ways
     }
 
     /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have a `left`.
@@ -417,7 +437,7 @@ impl Compiler {
         let disassembly = compiled.vcode.clone();
         let lines = compiled.buffer.get_srclocs_sorted().iter();
         let lines = lines.filter_map(|l| Some((l.start..l.end, *made.places.get(l.loc.bits() as usize)?))).collect();
-        Ok(Generated { code, lines, clif, disassembly, points: made.points })
+        Ok(Generated { code, lines, clif, disassembly, points: made.points, whole: made.whole })
     }
 }
 
@@ -429,6 +449,8 @@ struct Generated {
     disassembly: Option<String>,
     /// The points that a recorder writes down by number.
     points: Vec<flow::Order>,
+    /// The ways that a function for some goes to the end of.
+    whole: Vec<usize>,
 }
 
 /// The machine this runs on.

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, ValueDef};
 use crate::bytes::int;
 use crate::facts::Root;
 use crate::function::Gen;
-use crate::hot::{Held, OnWay};
+use crate::hot::{Held, Mode, OnWay};
 
 /// A written field: its first bit behind its root, its bits, and its value.
 struct Piece {
@@ -26,7 +26,12 @@ impl Piece {
 impl Gen<'_> {
     /// The packet has got to the end of its way: what was put off is done.
     pub(crate) fn settle(&mut self) {
-        let OnWay { written, held, .. } = std::mem::take(&mut self.facts.on_way);
+        let OnWay { written, held, ways, left, .. } = std::mem::take(&mut self.facts.on_way);
+        if let Mode::Hot(hot) = &mut self.mode
+            && !left
+        {
+            hot.whole.extend(ways.iter().map(|(way, _)| *way));
+        }
         let mut pieces: BTreeMap<Root, Vec<Piece>> = BTreeMap::new();
         for (slot, value) in written {
             let Some((header, field)) = self.field_of(slot) else { continue };
