@@ -154,9 +154,10 @@ impl VirtualDataPlane {
     /// # Errors
     /// What the compiler says.
     pub fn prepare_to_learn(&self) -> Result<(), Unsupported> {
-        let (Engine::Jit(_), None) = (self.engine(), &lock(&self.hot_paths().recording).recorder) else {
+        let there = lock(&self.hot_paths().recording).recorder.is_some();
+        if there || !matches!(self.engine(), Engine::Jit(_)) {
             return Ok(());
-        };
+        }
         let recorder = Arc::new(Recorder::new(self.pipeline())?);
         lock(&self.hot_paths().recording).recorder = Some(recorder);
         Ok(())
