@@ -134,8 +134,11 @@ fn keys_are_those_that_the_packet_alone_tells() {
     let p = pipeline(PROGRAM);
     let key = |name: &str, keys: &[&[u64]]| (format!("Receive.{name}"), keys.iter().map(|k| k.to_vec()).collect());
     let dst = 0x0a00_0002;
-    let wanted =
-        vec![key("by_dst", &[&[DST], &[DST]]), key("routes", &[&[103, dst]]), key("by_addr", &[&[dst ^ 1], &[7]])];
+    let wanted = vec![
+        key("by_dst", &[&[DST], &[DST]]),
+        key("routes", &[&[103 << 32 | dst]]),
+        key("by_addr", &[&[dst ^ 1], &[7]]),
+    ];
     // `by_src` and `by_found` depend on what was found, `late` on a field that was written; `few` is not large.
     assert_eq!(keys(&p, &[frame(true), frame(false)]), wanted);
     // Frames that end too early have the keys of what they have.

@@ -6,6 +6,8 @@
 
 use std::ffi::c_void;
 
+pub use crate::lookup::direct_entries;
+
 /// A packet as generated code sees it: `buffer[start..end]` are its bytes; headers may grow into the headroom before
 /// `start`.
 #[repr(C)]
@@ -129,28 +131,19 @@ pub fn decode_list(half: u32) -> Option<u8> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TableHandle {
-    /// Finds the entry for a key: the key's fields in order, each in its limbs. Never null: on a miss the default
+    /// Finds the entry for a key, whose words [`crate::lookup::KeyLayout`] says. Never null: on a miss the default
     /// entry (`hit` = 0). The entry stays valid until the batch ends.
     pub lookup: unsafe extern "C" fn(state: *const c_void, key: *const u64) -> *const ActionEntry,
     /// First argument of `lookup`.
     pub state: *const c_void,
-    /// For a table without keys, one for which [`direct_entries`] gives a number and one with an action profile: where the
-    /// address of its default entry is, which may change between batches.
+    /// Where the address of its default entry is, which may change between batches.
     pub default: *const *const ActionEntry,
     /// For a table for which [`direct_entries`] gives a number: so many addresses of entries by key, null where there is
     /// none.
     pub direct: *const *const ActionEntry,
-}
-
-/// How many entries a table's key can tell apart, if generated code finds them by the key alone: one exact key of few
-/// bits.
-pub fn direct_entries(table: &hopwright_ir::Table) -> Option<usize> {
-    match table.keys.as_slice() {
-        [key] if key.kind == hopwright_ir::MatchKind::Exact && (1..=16).contains(&key.expr.ty.width()) => {
-            Some(1 << key.expr.ty.width())
-        }
-        _ => None,
-    }
+    /// If [`crate::lookup::is_hashed`]: where the address of its [`crate::lookup::HashTable`] is, which may be another one
+    /// at any time. It is read once for a lookup; what was found by it stays valid until the batch ends.
+    pub hash: *const *const u64,
 }
 
 /// Words of every entry of a table, its default entry included, between the header and the action's data: with an action

@@ -8,7 +8,7 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{Expr, ExternId, ExternKind, SlotId, Table, TableId};
 
 use crate::Unsupported;
-use crate::abi::{ActionEntry, ExternHandle, NO_METER, TableHandle};
+use crate::abi::{ActionEntry, ExternHandle, NO_METER};
 use crate::flow::Order;
 use crate::function::Gen;
 use crate::shim;
@@ -32,9 +32,7 @@ impl Gen<'_> {
         let before = self.facts.clone();
         let hash = self.selector_hash(table, profile)?;
         let member = self.call_object(profile, &[choice, hash]);
-        let at = id.index() * size_of::<TableHandle>() + offset_of!(TableHandle, default);
-        let default = self.b.ins().load(types::I64, self.flags.runtime, self.tables, at as i32);
-        let default = self.b.ins().load(types::I64, self.flags.runtime, default, 0);
+        let default = self.default_entry(id);
         let member = self.b.ins().select(member, member, default);
         self.b.ins().jump(end, &[member.into()]);
         self.enter(end);

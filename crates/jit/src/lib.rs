@@ -9,7 +9,7 @@
 //! - header fields live where they lie in the packet and are read and written there; a header that was not extracted
 //!   gets bytes of its own in the stack frame; metadata and locals live in registers;
 //! - at the end only headers that are not where they belong are moved, and the payload never is;
-//! - table lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
+//! - lookups in tables of short exact keys are in line; other lookups and named externs are calls through [`abi::Runtime`]; everything else is in line.
 //!
 //! A program that copies or repeats packets gets further functions, by which a traffic manager goes on where the first
 //! paused ([`Requests`]).
@@ -29,10 +29,12 @@ mod headers;
 mod hot;
 mod indirect;
 mod layout;
+pub mod lookup;
 mod memory;
 mod parser;
 mod requests;
 mod scout;
+mod search;
 mod settle;
 mod shim;
 mod stmt;

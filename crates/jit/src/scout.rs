@@ -16,6 +16,7 @@ use hopwright_ir::{
 
 use crate::abi::{self, direct_entries};
 use crate::function::Gen;
+use crate::lookup::KeyLayout;
 use crate::table::actions_of;
 use crate::{flow, memory};
 
@@ -54,7 +55,7 @@ impl Scout {
 /// What the scout runs, if there is a reason for one.
 pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Vec<ScoutedTable>)> {
     let wanted = |table: &hopwright_ir::Table| {
-        let words: usize = table.match_keys().map(|k| k.expr.ty.width().div_ceil(64) as usize).sum();
+        let words = KeyLayout::of(table).words;
         let kinds = table.match_keys().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm));
         table.size >= LARGE && kinds && (1..=MAX_KEY_WORDS).contains(&words) && direct_entries(table).is_none()
     };
@@ -177,7 +178,7 @@ impl Cut<'_> {
             StmtKind::Apply { table, .. } => {
                 let model = &self.p[*table];
                 if (self.wanted)(model) && model.match_keys().all(|k| self.knows(&k.expr)) {
-                    let key_words = model.match_keys().map(|k| k.expr.ty.width().div_ceil(64) as usize).sum();
+                    let key_words = KeyLayout::of(model).words;
                     match self.tables.iter_mut().find(|t| t.table == *table) {
                         Some(known) => known.uses += 1,
                         None => self.tables.push(ScoutedTable { table: *table, key_words, uses: 1 }),
@@ -237,23 +238,15 @@ impl Cut<'_> {
 
 impl<'a> Gen<'a> {
     /// Writes a key down and goes on.
-    pub(crate) fn leave_key(
-        &mut self,
-        table: TableId,
-        key: &[(usize, Vec<Value>)],
-        words: usize,
-        then: &flow::Point<'a>,
-    ) {
+    pub(crate) fn leave_key(&mut self, table: TableId, key: &[Value], then: &flow::Point<'a>) {
         let at = offset_of!(abi::Runtime, context) as i32;
         let context = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
         let (flags, place) = (self.flags.cells, 8 * table.index() as i32);
         let to = self.b.ins().load(types::I64, flags, context, place);
-        for (word, limbs) in key {
-            for (i, &limb) in limbs.iter().enumerate() {
-                self.b.ins().store(flags, limb, to, 8 * (word + i) as i32);
-            }
+        for (i, &word) in key.iter().enumerate() {
+            self.b.ins().store(flags, word, to, 8 * i as i32);
         }
-        let behind = self.b.ins().iadd_imm_s(to, 8 * words as i64);
+        let behind = self.b.ins().iadd_imm_s(to, 8 * key.len() as i64);
         self.b.ins().store(flags, behind, context, place);
         self.go(then);
     }

@@ -1,4 +1,4 @@
-//! Applying tables: keys onto the stack and a call, or for small keys an entry by number; the action's body in place.
+//! Applying tables: what runs once an entry is found ([`crate::search`]); the action's body in place.
 
 use std::mem::{offset_of, size_of};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{ActionId, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
-use crate::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words};
+use crate::abi::{ActionEntry, CounterCell, lead_words};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
 use crate::hot::Held;
@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, Unsupported>;
 #[derive(Clone)]
 pub(crate) struct ActionContext {
     entry: Variable,
-    /// Offset in the entry and width of each parameter.
+    /// Offset from there and width of each parameter.
     params: Rc<[(i32, u32)]>,
     /// How they are read.
     flags: MemFlagsData,
@@ -48,63 +48,30 @@ impl<'a> Gen<'a> {
         then: &Point<'a>,
     ) -> Result<()> {
         let table = &self.p[id];
-        let mut key = Vec::new();
-        let mut words = 0;
-        for k in table.match_keys() {
-            let count = k.expr.ty.width().div_ceil(64) as usize;
-            let v = self.value(&k.expr)?;
-            key.push((words, v[..count].to_vec()));
-            words += count;
-        }
+        let key = self.key(table)?;
         if self.pass == Pass::Scout {
-            self.leave_key(id, &key, words, then);
+            self.leave_key(id, &key, then);
             return Ok(());
         }
-        let handle = |g: &mut Self, at: usize| {
-            let at = (id.index() * size_of::<TableHandle>() + at) as i32;
-            g.b.ins().load(types::I64, g.flags.runtime, g.tables, at)
-        };
-        let flags = self.flags.runtime;
-        let entry = match key.as_slice() {
-            [] => {
-                let default = handle(self, offset_of!(TableHandle, default));
-                self.b.ins().load(types::I64, flags, default, 0)
-            }
-            [(_, key)] if direct_entries(table).is_some() => {
-                let direct = handle(self, offset_of!(TableHandle, direct));
-                let default = handle(self, offset_of!(TableHandle, default));
-                let offset = self.b.ins().ishl_imm_u(key[0], 3);
-                let place = self.b.ins().iadd(direct, offset);
-                let found = self.b.ins().load(types::I64, flags, place, 0);
-                let default = self.b.ins().load(types::I64, flags, default, 0);
-                self.b.ins().select(found, found, default)
-            }
-            _ => {
-                let buffer = self.key_buffer(words);
-                for (at, v) in &key {
-                    self.store_limbs(buffer, *at, v);
-                }
-                let lookup = handle(self, offset_of!(TableHandle, lookup));
-                let state = handle(self, offset_of!(TableHandle, state));
-                self.forget_loaded();
-                let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
-                self.b.inst_results(call)[0]
-            }
-        };
+        let (entry, offset) = self.find_entry(id, &key);
+        // What follows may be an entry that was found otherwise, if it is not read at once.
+        let indirect = table.implementation.is_some() || table.direct_meter.is_some();
+        let (entry, offset) =
+            if indirect { (self.b.ins().iadd_imm_s(entry, i64::from(offset)), 0) } else { (entry, offset) };
 
         // Idle timeouts are seen from whether the count grows.
         if table.direct_counter.is_some() || table.idle_timeout {
-            self.count_directly(entry);
+            self.count_directly(entry, offset);
         }
         let color = self.measure_hit(table, entry, order);
         let entry = self.choose(id, entry)?;
         let flags = self.flags.entry;
         if let Some(slot) = hit {
-            let v = self.b.ins().load(types::I32, flags, entry, offset_of!(ActionEntry, hit) as i32);
+            let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
         }
-        let run = self.b.ins().load(types::I32, flags, entry, offset_of!(ActionEntry, action) as i32);
+        let run = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, action) as i32);
         if let Some(slot) = action_run {
             let v = self.b.ins().uextend(types::I64, run);
             self.write(slot, &[v]);
@@ -130,7 +97,7 @@ impl<'a> Gen<'a> {
             {
                 self.facts.learn(slot, 0);
             }
-            let point = self.action_body(table, action, (variable, color), &sub(order, k + 1), then)?;
+            let point = self.action_body(table, action, (variable, offset, color), &sub(order, k + 1), then)?;
             let point = if self.is_failure(table, action) { point.cold() } else { point };
             if !self.is_on_way(&point) {
                 self.facts.clone_from(&before);
@@ -171,12 +138,12 @@ impl<'a> Gen<'a> {
         &mut self,
         table: &Table,
         id: ActionId,
-        (entry, color): (Variable, Option<Variable>),
+        (entry, offset, color): (Variable, i32, Option<Variable>),
         prefix: &Order,
         then: &Point<'a>,
     ) -> Result<Point<'a>> {
         let action = &self.p[id];
-        let mut at = (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
+        let mut at = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
         let mut params = Vec::new();
         for param in &action.params {
             if let Type::Varbit(_) = param.ty {
@@ -210,8 +177,9 @@ impl<'a> Gen<'a> {
     }
 
     /// As BMv2, every hit counts, whether or not the action says so.
-    fn count_directly(&mut self, entry: Value) {
-        let cell = self.b.ins().load(types::I64, self.flags.entry, entry, offset_of!(ActionEntry, counter) as i32);
+    fn count_directly(&mut self, entry: Value, offset: i32) {
+        let at = offset + offset_of!(ActionEntry, counter) as i32;
+        let cell = self.b.ins().load(types::I64, self.flags.entry, entry, at);
         if !self.hold(Held::CountIf(cell)) {
             self.count_if(cell);
         }

@@ -41,7 +41,7 @@ impl Exact {
         // SAFETY: zeros are null pointers.
         let direct = unsafe { Box::new_zeroed_slice(direct).assume_init() };
         Box::new(Exact {
-            slots: Slots::default(),
+            slots: Slots::new(shape.key_words),
             default: AtomicPtr::default(),
             direct,
             entry_offset: shape.entry_offset(),
@@ -73,6 +73,7 @@ impl Exact {
             state: std::ptr::from_ref(self).cast(),
             default: std::ptr::from_ref(&self.default).cast(),
             direct: self.direct.as_ptr().cast(),
+            hash: self.slots.hash_table(),
         }
     }
 
@@ -222,6 +223,7 @@ impl Masked {
             state: std::ptr::from_ref(self).cast(),
             default: std::ptr::from_ref(&self.default).cast(),
             direct: std::ptr::null(),
+            hash: std::ptr::null(),
         }
     }
 
@@ -459,7 +461,7 @@ impl MaskedWriter {
     /// The group of a mask.
     fn group(&mut self, mask: &[u64]) -> usize {
         self.groups.iter().position(|g| *g.group.mask == *mask).unwrap_or_else(|| {
-            let group = Arc::new(Group { mask: mask.into(), heads: Slots::default() });
+            let group = Arc::new(Group { mask: mask.into(), heads: Slots::new(mask.len()) });
             self.groups.push(GroupWriter { group, heads: SlotsWriter::default(), best: i64::MIN, len: 0 });
             self.groups.len() - 1
         })

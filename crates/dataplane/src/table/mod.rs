@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
+use hopwright_jit::lookup::KeyLayout;
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
@@ -49,7 +50,7 @@ const BYTES_AN_ENTRY: isize = 96;
 pub struct Table {
     pipeline: Arc<Pipeline>,
     id: TableId,
-    keys: Vec<KeyField>,
+    layout: KeyLayout,
     shape: Shape,
     /// Where entries are.
     arena: Arc<Arena>,
@@ -61,14 +62,6 @@ pub struct Table {
     reader: Reader,
     /// About so many bytes lookups may read.
     bytes: AtomicUsize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct KeyField {
-    kind: MatchKind,
-    width: u32,
-    /// Words in the key; where they begin follows from the order.
-    words: usize,
 }
 
 enum Reader {
@@ -158,34 +151,20 @@ impl Table {
     ) -> Result<Table, String> {
         let model = &pipeline[id];
         let unsupported = |what: &str| Err(format!("table `{}`: {what} is not supported yet", model.name));
-        let keys: Vec<KeyField> = model
-            .keys
-            .iter()
-            .map(|k| {
-                let width = k.expr.ty.width();
-                // A selector key is no part of the lookup.
-                let words = if k.kind == MatchKind::Selector { 0 } else { limbs_of(width) };
-                KeyField { kind: k.kind, width, words }
-            })
-            .collect();
-        let key_words = keys.iter().map(|k| k.words).sum();
+        let layout = KeyLayout::of(model);
+        let key_words = layout.words;
         if key_words > MAX_KEY_WORDS {
             return unsupported("a key of more than 64 words of 64 bits");
         }
-        let mut ranges = Vec::new();
-        let mut word = 0;
-        for key in &keys {
-            if key.kind == MatchKind::Range {
-                ranges.push(RangeField { word, words: key.words });
-            }
-            word += key.words;
-        }
+        let of_kind = |kind: MatchKind| model.keys.iter().zip(&layout.fields).filter(move |(k, _)| k.kind == kind);
+        let ranges: Vec<RangeField> =
+            of_kind(MatchKind::Range).map(|(_, f)| RangeField { word: f.word, words: f.words() }).collect();
         let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
-        let exact = keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
+        let exact = model.keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
         let data_words = |action: ActionId| pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
         let most: usize = model.actions.iter().map(|a| data_words(a.action)).max().unwrap_or(0);
         let data_words = lead_words(model) + most;
-        let trie = trie_fields(&keys).filter(|_| !exact);
+        let trie = trie_bits(model).filter(|_| !exact);
         let link = match (exact, &trie) {
             (true, _) => Link::None,
             (_, Some(_)) => Link::Priority,
@@ -195,20 +174,18 @@ impl Table {
         let (reader, structure) = if exact {
             let direct = direct_entries(model).unwrap_or(0);
             (Reader::Exact(Exact::new(shape, data_words, direct)), Structure::Exact(SlotsWriter::default()))
-        } else if let Some(fields) = trie {
-            (Reader::Trie(Trie::new(fields, shape, data_words)), Structure::Trie(TrieWriter::default()))
+        } else if let Some(bits) = trie {
+            (Reader::Trie(Trie::new(bits, shape, data_words)), Structure::Trie(TrieWriter::default()))
         } else {
-            (
-                Reader::Masked(Masked::new(shape, ranges.into())),
-                Structure::Masked(MaskedWriter::new(keys.iter().filter(|k| k.words > 0).map(|k| k.width).collect())),
-            )
+            let widths = layout.runs.iter().map(|run| run.width).collect();
+            (Reader::Masked(Masked::new(shape, ranges.into())), Structure::Masked(MaskedWriter::new(widths)))
         };
         let default = DefaultEntry::new(&model.default_action, pipeline, id);
         reader.set_default(default.block.entry());
         let table = Table {
             pipeline: pipeline.clone(),
             id,
-            keys,
+            layout,
             shape,
             arena: Arena::new(shape.bytes(data_words)),
             domain: domain.clone(),
@@ -256,18 +233,21 @@ impl Table {
         }
     }
 
-    /// What generated code would find for a key, given as limbs. `None` if the key has not the table's length or the
-    /// reader is of another domain.
+    /// What generated code would find for a key, given as its fields' limbs. `None` if they are not as many as the table's
+    /// or the reader is of another domain.
     pub fn lookup(&self, reader: &mut quiescence::Reader, key: &[u64]) -> Option<Found> {
-        if key.len() != self.shape.key_words || !reader.is_of(&self.domain) {
+        let fields = &self.layout.fields;
+        if key.len() != fields.iter().map(|f| f.words()).sum::<usize>() || !reader.is_of(&self.domain) {
             return None;
         }
+        let (mut words, mut rest) = (vec![0; self.shape.key_words], key.iter().copied());
+        fields.iter().for_each(|f| f.write(&mut words, rest.by_ref().take(f.words())));
         let _guard = reader.enter();
         let handle = self.handle();
         // SAFETY: the handle is this table's, the key has its length, and this thread is in its domain; the entry's
         // data are as long as its action's parameters.
         unsafe {
-            let entry = (handle.lookup)(handle.state, key.as_ptr());
+            let entry = (handle.lookup)(handle.state, words.as_ptr());
             let action = ActionId((*entry).action);
             let words = self.pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
             let data = entry.add(1).cast::<u64>().add(self.lead_words());
@@ -281,12 +261,12 @@ impl Table {
     pub fn find(&self, keys: &[BigUint]) -> (Option<TableEntry>, ActionCall) {
         let writer = self.lock();
         let default = writer.default.call.clone();
-        if keys.is_empty() || keys.len() != self.keys.len() {
+        if keys.is_empty() || keys.len() != self.layout.fields.len() {
             return (None, default);
         }
-        let mut words = Vec::with_capacity(self.shape.key_words);
-        for (field, value) in self.keys.iter().zip(keys) {
-            push_limbs(&mut words, value, field.words);
+        let mut words = vec![0; self.shape.key_words];
+        for (field, value) in self.layout.fields.iter().zip(keys) {
+            field.write(&mut words, value.iter_u64_digits());
         }
         let handle = self.handle();
         // SAFETY: the handle is this table's and the key has its length; the lock keeps all entries alive.
@@ -599,30 +579,32 @@ impl Table {
 
     fn encode_into(&self, e: &mut Encoded, matches: &[MatchValue], priority: i32) {
         let Encoded { key, mask, bounds, rank } = e;
-        [key, mask, bounds].into_iter().for_each(Vec::clear);
+        [&mut *key, mask, bounds].into_iter().for_each(Vec::clear);
         *rank = i64::from(priority);
-        let masked = matches!(self.reader, Reader::Masked(_));
-        let zero = BigUint::ZERO;
-        for (field, value) in self.keys.iter().zip(matches) {
-            let key = match value {
+        key.resize(self.shape.key_words, 0);
+        if let Reader::Masked(_) = self.reader {
+            mask.resize(self.shape.key_words, 0);
+        }
+        for (field, value) in self.layout.fields.iter().zip(matches) {
+            let value_bits = match value {
                 MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => v,
                 MatchValue::Lpm { value, prefix_len } => {
                     if !self.pipeline[self.id].has_priority() {
-                        e.rank = i64::from(*prefix_len);
+                        *rank = i64::from(*prefix_len);
                     }
                     value
                 }
                 MatchValue::Ternary { value, .. } => value,
                 MatchValue::Range { lo, hi } => {
-                    push_limbs(&mut e.bounds, lo, field.words);
-                    push_limbs(&mut e.bounds, hi, field.words);
-                    &zero
+                    push_limbs(bounds, lo, field.words());
+                    push_limbs(bounds, hi, field.words());
+                    continue;
                 }
-                MatchValue::Optional(None) => &zero,
+                MatchValue::Optional(None) => continue,
             };
-            push_limbs(&mut e.key, key, field.words);
-            if masked {
-                push_limbs(&mut e.mask, &mask_of(field.width, value), field.words);
+            field.write(key, value_bits.iter_u64_digits());
+            if !mask.is_empty() {
+                field.write(mask, mask_of(field.width, value).iter_u64_digits());
             }
         }
     }
@@ -690,25 +672,20 @@ impl DefaultEntry {
     }
 }
 
-/// The fields of a key that a trie serves: one prefix, and few bits matched exactly.
-fn trie_fields(keys: &[KeyField]) -> Option<Box<[trie::Field]>> {
-    let (mut exact, mut prefix) = (Vec::new(), None);
-    let mut word = 0;
-    for key in keys {
-        let field = trie::Field { word, width: key.width };
+/// How many bits of a key are matched exactly and by prefix, if a trie serves it: one prefix, and few bits besides.
+fn trie_bits(table: &hopwright_ir::Table) -> Option<(u32, u32)> {
+    let (mut exact, mut prefix) = (0, None);
+    for key in &table.keys {
+        let width = key.expr.ty.width();
         match key.kind {
-            MatchKind::Exact => exact.push(field),
-            MatchKind::Lpm if prefix.is_none() => prefix = Some(field),
+            MatchKind::Exact => exact += width,
+            MatchKind::Lpm if prefix.is_none() => prefix = Some(width),
             MatchKind::Selector => {}
             _ => return None,
         }
-        word += key.words;
     }
-    let exact_bits: u32 = exact.iter().map(|f| f.width).sum();
-    let prefix = prefix.filter(|p| p.width > 0)?;
-    exact.push(prefix);
-    let fits = exact_bits <= trie::MAX_EXACT_BITS && exact_bits + prefix.width <= trie::MAX_BITS;
-    fits.then(|| exact.into())
+    let prefix = prefix.filter(|p| *p > 0)?;
+    (exact <= trie::MAX_EXACT_BITS && exact + prefix <= trie::MAX_BITS).then_some((exact, prefix))
 }
 
 /// Ones where the match looks.

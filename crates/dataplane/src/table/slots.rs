@@ -1,13 +1,16 @@
-//! A hash table of addresses for one writer and wait-free readers: open addressing, linear probing, one word per
-//! slot: 48 bits of address and 16 of the hash.
+//! A hash table of addresses ([`HashTable`]) for one writer and wait-free readers: open addressing, linear probing, one word
+//! per slot: 48 bits of address and 16 of the hash.
 //!
 //! The keys are in the blocks the addresses point to. The array is at most half full and is replaced when it grows,
 //! so an update costs a slot, amortised.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::ptr::without_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+use hopwright_jit::lookup::HashTable;
 
 use super::ahead::{AT_ONCE, prefetch, prefetch_lines};
 use super::block::NodePtr;
@@ -37,27 +40,6 @@ impl Width for usize {
     }
 }
 
-#[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    (product >> 64) as u64 ^ product as u64
-}
-
-/// Hash of a key. The seed is random, because agents insert keys that strangers chose, such as hosts' addresses.
-///
-/// # Safety
-/// `key` points to `width` readable words.
-#[inline(always)]
-unsafe fn hash<W: Width>(seed: u64, width: W, key: *const u64) -> u64 {
-    let mut h = seed;
-    for i in 0..width.words() {
-        // SAFETY: i < width.
-        let word = unsafe { key.add(i).read() };
-        h = fold(h ^ word, 0xd6e8_feb8_6659_fd93 ^ ((i as u64) << 32));
-    }
-    h
-}
-
 /// # Safety
 /// Both point to `width` readable words.
 #[inline(always)]
@@ -66,90 +48,187 @@ unsafe fn equal<W: Width>(width: W, a: *const u64, b: *const u64) -> bool {
     (0..width.words()).all(|i| unsafe { a.add(i).read() == b.add(i).read() })
 }
 
-const ADDRESS: usize = (1 << 48) - 1;
-/// Not a block's address (those are 8-aligned), and no tag is zero.
-const TOMBSTONE: usize = 1;
-
-#[inline(always)]
-fn tag(hash: u64) -> usize {
-    (hash >> 48) as usize | 1
-}
+/// Not a block's address: those are 8-aligned.
+const GONE: usize = HashTable::GONE;
 
 fn pack(node: NodePtr, hash: u64) -> NodePtr {
-    assert!(node.addr() & !ADDRESS == 0, "the system hands out addresses beyond 48 bits");
-    node.map_addr(|a| a | tag(hash) << 48)
+    assert!(node.addr() >> 48 == 0, "the system hands out addresses beyond 48 bits");
+    node.map_addr(|a| a << HashTable::TAG_BITS | usize::from(HashTable::tag(hash)))
+}
+
+/// The block that a slot holds, if it is beyond [`GONE`].
+#[inline(always)]
+fn block(slot: NodePtr) -> NodePtr {
+    slot.map_addr(|a| a >> HashTable::TAG_BITS)
 }
 
 /// Slots between one that is read and one whose key is fetched.
 const AHEAD: usize = 32;
+/// How often an array is filled anew because keys crowd.
+const ATTEMPTS: u32 = 4;
 
+/// The array of a [`HashTable`].
 struct Array {
-    seed: u64,
-    mask: usize,
-    slots: Pointers,
+    words: Pointers,
+    /// Number of the first slot.
+    first: usize,
+}
+
+/// The array as readers see it.
+#[derive(Clone, Copy)]
+struct View<W: Width> {
+    words: *const AtomicPtr<u64>,
+    width: W,
 }
 
 impl Array {
-    fn new(slots: usize, seed: u64) -> Box<Array> {
-        debug_assert!(slots.is_power_of_two());
-        Box::new(Array { seed, mask: slots - 1, slots: Pointers::new(slots) })
+    /// An empty one with so many slots; the multipliers follow from the seed.
+    fn new(slots: usize, width: usize, seed: u64) -> Box<Array> {
+        debug_assert!(slots.is_power_of_two() && slots > 1);
+        let first = HashTable::slots(width);
+        let words = Pointers::new(first + slots);
+        let set =
+            |word: usize, value: u64| words[word].store(without_provenance_mut(value as usize), Ordering::Relaxed);
+        set(HashTable::SHIFT, (64 - slots.trailing_zeros()).into());
+        set(HashTable::LAST, slots as u64 - 1);
+        let mut state = seed;
+        for i in 0..width {
+            set(HashTable::MULTIPLIERS + i, mixed(&mut state) | 1);
+        }
+        Box::new(Array { words, first })
+    }
+
+    fn view<W: Width>(&self, width: W) -> View<W> {
+        View { words: self.words.as_ptr(), width }
+    }
+
+    fn slots(&self) -> &[AtomicPtr<u64>] {
+        &self.words[self.first..]
+    }
+
+    /// Puts a block where its hash says, or behind that; gives how far.
+    fn insert(&self, hash: u64, node: NodePtr) -> usize {
+        let (slots, last) = (self.slots(), self.slots().len() - 1);
+        let home = (hash >> (64 - slots.len().trailing_zeros())) as usize;
+        let mut i = home;
+        while !slots[i].load(Ordering::Relaxed).is_null() {
+            i = (i + 1) & last;
+        }
+        slots[i].store(pack(node, hash), Ordering::Release);
+        i.wrapping_sub(home) & last
+    }
+}
+
+/// The next number of a sequence that looks random (splitmix64).
+fn mixed(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+impl<W: Width> View<W> {
+    /// # Safety
+    /// The array is alive.
+    #[inline(always)]
+    unsafe fn header(self, word: usize) -> u64 {
+        // SAFETY: every array has the words of its header.
+        unsafe { &*self.words.add(word) }.load(Ordering::Relaxed).addr() as u64
     }
 
     /// # Safety
-    /// Every address in the array is of a live block whose key, like `key`, has `width` words.
+    /// The array is alive and has so many slots.
     #[inline(always)]
-    unsafe fn find<W: Width>(&self, width: W, hash: u64, key: *const u64) -> Option<(usize, NodePtr)> {
-        let tag = tag(hash);
-        let mut i = hash as usize & self.mask;
+    unsafe fn slot<'a>(self, number: usize) -> &'a AtomicPtr<u64> {
+        // SAFETY: the caller's.
+        unsafe { &*self.words.add(HashTable::slots(self.width.words()) + number) }
+    }
+
+    /// Hash of a key.
+    ///
+    /// # Safety
+    /// The array is alive; `key` points to as many readable words as it is for.
+    #[inline(always)]
+    unsafe fn hash(self, key: *const u64) -> u64 {
+        let mut hash = 0u64;
+        for i in 0..self.width.words() {
+            // SAFETY: i < width.
+            hash =
+                hash.wrapping_add(unsafe { key.add(i).read().wrapping_mul(self.header(HashTable::MULTIPLIERS + i)) });
+        }
+        hash
+    }
+
+    /// The number of the first slot for a hash, and that of the last slot.
+    ///
+    /// # Safety
+    /// The array is alive.
+    #[inline(always)]
+    unsafe fn home(self, hash: u64) -> (usize, usize) {
+        // SAFETY: the caller's.
+        unsafe { ((hash >> self.header(HashTable::SHIFT)) as usize, self.header(HashTable::LAST) as usize) }
+    }
+
+    /// The slot and the block with a key of this hash that `is` agrees to.
+    ///
+    /// # Safety
+    /// The array is alive.
+    #[inline(always)]
+    unsafe fn find(self, hash: u64, is: impl Fn(NodePtr) -> bool) -> Option<(usize, NodePtr)> {
+        // SAFETY: the caller's.
+        let (mut i, last) = unsafe { self.home(hash) };
         loop {
-            // SAFETY: i <= mask = slots - 1.
-            let word = unsafe { self.slots.get_unchecked(i) }.load(Ordering::Acquire);
+            // SAFETY: i <= last.
+            let word = unsafe { self.slot(i) }.load(Ordering::Acquire);
             if word.is_null() {
                 return None;
             }
-            if word.addr() >> 48 == tag {
-                let node = word.map_addr(|a| a & ADDRESS);
-                // SAFETY: a word with a tag holds a block's address.
-                if unsafe { equal(width, node, key) } {
-                    return Some((i, node));
-                }
+            let node = block(word);
+            if word.addr() as u16 == HashTable::tag(hash) && node.addr() > GONE && is(node) {
+                return Some((i, node));
             }
-            i = (i + 1) & self.mask;
+            i = (i + 1) & last;
         }
     }
 
-    /// The first block whose key may have this hash.
+    /// The same for a key.
+    ///
+    /// # Safety
+    /// As for [`View::hash`]; every address in the array is of a live block whose key has as many words.
     #[inline(always)]
-    fn likely(&self, hash: u64) -> Option<NodePtr> {
-        let mut i = hash as usize & self.mask;
-        loop {
-            // SAFETY: i <= mask = slots - 1.
-            let word = unsafe { self.slots.get_unchecked(i) }.load(Ordering::Relaxed);
-            if word.is_null() {
-                return None;
-            }
-            if word.addr() >> 48 == tag(hash) {
-                return Some(word.map_addr(|a| a & ADDRESS));
-            }
-            i = (i + 1) & self.mask;
-        }
-    }
-
-    fn insert(&self, hash: u64, node: NodePtr) {
-        let mut i = hash as usize & self.mask;
-        while !self.slots[i].load(Ordering::Relaxed).is_null() {
-            i = (i + 1) & self.mask;
-        }
-        self.slots[i].store(pack(node, hash), Ordering::Release);
+    unsafe fn get(self, key: *const u64) -> Option<(usize, NodePtr)> {
+        // SAFETY: the caller's; what is found is a block's address.
+        unsafe { self.find(self.hash(key), |node| equal(self.width, node, key)) }
     }
 }
 
 /// The readers' side.
 pub(super) struct Slots {
+    /// Where the array begins.
+    start: AtomicPtr<AtomicPtr<u64>>,
+    /// The array, for the writer.
     array: AtomicPtr<Array>,
 }
 
 impl Slots {
+    /// Without a block. The multipliers are random, because agents insert keys that strangers chose, such as hosts'
+    /// addresses. `width`: words of a key.
+    pub fn new(width: usize) -> Slots {
+        let seed = RandomState::new().build_hasher().finish();
+        let array = Array::new(8, width, seed);
+        Slots { start: AtomicPtr::new(array.words.as_ptr().cast_mut()), array: AtomicPtr::new(Box::into_raw(array)) }
+    }
+
+    /// Where generated code finds the [`HashTable`].
+    pub fn hash_table(&self) -> *const *const u64 {
+        (&raw const self.start).cast()
+    }
+
+    #[inline(always)]
+    fn view<W: Width>(&self, width: W) -> View<W> {
+        View { words: self.start.load(Ordering::Acquire), width }
+    }
+
     /// The block with this key, or null.
     ///
     /// # Safety
@@ -157,33 +236,32 @@ impl Slots {
     /// array unlinked since the caller entered its domain is still alive.
     #[inline(always)]
     pub unsafe fn get<W: Width>(&self, width: W, key: *const u64) -> NodePtr {
-        // SAFETY: the pointer is never null and its array lives until all readers that may have loaded it are quiet.
-        let array = unsafe { &*self.array.load(Ordering::Acquire) };
-        // SAFETY: the caller's.
-        match unsafe { array.find(width, hash(array.seed, width, key), key) } {
+        // SAFETY: arrays live until all readers that may have loaded them are quiet; the rest is the caller's.
+        match unsafe { self.view(width).get(key) } {
             Some((_, node)) => node,
             None => std::ptr::null_mut(),
         }
     }
-}
 
-impl Slots {
     /// Fetches what [`Slots::get`] reads for these keys, and so many lines of the blocks it finds.
     ///
     /// # Safety
     /// As for [`Slots::get`] for `count` keys, at most [`AT_ONCE`], one behind the other.
     #[inline(always)]
     pub unsafe fn fetch<W: Width>(&self, width: W, keys: *const u64, count: usize, lines: usize) {
-        // SAFETY: as in `get`.
-        let array = unsafe { &*self.array.load(Ordering::Acquire) };
+        let view = self.view(width);
         let mut hashes = [0; AT_ONCE];
         for (i, place) in hashes.iter_mut().enumerate().take(count) {
-            // SAFETY: the key is one of those the caller promises.
-            *place = unsafe { hash(array.seed, width, keys.add(i * width.words())) };
-            prefetch(array.slots.as_ptr().wrapping_add(*place as usize & array.mask));
+            // SAFETY: the key is one of those the caller promises; the array lives as in `get`.
+            unsafe {
+                *place = view.hash(keys.add(i * width.words()));
+                prefetch(view.slot(view.home(*place).0));
+            }
         }
         for &hash in &hashes[..count] {
-            if let Some(node) = array.likely(hash) {
+            // The first block whose key may have this hash.
+            // SAFETY: as above.
+            if let Some((_, node)) = unsafe { view.find(hash, |_| true) } {
                 prefetch_lines(node, lines);
             }
         }
@@ -194,26 +272,17 @@ impl Slots {
     /// # Safety
     /// `key` points to `width` words; the caller is the only writer.
     pub unsafe fn prefetch(&self, width: usize, key: *const u64) {
-        // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
-        let array = unsafe { &*self.array.load(Ordering::Relaxed) };
-        // SAFETY: the caller's.
-        let hash = unsafe { hash(array.seed, width, key) };
-        prefetch(array.slots.as_ptr().wrapping_add(hash as usize & array.mask));
+        let view = self.view(width);
+        // SAFETY: the caller's; only the writer, who calls this, replaces the array.
+        prefetch(unsafe { view.slot(view.home(view.hash(key)).0) });
     }
 
     /// All blocks' addresses. For the writer: others may miss some.
     pub fn all(&self) -> impl Iterator<Item = NodePtr> {
         // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
         let array = unsafe { &*self.array.load(Ordering::Relaxed) };
-        let words = array.slots.iter().map(|slot| slot.load(Ordering::Relaxed));
-        words.filter(|word| word.addr() > TOMBSTONE).map(|word| word.map_addr(|a| a & ADDRESS))
-    }
-}
-
-impl Default for Slots {
-    fn default() -> Self {
-        let seed = RandomState::new().build_hasher().finish();
-        Slots { array: AtomicPtr::new(Box::into_raw(Array::new(8, seed))) }
+        let words = array.slots().iter().map(|slot| block(slot.load(Ordering::Relaxed)));
+        words.filter(|node| node.addr() > GONE)
     }
 }
 
@@ -228,7 +297,7 @@ impl Drop for Slots {
 #[derive(Debug, Default)]
 pub(super) struct SlotsWriter {
     live: usize,
-    /// Live ones and tombstones.
+    /// Live ones, and slots whose blocks are gone.
     used: usize,
 }
 
@@ -241,18 +310,22 @@ impl SlotsWriter {
     pub unsafe fn put(&mut self, slots: &Slots, width: usize, node: NodePtr, domain: &Arc<Domain>) -> NodePtr {
         // SAFETY: the caller is the only writer, so the array stays.
         let mut array = unsafe { &*slots.array.load(Ordering::Relaxed) };
+        let view = array.view(width);
         // SAFETY: node's key has `width` words.
-        let h = unsafe { hash(array.seed, width, node) };
-        // SAFETY: linked blocks are alive (this function's contract, when they were put).
-        if let Some((i, old)) = unsafe { array.find(width, h, node) } {
-            array.slots[i].store(pack(node, h), Ordering::Release);
+        let mut hash = unsafe { view.hash(node) };
+        // SAFETY: as above; linked blocks are alive (this function's contract, when they were put).
+        if let Some((i, old)) = unsafe { view.find(hash, |there| equal(width, there, node)) } {
+            array.slots()[i].store(pack(node, hash), Ordering::Release);
             return old;
         }
-        if (self.used + 1) * 2 > array.slots.len() {
-            // SAFETY: as above.
-            array = unsafe { self.rebuild(slots, array, width, domain) };
+        if (self.used + 1) * 2 > array.slots().len() {
+            // SAFETY: as above. The new array has other multipliers.
+            (array, hash) = unsafe {
+                let array = self.rebuild(slots, array, width, domain);
+                (array, array.view(width).hash(node))
+            };
         }
-        array.insert(h, node);
+        array.insert(hash, node);
         self.live += 1;
         self.used += 1;
         std::ptr::null_mut()
@@ -266,39 +339,42 @@ impl SlotsWriter {
         // SAFETY: the caller is the only writer, so the array stays.
         let array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         // SAFETY: linked blocks are alive.
-        let Some((i, node)) = (unsafe { array.find(width, hash(array.seed, width, key), key) }) else {
-            return std::ptr::null_mut();
-        };
-        let last_of_cluster = array.slots[(i + 1) & array.mask].load(Ordering::Relaxed).is_null();
+        let Some((i, node)) = (unsafe { array.view(width).get(key) }) else { return std::ptr::null_mut() };
+        let slots = array.slots();
+        let last_of_cluster = slots[(i + 1) & (slots.len() - 1)].load(Ordering::Relaxed).is_null();
         if last_of_cluster {
-            array.slots[i].store(std::ptr::null_mut(), Ordering::Release);
+            slots[i].store(std::ptr::null_mut(), Ordering::Release);
             self.used -= 1;
         } else {
-            array.slots[i].store(std::ptr::without_provenance_mut(TOMBSTONE), Ordering::Release);
+            slots[i].store(pack(without_provenance_mut(GONE), 0), Ordering::Release);
         }
         self.live -= 1;
         node
     }
 
-    /// Moves to an array for twice the live blocks, without tombstones.
+    /// Moves to an array for twice the live blocks, without slots whose blocks are gone.
     ///
     /// # Safety
     /// As for [`SlotsWriter::put`]; `old` is the current array.
     unsafe fn rebuild<'a>(&mut self, slots: &'a Slots, old: &Array, width: usize, domain: &Arc<Domain>) -> &'a Array {
-        let array = Array::new(((self.live + 1) * 4).next_power_of_two().max(8), old.seed);
-        for (i, slot) in old.slots.iter().enumerate() {
-            // Their keys are all over the memory.
-            if let Some(later) = old.slots.get(i + AHEAD) {
-                prefetch(later.load(Ordering::Relaxed).map_addr(|a| a & ADDRESS));
+        let count = ((self.live + 1) * 4).next_power_of_two().max(8);
+        // SAFETY: the array is alive.
+        let mut seed = unsafe { old.view(width).header(HashTable::MULTIPLIERS) };
+        let mut array;
+        let mut attempts = 0;
+        loop {
+            array = Array::new(count, width, seed);
+            // SAFETY: the caller's.
+            let displaced = unsafe { Self::fill(&array, old, width) };
+            attempts += 1;
+            // Some multipliers do not go with some keys; random ones are at a sixth of this.
+            if displaced <= self.live || attempts == ATTEMPTS {
+                break;
             }
-            let word = slot.load(Ordering::Relaxed);
-            if word.addr() > TOMBSTONE {
-                let node = word.map_addr(|a| a & ADDRESS);
-                // SAFETY: a linked block is alive and its key has `width` words.
-                array.insert(unsafe { hash(array.seed, width, node) }, node);
-            }
+            seed = mixed(&mut seed);
         }
         self.used = self.live;
+        slots.start.store(array.words.as_ptr().cast_mut(), Ordering::Release);
         let new = Box::into_raw(array);
         let old = slots.array.swap(new, Ordering::AcqRel);
         // SAFETY: `old` came from Box::into_raw and is not reachable any more; readers may still use it, so it is
@@ -306,5 +382,26 @@ impl SlotsWriter {
         domain.retire(unsafe { Box::from_raw(old) });
         // SAFETY: `new` is now the current array; it stays while there is no other writer.
         unsafe { &*new }
+    }
+
+    /// Copies all blocks; gives how far all together are from where they would be alone.
+    ///
+    /// # Safety
+    /// As for [`SlotsWriter::rebuild`]; both arrays are for keys of `width` words.
+    unsafe fn fill(array: &Array, old: &Array, width: usize) -> usize {
+        let mut displaced = 0;
+        let view = array.view(width);
+        for (i, slot) in old.slots().iter().enumerate() {
+            // Their keys are all over the memory.
+            if let Some(later) = old.slots().get(i + AHEAD) {
+                prefetch(block(later.load(Ordering::Relaxed)));
+            }
+            let node = block(slot.load(Ordering::Relaxed));
+            if node.addr() > GONE {
+                // SAFETY: a linked block is alive and its key has `width` words.
+                displaced += array.insert(unsafe { view.hash(node) }, node);
+            }
+        }
+        displaced
     }
 }

@@ -39,15 +39,6 @@ const fn stride(depth: u32) -> u32 {
     }
 }
 
-/// Where a field of the key goes: words are read as they come, the prefix field is last in the bits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
-    /// Word in the key.
-    pub word: usize,
-    /// Bits of the field.
-    pub width: u32,
-}
-
 /// A node without its slots, which follow it: 2 to the power of its stride. In a line of its own, because lookups seldom
 /// read it.
 #[repr(C, align(64))]
@@ -162,20 +153,20 @@ pub(super) struct Trie {
     all: AtomicPtr<u64>,
     default: AtomicPtr<ActionEntry>,
     entry_offset: usize,
-    key_words: usize,
     /// Cache lines of the largest entry.
     lines: usize,
     root_bits: u32,
-    fields: Box<[Field]>,
+    /// Bits of the key, and how many of them are matched exactly.
     bits: u32,
+    exact_bits: u32,
 }
 
 impl Trie {
-    /// An empty trie. `fields`: those matched exactly, then the prefix; at most [`MAX_BITS`] together, at least 1.
-    /// `data_words`: most words of an action's data.
-    pub fn new(fields: Box<[Field]>, shape: Shape, data_words: usize) -> Box<Trie> {
-        let bits: u32 = fields.iter().map(|f| f.width).sum();
-        debug_assert!((1..=MAX_BITS).contains(&bits));
+    /// An empty trie for keys of one word, with so many bits: those matched exactly, then the prefix; at most [`MAX_BITS`]
+    /// together, at least 1. `data_words`: most words of an action's data.
+    pub fn new((exact_bits, prefix_bits): (u32, u32), shape: Shape, data_words: usize) -> Box<Trie> {
+        let bits = exact_bits + prefix_bits;
+        debug_assert!((1..=MAX_BITS).contains(&bits) && shape.key_words == 1);
         let root_bits = bits.min(stride(0));
         Box::new(Trie {
             slots: Pointers::new(1 << root_bits),
@@ -183,21 +174,20 @@ impl Trie {
             all: AtomicPtr::default(),
             default: AtomicPtr::default(),
             entry_offset: shape.entry_offset(),
-            key_words: shape.key_words,
             lines: lines(shape.before_bytes(), shape.bytes(data_words)),
             root_bits,
-            fields,
             bits,
+            exact_bits,
         })
     }
 
     pub fn handle(&self) -> TableHandle {
-        let lookup = if let [_] = *self.fields { lookup::<true> } else { lookup::<false> };
         TableHandle {
             lookup,
             state: std::ptr::from_ref(self).cast(),
             default: std::ptr::from_ref(&self.default).cast(),
             direct: std::ptr::null(),
+            hash: std::ptr::null(),
         }
     }
 
@@ -205,10 +195,9 @@ impl Trie {
         self.default.store(entry.cast_mut(), Ordering::Release);
     }
 
-    /// How many of the bits that decide a prefix of the last field fixes.
+    /// How many of the bits that decide a prefix fixes.
     fn length(&self, prefix_len: u32) -> u32 {
-        let last = self.fields.last().map_or(0, |f| f.width);
-        self.bits - last + prefix_len
+        self.exact_bits + prefix_len
     }
 
     /// The bits that decide, from the top of the word.
@@ -216,18 +205,9 @@ impl Trie {
     /// # Safety
     /// `key` points to the table's key.
     #[inline(always)]
-    unsafe fn aligned<const ALONE: bool>(&self, key: *const u64) -> u64 {
-        let mut v = 0;
-        if ALONE {
-            // SAFETY: the one field is the whole key, of at most 48 bits.
-            v = unsafe { key.read() };
-        } else {
-            for field in &self.fields {
-                // SAFETY: the field lies within the key.
-                v = v << field.width | unsafe { key.add(field.word).read() };
-            }
-        }
-        v << (64 - self.bits)
+    unsafe fn aligned(&self, key: *const u64) -> u64 {
+        // SAFETY: the caller's.
+        unsafe { key.read() << (64 - self.bits) }
     }
 
     /// The entry of the longest prefix of `v`, or null.
@@ -275,7 +255,7 @@ impl Trie {
     }
 
     pub fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
-        if let [_] = *self.fields { fetch::<true> } else { fetch::<false> }
+        fetch
     }
 
     /// Fetches what [`Trie::longest`] reads for these keys, and the entries it finds.
@@ -283,7 +263,7 @@ impl Trie {
     /// # Safety
     /// As for [`Trie::longest`]; `keys` points to `count` keys of the table, at most [`AT_ONCE`].
     #[inline(always)]
-    unsafe fn fetch<const ALONE: bool>(&self, keys: *const u64, count: usize) {
+    unsafe fn fetch(&self, keys: *const u64, count: usize) {
         /// A key on its way.
         #[derive(Clone, Copy)]
         struct Way {
@@ -299,7 +279,7 @@ impl Trie {
         let mut ways = [nowhere; AT_ONCE];
         for (i, way) in ways.iter_mut().enumerate().take(count) {
             // SAFETY: the key is one of those the caller promises.
-            let v = unsafe { self.aligned::<ALONE>(keys.add(i * self.key_words)) };
+            let v = unsafe { self.aligned(keys.add(i)) };
             let place = self.slots.as_ptr().wrapping_add((v >> (64 - self.root_bits)) as usize);
             prefetch(place);
             *way = Way { place, v, ..nowhere };
@@ -338,11 +318,11 @@ impl Trie {
     }
 }
 
-unsafe extern "C" fn lookup<const ALONE: bool>(state: *const c_void, key: *const u64) -> *const ActionEntry {
+unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const ActionEntry {
     // SAFETY: `state` is the Trie whose handle this function is in; it outlives the handle's use.
     let trie = unsafe { &*state.cast::<Trie>() };
     // SAFETY: the caller passes the table's key and has entered its domain.
-    let node = unsafe { trie.longest(trie.aligned::<ALONE>(key)) };
+    let node = unsafe { trie.longest(trie.aligned(key)) };
     if node.is_null() {
         return trie.default.load(Ordering::Acquire);
     }
@@ -352,12 +332,12 @@ unsafe extern "C" fn lookup<const ALONE: bool>(state: *const c_void, key: *const
 
 /// # Safety
 /// As [`super::Fetcher::fetch`] says.
-unsafe fn fetch<const ALONE: bool>(state: *const c_void, keys: *const u64, count: usize) {
+unsafe fn fetch(state: *const c_void, keys: *const u64, count: usize) {
     // SAFETY: `state` is the Trie whose fetcher this function is in; it outlives the fetcher's use.
     let trie = unsafe { &*state.cast::<Trie>() };
     for from in (0..count).step_by(AT_ONCE) {
         // SAFETY: so many keys of so many words; the caller has entered the table's domain.
-        unsafe { trie.fetch::<ALONE>(keys.add(from * trie.key_words), AT_ONCE.min(count - from)) };
+        unsafe { trie.fetch(keys.add(from), AT_ONCE.min(count - from)) };
     }
 }
 
@@ -403,7 +383,7 @@ impl TrieWriter {
     pub unsafe fn put(&mut self, trie: &Trie, prefix_len: u32, node: NodePtr) {
         let len = trie.length(prefix_len);
         // SAFETY: a block's address is that of its key.
-        let v = unsafe { trie.aligned::<false>(node) } & ones(len);
+        let v = unsafe { trie.aligned(node) } & ones(len);
         let new = self.entries.insert((v, len), Address(node)).is_none();
         if len == 0 {
             trie.all.store(node, Ordering::Release);
@@ -427,7 +407,7 @@ impl TrieWriter {
     pub unsafe fn remove(&mut self, trie: &Trie, prefix_len: u32, node: NodePtr, domain: &Arc<Domain>) {
         let len = trie.length(prefix_len);
         // SAFETY: a block's address is that of its key.
-        let v = unsafe { trie.aligned::<false>(node) } & ones(len);
+        let v = unsafe { trie.aligned(node) } & ones(len);
         self.entries.remove(&(v, len));
         if len == 0 {
             trie.all.store(null_mut(), Ordering::Release);

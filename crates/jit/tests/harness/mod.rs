@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
+use hopwright_jit::lookup::{HashTable, KeyLayout};
 use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile};
 use num_bigint::BigUint;
 
@@ -18,22 +19,54 @@ pub const HEADROOM: usize = 512;
 /// Nothing waits at any port.
 static NO_DEPTHS: [u32; 512] = [0; 512];
 
-/// An entry as generated code wants it: the header, then the data.
+/// An entry as generated code wants it: the key if it is exact, the header, then the data.
 struct Entry {
     words: Box<[u64]>,
+    key_words: usize,
     counter: Box<CounterCell>,
 }
 
 impl Entry {
-    fn new(pipeline: &Pipeline, call: &ActionCall, hit: bool) -> Entry {
+    fn new(pipeline: &Pipeline, call: &ActionCall, key: Option<Vec<u64>>) -> Entry {
         let mut counter = Box::new(CounterCell::default());
+        let hit = key.is_some();
         let pointer = if hit { &raw mut *counter as u64 } else { 0 };
-        let mut words = vec![u64::from(call.action.0) | u64::from(hit) << 32, pointer];
+        let mut words = key.unwrap_or_default();
+        let key_words = words.len();
+        words.extend([u64::from(call.action.0) | u64::from(hit) << 32, pointer]);
         for (param, arg) in pipeline[call.action].params.iter().zip(&call.args) {
             words.extend(limbs(arg, param.ty.width()));
         }
-        Entry { words: words.into_boxed_slice(), counter }
+        Entry { words: words.into_boxed_slice(), key_words, counter }
     }
+
+    fn address(&self) -> *const ActionEntry {
+        self.words[self.key_words..].as_ptr().cast()
+    }
+}
+
+/// The words of an entry's key, zeros for what is not exact.
+fn key_of(table: &hopwright_ir::Table, entry: &TableEntry) -> Vec<u64> {
+    let layout = KeyLayout::of(table);
+    let mut key = vec![0; layout.words];
+    for (field, value) in layout.fields.iter().zip(&entry.matches) {
+        if let MatchValue::Exact(value) = value {
+            field.write(&mut key, limbs(value, field.width));
+        }
+    }
+    key
+}
+
+/// A hash table whose keys all have the same hash.
+fn hash_table(table: &Table, layout: &KeyLayout) -> Box<[u64]> {
+    let slots = (table.entries.len() + 2).next_power_of_two();
+    let mut words = vec![0; HashTable::slots(layout.words)];
+    words[HashTable::SHIFT] = 60;
+    words[HashTable::LAST] = slots as u64 - 1;
+    words.push((HashTable::GONE as u64) << HashTable::TAG_BITS);
+    words.extend(table.entries.iter().map(|(_, e)| (e.words.as_ptr() as u64) << HashTable::TAG_BITS));
+    words.resize(HashTable::slots(layout.words) + slots, 0);
+    words.into()
 }
 
 /// A value's limbs.
@@ -49,7 +82,7 @@ pub fn number(limbs: &[u64]) -> BigUint {
 }
 
 pub struct Table {
-    widths: Vec<u32>,
+    layout: KeyLayout,
     has_priority: bool,
     entries: Vec<(TableEntry, Entry)>,
     default: Entry,
@@ -58,20 +91,17 @@ pub struct Table {
 unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const ActionEntry {
     // SAFETY: the state of a handle made by `Machine::new`, alive for as long as the machine.
     let table = unsafe { &*state.cast::<Table>() };
-    let mut at = 0;
-    let mut keys = Vec::new();
-    for &w in &table.widths {
-        let count = w.div_ceil(64) as usize;
-        // SAFETY: generated code passes all limbs of all keys.
-        let limbs = unsafe { std::slice::from_raw_parts(key.add(at), count) };
-        keys.push(number(limbs));
-        assert!(keys.last().unwrap().bits() <= u64::from(w), "a key has bits beyond its width");
-        at += count;
-    }
+    // SAFETY: generated code passes all words of a key.
+    let key = unsafe { std::slice::from_raw_parts(key, table.layout.words) };
+    let fields = &table.layout.fields;
+    let keys: Vec<BigUint> = fields.iter().map(|f| number(&f.read(key).collect::<Vec<_>>())).collect();
+    let mut whole = vec![0; key.len()];
+    fields.iter().zip(&keys).for_each(|(f, v)| f.write(&mut whole, limbs(v, f.width)));
+    assert_eq!(whole, key, "a key has bits beyond its fields");
     let mut best: Option<(i64, &Entry)> = None;
-    if !table.widths.is_empty() {
+    if !table.layout.fields.is_empty() {
         for (entry, memory) in &table.entries {
-            let hit = entry.matches.iter().zip(&keys).zip(&table.widths).all(|((m, k), &w)| m.matches(k, w));
+            let hit = entry.matches.iter().zip(&keys).zip(fields).all(|((m, k), f)| m.matches(k, f.width));
             let prefix: i64 = entry
                 .matches
                 .iter()
@@ -86,7 +116,7 @@ unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const Act
             }
         }
     }
-    best.map_or(&table.default, |b| b.1).words.as_ptr().cast()
+    best.map_or(&table.default, |b| b.1).address()
 }
 
 /// A method or function that a test gives: told the method's index and the arguments' limbs.
@@ -109,6 +139,7 @@ pub struct Machine {
     handles: Vec<TableHandle>,
     /// What the handles point to.
     pointers: Vec<Box<[*const ActionEntry]>>,
+    hash_tables: Vec<Box<[u64]>>,
     externs: Vec<ExternHandle>,
     functions: Vec<ExternHandle>,
     context: Vec<u128>,
@@ -127,28 +158,33 @@ impl Machine {
             .tables
             .iter()
             .map(|t| Table {
-                widths: t.keys.iter().map(|k| k.expr.ty.width()).collect(),
+                layout: KeyLayout::of(t),
                 has_priority: t.has_priority(),
-                entries: t.entries.iter().map(|e| (e.clone(), Entry::new(pipeline, &e.action, true))).collect(),
-                default: Entry::new(pipeline, &t.default_action, false),
+                entries: (t.entries.iter())
+                    .map(|e| (e.clone(), Entry::new(pipeline, &e.action, Some(key_of(t, e)))))
+                    .collect(),
+                default: Entry::new(pipeline, &t.default_action, None),
             })
             .collect();
         let mut pointers: Vec<Box<[*const ActionEntry]>> = Vec::new();
+        let mut hash_tables = Vec::new();
         let mut handles = Vec::new();
         for (table, model) in tables.iter().zip(&pipeline.tables) {
             // The default entry, then those by key.
-            let entry = |e: &Entry| e.words.as_ptr().cast::<ActionEntry>();
             let direct = abi::direct_entries(model).unwrap_or(0);
-            let mut all = vec![std::ptr::null(); 1 + direct];
-            all[0] = entry(&table.default);
+            let hash_table = hash_table(table, &table.layout);
+            let mut all = vec![std::ptr::null(); 2 + direct];
+            all[0] = table.default.address();
+            all[1] = hash_table.as_ptr().cast();
             for (e, memory) in table.entries.iter().filter(|_| direct > 0) {
-                let MatchValue::Exact(key) = &e.matches[0] else { panic!("an exact key") };
-                all[1 + usize::try_from(key).unwrap()] = entry(memory);
+                all[2 + key_of(model, e)[0] as usize] = memory.address();
             }
+            hash_tables.push(hash_table);
             let all = all.into_boxed_slice();
             let default = all.as_ptr();
             let state = (&raw const *table).cast();
-            handles.push(TableHandle { lookup, state, default, direct: default.wrapping_add(1) });
+            let hash = default.wrapping_add(1).cast();
+            handles.push(TableHandle { lookup, state, default, direct: default.wrapping_add(2), hash });
             pointers.push(all);
         }
         let mut cells: Vec<Box<[u64]>> = Vec::new();
@@ -172,20 +208,12 @@ impl Machine {
             cells,
             handles,
             pointers,
+            hash_tables,
             externs,
             functions,
             context: vec![0; 4096],
             scratch: vec![0xee; 9216],
         })
-    }
-
-    pub fn insert(&mut self, table: TableId, entry: TableEntry) {
-        let memory = Entry::new(&self.pipeline, &entry.action, true);
-        self.tables[table.index()].entries.push((entry, memory));
-    }
-
-    pub fn set_default(&mut self, table: TableId, call: &ActionCall) {
-        self.tables[table.index()].default = Entry::new(&self.pipeline, call, false);
     }
 
     /// A direct counter's packets and bytes.
