@@ -6,11 +6,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
+use hopwright_ir::Type;
 use hopwright_ir::interp::{Digest, Value};
 use hopwright_jit::DigestCall;
 use hopwright_jit::abi::ExternHandle;
+use num_bigint::BigUint;
 
-use crate::limbs::{from_limbs, limbs_of};
+use crate::limbs::from_limbs;
 
 /// Digests that may wait.
 const WAITING: usize = 4096;
@@ -78,10 +80,13 @@ impl Digests {
         let words = self.waiting.pop()?;
         let call = self.calls.get(words[0] as usize)?;
         let mut at = 2;
-        let data = call.widths.iter().map(|&width| {
-            let count = limbs_of(width);
-            at += count;
-            Value { bits: from_limbs(&words[at - count..at]), width }
+        let data = call.fields.iter().map(|&ty| {
+            let field = &words[at..at + DigestCall::words_of(ty)];
+            at += field.len();
+            match ty {
+                Type::Varbit(_) => varbit(field),
+                _ => Value { bits: from_limbs(field), width: ty.width() },
+            }
         });
         let digest = Digest { name: call.name.clone(), receiver: words[1] as u32, data: data.collect() };
         // It was one of them.
@@ -93,6 +98,13 @@ impl Digests {
     pub fn take_lost(&self) -> u64 {
         if self.lost.load(Ordering::Relaxed) == 0 { 0 } else { self.lost.swap(0, Ordering::Relaxed) }
     }
+}
+
+/// A varbit from its length in bytes and the bytes.
+fn varbit(words: &[u64]) -> Value {
+    let bytes: Vec<u8> = words[1..].iter().flat_map(|w| w.to_ne_bytes()).collect();
+    let length = bytes.len().min(words[0] as usize);
+    Value { bits: BigUint::from_bytes_be(&bytes[..length]), width: 8 * length as u32 }
 }
 
 unsafe extern "C" fn send(state: *mut c_void, which: u32, args: *mut u64) {

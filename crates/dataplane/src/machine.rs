@@ -65,7 +65,7 @@ impl MachineProgram {
         objects: &Objects<'_>,
     ) -> Result<MachineProgram, BuildError> {
         if let Some(function) = compiled.interface().functions.first() {
-            return Err(BuildError::Program(format!("extern function `{}` is not supported yet", function.name)));
+            return Err(BuildError::Program(format!("extern function `{}` has no implementation", function.name)));
         }
         let mut renumbered = Vec::new();
         let mut handles = Vec::new();

@@ -131,7 +131,7 @@ impl Traffic {
                 whole_original: requests.whole_original,
                 record: requests.record.clone(),
                 standard: pipeline.standard,
-                lists: pipeline.field_lists.clone(),
+                lists: requests.lists.clone(),
             },
             records: vec![0; words * count].into(),
             free: (0..count).rev().collect(),

@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use hopwright_dataplane::BuildError;
-use hopwright_ir::Pipeline;
+use hopwright_dataplane::externs::ExternTypes;
 use hopwright_ir::compile::{Compiled, compile_file};
+use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
 use crate::cli::Source;
@@ -13,7 +14,34 @@ use crate::failure::Failure;
 
 /// Compiles without printing anything.
 pub fn compile(source: &Source, optimise: bool) -> Compiled {
-    judged(compile_file(&source.file, &options(source), optimise), source)
+    let mut compiled = compile_file(&source.file, &options(source), optimise);
+    let missing = compiled.pipeline.iter().flat_map(without_implementation).collect::<Vec<_>>();
+    missing.into_iter().for_each(|d| compiled.diagnostics.push(d));
+    judged(compiled, source)
+}
+
+/// Warns about externs that are only declared: the program cannot run.
+fn without_implementation(p: &Pipeline) -> Vec<Diagnostic> {
+    let known = ExternTypes::standard();
+    let mut missing: Vec<(Span, String)> = Vec::new();
+    for object in &p.externs {
+        if let ExternKind::Named { type_name, .. } = &object.kind
+            && !known.has(type_name)
+        {
+            missing.push((object.span, format!("extern type `{type_name}`")));
+        }
+    }
+    walk::all_stmts(p, &mut |s| {
+        if let StmtKind::Extern(ExternCall { function: ExternFn::Named { instance: None, name }, span, .. }) = &s.kind {
+            missing.push((*span, format!("extern function `{name}`")));
+        }
+    });
+    let warning = |(span, what): (Span, String)| {
+        Diagnostic::warning("W0028", format!("{what} has no implementation: the program cannot run"))
+            .at(span, "needed here")
+            .note("there are those of v1model.p4 and crypto.p4")
+    };
+    missing.into_iter().map(warning).collect()
 }
 
 /// Leaves out the warnings that the command line allows, and takes those that it denies as errors.

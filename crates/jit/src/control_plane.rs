@@ -11,6 +11,7 @@ use crate::Unsupported;
 use crate::abi::{ExternHandle, Runtime, ValueSetHandle};
 use crate::externs::DigestCall;
 use crate::function::Gen;
+use crate::shim;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -35,19 +36,30 @@ impl Gen<'_> {
 
     /// Sends a digest.
     pub(crate) fn digest(&mut self, name: &str, receiver: &Expr, data: &[Expr]) -> Result<()> {
-        if let Some(e) = data.iter().find(|e| matches!(e.ty, Type::Varbit(_))) {
-            return Err(Unsupported::new(e.span, "a varbit in a digest"));
-        }
         self.leave();
         let this = DigestCall::of(name, data);
         let which = self.interface.digests.iter().position(|d| *d == this).unwrap_or(0);
-        let mut given = vec![self.value(receiver)?[0]];
+        let mut given = vec![(0, vec![self.value(receiver)?[0]])];
+        let (mut varbits, mut at) = (Vec::new(), 1);
         for e in data {
-            given.extend(self.value(e)?);
+            if matches!(e.ty, Type::Varbit(_)) {
+                let (address, length) = self.varbit(e)?;
+                given.push((at, vec![length]));
+                varbits.push((at + 1, address, length));
+            } else {
+                given.push((at, self.value(e)?));
+            }
+            at += DigestCall::words_of(e.ty);
         }
-        let buffer = self.key_buffer(given.len());
-        for (at, v) in given.into_iter().enumerate() {
-            self.store_limbs(buffer, at, &[v]);
+        let buffer = self.key_buffer(at);
+        for (at, words) in given {
+            for (i, v) in words.into_iter().enumerate() {
+                self.store_limbs(buffer, at + i, &[v]);
+            }
+        }
+        for (at, address, length) in varbits {
+            let to = self.b.ins().iadd_imm_s(buffer, 8 * at as i64);
+            self.call_shim(shim::copy as *const () as usize, &[to, address, length], false);
         }
         let handle = offset_of!(Runtime, digests);
         let state = self.pointer(self.runtime, handle + offset_of!(ExternHandle, state));

@@ -49,18 +49,23 @@ pub struct NamedCall {
 pub struct DigestCall {
     /// Name of the struct type.
     pub name: String,
-    /// Widths in bits of the fields.
-    pub widths: Vec<u32>,
+    /// Types of the fields.
+    pub fields: Vec<Type>,
 }
 
 impl DigestCall {
     pub(crate) fn of(name: &str, data: &[Expr]) -> DigestCall {
-        DigestCall { name: name.into(), widths: data.iter().map(|e| e.ty.width()).collect() }
+        DigestCall { name: name.into(), fields: data.iter().map(|e| e.ty).collect() }
     }
 
-    /// Limbs of the receiver and the fields.
+    /// Words of the receiver and the fields.
     pub fn words(&self) -> usize {
-        1 + self.widths.iter().map(|w| limbs(*w)).sum::<usize>()
+        1 + self.fields.iter().map(|ty| DigestCall::words_of(*ty)).sum::<usize>()
+    }
+
+    /// Words of a field: its limbs; of a varbit the length in bytes, and then room for the bytes, the first bits first.
+    pub fn words_of(ty: Type) -> usize {
+        limbs(ty.width()) + usize::from(matches!(ty, Type::Varbit(_)))
     }
 }
 

@@ -28,6 +28,7 @@ mod function;
 mod headers;
 mod hot;
 mod indirect;
+mod kept;
 mod layout;
 pub mod lookup;
 mod memory;
@@ -51,7 +52,7 @@ use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use hopwright_ir::{Pipeline, SlotId, Span};
+use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
 
 pub use externs::{DigestCall, Direction, Interface, NamedCall};
 use function::Job;
@@ -196,6 +197,8 @@ pub struct Requests {
     pub whole_original: bool,
     /// How packets are written down.
     pub record: Record,
+    /// What is kept for copies and packets that come again, by slots of the record.
+    pub lists: Vec<FieldList>,
 }
 
 impl Requests {
@@ -244,6 +247,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
         truncate: slots.truncate,
         whole_original: plan.parser_writes,
         record: plan.record.clone(),
+        lists: compiler.pipeline.field_lists.clone(),
     });
     // Without one it is as right.
     let scout = scout::lower(&compiler.pipeline).and_then(|(scout, tables)| {
@@ -379,7 +383,6 @@ impl Compiler {
             None => (pipeline.clone(), requests::Slots::default()),
         };
         let plan = Plan::of(&pipeline, slots);
-        plan.check(&pipeline)?;
         let layout = requests::layout_of(&pipeline, Pass::Whole, &plan)?;
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
         let isa = host().map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;

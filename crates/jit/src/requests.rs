@@ -122,6 +122,7 @@ pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Slots)> {
         return None;
     }
     let mut p = p.clone();
+    crate::kept::lower(&mut p);
     let mut slot = |used: bool, name: &str| {
         used.then(|| {
             let slot = Slot { name: name.into(), ty: Type::Bits(64), kind: SlotKind::Standard, span: p.ingress.span };
@@ -310,19 +311,6 @@ impl Plan {
         }
         let record = if slots.any() { Record::of(p, &slots) } else { Record::default() };
         Plan { slots, record, parser_writes }
-    }
-
-    /// A field list may keep what is no metadata.
-    /// # Errors
-    /// That.
-    pub fn check(&self, p: &Pipeline) -> Result<()> {
-        for slot in p.field_lists.iter().flat_map(|l| &l.slots) {
-            if self.slots.any() && self.record.slot(*slot).is_none() {
-                let what = format!("keeping `{}`, which is no scalar of the metadata,", p[*slot].name);
-                return Err(Unsupported::new(p[*slot].span, what));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -46,6 +46,7 @@ impl Used<'_> {
                 Callee::Method(id, _) => drop(self.objects.insert(*id)),
                 _ => {}
             },
+            Seen::Expr(Expr { kind: ExprKind::Object(id), .. }) => drop(self.objects.insert(*id)),
             Seen::Expr(Expr { kind: ExprKind::TableHit(id, _), .. }) => drop(self.tables.insert(*id)),
             Seen::Stmt(Stmt { kind: StmtKind::SwitchTable(id, _), .. }) => drop(self.tables.insert(*id)),
             Seen::Set(Set::ValueSet(id)) => drop(self.value_sets.insert(*id)),

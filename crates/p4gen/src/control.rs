@@ -34,7 +34,7 @@ impl Generator {
         self.actions.clear();
         self.tables.clear();
         self.counters.clear();
-        self.registers.clear();
+        self.registers = self.given_registers.clone();
         self.meters.clear();
         self.place = Place::Control;
         for _ in 0..self.random.between(1, 4) {
@@ -70,9 +70,9 @@ impl Generator {
         }
         for _ in 0..self.random.between(0, 2) {
             let name = self.name("r");
-            let ty = match self.some_type() {
-                Ty::Bool => Ty::Bits(8),
-                ty => ty,
+            let ty = match self.exchanged {
+                Some(ty) if self.random.one_in(2) => ty,
+                _ => self.register_type(),
             };
             let size = self.random.between(4, 8) as u32;
             self.line(format!("register<{ty}>({size}) {name};"));

@@ -14,6 +14,8 @@ pub(crate) struct Headers {
     /// The fields of `rec_t`.
     pub record: Vec<(String, Ty)>,
     pub metadata: Vec<(String, Ty)>,
+    /// A header of the metadata, in field lists.
+    pub kept: Option<Header>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,6 +109,13 @@ impl Generator {
         if !self.headers.record.is_empty() {
             self.line("rec_t rec;");
         }
+        if self.config.traffic && self.random.one_in(2) {
+            let header = Header { text: "meta.mh".into(), ..self.random.pick(&self.headers.plain).clone() };
+            let lists = *self.random.pick(&["1", "2", "1, 2"]);
+            self.line(format!("@field_list({lists})"));
+            self.line(format!("{} mh;", header.type_name));
+            self.headers.kept = Some(header);
+        }
         if self.headers.varbit {
             if self.config.traffic && self.random.one_in(2) {
                 self.line("@field_list(1)");
@@ -165,6 +174,10 @@ impl Generator {
     pub(crate) fn metadata_in_scope(&mut self) {
         for (text, ty) in self.headers.metadata.clone() {
             self.declare(text, ty, true);
+        }
+        if let Some(header) = self.headers.kept.clone() {
+            self.header_in_scope(&header);
+            self.visible.push(header);
         }
         if !self.headers.record.is_empty() {
             self.record_in_scope("meta.rec".into());

@@ -9,6 +9,7 @@ mod control;
 mod expr;
 mod headers;
 mod nested;
+mod objects;
 mod packets;
 mod parser;
 mod random;
@@ -68,6 +69,8 @@ pub struct Config {
     pub profiles: bool,
     /// Parser value sets.
     pub value_sets: bool,
+    /// Extern objects and packets as parameters.
+    pub objects: bool,
     /// Deparsers with loops and headers of their own.
     pub deparser_code: bool,
     /// Clones, multicast, resubmit, recirculate, truncate and digests.
@@ -100,6 +103,7 @@ impl Default for Config {
             meters: true,
             profiles: true,
             value_sets: true,
+            objects: true,
             deparser_code: true,
             traffic: false,
         }
@@ -222,6 +226,12 @@ struct Generator {
     tables: Vec<table::Applicable>,
     counters: Vec<(String, u32)>,
     registers: Vec<(String, u32, Ty)>,
+    /// Registers that are parameters here.
+    given_registers: Vec<(String, u32, Ty)>,
+    /// What the function `exchange` exchanges, if there is one.
+    exchanged: Option<Ty>,
+    /// Header types for which there is a function that extracts them.
+    takers: Vec<String>,
     meters: Vec<String>,
     /// Value sets of the parser and their widths.
     value_sets: Vec<(String, u32)>,
@@ -256,6 +266,9 @@ impl Generator {
             tables: Vec::new(),
             counters: Vec::new(),
             registers: Vec::new(),
+            given_registers: Vec::new(),
+            exchanged: None,
+            takers: Vec::new(),
             meters: Vec::new(),
             value_sets: Vec::new(),
             visible: Vec::new(),
@@ -283,6 +296,7 @@ impl Generator {
                 self.function();
             }
         }
+        self.taking_functions();
         self.sub_parsers();
         self.parser();
         self.verify_control();

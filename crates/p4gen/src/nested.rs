@@ -11,6 +11,8 @@ pub(crate) struct Nested {
     whole: bool,
     /// Takes a header of this type.
     header: Option<String>,
+    /// Takes a register of this type.
+    register: Option<Ty>,
     params: Vec<(Direction, Ty)>,
 }
 
@@ -53,6 +55,13 @@ impl Generator {
             header = Some(param.type_name.clone());
             self.visible.push(param);
         }
+        let register =
+            (self.config.objects && self.config.state && self.random.one_in(3)).then(|| self.register_type());
+        if let Some(ty) = register {
+            let given = self.name("pr");
+            texts.push(format!("register<{ty}> {given}"));
+            self.given_registers.push((given, 4, ty));
+        }
         let (params, declared) = self.parameters(0, 3);
         texts.extend(declared);
         self.open(format!("control {name}({})", texts.join(", ")));
@@ -64,12 +73,16 @@ impl Generator {
         self.statements(count);
         self.close();
         self.close();
-        self.nested.push(Nested { name, whole, header, params });
+        self.given_registers.clear();
+        self.nested.push(Nested { name, whole, header, register, params });
     }
 
     /// Declares what control `outer` applies.
     pub(crate) fn instances(&mut self, outer: &str) {
-        for Nested { name, .. } in self.nested.clone() {
+        for Nested { name, register, .. } in self.nested.clone() {
+            if let Some(ty) = register {
+                self.line(format!("register<{ty}>(4) {outer}_{name}_cells;"));
+            }
             self.line(format!("{name}() {outer}_{name};"));
         }
         self.outer = outer.to_string();
@@ -92,7 +105,7 @@ impl Generator {
         true
     }
 
-    fn apply_one(&mut self, Nested { name, whole, header, params }: &Nested) {
+    fn apply_one(&mut self, Nested { name, whole, header, register, params }: &Nested) {
         let mut args = Vec::new();
         if *whole {
             args.push("hdr, meta".to_string());
@@ -103,6 +116,9 @@ impl Generator {
             let fits: Vec<String> =
                 self.visible.iter().filter(|h| h.type_name == *type_name).map(|h| h.text.clone()).collect();
             args.push(self.random.pick(&fits).clone());
+        }
+        if register.is_some() {
+            args.push(format!("{}_{name}_cells", self.outer));
         }
         args.extend(self.arguments(params));
         self.line(format!("{}_{name}.apply({});", self.outer, args.join(", ")));
@@ -152,7 +168,20 @@ impl Generator {
         let Some(sub) = self.sub_parsers.iter().find(|s| s.header == header.type_name).cloned() else { return false };
         let values = self.arguments(&sub.params);
         let list: String = values.iter().map(|t| format!(", {t}")).collect();
-        self.line(format!("p_{}.apply(packet, {}{list});", sub.name, header.text));
+        let call = format!("p_{}.apply(packet, {}{list});", sub.name, header.text);
+        if self.random.one_in(3) {
+            // Only some packets go through it, and what follows it in the branch comes behind it.
+            let cond = self.expr(Ty::Bool, 2);
+            self.open(format!("if ({cond})"));
+            self.line(call);
+            self.statements(1);
+            self.close();
+            self.open("else");
+            self.line(format!("packet.extract({});", header.text));
+            self.close();
+        } else {
+            self.line(call);
+        }
         true
     }
 

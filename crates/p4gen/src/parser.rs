@@ -79,7 +79,7 @@ impl Generator {
     fn parse_header(&mut self, state: &str) -> Option<(String, u32)> {
         let text = state.replace("parse_", "hdr.");
         let header = self.headers.plain.iter().find(|h| h.text == text)?.clone();
-        if !self.apply_sub_parser(&header) {
+        if !self.apply_sub_parser(&header) && !self.take(&header.type_name, &text) {
             self.line(format!("packet.extract({text});"));
         }
         self.visible.push(header.clone());
@@ -145,6 +145,31 @@ impl Generator {
         }
     }
 
+    /// A `select` with a value set beside other sets, if there is one.
+    fn two_keys(&mut self, key: &str, width: u32, rest: &[String]) -> bool {
+        let sets: Vec<String> = self.value_sets.iter().filter(|s| s.1 == width).map(|s| s.0.clone()).collect();
+        if sets.is_empty() {
+            return false;
+        }
+        let other = self.expr(Ty::Bits(width), 1);
+        self.open(format!("transition select({key}, {other})"));
+        for _ in 0..self.random.between(1, 3) {
+            let (set, target) = (self.random.pick(&sets).clone(), self.random.pick(rest).clone());
+            let (value, mask) = (self.random.value(width), self.random.value(width));
+            let beside = match self.random.below(4) {
+                0 => "_".to_string(),
+                1 => self.random.pick(&sets).clone(),
+                2 => self.leaf(Ty::Bits(width)),
+                _ => format!("{width}w{value} &&& {width}w{mask}"),
+            };
+            let (a, b) = if self.random.one_in(2) { (set, beside) } else { (beside, set) };
+            self.line(format!("({a}, {b}): {target};"));
+        }
+        self.line(format!("default: {};", rest[0]));
+        self.close();
+        true
+    }
+
     fn transition(&mut self, state: &str, rest: &[String], select: Option<(String, u32)>) {
         let Some((key, width)) = select else {
             self.line("transition accept;");
@@ -152,6 +177,9 @@ impl Generator {
         };
         if rest.is_empty() && state != "parse_s" {
             self.line("transition accept;");
+            return;
+        }
+        if state != "parse_s" && self.random.one_in(3) && self.two_keys(&key, width, rest) {
             return;
         }
         self.open(format!("transition select({key})"));

@@ -283,8 +283,15 @@ impl Generator {
             return false;
         }
         let index = self.expr(Ty::Bits(3), DEPTH - 1);
+        if self.random.one_in(3) && self.exchange(&index) {
+            return true;
+        }
         if !self.meters.is_empty() && self.random.one_in(4) {
             let meter = self.random.pick(&self.meters).clone();
+            if self.random.one_in(4) {
+                self.line(format!("{meter}.execute_meter<bit<2>>((bit<32>)({index}), _);"));
+                return true;
+            }
             let Some((target, _)) = self.target(|t| matches!(t, Ty::Bits(2..))) else { return false };
             self.line(format!("{meter}.execute_meter((bit<32>)({index}), {target});"));
             return true;

@@ -29,7 +29,11 @@ impl Generator {
             }
             4 => {
                 let data = self.some_type();
-                let data = self.expr(data, 1);
+                let mut data = self.expr(data, 1);
+                if self.headers.varbit && self.sees_all && self.random.one_in(2) {
+                    let more: &&str = self.random.pick(&[", hdr.v.data", ", meta.vb", ", hdr.v.data, meta.vb"]);
+                    data.push_str(more);
+                }
                 self.line(format!("digest(1, {{ {data} }});"));
             }
             _ => {

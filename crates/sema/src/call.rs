@@ -243,7 +243,7 @@ impl<'a> Analyser<'a> {
                 return None;
             }
             let ret = checked.ret.clone();
-            let args = checked.hir(&sig);
+            let args = self.extern_args(&sig, checked, span);
             let callee = Callee::ExternFunction(name.to_string());
             return Some(self.call_expr(callee, &types, args, ret, span));
         }
@@ -258,6 +258,18 @@ impl<'a> Analyser<'a> {
         let ret = checked.ret.clone();
         let args = checked.hir(&sig);
         Some(self.call_expr(Callee::Function(id), &types, args, ret, span))
+    }
+
+    /// Arguments for an extern, which writes results that nobody wants, too: to a variable of their own.
+    fn extern_args(&mut self, sig: &Sig, mut checked: Checked, span: Span) -> Vec<hir::Arg> {
+        for (p, arg) in sig.params.iter().zip(&mut checked.args) {
+            let ty = p.ty.subst(&checked.subst);
+            if arg.is_none() && p.direction == hir::Direction::Out && !p.optional && !ty.has_vars() {
+                let var = self.new_var(hir::UNWANTED, &ty, span);
+                *arg = Some(self.computed(hir::ExprKind::Var(var), ty, span, false));
+            }
+        }
+        checked.hir(sig)
     }
 
     fn static_assert(&mut self, checked: &Checked, span: Span) -> Option<Typed> {
@@ -315,7 +327,7 @@ impl<'a> Analyser<'a> {
                     return self.type_method(&Ty::Struct(d, Rc::new([])), name, args, span);
                 }
                 Entity::Var(id, Ty::Extern(e, ext_args), _) => {
-                    return self.packet_call(id, e, &ext_args, (name, base.span), type_args, args, hint, span);
+                    return self.parameter_call(id, e, &ext_args, name, type_args, args, hint, span);
                 }
                 _ => {}
             }
@@ -454,7 +466,7 @@ impl<'a> Analyser<'a> {
         self.deprecated(&sig, span);
         let id = id.unwrap_or(hir::ObjectId(u32::MAX));
         let ret = checked.ret.clone();
-        let args = checked.hir(&sig);
+        let args = self.extern_args(&sig, checked, span);
         let callee = Callee::Method(id, name.to_string());
         Some(self.call_expr(callee, &types, args, ret, span))
     }
@@ -484,12 +496,12 @@ impl<'a> Analyser<'a> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn packet_call(
+    fn parameter_call(
         &mut self,
-        _var: hir::VarId,
+        var: hir::VarId,
         e: usize,
         ext_args: &[Ty],
-        (name, base): (&'a ast::Ident, Span),
+        name: &'a ast::Ident,
         type_args: &'a [ast::TypeExpr],
         args: &'a [ast::Arg],
         hint: Option<&Ty>,
@@ -500,12 +512,11 @@ impl<'a> Analyser<'a> {
         let (checked, types) = self.method_args(e, ext_args, &sig, type_args, args, hint, span)?;
         let ext = self.defs.externs[e].name.clone();
         if !matches!(&*ext, "packet_in" | "packet_out") {
-            self.unsupported(base, "a method of an extern object that is a parameter is");
-            return None;
-        }
-        if !matches!(self.context.body, Body::Parser | Body::Control) {
-            self.unsupported(span, "using a packet outside of parsers and controls is");
-            return None;
+            self.deprecated(&sig, span);
+            let ret = checked.ret.clone();
+            let args = self.extern_args(&sig, checked, span);
+            let callee = Callee::ParameterMethod(var, name.to_string());
+            return Some(self.call_expr(callee, &types, args, ret, span));
         }
         match (&*ext, name.as_str()) {
             ("packet_in", "extract") => {

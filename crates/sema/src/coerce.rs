@@ -41,8 +41,9 @@ impl<'a> Analyser<'a> {
                 }
             }
             Value::Invalid => hir::ExprKind::Invalid,
+            Value::Object(id) => hir::ExprKind::Object(*id),
             // Never reaches a program that is kept.
-            Value::Instance(_) | Value::Object(_) | Value::Package(_) | Value::Opaque => hir::ExprKind::Bool(false),
+            Value::Instance(_) | Value::Package(_) | Value::Opaque => hir::ExprKind::Bool(false),
         };
         let ty = match (ty, value) {
             (Ty::List(t), Value::Aggregate(values)) => {

@@ -181,6 +181,9 @@ pub enum AnnotationArg {
     KeyValue(String, Box<AnnotationArg>),
 }
 
+/// Name of variables that take results of externs that nobody wants. They are declared nowhere.
+pub const UNWANTED: &str = "_";
+
 /// A variable, constant-folded away when it is a constant, or a parameter.
 #[derive(Clone, Debug)]
 pub struct Var {
@@ -287,7 +290,7 @@ pub enum Transition {
     Select {
         /// Keys.
         keys: Vec<Expr>,
-        /// Cases; each has as many sets as keys, or one [`Set::ValueSet`].
+        /// Cases; each has as many sets as keys have scalars, or one [`Set::ValueSet`] for all.
         cases: Vec<SelectCase>,
         /// Text.
         span: Span,
@@ -472,6 +475,8 @@ pub enum ExprKind {
     Bool(bool),
     /// A constant.
     String(String),
+    /// An extern object: only as an argument.
+    Object(ObjectId),
     /// `error.X`: index into [`TypedProgram::errors`].
     Error(usize),
     /// Member of an enum without underlying type: its position.
@@ -586,6 +591,8 @@ pub enum Callee {
     ExternFunction(String),
     /// A method of an extern object.
     Method(ObjectId, String),
+    /// The same of the object that a parameter stands for.
+    ParameterMethod(VarId, String),
     /// `packet.extract/advance/lookahead/length/emit` on the enclosing parser's or deparser's packet.
     Packet(String),
     /// `h.isValid/setValid/setInvalid()`, `union.isValid()`, `stack.push_front/pop_front(n)`: receiver, method.

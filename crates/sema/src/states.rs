@@ -320,10 +320,11 @@ impl<'a> Analyser<'a> {
             }
             ast::ExprKind::Path(path) => {
                 if let Some(symbol) = self.lookup(path.name.as_str(), path.leading_dot)
-                    && matches!(symbol.entity, Entity::ValueSet(..))
+                    && let Entity::ValueSet(id, elements) = symbol.entity.clone()
+                    && !constant
                 {
-                    self.unsupported(item.span, "a value set beside other sets is");
-                    return None;
+                    self.value_set_case(id, &elements, std::slice::from_ref(ty), item.span)?;
+                    return Some(Set::ValueSet(id));
                 }
                 Some(Set::Value(self.set_value(item, ty, constant)?.hir))
             }

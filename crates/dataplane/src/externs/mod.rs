@@ -83,6 +83,11 @@ impl ExternTypes {
         self.0.insert(name, constructor);
     }
 
+    /// Whether there is a type of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     pub(crate) fn construct(
         &self,
         type_name: &str,
@@ -90,7 +95,7 @@ impl ExternTypes {
         domain: &Arc<Domain>,
     ) -> Result<Arc<dyn NativeExtern>, String> {
         let constructor =
-            self.0.get(type_name).ok_or_else(|| format!("extern type `{type_name}` is not supported yet"))?;
+            self.0.get(type_name).ok_or_else(|| format!("extern type `{type_name}` has no implementation"))?;
         constructor(args, domain)
     }
 

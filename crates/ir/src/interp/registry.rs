@@ -66,7 +66,7 @@ impl ExternRegistry {
 
     pub(super) fn construct(&self, type_name: &str, args: &[BigUint]) -> Result<Box<dyn ExternModel>, String> {
         let constructor =
-            self.types.get(type_name).ok_or_else(|| format!("extern type `{type_name}` is not supported yet"))?;
+            self.types.get(type_name).ok_or_else(|| format!("extern type `{type_name}` has no implementation"))?;
         constructor(args)
     }
 

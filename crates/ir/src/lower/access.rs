@@ -237,7 +237,7 @@ impl<'p> Lowering<'p> {
                     self.value_slots(value, &mut slots);
                     out.extend(slots.into_iter().map(|s| Loc::Place(Place::Scalar(s))));
                 }
-                None => {}
+                Some(Binding::Object(_)) | None => {}
             },
             hir::ExprKind::Field(inner, index) => {
                 let mut locs = Vec::new();

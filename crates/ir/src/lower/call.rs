@@ -35,6 +35,7 @@ impl<'a> Given<'a> {
 enum Argument {
     Value(Value),
     Target(Target),
+    Object(hir::ObjectId),
     Nothing,
 }
 
@@ -56,6 +57,10 @@ impl Lowering<'_> {
             }
             hir::Callee::ExternFunction(name) => self.extern_function(name, call, ty),
             hir::Callee::Method(object, name) => self.extern_method(*object, name, call, ty),
+            hir::Callee::ParameterMethod(var, name) => match self.object_of(*var) {
+                Some(object) => self.extern_method(object, name, call, ty),
+                None => Err(self.unsupported(call.span, "a method of what is no extern object")),
+            },
             hir::Callee::Packet(name) => self.packet_method(name, call, ty),
             hir::Callee::Builtin(receiver, name) => self.builtin(receiver, name, call),
         }
@@ -235,6 +240,19 @@ impl Lowering<'_> {
                         zeroed.push(place);
                     }
                 }
+                Argument::Object(id) => {
+                    // Functions are inlined anew for each call.
+                    let before = self.table_objects.get(&param.var).filter(|_| self.cached);
+                    if before.is_some_and(|before| *before != id) {
+                        let name = self.program[param.var].name.clone();
+                        let message = format!(
+                            "actions of tables use `{name}`, which is another object where this was applied before: \
+                             make an instance for each object"
+                        );
+                        return Err(self.refuse(span, "E0459", message));
+                    }
+                    bindings.push((param.var, Binding::Object(id)));
+                }
                 Argument::Nothing => {
                     if !matches!(self.program[param.var].ty, hir::Type::Extern(_)) {
                         let place = self.parameter_storage(param.var)?;
@@ -267,7 +285,11 @@ impl Lowering<'_> {
             let out = matches!(param.direction, hir::Direction::Out | hir::Direction::InOut);
             let declared = &self.program[param.var];
             let argument = match given.get(i).copied().unwrap_or(Given::Omitted) {
-                _ if matches!(declared.ty, hir::Type::Extern(_)) => Argument::Nothing,
+                Given::Expr(e, _) if matches!(declared.ty, hir::Type::Extern(_)) => match &e.kind {
+                    hir::ExprKind::Object(id) => Argument::Object(*id),
+                    hir::ExprKind::Var(var) => self.object_of(*var).map_or(Argument::Nothing, Argument::Object),
+                    _ => Argument::Nothing,
+                },
                 Given::Omitted => Argument::Nothing,
                 Given::Data(index) => {
                     let Some(ty) = self.scalar_type(&declared.ty) else {
@@ -288,6 +310,15 @@ impl Lowering<'_> {
             arguments[i] = argument;
         }
         Ok(arguments)
+    }
+
+    /// The extern object that a parameter stands for; none for packets.
+    fn object_of(&mut self, var: hir::VarId) -> Option<hir::ObjectId> {
+        let Some(&Binding::Object(id)) = self.env.get(&var) else { return None };
+        if self.in_table {
+            self.table_objects.insert(var, id);
+        }
+        Some(id)
     }
 
     fn bind_value(

@@ -54,7 +54,8 @@ impl Lowering<'_> {
             hir::ExprKind::Var(var) => match self.env.get(var) {
                 Some(Binding::Loc(loc)) => Ok(Value::Loc(loc.clone())),
                 Some(Binding::Value(value)) => Ok(value.clone()),
-                None => {
+                None if self.program[*var].name == hir::UNWANTED => Ok(Value::Loc(Loc::Place(self.variable(*var)?))),
+                Some(Binding::Object(_)) | None => {
                     let name = self.program[*var].name.clone();
                     Err(self.unsupported(e.span, format!("this use of `{name}`")))
                 }
@@ -371,6 +372,7 @@ impl Lowering<'_> {
             hir::ExprKind::Int(_)
             | hir::ExprKind::Bool(_)
             | hir::ExprKind::String(_)
+            | hir::ExprKind::Object(_)
             | hir::ExprKind::Error(_)
             | hir::ExprKind::EnumMember(..)
             | hir::ExprKind::Var(_)

@@ -214,6 +214,9 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let id = ExternId(object.0);
+        if matches!(self.program[object].type_name.as_str(), "direct_counter" | "direct_meter") {
+            self.direct_uses.push((id, call.span));
+        }
         let mut args = Arguments::new(self, call)?;
         let function = match (self.program[object].type_name.as_str(), name) {
             ("counter", "count") => {
@@ -275,11 +278,12 @@ impl Lowering<'_> {
         let span = args.call.span;
         for (i, arg) in args.call.args.iter().enumerate() {
             match (arg.direction, &arg.value) {
-                (hir::Direction::Out, _) => args.output(self, i)?,
-                (hir::Direction::InOut, _) => args.in_out(self, i)?,
+                (hir::Direction::Out, Some(_)) => args.output(self, i)?,
+                (hir::Direction::InOut, Some(_)) => args.in_out(self, i)?,
                 (_, Some(e)) if self.scalar_type(&e.ty).is_some() => args.input(self, i)?,
                 (_, Some(_)) => args.inputs(self, i)?,
-                (_, None) => return Err(self.unsupported(span, "an omitted argument of an extern")),
+                // An optional one that is left out.
+                (_, None) => {}
             }
         }
         let result = match ty {

@@ -26,8 +26,8 @@ use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 use hopwright_syntax::span::{SourceMap, Span};
 
 use crate::{
-    Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
-    Table, Union, ValueSet,
+    Action, ActionId, Block, ExternId, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt,
+    StmtKind, Table, Union, ValueSet,
 };
 use storage::{Loc, Place};
 use value::{Target, Value};
@@ -67,6 +67,8 @@ enum Binding {
     Loc(Loc),
     /// A value that does not change while the variable lives.
     Value(Value),
+    /// An extern object.
+    Object(hir::ObjectId),
 }
 
 /// An inlined body being lowered.
@@ -120,6 +122,8 @@ struct Lowering<'p> {
     tables: Vec<Table>,
     value_sets: Vec<ValueSet>,
     externs: Vec<ExternInstance>,
+    /// Where the program asks direct counters and meters.
+    direct_uses: Vec<(ExternId, Span)>,
     field_lists: Vec<FieldList>,
     /// Uses of each name, to keep names unique.
     names: HashMap<String, u32>,
@@ -135,6 +139,10 @@ struct Lowering<'p> {
     applications: HashMap<hir::InstanceId, Vec<&'p hir::Call>>,
     lowered_tables: HashMap<hir::TableId, LoweredTable>,
     lowered_actions: HashMap<(hir::FunctionId, Option<SlotId>), ActionId>,
+    /// What is being lowered is an action of a table.
+    in_table: bool,
+    /// What parameters stood for in the actions of tables, which have been lowered once for all.
+    table_objects: HashMap<hir::VarId, hir::ObjectId>,
     /// Statements of the block being built.
     block: Block,
     frames: Vec<Frame>,
@@ -172,6 +180,7 @@ impl<'p> Lowering<'p> {
             tables: Vec::new(),
             value_sets: Vec::new(),
             externs: Vec::new(),
+            direct_uses: Vec::new(),
             field_lists: Vec::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),
@@ -182,6 +191,8 @@ impl<'p> Lowering<'p> {
             applications: HashMap::new(),
             lowered_tables: HashMap::new(),
             lowered_actions: HashMap::new(),
+            in_table: false,
+            table_objects: HashMap::new(),
             block: Vec::new(),
             frames: Vec::new(),
             loops: Vec::new(),

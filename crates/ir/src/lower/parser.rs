@@ -9,8 +9,8 @@ use super::value::{Target, Value, binary};
 use super::{Lowering, Result};
 use crate::passes::fold;
 use crate::{
-    BinaryOp, Expr, KeySet, Parser, SelectCase, State, StateId, Stmt, Target as Next, Transition, Type, ValueSet,
-    ValueSetId,
+    BinaryOp, Expr, KeySet, Parser, SelectCase, State, StateId, Stmt, StmtKind, Target as Next, Transition, Type,
+    ValueSet, ValueSetId,
 };
 
 impl Lowering<'_> {
@@ -120,9 +120,9 @@ impl Lowering<'_> {
             };
             let transition = match &state.transition {
                 hir::Transition::Goto(target) => Transition::Goto(next(*target)),
-                hir::Transition::Select { keys, cases, span } => {
+                hir::Transition::Select { keys, cases, .. } => {
                     // A failure is reported already.
-                    self.select(keys, cases, *span, next).unwrap_or(Transition::Goto(Next::Reject))
+                    self.select(keys, cases, next).unwrap_or(Transition::Goto(Next::Reject))
                 }
             };
             self.switch_state(transition, 0);
@@ -139,9 +139,6 @@ impl Lowering<'_> {
         copy_outs: Vec<(Target, Place)>,
         span: Span,
     ) -> Result<()> {
-        if self.nesting > 0 {
-            return Err(self.unsupported(span, "applying a parser inside of a conditional statement"));
-        }
         let (name, state_span) = (self.states[self.state].name.clone(), self.states[self.state].span);
         let instance = &self.program[id];
         let after = self.new_state(format!("{name}$after"), state_span);
@@ -154,11 +151,24 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// A conditional statement of a state in which parsers are applied: its branches become states.
+    pub(super) fn branch_of_states(&mut self, cond: Expr, then: &[hir::Stmt], otherwise: &[hir::Stmt], span: Span) {
+        let name = self.states[self.state].name.clone();
+        let [yes, no, after] = ["then", "else", "after"].map(|what| self.new_state(format!("{name}${what}"), span));
+        let case = |set, state| SelectCase { sets: vec![set], target: Next::State(StateId(state as u32)), span };
+        let cases = vec![case(KeySet::Value(BigUint::from(1u32)), yes), case(KeySet::Any, no)];
+        self.switch_state(Transition::Select { keys: vec![cond], cases }, yes);
+        let join = || Transition::Goto(Next::State(StateId(after as u32)));
+        self.stmts(then);
+        self.switch_state(join(), no);
+        self.stmts(otherwise);
+        self.switch_state(join(), after);
+    }
+
     fn select(
         &mut self,
         keys: &[hir::Expr],
         cases: &[hir::SelectCase],
-        span: Span,
         next: impl Fn(hir::StateRef) -> Next,
     ) -> Result<Transition> {
         let mut lowered: Vec<Expr> = Vec::new();
@@ -169,12 +179,17 @@ impl Lowering<'_> {
             self.flatten(&value, key.span, &mut lowered)?;
         }
         let plain = lowered.len();
-        // A set that is no constant becomes a key of its own: whether it has the value.
+        // A set that is no constant, and a value set beside others, becomes a key of its own: whether it has the value.
+        let computed = cases.iter().any(|c| c.sets.iter().any(|s| is_computed(s, c.sets.len() > 1)));
         let mut rows = Vec::new();
         for case in cases {
             let mut sets = Vec::with_capacity(plain);
             let mut condition: Option<Expr> = None;
             match case.sets.as_slice() {
+                [hir::Set::ValueSet(id)] if computed => {
+                    sets.resize(plain, KeySet::Any);
+                    condition = Some(self.in_value_set(*id, &lowered, case.span));
+                }
                 [hir::Set::ValueSet(id)] => sets.push(KeySet::ValueSet(ValueSetId(id.0))),
                 [hir::Set::Any] => sets.resize(plain, KeySet::Any),
                 all if all.len() != plain => {
@@ -200,11 +215,7 @@ impl Lowering<'_> {
         keys.extend(computed);
         let mut at = plain;
         for (mut sets, condition, case) in rows {
-            if matches!(sets.as_slice(), [KeySet::ValueSet(_)]) {
-                if total != plain {
-                    return Err(self.unsupported(span, "a value set beside sets that are no constants"));
-                }
-            } else {
+            if !matches!(sets.as_slice(), [KeySet::ValueSet(_)]) {
                 sets.resize(total, KeySet::Any);
                 if condition.is_some() {
                     sets[at] = KeySet::Value(BigUint::from(1u32));
@@ -214,6 +225,21 @@ impl Lowering<'_> {
             lowered_cases.push(SelectCase { sets, target: next(case.target), span: case.span });
         }
         Ok(Transition::Select { keys, cases: lowered_cases })
+    }
+
+    /// Whether the keys are a member of a value set: states that ask come before what goes on.
+    fn in_value_set(&mut self, id: hir::ValueSetId, keys: &[Expr], span: Span) -> Expr {
+        let found = self.temp(Type::Bool, span);
+        let name = self.states[self.state].name.clone();
+        let [yes, no, after] = ["member", "other", "after"].map(|what| self.new_state(format!("{name}${what}"), span));
+        let case = |sets, state| SelectCase { sets, target: Next::State(StateId(state as u32)), span };
+        let cases = vec![case(vec![KeySet::ValueSet(ValueSetId(id.0))], yes), case(vec![KeySet::Any; keys.len()], no)];
+        self.switch_state(Transition::Select { keys: keys.to_vec(), cases }, yes);
+        for (value, next) in [(true, no), (false, after)] {
+            self.emit(StmtKind::Assign(found, Expr::boolean(value, span)), span);
+            self.switch_state(Transition::Goto(Next::State(StateId(after as u32))), next);
+        }
+        self.slot_expr(found, span)
     }
 
     /// A set of constants; or [`KeySet::Any`] and the condition that says whether the key is in it.
@@ -252,9 +278,31 @@ impl Lowering<'_> {
                     }
                 }
             }
-            hir::Set::ValueSet(_) => return Err(self.unsupported(span, "a value set for one of several keys")),
+            hir::Set::ValueSet(id) => (KeySet::Any, Some(self.in_value_set(*id, std::slice::from_ref(key), span))),
         })
     }
+}
+
+/// Whether a set, perhaps one of several in a row, needs a key of its own.
+fn is_computed(set: &hir::Set, several: bool) -> bool {
+    use hir::ExprKind::{Bool, EnumMember, Error, Int};
+    let constant = |e: &hir::Expr| matches!(e.kind, Int(_) | Bool(_) | Error(_) | EnumMember(..));
+    match set {
+        hir::Set::Any => false,
+        hir::Set::ValueSet(_) => several,
+        hir::Set::Value(v) => !constant(v),
+        hir::Set::Mask(a, b) | hir::Set::Range(a, b) => !constant(a) || !constant(b),
+    }
+}
+
+/// Whether statements of a state apply a parser.
+pub(super) fn applies_parser(stmts: &[hir::Stmt]) -> bool {
+    stmts.iter().any(|s| match &s.kind {
+        hir::StmtKind::Call(call) => matches!(call.callee, hir::Callee::Instance(_)),
+        hir::StmtKind::If(_, a, b) => applies_parser(a) || applies_parser(b),
+        hir::StmtKind::Block(body) => applies_parser(body),
+        _ => false,
+    })
 }
 
 /// Whether a state can be entered again after it was left.

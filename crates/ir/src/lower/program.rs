@@ -7,7 +7,7 @@ use hopwright_syntax::span::SourceMap;
 
 use super::storage::{Loc, Place, Purpose};
 use super::{Binding, Exit, Lowering, Result};
-use crate::{Control, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, Type};
+use crate::{Control, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, Type};
 
 /// v1model's intrinsic metadata: names and widths.
 const STANDARD: [(&str, u32); 16] = [
@@ -73,6 +73,7 @@ impl Lowering<'_> {
         let compute_checksum = self.control(compute.1);
         let deparser = self.control(deparser.1);
         self.unapplied_tables();
+        self.direct_objects();
         let packet_in = self.controller_header("packet_in", &headers);
         let packet_out = self.controller_header("packet_out", &headers);
         let standard = self.standard_metadata();
@@ -113,6 +114,20 @@ impl Lowering<'_> {
         self.body(stmts, Vec::new(), None, instance.span)?;
         let body = std::mem::take(&mut self.block);
         Ok(Control { name: instance.name.clone(), body, span: instance.span })
+    }
+
+    /// Direct counters and meters that are asked must belong to a table.
+    fn direct_objects(&mut self) {
+        for (id, span) in std::mem::take(&mut self.direct_uses) {
+            let object = &self.externs[id.index()];
+            if let ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. } =
+                object.kind
+            {
+                let message =
+                    format!("`{}` belongs to no table: name it in the `counters` or `meters` of one", object.name);
+                self.refuse(span, "E0460", message);
+            }
+        }
     }
 
     fn standard_slots(&mut self) {

@@ -4,6 +4,7 @@ use hopwright_sema::hir;
 use hopwright_syntax::span::Span;
 use num_bigint::BigUint;
 
+use super::parser::applies_parser;
 use super::storage::{Loc, Place, Purpose};
 use super::value::{Value, binary, not};
 use super::{Binding, Exit, LoopLabels, Lowering, Result};
@@ -40,6 +41,10 @@ impl Lowering<'_> {
             }
             hir::StmtKind::If(cond, then, otherwise) => {
                 let cond = self.scalar(cond)?;
+                if self.in_parser && (applies_parser(then) || applies_parser(otherwise)) {
+                    self.branch_of_states(cond, then, otherwise, span);
+                    return Ok(());
+                }
                 let then = self.nested_stmts(then)?;
                 let otherwise = self.nested_stmts(otherwise)?;
                 self.emit(StmtKind::If { cond, then, otherwise }, span);

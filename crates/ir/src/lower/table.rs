@@ -200,11 +200,13 @@ impl Lowering<'_> {
         let loops = std::mem::take(&mut self.loops);
         let repeats = std::mem::replace(&mut self.repeats, true);
         let outer_block = std::mem::take(&mut self.block);
+        let in_table = std::mem::replace(&mut self.in_table, true);
         let body = self.nested(|this| this.inline_function(id, &given, reference.span).map(|_| ()));
         let body = body.map(|body| {
             self.scoped(label, body, function.span);
             std::mem::take(&mut self.block)
         });
+        self.in_table = in_table;
         self.block = outer_block;
         self.repeats = repeats;
         self.loops = loops;
@@ -361,6 +363,13 @@ impl Lowering<'_> {
                 // Its control is never applied: there is nothing that could use it.
                 self.diagnostics = errors;
                 self.tables.truncate(tables);
+                for object in &mut self.externs {
+                    if let ExternKind::DirectCounter { table, .. } | ExternKind::DirectMeter { table, .. } =
+                        &mut object.kind
+                    {
+                        *table = table.filter(|t| t.index() < tables);
+                    }
+                }
                 self.actions.truncate(actions);
                 self.lowered_actions = lowered_actions;
                 self.lowered_tables.remove(&id);

@@ -45,7 +45,7 @@ impl<'p> Flow<'p> {
             Callee::Builtin(receiver, method) => plain(self.builtin(s, receiver, method, call)),
             Callee::Packet(method) => plain(self.packet(s, method, call)),
             Callee::ExternFunction(name) => plain(self.extern_function(s, name, call)),
-            Callee::Method(..) => plain(self.extern_call(vec![s], call)),
+            Callee::Method(..) | Callee::ParameterMethod(..) => plain(self.extern_call(vec![s], call)),
         }
     }
 

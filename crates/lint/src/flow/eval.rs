@@ -85,7 +85,7 @@ impl<'p> Flow<'p> {
             ExprKind::Int(i) => vec![(s, i.to_i128())],
             ExprKind::Bool(b) => vec![(s, Some(i128::from(*b)))],
             ExprKind::Error(i) | ExprKind::EnumMember(_, i) => vec![(s, Some(*i as i128))],
-            ExprKind::String(_) | ExprKind::Invalid => vec![(s, None)],
+            ExprKind::String(_) | ExprKind::Object(_) | ExprKind::Invalid => vec![(s, None)],
             ExprKind::Var(_)
             | ExprKind::Field(..)
             | ExprKind::Index(..)
