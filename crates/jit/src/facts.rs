@@ -323,7 +323,8 @@ impl Gen<'_> {
     /// Takes a slot to have a value or not to have it.
     pub(crate) fn assume_value(&mut self, slot: SlotId, ty: Type, value: Option<u64>, equal: bool) {
         match value {
-            Some(v) if equal => self.facts.learn(slot, v),
+            // What is known of a slot is one word, which a wider one cannot be read as.
+            Some(v) if equal && ty.width() <= 64 => self.facts.learn(slot, v),
             Some(v) if ty.width() == 1 => self.facts.learn(slot, v ^ 1),
             _ => {}
         }

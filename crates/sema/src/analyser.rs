@@ -70,7 +70,7 @@ pub(crate) struct Analyser<'a> {
     anonymous: HashMap<Ty, hir::StructId>,
     enum_ids: HashMap<usize, hir::EnumId>,
     leaves: HashMap<Ty, u64>,
-    pub specialised: HashMap<(Span, Vec<Ty>), hir::FunctionId>,
+    pub specialised: HashMap<(Span, Vec<Ty>, String), hir::FunctionId>,
     /// Type parameters that stand for `_` in the signature being read.
     pub open_types: Option<Vec<u32>>,
     /// Whether `main` has been found.

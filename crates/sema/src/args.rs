@@ -45,6 +45,12 @@ impl Checked {
             .map(|((p, a), turn)| hir::Arg { direction: p.direction, value: a.map(|a| a.hir), turn })
             .collect()
     }
+
+    /// Those for a body, which has the values that exist only at compile time in it.
+    pub fn hir_of_body(self, sig: &Sig) -> Vec<hir::Arg> {
+        let args = self.hir(sig);
+        sig.params.iter().zip(args).filter(|(p, _)| !p.is_known()).map(|(_, arg)| arg).collect()
+    }
 }
 
 impl<'a> Analyser<'a> {

@@ -13,7 +13,7 @@ use crate::analyser::{Analyser, Body};
 use crate::args::{ArgRule, Checked};
 use crate::hir::{self, Callee};
 use crate::infer::Unifier;
-use crate::scope::{ActionEntity, Entity, FunctionEntity, InstanceEntity, nearest};
+use crate::scope::{ActionEntity, Entity, FunctionEntity, InstanceEntity, OpenInstance, nearest};
 use crate::types::{Sig, Subst, Ty, bind};
 use crate::value::{Typed, Value};
 
@@ -251,12 +251,13 @@ impl<'a> Analyser<'a> {
             self.not_constant(span);
             return None;
         }
+        let known = self.known_arguments(&sig, &checked, span)?;
         let id = match f.id {
             Some(id) => id,
-            None => self.specialise(&f, &types)?,
+            None => self.specialise(&f, &types, &known)?,
         };
         let ret = checked.ret.clone();
-        let args = checked.hir(&sig);
+        let args = checked.hir_of_body(&sig);
         Some(self.call_expr(Callee::Function(id), &types, args, ret, span))
     }
 
@@ -403,9 +404,57 @@ impl<'a> Analyser<'a> {
         let subst = bind(&params, &i.args);
         let checked =
             self.check_args(&sig, args, subst, &mut Unifier::default(), ArgRule::ConstantUndirected, None, span)?;
-        let id = i.id.unwrap_or(hir::InstanceId(u32::MAX));
-        let args = checked.hir(&sig);
+        let known = self.known_arguments(&sig, &checked, span)?;
+        let id = match &i.open {
+            Some(open) => self.close_instance(i, open, known, span)?,
+            None => i.id.unwrap_or(hir::InstanceId(u32::MAX)),
+        };
+        let args = checked.hir_of_body(&sig);
         Some(self.call_expr(Callee::Instance(id), &[], args, Ty::Void, span))
+    }
+
+    /// Values for the parameters that exist only at compile time, in order.
+    fn known_arguments(&mut self, sig: &Sig, checked: &Checked, span: Span) -> Option<Vec<Value>> {
+        let mut values = Vec::new();
+        for (_, arg) in sig.params.iter().zip(&checked.args).filter(|(p, _)| p.is_known()) {
+            match arg.as_ref().and_then(|t| t.value.clone()) {
+                Some(value) => values.push(value),
+                None => {
+                    self.not_constant(arg.as_ref().map_or(span, Typed::span));
+                    return None;
+                }
+            }
+        }
+        Some(values)
+    }
+
+    /// Makes an instance with what is known where it is applied.
+    fn close_instance(
+        &mut self,
+        i: &InstanceEntity,
+        open: &OpenInstance,
+        known: Vec<Value>,
+        span: Span,
+    ) -> Option<hir::InstanceId> {
+        if let Some((before, id)) = open.made.get() {
+            if *before == known {
+                return Some(*id);
+            }
+            self.report(
+                Diagnostic::error(
+                    "E0500",
+                    "applying an instance with other values for what is known at compile time is not supported yet",
+                )
+                .at(span, "applied before with other values")
+                .help("make an instance for each"),
+            );
+            return None;
+        }
+        let args = Some(open.args.clone());
+        let id = self.elaborate(i.block, &i.args, open.path.clone(), args, &known, open.span)?;
+        // It was empty.
+        let _ = open.made.set((known, id));
+        Some(id)
     }
 
     /// `Type.apply(args)`.

@@ -408,7 +408,8 @@ impl<'a> Analyser<'a> {
                 }
                 return self.aggregate(parts, ty, span);
             }
-            Ty::Struct(..) => Value::Invalid,
+            // A varbit's is empty.
+            Ty::Struct(..) | Ty::Varbit(_) => Value::Invalid,
             Ty::Stack(t, n) => {
                 let part = self.default_value(t, span);
                 return self.aggregate(vec![part; *n as usize], ty, span);
@@ -421,10 +422,6 @@ impl<'a> Analyser<'a> {
                 return self.aggregate(parts, ty, span);
             }
             Ty::Param(_) => Value::Opaque,
-            Ty::Varbit(_) => {
-                self.unsupported(span, "a default value for a `varbit` is");
-                return Typed::error(span);
-            }
             _ => {
                 let shown = self.show(ty);
                 self.error("E0300", span, format!("`{shown}` has no default value"), "needed here");

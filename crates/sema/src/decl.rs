@@ -130,7 +130,7 @@ impl<'a> Analyser<'a> {
             ast::DeclKind::Enum(e) => {
                 self.enum_decl(e);
             }
-            ast::DeclKind::Typedef(t) => self.typedef(t),
+            ast::DeclKind::Typedef(t) => self.typedef(d, t),
             ast::DeclKind::ParserType(sig) => self.block_decl(d, sig, &[], None, true),
             ast::DeclKind::ControlType(sig) => self.block_decl(d, sig, &[], None, false),
             ast::DeclKind::Parser(p) => {
@@ -265,7 +265,7 @@ impl<'a> Analyser<'a> {
             if ty == Ty::String && direction != Direction::None {
                 self.error("E0317", p.span, "a parameter of type `string` has no direction", "remove it");
             }
-            let immaterial = matches!(ty, Ty::InfInt | Ty::String | Ty::MatchKind | Ty::List(_));
+            let immaterial = ty.is_immaterial();
             if immaterial && matches!(direction, Direction::Out | Direction::InOut) {
                 let shown = self.show(&ty);
                 self.error(
@@ -344,20 +344,25 @@ impl<'a> Analyser<'a> {
             self.not_optional(p);
         }
         let order = self.order;
-        let id = if sig.type_params.is_empty() {
-            Some(self.function_body(d, f, &sig, &[], order))
+        let id = if sig.type_params.is_empty() && !sig.params.iter().any(ParamSig::is_known) {
+            Some(self.function_body(d, f, &sig, &[], &[], order))
         } else {
             let open: Vec<Ty> = sig.type_params.iter().map(|p| Ty::Param(*p)).collect();
             self.dry_run(|s| {
-                s.function_body(d, f, &sig, &open, order);
+                s.function_body(d, f, &sig, &open, &[], order);
             });
             None
         };
         self.declare_function(&f.sig.name, sig, Some(d), id);
     }
 
-    /// A generic function with these type arguments.
-    pub(crate) fn specialise(&mut self, f: &FunctionEntity<'a>, types: &[Ty]) -> Option<hir::FunctionId> {
+    /// A function with these type arguments and values of the parameters that exist only at compile time.
+    pub(crate) fn specialise(
+        &mut self,
+        f: &FunctionEntity<'a>,
+        types: &[Ty],
+        known: &[Value],
+    ) -> Option<hir::FunctionId> {
         let d = f.decl?;
         let ast::DeclKind::Function(decl) = &d.kind else {
             return None;
@@ -365,11 +370,11 @@ impl<'a> Analyser<'a> {
         if self.dry {
             return Some(hir::FunctionId(u32::MAX));
         }
-        let key = (d.span, types.to_vec());
+        let key = (d.span, types.to_vec(), format!("{known:?}"));
         if let Some(id) = self.specialised.get(&key) {
             return Some(*id);
         }
-        let id = self.function_body(d, decl, &f.sig, types, f.order);
+        let id = self.function_body(d, decl, &f.sig, types, known, f.order);
         self.specialised.insert(key, id);
         Some(id)
     }
@@ -380,6 +385,7 @@ impl<'a> Analyser<'a> {
         f: &'a ast::FunctionDecl,
         sig: &Rc<Sig>,
         types: &[Ty],
+        known: &[Value],
         order: usize,
     ) -> hir::FunctionId {
         let subst = bind(&sig.type_params, types);
@@ -392,7 +398,7 @@ impl<'a> Analyser<'a> {
             for (n, t) in f.sig.type_params.iter().zip(types) {
                 s.declare(n, Entity::Type(t.clone()));
             }
-            let params = s.params(&params);
+            let params = s.params(&params, known);
             (params, s.block(&f.body))
         });
         if !matches!(ret, Ty::Void | Ty::Err) && self.errors == errors && !always_leaves(&body) {
@@ -651,7 +657,7 @@ impl<'a> Analyser<'a> {
         self.declare(&e.name, entity);
     }
 
-    fn typedef(&mut self, t: &'a ast::TypedefDecl) {
+    fn typedef(&mut self, d: &'a ast::Decl, t: &'a ast::TypedefDecl) {
         let target = match &t.target {
             ast::TypedefTarget::Type(ty) => self.ty(ty),
             ast::TypedefTarget::Decl(d) => {
@@ -684,6 +690,7 @@ impl<'a> Analyser<'a> {
             self.declare(&t.name, Entity::Type(target));
             return;
         }
+        self.check_translation(&d.annotations);
         let inner = self.defs.strip_newtype(&target);
         if !matches!(inner, Ty::Bits(_) | Ty::Int(_) | Ty::Bool | Ty::Varbit(_) | Ty::Error | Ty::Enum(_)) {
             let shown = self.show(&target);
@@ -699,6 +706,26 @@ impl<'a> Analyser<'a> {
         self.defs.newtypes.push(NewtypeDef { name: t.name.name.clone(), target });
         let id = self.defs.newtypes.len() - 1;
         self.declare(&t.name, Entity::Type(Ty::Newtype(id)));
+    }
+
+    /// What a controller sees in place of a type (P4Runtime 8.4.6): a width, `bit<width>` or `string`.
+    fn check_translation(&mut self, annotations: &'a [ast::Annotation]) {
+        for annotation in annotations.iter().filter(|a| a.name.as_str() == "p4runtime_translation") {
+            let ast::AnnotationBody::Unstructured { tokens, .. } = &annotation.body else { continue };
+            let Some(comma) = tokens.iter().position(|t| &*t.text == ",") else { continue };
+            let number = |t: &ast::AnnotationToken| matches!(t.kind, ast::AnnotationTokenKind::Int(_));
+            let fits = match &tokens[comma + 1..] {
+                [one] => number(one) || &*one.text == "string",
+                [bit, open, width, close] => {
+                    [&*bit.text, &*open.text, &*close.text] == ["bit", "<", ">"] && number(width)
+                }
+                _ => false,
+            };
+            if !fits {
+                let message = "a type is translated to a number of bits, `bit<W>` or `string`";
+                self.error("E0308", annotation.span, message, "translated to something else");
+            }
+        }
     }
 
     fn block_decl(
@@ -745,7 +772,7 @@ impl<'a> Analyser<'a> {
             let path = sig.name.to_string();
             self.dry_run(|s| {
                 let open: Rc<[Ty]> = s.defs.blocks[id].type_params.iter().map(|p| Ty::Param(*p)).collect();
-                s.elaborate(id, &open, path, None, sig.name.span);
+                s.elaborate(id, &open, path, None, &[], sig.name.span);
             });
         }
         let symbol_free = !self.globals.symbols.contains_key(&sig.name.name);

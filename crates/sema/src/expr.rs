@@ -157,6 +157,13 @@ impl<'a> Analyser<'a> {
                 t
             }
             Entity::Instance(i) => {
+                if i.open.is_some() {
+                    self.unsupported(
+                        span,
+                        "handing over an instance with parameters that are known at compile time is",
+                    );
+                    return Typed::error(span);
+                }
                 let value = i.id.map_or(Value::Opaque, Value::Instance);
                 let ty = Ty::Block(i.block, i.args.clone());
                 self.constant(value, &ty, span)

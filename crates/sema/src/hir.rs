@@ -500,7 +500,7 @@ pub enum ExprKind {
         /// Indices of the members in order of evaluation, which is that of the text.
         order: Vec<usize>,
     },
-    /// `{#}` of a header, union or stack type.
+    /// `{#}` of a header, union or stack type; the empty one of a `varbit`.
     Invalid,
     /// Unary.
     Unary(UnaryOp, Box<Expr>),

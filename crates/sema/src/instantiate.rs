@@ -10,7 +10,7 @@ use crate::analyser::{Analyser, Body, Context};
 use crate::args::ArgRule;
 use crate::hir::{self, Direction};
 use crate::infer::Unifier;
-use crate::scope::{ActionEntity, Entity, InstanceEntity};
+use crate::scope::{ActionEntity, Entity, InstanceEntity, OpenInstance};
 use crate::types::{BlockDecl, ParamSig, Sig, Ty};
 use crate::value::{PackageArgs, Place, Typed, Value};
 
@@ -201,13 +201,15 @@ impl<'a> Analyser<'a> {
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
                 let types = self.inferred(&name, &sig, &sig.type_params, &checked, span)?;
                 let targs: Rc<[Ty]> = types.into();
-                let id = if self.dry || self.errors > 0 {
-                    None
+                let path = self.qualified(named.name, named.annotations);
+                let (mut id, mut open) = (None, None);
+                if self.dry || self.errors > 0 {
+                } else if self.defs.blocks[*b].apply.params.iter().any(ParamSig::is_known) {
+                    open = Some(Rc::new(OpenInstance { path, args: checked.args, span, made: Default::default() }));
                 } else {
-                    let path = self.qualified(named.name, named.annotations);
-                    Some(self.elaborate(*b, &targs, path, Some(checked.args), span)?)
-                };
-                Some(Entity::Instance(InstanceEntity { block: *b, args: targs, id }))
+                    id = Some(self.elaborate(*b, &targs, path, Some(checked.args), &[], span)?);
+                }
+                Some(Entity::Instance(InstanceEntity { block: *b, args: targs, id, open }))
             }
             Ty::Package(p, targs) => {
                 let def = &self.defs.packages[*p];
@@ -301,14 +303,15 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Checks the body of a parser or control with these constructor arguments (`None`: not known) and makes the
-    /// instance.
+    /// Checks the body of a parser or control with these constructor arguments (`None`: not known) and values of parameters
+    /// that exist only at compile time, and makes the instance.
     pub(crate) fn elaborate(
         &mut self,
         block: usize,
         types: &Rc<[Ty]>,
         path: String,
         args: Option<Vec<Option<Typed>>>,
+        known: &[Value],
         span: Span,
     ) -> Option<hir::InstanceId> {
         if self.out.instances.len() >= MAX_INSTANCES {
@@ -344,7 +347,7 @@ impl<'a> Analyser<'a> {
                     s.declare_at(n, declared, Entity::Type(t.clone()));
                 }
                 s.constructor_params(&constructor, args);
-                let params = s.params(&params);
+                let params = s.params(&params, known);
                 let annotations = s.annotations(annotations);
                 let (locals, body) = s.scoped(|s| match decl {
                     BlockDecl::Parser(p) => {
@@ -387,9 +390,11 @@ impl<'a> Analyser<'a> {
             };
             let entity = match (&ty, value) {
                 (Ty::Block(b, args), Value::Instance(id)) => {
-                    Entity::Instance(InstanceEntity { block: *b, args: args.clone(), id: Some(id) })
+                    Entity::Instance(InstanceEntity { block: *b, args: args.clone(), id: Some(id), open: None })
                 }
-                (Ty::Block(b, args), _) => Entity::Instance(InstanceEntity { block: *b, args: args.clone(), id: None }),
+                (Ty::Block(b, args), _) => {
+                    Entity::Instance(InstanceEntity { block: *b, args: args.clone(), id: None, open: None })
+                }
                 (Ty::Extern(e, args), Value::Object(id)) => Entity::Object(*e, args.clone(), Some(id)),
                 (Ty::Extern(e, args), _) => Entity::Object(*e, args.clone(), None),
                 (Ty::Err, _) => Entity::Broken,
@@ -399,15 +404,22 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Declares parameters as variables.
-    pub(crate) fn params(&mut self, params: &[ParamSig]) -> Vec<hir::Param> {
+    /// Declares parameters as variables, and those that exist only at compile time as constants with the values `known`, in
+    /// order; without any these are not known yet.
+    pub(crate) fn params(&mut self, params: &[ParamSig], known: &[Value]) -> Vec<hir::Param> {
+        let mut known = known.iter();
         params
             .iter()
-            .map(|p| {
-                if matches!(p.ty, Ty::InfInt | Ty::String | Ty::List(_) | Ty::MatchKind) {
+            .filter_map(|p| {
+                if p.is_known() {
+                    let value = known.next().cloned().unwrap_or(Value::Opaque);
+                    self.declare_at(&p.name, p.span, Entity::Const(value, p.ty.clone()));
+                    return None;
+                }
+                if p.ty.is_immaterial() {
                     let shown = self.show(&p.ty);
-                    let what = format!("a parameter of type `{shown}` with a body behind it is");
-                    self.unsupported(p.span, &what);
+                    let message = format!("a parameter of type `{shown}` has no direction");
+                    self.error("E0317", p.span, message, "its value is known at compile time");
                 }
                 let var = self.new_var(&p.name, &p.ty, p.span);
                 let place = match p.direction {
@@ -419,7 +431,7 @@ impl<'a> Analyser<'a> {
                 let entity = if p.ty.is_err() { Entity::Broken } else { Entity::Var(var, p.ty.clone(), place) };
                 self.declare_at(&p.name, p.span, entity);
                 let control_plane_name = p.renamed.as_ref().unwrap_or(&p.name).to_string();
-                hir::Param { var, direction: p.direction, control_plane_name }
+                Some(hir::Param { var, direction: p.direction, control_plane_name })
             })
             .collect()
     }
@@ -510,7 +522,7 @@ impl<'a> Analyser<'a> {
         let body_was = std::mem::replace(&mut self.context.body, Body::Action);
         let loops_was = std::mem::replace(&mut self.context.loops, 0);
         let (params, body) = self.scoped(|s| {
-            let params = s.params(&sig.params);
+            let params = s.params(&sig.params, &[]);
             (params, s.block(&a.body))
         });
         self.context.body = body_was;

@@ -259,6 +259,9 @@ impl<'a> Analyser<'a> {
             let s = format!("{a}{b}");
             return self.constant(Value::Str(s.into()), &Ty::String, span);
         }
+        if l.ty == Ty::String && r.ty == Ty::String && l.value.is_some() && r.value.is_some() {
+            return self.constant(Value::Opaque, &Ty::String, span);
+        }
         let (l, r) = (self.number(l), self.number(r));
         let (Some(a), Some(b)) = (l.ty.width(), r.ty.width()) else {
             return self.operands(op, &l, &r, span);

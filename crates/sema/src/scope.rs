@@ -1,5 +1,6 @@
 //! Names: what they stand for, scopes, lookup, and suggestions for names that are not there.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use hopwright_syntax::span::Span;
 use crate::analyser::Analyser;
 use crate::hir;
 use crate::types::{Sig, Ty};
-use crate::value::{Place, Value};
+use crate::value::{Place, Typed, Value};
 
 /// A function with or without body.
 #[derive(Clone)]
@@ -39,6 +40,18 @@ pub(crate) struct InstanceEntity {
     pub args: Rc<[Ty]>,
     /// `None` while the surrounding declaration is checked without being instantiated.
     pub id: Option<hir::InstanceId>,
+    /// Its body depends on what its first `apply` says.
+    pub open: Option<Rc<OpenInstance>>,
+}
+
+/// An instance with parameters that exist only at compile time: made when it is applied.
+pub(crate) struct OpenInstance {
+    pub path: String,
+    /// Constructor arguments.
+    pub args: Vec<Option<Typed>>,
+    pub span: Span,
+    /// The values it was made with.
+    pub made: OnceCell<(Vec<Value>, hir::InstanceId)>,
 }
 
 /// What a name stands for.

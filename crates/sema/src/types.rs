@@ -148,6 +148,13 @@ pub(crate) struct ParamSig {
     pub span: Span,
 }
 
+impl ParamSig {
+    /// Whether its argument exists only at compile time.
+    pub fn is_known(&self) -> bool {
+        self.direction == hir::Direction::None && self.ty.is_immaterial()
+    }
+}
+
 /// Everything nominal.
 #[derive(Default)]
 pub(crate) struct Defs<'a> {
@@ -187,6 +194,11 @@ impl Ty {
             Ty::Bits(w) | Ty::Int(w) => Some(*w),
             _ => None,
         }
+    }
+
+    /// Whether values of the type exist only at compile time.
+    pub fn is_immaterial(&self) -> bool {
+        matches!(self, Ty::InfInt | Ty::String | Ty::List(_) | Ty::MatchKind)
     }
 
     /// Whether it is the type of something whose final type its surroundings determine.

@@ -93,7 +93,10 @@ impl Lowering<'_> {
                 }
                 Ok(Value::Tree(values.into()))
             }
-            hir::ExprKind::Invalid => Ok(Value::Invalid),
+            hir::ExprKind::Invalid => Ok(match self.scalar_type(&e.ty) {
+                Some(ty) => Value::Scalar(self.zero_expr(ty, e.span)),
+                None => Value::Invalid,
+            }),
             hir::ExprKind::Cast(inner) if self.scalar_type(&e.ty).is_none() => self.path(inner),
             hir::ExprKind::Call(call) => match self.call(call, Some(&e.ty))? {
                 Some(value) => Ok(value),

@@ -50,3 +50,10 @@ typedef tuple<L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4, L4> To
 header Many { bit<1> a; bit<1> b; bit<1> c; bit<1> d; }
 header_union MU { Many a; Many b; Many c; Many d; Many e; Many f; Many g; Many h; Many i; Many j; Many k; Many l; Many m; Many n; Many o; Many p; }
 typedef MU[1000] TooMany;       //~ E0402
+
+@p4runtime_translation("x", bool)   //~ E0308
+type bit<9> Translated;
+@p4runtime_translation("x", bit<32>)
+type bit<9> WellTranslated;
+@p4runtime_translation("x", string)
+type bit<9> Named;

@@ -9,9 +9,9 @@ typedef bit<8>[4] Array;        //~ E0500
 header H { bit<8> a; }
 
 control byref(Obj o) {
-    apply { o.go(); }           //~ E0500
+    apply { o.go(); }
 }
-control wide(int n) { apply { } } //~ E0500
+control wide(in int n) { apply { } } //~ E0317
 
 parser p(packet_in pk, out H h) {
     state start {
