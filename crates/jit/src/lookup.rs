@@ -143,6 +143,56 @@ impl HashTable {
     }
 }
 
+/// How many bits of a table's key are matched exactly and by prefix, if it is a [`PrefixTree`]: one prefix, and few bits
+/// besides. The key is one word then.
+pub fn prefix_bits(table: &Table) -> Option<(u32, u32)> {
+    let (mut exact, mut prefix) = (0, None);
+    for key in &table.keys {
+        let width = key.expr.ty.width();
+        match key.kind {
+            MatchKind::Exact => exact += width,
+            MatchKind::Lpm if prefix.is_none() => prefix = Some(width),
+            MatchKind::Selector => {}
+            _ => return None,
+        }
+    }
+    let prefix = prefix.filter(|p| *p > 0)?;
+    (exact <= 16 && exact + prefix <= PrefixTree::MAX_BITS).then_some((exact, prefix))
+}
+
+/// A tree of slots: 2 to the power of [`PrefixTree::stride`] in each node, of which the next bits of a key choose one, from
+/// the highest of its bits on; zeros stand for bits that it has not. A slot is zero if there is nothing in it: then the
+/// table's `lookup` knows more. Else it is an address, shifted left by [`PrefixTree::SHIFT`], and below that the number of
+/// bits of the prefix, shifted left by one, if the address is an entry's, or [`PrefixTree::NODE`] if it is a node's. The
+/// root is nothing but slots; in other nodes they are preceded by [`PrefixTree::SLOTS`] bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct PrefixTree;
+
+impl PrefixTree {
+    /// Most bits of a key.
+    pub const MAX_BITS: u32 = 48;
+    /// Marks the address of a node.
+    pub const NODE: usize = 1;
+    /// Where an address begins in a slot.
+    pub const SHIFT: u32 = 16;
+    /// Bytes of a node before its slots.
+    pub const SLOTS: usize = 64;
+
+    /// Bits that the root decides.
+    pub fn root_bits(bits: u32) -> u32 {
+        bits.min(Self::stride(0))
+    }
+
+    /// Bits that a node at this depth decides; the root of a short key decides fewer.
+    pub const fn stride(depth: u32) -> u32 {
+        match depth {
+            0 => 16,
+            16 => 8,
+            _ => 4,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hopwright_ir::compile::compile_text;

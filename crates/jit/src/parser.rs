@@ -192,7 +192,7 @@ impl<'a> Gen<'a> {
                 for key in keys {
                     values.push(self.value(key)?);
                 }
-                for case in cases {
+                for (number, case) in cases.iter().enumerate() {
                     self.at(case.span);
                     let to = self.target(case.target)?;
                     let before = self.facts.clone();
@@ -200,7 +200,7 @@ impl<'a> Gen<'a> {
                         continue;
                     }
                     // Behind the only case on the way, there are none.
-                    let only = self.is_only_way(&to);
+                    let only = self.is_only_way(&to) && !self.is_target_of(&cases[number + 1..], &to);
                     let other = if only { self.exit() } else { self.b.create_block() };
                     let mut open = false;
                     let mut never = false;
@@ -264,6 +264,14 @@ impl<'a> Gen<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// One of the cases goes to a point, or what is in none of them.
+    fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
+        let all = cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)));
+        let accepted = (!all).then_some(Target::Accept);
+        let mut targets = cases.iter().map(|c| c.target).chain(accepted);
+        targets.any(|t| self.target(t).is_ok_and(|to| to.order() == point.order()))
     }
 
     /// Nothing that is in a case is in another whose target is on the way.

@@ -1,4 +1,4 @@
-//! Finding a table's entry: by the key alone, in a hash table, or by a call.
+//! Finding a table's entry: by the key alone, in a hash table, in a tree of prefixes, or by a call.
 //!
 //! Tables change while this code runs. What it finds is right for some moment of the batch as long as the hash table's
 //! address is read once for each lookup: that load is none that the code generator may repeat or move. What is read through
@@ -14,12 +14,15 @@ use hopwright_ir::{Expr, Table, TableId};
 use crate::Unsupported;
 use crate::abi::{TableHandle, direct_entries};
 use crate::function::Gen;
-use crate::lookup::{HashTable, KeyLayout, is_hashed};
+use crate::lookup::{HashTable, KeyLayout, PrefixTree, is_hashed, prefix_bits};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// In tables that are expected to have so many entries, those with another tag are not looked at: they are not in the cache.
 const LARGE: u64 = 16_384;
+
+/// Nodes of prefixes from this depth on are not looked at in line.
+const MAX_DEPTH: u32 = 32;
 
 /// What is searched for, and where.
 struct Search<'v> {
@@ -84,18 +87,72 @@ impl Gen<'_> {
                 (entry, 0)
             }
             key if is_hashed(table) => (self.search(id, key), 8 * key.len() as i32),
+            &[key] if let Some((exact, prefix)) = prefix_bits(table) => (self.descend(id, key, exact + prefix), 0),
             key => {
-                let buffer = self.key_buffer(key.len());
-                for (i, word) in key.iter().enumerate() {
-                    self.b.ins().store(self.flags.stack, *word, buffer, 8 * i as i32);
-                }
-                let lookup = self.handle(id, offset_of!(TableHandle, lookup));
-                let state = self.handle(id, offset_of!(TableHandle, state));
                 self.forget_loaded();
-                let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
-                (self.b.inst_results(call)[0], 0)
+                (self.look_up(id, key), 0)
             }
         }
+    }
+
+    /// Calls for an entry.
+    fn look_up(&mut self, id: TableId, key: &[Value]) -> Value {
+        let buffer = self.key_buffer(key.len());
+        for (i, word) in key.iter().enumerate() {
+            self.b.ins().store(self.flags.stack, *word, buffer, 8 * i as i32);
+        }
+        let lookup = self.handle(id, offset_of!(TableHandle, lookup));
+        let state = self.handle(id, offset_of!(TableHandle, state));
+        let call = self.b.ins().call_indirect(self.signatures.lookup, lookup, &[state, buffer]);
+        self.b.inst_results(call)[0]
+    }
+
+    /// The entry with the longest prefix in a tree of prefixes for keys of so many bits.
+    fn descend(&mut self, id: TableId, key: Value, bits: u32) -> Value {
+        let flags = self.flags.entry;
+        let [found, missed] = [(); 2].map(|()| self.b.create_block());
+        self.b.set_cold_block(missed);
+        let entry = self.b.append_block_param(found, types::I64);
+        let root = self.handle(id, offset_of!(TableHandle, direct));
+        let index = self.b.ins().ushr_imm_u(key, i64::from(bits - PrefixTree::root_bits(bits)));
+        let mut place = (root, index, 0);
+        let mut depth = PrefixTree::root_bits(bits);
+        loop {
+            let (node, index, at) = place;
+            let offset = self.b.ins().ishl_imm_u(index, 3);
+            let address = self.b.ins().iadd(node, offset);
+            let slot = self.b.ins().load(types::I64, flags, address, at);
+            let target = self.b.ins().ushr_imm_u(slot, i64::from(PrefixTree::SHIFT));
+            let last = depth >= bits;
+            // What is deeper is left to the call.
+            let down = if last || depth > MAX_DEPTH { missed } else { self.b.create_block() };
+            if !last {
+                let leads_on = self.b.ins().band_imm_u(slot, PrefixTree::NODE as i64);
+                let leaf = self.b.create_block();
+                self.b.ins().brif(leads_on, down, &[], leaf, &[]);
+                self.enter(leaf);
+            }
+            self.b.ins().brif(target, found, &[target.into()], missed, &[]);
+            if down == missed {
+                break;
+            }
+            self.enter(down);
+            let stride = PrefixTree::stride(depth);
+            let left = bits - depth;
+            let index = if left >= stride {
+                self.b.ins().ushr_imm_u(key, i64::from(left - stride))
+            } else {
+                self.b.ins().ishl_imm_u(key, i64::from(stride - left))
+            };
+            let index = self.b.ins().band_imm_u(index, (1 << stride) - 1);
+            place = (target, index, PrefixTree::SLOTS as i32);
+            depth += stride;
+        }
+        self.enter(missed);
+        let called = self.look_up(id, &[key]);
+        self.b.ins().jump(found, &[called.into()]);
+        self.enter(found);
+        entry
     }
 
     /// Searches a hash table: the address of the key in front of the entry, or where it would be in front of the default

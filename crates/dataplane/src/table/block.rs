@@ -3,12 +3,11 @@
 //! 64-bit words, 64-aligned so that a small entry is one cache line:
 //!
 //! ```text
-//! link (0, 1 or 3 words) | key (K words) | bounds (2 words per range key word) | ActionEntry | data
+//! link (0 or 3 words) | key (K words) | bounds (2 words per range key word) | ActionEntry | data
 //!                        ^ the address slots and links hold
 //! ```
 //!
-//! The link is the entry's earliness and the next block, of tables that chain blocks, and its priority, of all but exact
-//! tables. Everything but `next` is constant once the block is published.
+//! The link is the entry's earliness, the next block and its priority, of tables that chain blocks. Everything but `next` is constant once the block is published.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -26,8 +25,6 @@ const WORD: usize = 8;
 pub(super) enum Link {
     /// Nothing.
     None,
-    /// The priority.
-    Priority,
     /// Earliness, next block, priority.
     Chain,
 }
@@ -49,7 +46,6 @@ impl Shape {
     fn before(self) -> usize {
         match self.link {
             Link::None => 0,
-            Link::Priority => 1,
             Link::Chain => 3,
         }
     }
@@ -137,7 +133,6 @@ impl Block {
             let rank = &contents.rank;
             match shape.link {
                 Link::None => {}
-                Link::Priority => base.write(rank.priority as u64),
                 Link::Chain => base.cast().write([rank.earliness, 0, rank.priority as u64]),
             }
             let key = address;

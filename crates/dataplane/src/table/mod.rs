@@ -16,6 +16,7 @@ mod lookup;
 mod pages;
 mod profile;
 mod records;
+mod shared;
 mod slots;
 mod trie;
 
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
-use hopwright_jit::lookup::KeyLayout;
+use hopwright_jit::lookup::{KeyLayout, prefix_bits};
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
@@ -37,6 +38,7 @@ use block::{Block, Contents, Link, Rank, Shape};
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use records::Records;
+use shared::{Memory, Pool};
 use slots::SlotsWriter;
 use trie::{Trie, TrieWriter};
 
@@ -51,7 +53,10 @@ pub struct Table {
     pipeline: Arc<Pipeline>,
     id: TableId,
     layout: KeyLayout,
+    /// Of entries.
     shape: Shape,
+    /// Entries with the same action are the same entry.
+    shares: bool,
     /// Where entries are.
     arena: Arc<Arena>,
     domain: Arc<Domain>,
@@ -79,6 +84,8 @@ enum Structure {
 struct Writer {
     structure: Structure,
     records: Records,
+    /// Entries of a table whose entries are shared.
+    pool: Pool,
     sequence: u64,
     default: DefaultEntry,
     /// Room to encode in.
@@ -88,9 +95,17 @@ struct Writer {
 
 /// An entry that is not linked yet.
 struct New {
-    block: Block,
+    block: Memory,
     counter: Option<Arc<Cells>>,
     beside: Option<Box<Beside>>,
+}
+
+/// What an entry has besides what it matches.
+struct What<'a> {
+    sequence: u64,
+    action: &'a ActionCall,
+    counter: Option<&'a Cells>,
+    beside: Option<&'a Beside>,
 }
 
 struct DefaultEntry {
@@ -108,7 +123,7 @@ struct Record {
     /// Counts insertions.
     sequence: u64,
     action: ActionCall,
-    block: Block,
+    block: Memory,
     /// The direct counter; it survives a change of the action.
     counter: Option<Arc<Cells>>,
     /// What only entries of some tables have.
@@ -164,18 +179,21 @@ impl Table {
         let data_words = |action: ActionId| pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
         let most: usize = model.actions.iter().map(|a| data_words(a.action)).max().unwrap_or(0);
         let data_words = lead_words(model) + most;
-        let trie = trie_bits(model).filter(|_| !exact);
-        let link = match (exact, &trie) {
-            (true, _) => Link::None,
-            (_, Some(_)) => Link::Priority,
-            (_, None) => Link::Chain,
+        let trie = prefix_bits(model);
+        let shape = match (exact, &trie) {
+            (true, _) => Shape { link: Link::None, key_words, bound_words },
+            (_, Some(_)) => Shape::ALONE,
+            (_, None) => Shape { link: Link::Chain, key_words, bound_words },
         };
-        let shape = Shape { link, key_words, bound_words };
+        let counted = model.direct_counter.is_some() || model.idle_timeout;
+        let shares = trie.is_some() && !counted && lead_words(model) == 0;
         let (reader, structure) = if exact {
             let direct = direct_entries(model).unwrap_or(0);
             (Reader::Exact(Exact::new(shape, data_words, direct)), Structure::Exact(SlotsWriter::default()))
         } else if let Some(bits) = trie {
-            (Reader::Trie(Trie::new(bits, shape, data_words)), Structure::Trie(TrieWriter::default()))
+            // Few that are shared are in the cache.
+            let lines = if shares { 0 } else { ahead::lines(0, shape.bytes(data_words)) };
+            (Reader::Trie(Trie::new(bits, lines)), Structure::Trie(TrieWriter::default()))
         } else {
             let widths = layout.runs.iter().map(|run| run.width).collect();
             (Reader::Masked(Masked::new(shape, ranges.into())), Structure::Masked(MaskedWriter::new(widths)))
@@ -187,12 +205,14 @@ impl Table {
             id,
             layout,
             shape,
+            shares,
             arena: Arena::new(shape.bytes(data_words)),
             domain: domain.clone(),
             profile,
             writer: Mutex::new(Writer {
                 structure,
                 records: Records::default(),
+                pool: Pool::default(),
                 sequence: 0,
                 default,
                 encoded: Encoded::default(),
@@ -240,7 +260,7 @@ impl Table {
         if key.len() != fields.iter().map(|f| f.words()).sum::<usize>() || !reader.is_of(&self.domain) {
             return None;
         }
-        let (mut words, mut rest) = (vec![0; self.shape.key_words], key.iter().copied());
+        let (mut words, mut rest) = (vec![0; self.layout.words], key.iter().copied());
         fields.iter().for_each(|f| f.write(&mut words, rest.by_ref().take(f.words())));
         let _guard = reader.enter();
         let handle = self.handle();
@@ -264,14 +284,25 @@ impl Table {
         if keys.is_empty() || keys.len() != self.layout.fields.len() {
             return (None, default);
         }
-        let mut words = vec![0; self.shape.key_words];
+        let mut words = vec![0; self.layout.words];
         for (field, value) in self.layout.fields.iter().zip(keys) {
             field.write(&mut words, value.iter_u64_digits());
         }
         let handle = self.handle();
         // SAFETY: the handle is this table's and the key has its length; the lock keeps all entries alive.
         let found = unsafe { (handle.lookup)(handle.state, words.as_ptr()) };
-        match writer.records.iter().find(|(_, r)| std::ptr::eq(r.block.entry(), found)) {
+        // Of entries that share their memory it is the one with the longest prefix.
+        let fits = |key: &MatchKey| {
+            let fields = key.matches.iter().zip(keys).zip(&self.layout.fields);
+            !self.shares || fields.into_iter().all(|((m, value), field)| m.matches(value, field.width))
+        };
+        let prefix = |key: &MatchKey| -> u32 {
+            let lengths =
+                key.matches.iter().map(|m| if let MatchValue::Lpm { prefix_len, .. } = m { *prefix_len } else { 0 });
+            lengths.sum()
+        };
+        let same = writer.records.iter().filter(|(key, r)| std::ptr::eq(r.block.entry(), found) && fits(key));
+        match same.max_by_key(|(key, _)| prefix(key)) {
             Some((key, record)) => {
                 let entry = |action| TableEntry { matches: key.matches.clone(), priority: key.priority, action };
                 match self.chosen(record, keys) {
@@ -350,15 +381,16 @@ impl Table {
         action: ActionCall,
         target: Option<(EntryTarget, Arc<profile::Choice>)>,
     ) -> Result<(), ControlError> {
-        let Writer { records, structure, data, .. } = writer;
+        let Writer { records, structure, data, pool, .. } = writer;
         let record = records.get_mut(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
         let encoded = self.encode(&key.matches, key.priority);
         let old_beside = target.map(|target| {
             let meter = record.beside.as_ref().and_then(|b| b.meter.clone());
             record.beside.replace(Box::new(Beside { target: Some(target), meter }))
         });
-        let block =
-            self.block(&encoded, data, record.sequence, &action, record.counter.as_deref(), record.beside.as_deref());
+        let (counter, beside) = (record.counter.as_deref(), record.beside.as_deref());
+        let what = What { sequence: record.sequence, action: &action, counter, beside };
+        let block = self.block(pool, &encoded, data, what);
         // SAFETY: the lock makes this the only writer; the old block is linked; the new one has the same key, mask
         // and rank and lives in the record until it is retired.
         unsafe {
@@ -370,11 +402,13 @@ impl Table {
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, Some(&block), &self.domain);
                 }
-                (Structure::Trie(w), Reader::Trie(r)) => w.put(r, encoded.rank as u32, block.address()),
+                (Structure::Trie(w), Reader::Trie(r)) => {
+                    w.put(r, encoded.key[0], encoded.rank as u32, block.entry());
+                }
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        record.action = action;
+        pool.give_up(&std::mem::replace(&mut record.action, action));
         let old = std::mem::replace(&mut record.block, block);
         match old_beside {
             Some(beside) => {
@@ -393,7 +427,7 @@ impl Table {
         let hash = writer.records.hash(matches, priority);
         let removed = writer.records.remove(hash, matches, priority);
         let (key, record) = removed.ok_or_else(|| ControlError::NotFound(self.name()))?;
-        self.unlink(&mut writer.structure, &key, record);
+        self.unlink(&mut writer, &key, record);
         Ok(())
     }
 
@@ -401,9 +435,8 @@ impl Table {
     pub fn clear(&self) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
-        let Writer { records, structure, .. } = &mut *writer;
-        for (key, record) in records.take() {
-            self.unlink(structure, &key, record);
+        for (key, record) in writer.records.take() {
+            self.unlink(&mut writer, &key, record);
         }
         Ok(())
     }
@@ -513,8 +546,9 @@ impl Table {
     fn new_entry(&self, writer: &mut Writer, action: &ActionCall, beside: Option<Box<Beside>>) -> New {
         let model = &self.pipeline[self.id];
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
-        let Writer { encoded, data, sequence, .. } = writer;
-        let block = self.block(encoded, data, *sequence, action, counter.as_deref(), beside.as_deref());
+        let Writer { encoded, data, sequence, pool, .. } = writer;
+        let what = What { sequence: *sequence, action, counter: counter.as_deref(), beside: beside.as_deref() };
+        let block = self.block(pool, encoded, data, what);
         New { block, counter, beside }
     }
 
@@ -533,7 +567,9 @@ impl Table {
                     r.set_direct(&encoded.key, block.entry());
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => w.insert(r, &encoded.mask, &block, &self.domain),
-                (Structure::Trie(w), Reader::Trie(r)) => w.put(r, encoded.rank as u32, block.address()),
+                (Structure::Trie(w), Reader::Trie(r)) => {
+                    w.put(r, encoded.key[0], encoded.rank as u32, block.entry());
+                }
                 _ => unreachable!("writer and reader are made together"),
             }
         }
@@ -541,7 +577,8 @@ impl Table {
         self.grown(1);
     }
 
-    fn unlink(&self, structure: &mut Structure, key: &MatchKey, record: Record) {
+    fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: Record) {
+        let Writer { structure, pool, .. } = writer;
         let encoded = self.encode(&key.matches, key.priority);
         // SAFETY: the lock makes this the only writer; the block is linked.
         unsafe {
@@ -554,11 +591,12 @@ impl Table {
                     w.replace(r, &encoded.mask, &record.block, None, &self.domain);
                 }
                 (Structure::Trie(w), Reader::Trie(r)) => {
-                    w.remove(r, encoded.rank as u32, record.block.address(), &self.domain);
+                    w.remove(r, encoded.key[0], encoded.rank as u32, &self.domain);
                 }
                 _ => unreachable!("writer and reader are made together"),
             }
         }
+        pool.give_up(&record.action);
         self.grown(-1);
         self.release(record.beside.as_deref());
         self.domain.retire((record.block, record.counter, record.beside));
@@ -581,9 +619,9 @@ impl Table {
         let Encoded { key, mask, bounds, rank } = e;
         [&mut *key, mask, bounds].into_iter().for_each(Vec::clear);
         *rank = i64::from(priority);
-        key.resize(self.shape.key_words, 0);
+        key.resize(self.layout.words, 0);
         if let Reader::Masked(_) = self.reader {
-            mask.resize(self.shape.key_words, 0);
+            mask.resize(self.layout.words, 0);
         }
         for (field, value) in self.layout.fields.iter().zip(matches) {
             let value_bits = match value {
@@ -609,34 +647,30 @@ impl Table {
         }
     }
 
-    fn block(
-        &self,
-        e: &Encoded,
-        data: &mut Vec<u64>,
-        sequence: u64,
-        action: &ActionCall,
-        counter: Option<&Cells>,
-        beside: Option<&Beside>,
-    ) -> Block {
-        data.clear();
-        if let Some(beside) = beside {
-            data.extend(beside.words().into_iter().take(self.lead_words()));
-        }
-        push_action_data(data, action, &self.pipeline);
-        pad(data, &self.pipeline, self.id);
-        Block::new(
-            self.shape,
-            &Contents {
-                rank: Rank { priority: e.rank, earliness: u64::MAX - sequence },
-                key: &e.key,
-                bounds: &e.bounds,
-                action: action.action.0,
-                hit: 1,
-                counter: counter.map_or(std::ptr::null_mut(), |c| c.as_ptr()),
-                data,
-            },
-            Some(&self.arena),
-        )
+    fn block(&self, pool: &mut Pool, e: &Encoded, data: &mut Vec<u64>, what: What<'_>) -> Memory {
+        let What { sequence, action, counter, beside } = what;
+        let mut make = || {
+            data.clear();
+            if let Some(beside) = beside {
+                data.extend(beside.words().into_iter().take(self.lead_words()));
+            }
+            push_action_data(data, action, &self.pipeline);
+            pad(data, &self.pipeline, self.id);
+            Block::new(
+                self.shape,
+                &Contents {
+                    rank: Rank { priority: e.rank, earliness: u64::MAX - sequence },
+                    key: &e.key[..self.shape.key_words],
+                    bounds: &e.bounds,
+                    action: action.action.0,
+                    hit: 1,
+                    counter: counter.map_or(std::ptr::null_mut(), |c| c.as_ptr()),
+                    data,
+                },
+                Some(&self.arena),
+            )
+        };
+        if self.shares { pool.take(action, make) } else { Memory::Own(make()) }
     }
 }
 
@@ -670,22 +704,6 @@ impl DefaultEntry {
         );
         DefaultEntry { call: call.clone(), block }
     }
-}
-
-/// How many bits of a key are matched exactly and by prefix, if a trie serves it: one prefix, and few bits besides.
-fn trie_bits(table: &hopwright_ir::Table) -> Option<(u32, u32)> {
-    let (mut exact, mut prefix) = (0, None);
-    for key in &table.keys {
-        let width = key.expr.ty.width();
-        match key.kind {
-            MatchKind::Exact => exact += width,
-            MatchKind::Lpm if prefix.is_none() => prefix = Some(width),
-            MatchKind::Selector => {}
-            _ => return None,
-        }
-    }
-    let prefix = prefix.filter(|p| *p > 0)?;
-    (exact <= trie::MAX_EXACT_BITS && exact + prefix <= trie::MAX_BITS).then_some((exact, prefix))
 }
 
 /// Ones where the match looks.

@@ -13,30 +13,48 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use foldhash::fast::RandomState;
 use hopwright_jit::abi::{ActionEntry, TableHandle};
+use hopwright_jit::lookup::PrefixTree;
 
-use super::ahead::{AT_ONCE, lines, prefetch, prefetch_lines};
+use super::ahead::{AT_ONCE, prefetch, prefetch_lines};
 use super::arena::Arena;
-use super::block::{NodePtr, Shape, priority};
 use super::pages::Pointers;
 use crate::quiescence::Domain;
 
-/// Most bits of all keys together.
-pub(super) const MAX_BITS: u32 = 48;
-/// Most bits of the keys that are matched exactly.
-pub(super) const MAX_EXACT_BITS: u32 = 16;
 /// Most nodes on the way of a key: at depths 16, 24, 28 and so on.
 const MOST_NODES: usize = 7;
-/// Marks a slot that leads to a node.
-const CHILD: usize = 1;
 
-/// Bits that a node at this depth decides; the root of a short key decides fewer.
 const fn stride(depth: u32) -> u32 {
-    match depth {
-        0 => 16,
-        16 => 8,
-        _ => 4,
-    }
+    PrefixTree::stride(depth)
+}
+
+/// What is in a slot: an entry or a node.
+type Slot = *mut u64;
+
+/// A slot with an entry whose prefix has so many bits.
+fn with_entry(entry: *const ActionEntry, len: u32) -> Slot {
+    entry.cast_mut().cast::<u64>().map_addr(|a| packed(a, (len as usize) << 1))
+}
+
+fn with_node(node: NonNull<Node>) -> Slot {
+    node.as_ptr().cast::<u64>().map_addr(|a| packed(a, PrefixTree::NODE))
+}
+
+fn packed(address: usize, low: usize) -> usize {
+    assert!(address >> 48 == 0, "the system hands out addresses beyond 48 bits");
+    address << PrefixTree::SHIFT | low
+}
+
+/// The entry in a slot that has one, or null if it is empty.
+#[inline(always)]
+fn entry(slot: Slot) -> *const ActionEntry {
+    slot.map_addr(|a| a >> PrefixTree::SHIFT).cast()
+}
+
+/// The bits of the prefix of the entry in a slot, zero if it is empty.
+fn length(slot: Slot) -> u32 {
+    (slot.addr() as u16 >> 1).into()
 }
 
 /// A node without its slots, which follow it: 2 to the power of its stride. In a line of its own, because lookups seldom
@@ -89,14 +107,15 @@ impl Nodes {
 
 /// The slots of a node of any depth but 0.
 fn slots_at(node: NonNull<Node>) -> *const AtomicPtr<u64> {
-    const { assert!(offset_of!(Sized<16>, slots) == offset_of!(Sized<256>, slots)) };
-    node.as_ptr().wrapping_byte_add(offset_of!(Sized<16>, slots)).cast()
+    const { assert!(offset_of!(Sized<16>, slots) == PrefixTree::SLOTS) };
+    const { assert!(offset_of!(Sized<256>, slots) == PrefixTree::SLOTS) };
+    node.as_ptr().wrapping_byte_add(PrefixTree::SLOTS).cast()
 }
 
 /// A slot's node, if it leads to one.
 #[inline(always)]
-fn child(slot: *mut u64) -> Option<NonNull<Node>> {
-    if slot.addr() & CHILD == 0 { None } else { NonNull::new(slot.map_addr(|a| a & !CHILD).cast()) }
+fn child(slot: Slot) -> Option<NonNull<Node>> {
+    if slot.addr() & PrefixTree::NODE == 0 { None } else { NonNull::new(entry(slot).cast_mut().cast()) }
 }
 
 /// A node taken out of the trie, freed with all below it.
@@ -152,8 +171,7 @@ pub(super) struct Trie {
     /// The entry of length 0.
     all: AtomicPtr<u64>,
     default: AtomicPtr<ActionEntry>,
-    entry_offset: usize,
-    /// Cache lines of the largest entry.
+    /// Cache lines of the largest entry that are to be fetched.
     lines: usize,
     root_bits: u32,
     /// Bits of the key, and how many of them are matched exactly.
@@ -162,19 +180,18 @@ pub(super) struct Trie {
 }
 
 impl Trie {
-    /// An empty trie for keys of one word, with so many bits: those matched exactly, then the prefix; at most [`MAX_BITS`]
-    /// together, at least 1. `data_words`: most words of an action's data.
-    pub fn new((exact_bits, prefix_bits): (u32, u32), shape: Shape, data_words: usize) -> Box<Trie> {
+    /// An empty trie for keys of one word, with so many bits: those matched exactly, then the prefix; at most [`PrefixTree::MAX_BITS`]
+    /// together, at least 1. `lines`: cache lines of an entry that are to be fetched.
+    pub fn new((exact_bits, prefix_bits): (u32, u32), lines: usize) -> Box<Trie> {
         let bits = exact_bits + prefix_bits;
-        debug_assert!((1..=MAX_BITS).contains(&bits) && shape.key_words == 1);
-        let root_bits = bits.min(stride(0));
+        debug_assert!((1..=PrefixTree::MAX_BITS).contains(&bits));
+        let root_bits = PrefixTree::root_bits(bits);
         Box::new(Trie {
             slots: Pointers::new(1 << root_bits),
             nodes: Nodes::new(),
             all: AtomicPtr::default(),
             default: AtomicPtr::default(),
-            entry_offset: shape.entry_offset(),
-            lines: lines(shape.before_bytes(), shape.bytes(data_words)),
+            lines,
             root_bits,
             bits,
             exact_bits,
@@ -186,7 +203,7 @@ impl Trie {
             lookup,
             state: std::ptr::from_ref(self).cast(),
             default: std::ptr::from_ref(&self.default).cast(),
-            direct: std::ptr::null(),
+            direct: self.slots.as_ptr().cast(),
             hash: std::ptr::null(),
         }
     }
@@ -201,13 +218,9 @@ impl Trie {
     }
 
     /// The bits that decide, from the top of the word.
-    ///
-    /// # Safety
-    /// `key` points to the table's key.
     #[inline(always)]
-    unsafe fn aligned(&self, key: *const u64) -> u64 {
-        // SAFETY: the caller's.
-        unsafe { key.read() << (64 - self.bits) }
+    fn aligned(&self, key: u64) -> u64 {
+        key << (64 - self.bits)
     }
 
     /// The entry of the longest prefix of `v`, or null.
@@ -215,7 +228,7 @@ impl Trie {
     /// # Safety
     /// The caller is in the table's domain.
     #[inline(always)]
-    unsafe fn longest(&self, mut v: u64) -> NodePtr {
+    unsafe fn longest(&self, mut v: u64) -> *const ActionEntry {
         // SAFETY: as many slots as root_bits can say.
         let mut slot =
             unsafe { self.slots.get_unchecked((v >> (64 - self.root_bits)) as usize) }.load(Ordering::Acquire);
@@ -242,16 +255,16 @@ impl Trie {
             }
         }
         if !slot.is_null() {
-            return slot;
+            return entry(slot);
         }
         for &node in way[..nodes].iter().rev() {
             // SAFETY: as above.
             let before = unsafe { &*node }.before.load(Ordering::Acquire);
             if !before.is_null() {
-                return before;
+                return entry(before);
             }
         }
-        self.all.load(Ordering::Acquire)
+        entry(self.all.load(Ordering::Acquire))
     }
 
     pub fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
@@ -269,48 +282,35 @@ impl Trie {
         struct Way {
             /// Where it is read next.
             place: *const AtomicPtr<u64>,
-            /// The node that this is in, if it is in one.
-            node: *const Node,
-            /// Bits from the next step's on, and how many that takes.
+            /// Bits behind those that chose the place.
             v: u64,
-            step: u32,
         }
-        let nowhere = Way { place: std::ptr::null(), node: std::ptr::null(), v: 0, step: stride(0) };
-        let mut ways = [nowhere; AT_ONCE];
+        let mut ways = [Way { place: null_mut(), v: 0 }; AT_ONCE];
         for (i, way) in ways.iter_mut().enumerate().take(count) {
             // SAFETY: the key is one of those the caller promises.
-            let v = unsafe { self.aligned(keys.add(i)) };
+            let v = self.aligned(unsafe { keys.add(i).read() });
             let place = self.slots.as_ptr().wrapping_add((v >> (64 - self.root_bits)) as usize);
             prefetch(place);
-            *way = Way { place, v, ..nowhere };
+            *way = Way { place, v: v << 16 };
         }
         let mut left = count;
-        for _ in 0..MOST_NODES + 2 {
+        let mut step = stride(16);
+        for _ in 0..=MOST_NODES {
             let mut still = 0;
             for i in 0..left {
-                let mut way = ways[i];
+                let Way { place, v } = ways[i];
                 // SAFETY: a place in the root or in a linked node, which lives while the caller is in the domain.
-                let found = unsafe { &*way.place }.load(Ordering::Acquire);
+                let found = unsafe { &*place }.load(Ordering::Acquire);
                 if let Some(node) = child(found) {
-                    way.v <<= way.step;
-                    way.step = if way.step == stride(0) { stride(16) } else { stride(24) };
-                    way.node = node.as_ptr();
-                    way.place = slots_at(node).wrapping_add((way.v >> (64 - way.step)) as usize);
-                } else if !found.is_null() {
-                    prefetch_lines(found, self.lines);
-                    continue;
-                } else if !way.node.is_null() {
-                    // SAFETY: as above.
-                    way.place = unsafe { &raw const (*way.node).before };
-                    way.node = std::ptr::null();
+                    let place = slots_at(node).wrapping_add((v >> (64 - step)) as usize);
+                    prefetch(place);
+                    ways[still] = Way { place, v: v << step };
+                    still += 1;
                 } else {
-                    continue;
+                    prefetch_lines(entry(found), self.lines);
                 }
-                prefetch(way.place);
-                ways[still] = way;
-                still += 1;
             }
-            left = still;
+            (left, step) = (still, stride(24));
             if left == 0 {
                 break;
             }
@@ -322,12 +322,8 @@ unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const Act
     // SAFETY: `state` is the Trie whose handle this function is in; it outlives the handle's use.
     let trie = unsafe { &*state.cast::<Trie>() };
     // SAFETY: the caller passes the table's key and has entered its domain.
-    let node = unsafe { trie.longest(trie.aligned(key)) };
-    if node.is_null() {
-        return trie.default.load(Ordering::Acquire);
-    }
-    // SAFETY: the action entry lies at that offset in every block of this table.
-    unsafe { node.byte_add(trie.entry_offset).cast() }
+    let found = unsafe { trie.longest(trie.aligned(key.read())) };
+    if found.is_null() { trie.default.load(Ordering::Acquire) } else { found }
 }
 
 /// # Safety
@@ -341,17 +337,17 @@ unsafe fn fetch(state: *const c_void, keys: *const u64, count: usize) {
     }
 }
 
-/// The writer's side of [`Trie`]: the entries by their bits, from the top of the word, and their lengths.
+/// The writer's side of [`Trie`]: what slots hold of entries by their bits, from the top of the word, and their lengths.
 #[derive(Default)]
 pub(super) struct TrieWriter {
-    entries: HashMap<(u64, u32), Address>,
+    entries: HashMap<(u64, u32), Held, RandomState>,
 }
 
-/// An entry's address.
-struct Address(NodePtr);
+/// What a slot holds.
+struct Held(Slot);
 
-// SAFETY: blocks may be sent and shared between threads; the address is as good on any of them.
-unsafe impl Send for Address {}
+// SAFETY: entries may be sent and shared between threads; the address is as good on any of them.
+unsafe impl Send for Held {}
 
 fn ones(len: u32) -> u64 {
     u64::MAX.checked_shl(64 - len).unwrap_or(0)
@@ -375,40 +371,39 @@ impl Covered<'_> {
 }
 
 impl TrieWriter {
-    /// Links an entry, in place of the one with the same prefix if there is one.
+    /// Links an entry for a key's prefix, in place of the one with the same prefix if there is one.
     ///
     /// # Safety
-    /// `node` is the address of a block of the table's shape, with rank `prefix_len`, which stays alive until unlinked
-    /// and readers are quiet; this writer always goes with `trie`, and nobody else writes.
-    pub unsafe fn put(&mut self, trie: &Trie, prefix_len: u32, node: NodePtr) {
+    /// The entry stays alive until it is unlinked and readers are quiet; this writer always goes with `trie`, and nobody
+    /// else writes.
+    pub unsafe fn put(&mut self, trie: &Trie, key: u64, prefix_len: u32, entry: *const ActionEntry) {
         let len = trie.length(prefix_len);
-        // SAFETY: a block's address is that of its key.
-        let v = unsafe { trie.aligned(node) } & ones(len);
-        let new = self.entries.insert((v, len), Address(node)).is_none();
+        let v = trie.aligned(key) & ones(len);
+        let slot = with_entry(entry, len);
+        let new = self.entries.insert((v, len), Held(slot)).is_none();
         if len == 0 {
-            trie.all.store(node, Ordering::Release);
+            trie.all.store(slot, Ordering::Release);
             return;
         }
         // SAFETY: the caller's.
         let covered = unsafe { Self::covered(trie, v, len, new) };
         for place in covered.places() {
-            let found = place.load(Ordering::Relaxed);
-            // SAFETY: linked blocks live; the table's blocks carry ranks.
-            if found.is_null() || unsafe { priority(found) } <= i64::from(prefix_len) {
-                place.store(node, Ordering::Release);
+            if length(place.load(Ordering::Relaxed)) <= len {
+                place.store(slot, Ordering::Release);
             }
         }
     }
 
-    /// Unlinks an entry.
+    /// Unlinks the entry with a key's prefix, if there is one.
     ///
     /// # Safety
-    /// As for [`TrieWriter::put`]; `node` is linked with this length.
-    pub unsafe fn remove(&mut self, trie: &Trie, prefix_len: u32, node: NodePtr, domain: &Arc<Domain>) {
+    /// As for [`TrieWriter::put`].
+    pub unsafe fn remove(&mut self, trie: &Trie, key: u64, prefix_len: u32, domain: &Arc<Domain>) {
         let len = trie.length(prefix_len);
-        // SAFETY: a block's address is that of its key.
-        let v = unsafe { trie.aligned(node) } & ones(len);
-        self.entries.remove(&(v, len));
+        let v = trie.aligned(key) & ones(len);
+        if self.entries.remove(&(v, len)).is_none() {
+            return;
+        }
         if len == 0 {
             trie.all.store(null_mut(), Ordering::Release);
             return;
@@ -416,9 +411,10 @@ impl TrieWriter {
         // SAFETY: the caller's.
         let covered = unsafe { Self::covered(trie, v, len, false) };
         let shorter = (covered.depth + 1..len).rev().find_map(|l| self.entries.get(&(v & ones(l), l)));
-        let instead = shorter.map_or(null_mut(), |a| a.0);
+        let instead = shorter.map_or(null_mut(), |held| held.0);
         for place in covered.places() {
-            if place.load(Ordering::Relaxed) == node {
+            // No other prefix of this length covers it.
+            if length(place.load(Ordering::Relaxed)) == len {
                 place.store(instead, Ordering::Release);
             }
         }
@@ -444,7 +440,7 @@ impl TrieWriter {
             depth += bits;
             let node = child(found).unwrap_or_else(|| {
                 let node = trie.nodes.make(depth, found);
-                slot.store(node.as_ptr().cast::<u64>().map_addr(|a| a | CHILD), Ordering::Release);
+                slot.store(with_node(node), Ordering::Release);
                 node
             });
             bits = stride(depth);

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
-use hopwright_jit::lookup::{HashTable, KeyLayout};
+use hopwright_jit::lookup::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile};
 use num_bigint::BigUint;
 
@@ -171,12 +171,14 @@ impl Machine {
         let mut handles = Vec::new();
         for (table, model) in tables.iter().zip(&pipeline.tables) {
             // The default entry, then those by key.
-            let direct = abi::direct_entries(model).unwrap_or(0);
+            // A tree of prefixes without any leaves all to the call.
+            let root = prefix_bits(model).map(|(exact, prefix)| 1 << PrefixTree::root_bits(exact + prefix));
+            let direct = abi::direct_entries(model).or(root).unwrap_or(0);
             let hash_table = hash_table(table, &table.layout);
             let mut all = vec![std::ptr::null(); 2 + direct];
             all[0] = table.default.address();
             all[1] = hash_table.as_ptr().cast();
-            for (e, memory) in table.entries.iter().filter(|_| direct > 0) {
+            for (e, memory) in table.entries.iter().filter(|_| abi::direct_entries(model).is_some()) {
                 all[2 + key_of(model, e)[0] as usize] = memory.address();
             }
             hash_tables.push(hash_table);

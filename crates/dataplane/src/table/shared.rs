@@ -1,0 +1,67 @@
+//! Entries that are alike, in memory once: as routes to the same next hop are.
+//!
+//! Only of tables whose lookups do not look at an entry's key, and whose entries are nothing but an action: so a million
+//! routes read as many lines of entries as there are next hops.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hopwright_ir::ActionCall;
+use hopwright_jit::abi::ActionEntry;
+
+use super::block::Block;
+
+/// The memory of an entry.
+#[derive(Debug)]
+pub(super) enum Memory {
+    Own(Block),
+    Shared(Arc<Block>),
+}
+
+impl std::ops::Deref for Memory {
+    type Target = Block;
+
+    fn deref(&self) -> &Block {
+        match self {
+            Memory::Own(block) => block,
+            Memory::Shared(block) => block,
+        }
+    }
+}
+
+impl Memory {
+    /// The action entry.
+    pub fn entry(&self) -> *const ActionEntry {
+        (**self).entry()
+    }
+}
+
+/// Entries by what they do, and how many share each.
+#[derive(Default)]
+pub(super) struct Pool {
+    blocks: HashMap<ActionCall, (Arc<Block>, usize), RandomState>,
+}
+
+impl Pool {
+    /// The entry for an action, made if there is none.
+    pub fn take(&mut self, action: &ActionCall, make: impl FnOnce() -> Block) -> Memory {
+        if let Some((block, sharers)) = self.blocks.get_mut(action) {
+            *sharers += 1;
+            return Memory::Shared(block.clone());
+        }
+        let block = Arc::new(make());
+        self.blocks.insert(action.clone(), (block.clone(), 1));
+        Memory::Shared(block)
+    }
+
+    /// An entry with this action is given up. What it had still is to be kept for readers.
+    pub fn give_up(&mut self, action: &ActionCall) {
+        if let Some((_, sharers)) = self.blocks.get_mut(action) {
+            *sharers -= 1;
+            if *sharers == 0 {
+                self.blocks.remove(action);
+            }
+        }
+    }
+}
