@@ -14,6 +14,8 @@ pub(crate) struct Headers {
     /// The fields of `rec_t`.
     pub record: Vec<(String, Ty)>,
     pub metadata: Vec<(String, Ty)>,
+    /// Element type and size of `meta.ar`.
+    pub array: Option<(Ty, usize)>,
     /// A header of the metadata, in field lists.
     pub kept: Option<Header>,
 }
@@ -109,6 +111,14 @@ impl Generator {
         if !self.headers.record.is_empty() {
             self.line("rec_t rec;");
         }
+        if self.config.aggregates && self.random.one_in(2) {
+            let (ty, size) = (self.some_type(), self.random.between(2, 5));
+            if self.config.traffic && self.random.one_in(2) {
+                self.line("@field_list(2)");
+            }
+            self.line(format!("{ty}[{size}] ar;"));
+            self.headers.array = Some((ty, size));
+        }
         if self.config.traffic && self.random.one_in(2) {
             let header = Header { text: "meta.mh".into(), ..self.random.pick(&self.headers.plain).clone() };
             let lists = *self.random.pick(&["1", "2", "1, 2"]);
@@ -174,6 +184,9 @@ impl Generator {
     pub(crate) fn metadata_in_scope(&mut self) {
         for (text, ty) in self.headers.metadata.clone() {
             self.declare(text, ty, true);
+        }
+        if let Some((ty, size)) = self.headers.array {
+            (0..size).for_each(|i| self.declare(format!("meta.ar[{i}]"), ty, true));
         }
         if let Some(header) = self.headers.kept.clone() {
             self.header_in_scope(&header);

@@ -230,6 +230,8 @@ struct Generator {
     given_registers: Vec<(String, u32, Ty)>,
     /// What the function `exchange` exchanges, if there is one.
     exchanged: Option<Ty>,
+    /// Width of the function `plus`, which has a parameter that exists only at compile time.
+    plus: Option<u32>,
     /// Header types for which there is a function that extracts them.
     takers: Vec<String>,
     meters: Vec<String>,
@@ -268,6 +270,7 @@ impl Generator {
             registers: Vec::new(),
             given_registers: Vec::new(),
             exchanged: None,
+            plus: None,
             takers: Vec::new(),
             meters: Vec::new(),
             value_sets: Vec::new(),

@@ -1,4 +1,4 @@
-//! Extern objects and packets that are handed over to functions. Nested controls that take objects are in `nested`.
+//! Extern objects, packets and numbers known at compile time that are handed over to functions. Nested controls that take objects are in `nested`.
 
 use crate::{Generator, Ty};
 
@@ -15,6 +15,11 @@ impl Generator {
                 self.line(format!("void take_{ty}(packet_in packet, out {ty} h) {{ packet.extract(h); }}"));
                 self.takers.push(ty);
             }
+        }
+        if self.random.one_in(3) {
+            let width = self.width();
+            self.line(format!("bit<{width}> plus(int k, in bit<{width}> x) {{ return (x + k) ^ (k >> 1); }}"));
+            self.plus = Some(width);
         }
         if self.config.state && self.random.one_in(3) {
             let ty = self.register_type();
@@ -41,6 +46,15 @@ impl Generator {
             return false;
         }
         self.line(format!("take_{type_name}(packet, {header});"));
+        true
+    }
+
+    /// Calls the function with a constant, if there is one.
+    pub(crate) fn call_known(&mut self) -> bool {
+        let Some(width) = self.plus else { return false };
+        let Some((target, _)) = self.target(|t| t == Ty::Bits(width)) else { return false };
+        let (known, value) = (self.random.value(width), self.expr(Ty::Bits(width), 1));
+        self.line(format!("{target} = plus({known}, {value});"));
         true
     }
 

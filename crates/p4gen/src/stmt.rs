@@ -38,6 +38,7 @@ impl Generator {
             16 if self.assertion() => {}
             17 if self.apply_nested() => return 3,
             18 if self.aggregate_statement() => {}
+            19 if self.array_statement() => {}
             26 if self.traffic_statement() => {}
             13 => self.slice_assignment(),
             14 => self.compound_assignment(),
@@ -277,6 +278,30 @@ impl Generator {
         true
     }
 
+    /// An element of the array by a computed index, which may be beyond it, or the whole array.
+    fn array_statement(&mut self) -> bool {
+        let Some((ty, size)) = self.headers.array else { return false };
+        let visible = self.scope.iter().any(|v| v.text == "meta.ar[0]");
+        if !visible || !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        if self.random.one_in(4) {
+            let items: Vec<String> = (0..size).map(|_| self.expr(ty, 1)).collect();
+            self.line(format!("meta.ar = {{ {} }};", items.join(", ")));
+            return true;
+        }
+        // With a variable in it: a constant beyond the array would be refused.
+        let index = format!("({} ^ ((bit<3>)(sm.instance_type)))", self.expr(Ty::Bits(3), 2));
+        match self.target(|t| t == ty) {
+            Some((target, _)) if self.random.one_in(2) => self.line(format!("{target} = meta.ar[{index}];")),
+            _ => {
+                let value = self.expr(ty, DEPTH - 1);
+                self.line(format!("meta.ar[{index}] = {value};"));
+            }
+        }
+        true
+    }
+
     /// Counters and registers.
     fn state_statement(&mut self) -> bool {
         if !matches!(self.place, Place::Control | Place::Action) {
@@ -341,6 +366,9 @@ impl Generator {
 
     /// A call of a function or action as a statement.
     fn call(&mut self) -> bool {
+        if self.random.one_in(6) && self.place != Place::Function && self.call_known() {
+            return true;
+        }
         let mut callable = self.functions.clone();
         if self.place == Place::Control {
             callable.extend(self.actions.clone());

@@ -648,7 +648,8 @@ impl<'a> Analyser<'a> {
                 }
                 true
             }
-            Ty::Stack(..) | Ty::Param(_) => true,
+            Ty::Stack(..) => self.defs.is_stack(ty),
+            Ty::Param(_) => true,
             Ty::Tuple(items) => {
                 for t in items.iter() {
                     self.check_emit(t, span)?;
@@ -709,7 +710,7 @@ impl<'a> Analyser<'a> {
             return Some(t);
         }
         let (is_header, is_union) = (self.defs.is_header(&ty), self.defs.is_union(&ty));
-        let is_stack = matches!(ty, Ty::Stack(..));
+        let is_stack = self.defs.is_stack(&ty);
         match name.as_str() {
             "isValid" if is_header || is_union => {
                 self.no_arguments(name, args, span)?;

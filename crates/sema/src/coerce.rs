@@ -129,7 +129,7 @@ impl<'a> Analyser<'a> {
             (Ty::InvalidLit, t) if self.defs.is_header(t) || self.defs.is_union(t) => {
                 return self.constant(Value::Invalid, target, span);
             }
-            (Ty::InvalidLit, Ty::Stack(..)) => {
+            (Ty::InvalidLit, stack) if self.defs.is_stack(stack) => {
                 return self.constant(Value::Invalid, target, span);
             }
             (Ty::DotsLit, _) => return self.default_value(target, span),

@@ -571,6 +571,7 @@ impl<'a> Analyser<'a> {
                         .iter()
                         .all(|(_, t)| !matches!(t, Ty::Varbit(_)) && self.field_fits(t, kind))
             }
+            (ast::StructKind::Header, Ty::Stack(t, _)) => !matches!(**t, Ty::Varbit(_)) && self.field_fits(t, kind),
             (ast::StructKind::Header, _) => false,
             (ast::StructKind::Struct, t) => !matches!(
                 t,

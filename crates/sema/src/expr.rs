@@ -579,7 +579,7 @@ impl<'a> Analyser<'a> {
                     Typed::error(span)
                 }
             },
-            Ty::Stack(element, n) => {
+            Ty::Stack(element, n) if self.defs.is_stack(&base.ty) => {
                 let (effects, place) = (base.effects, base.place.clone());
                 let boxed = Box::new(base.hir);
                 let (kind, ty, place) = match name.as_str() {

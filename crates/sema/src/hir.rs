@@ -112,7 +112,7 @@ pub enum Type {
     Header(StructId),
     /// `header_union`.
     Union(StructId),
-    /// `T[n]` of a header or header union.
+    /// `T[n]`: a stack of headers or header unions, or an array of something else.
     Stack(Rc<Type>, u32),
     /// Tuple (and list expressions).
     Tuple(Rc<[Type]>),

@@ -396,6 +396,11 @@ impl<'a> Defs<'a> {
         })
     }
 
+    /// Whether it is a header stack; other arrays have neither `next` nor methods.
+    pub fn is_stack(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Stack(t, _) if self.is_header(t) || self.is_union(t))
+    }
+
     /// Whether a varbit is in it.
     pub fn count_varbits(&self, ty: &Ty) -> usize {
         match ty {

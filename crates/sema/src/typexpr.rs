@@ -79,21 +79,22 @@ impl<'a> Analyser<'a> {
                 } else if matches!(e, Ty::Param(_) | Ty::Var(_)) {
                     self.unsupported(t.span, "an array of a type parameter is");
                     Ty::Err
-                } else if e.width().is_some()
-                    || matches!(e, Ty::Bool | Ty::Enum(_) | Ty::Struct(..) | Ty::Stack(..) | Ty::Newtype(_))
+                } else if self.defs.is_stack(&e)
+                    || !(e.width().is_some()
+                        || matches!(e, Ty::Bool | Ty::Varbit(_) | Ty::Error | Ty::Enum(_) | Ty::Newtype(_))
+                        || matches!(e, Ty::Struct(..) | Ty::Stack(..)))
                 {
-                    let shown = self.show(&e);
-                    self.unsupported(t.span, &format!("an array of `{shown}` is"));
-                    Ty::Err
-                } else {
                     let shown = self.show(&e);
                     self.error(
                         "E0308",
                         element.span,
-                        format!("a stack of `{shown}` is not possible"),
-                        "only headers and header unions can be stacked",
+                        format!("an array of `{shown}` is not possible"),
+                        "not a type of elements",
                     );
                     Ty::Err
+                } else {
+                    let array = Ty::Stack(Rc::new(e), n);
+                    if self.check_size(&array, t.span) { array } else { Ty::Err }
                 }
             }
             ast::TypeKind::Tuple(items) => {

@@ -66,7 +66,7 @@ impl Lowering<'_> {
             }
             hir::ExprKind::Index(stack, index) => {
                 let stack_value = self.path(stack)?;
-                self.indexed(stack_value, index, e.span)
+                self.indexed(stack_value, &stack.ty, index, e.span)
             }
             hir::ExprKind::StackNext(stack) => {
                 let (stack, next) = self.stack_of(stack, e.span)?;
@@ -136,9 +136,19 @@ impl Lowering<'_> {
         Ok(Value::Loc(loc))
     }
 
-    fn indexed(&mut self, stack: Value, index: &hir::Expr, span: Span) -> Result<Value> {
+    fn indexed(&mut self, stack: Value, ty: &hir::Type, index: &hir::Expr, span: Span) -> Result<Value> {
         let index = self.scalar(index)?;
         let index = fold::folded(index);
+        let stack = match stack {
+            // A list has no storage that an index could choose from.
+            Value::Tree(_) if index.as_const().is_none() => {
+                let name = format!("{}.$list", self.scope);
+                let place = Loc::Place(self.alloc(ty, &name, super::storage::Purpose::Local, span)?);
+                self.store_loc(&place, stack, span)?;
+                Value::Loc(place)
+            }
+            stack => stack,
+        };
         if let Some(number) = index.as_const() {
             let i = usize::try_from(number).unwrap_or(usize::MAX);
             return self.element(&stack, i, span);

@@ -15,7 +15,7 @@ use crate::{Expr, Header, HeaderField, HeaderId, Slot, SlotId, SlotKind, Stack, 
 pub(super) enum Place {
     /// A scalar.
     Scalar(SlotId),
-    /// Members of a struct or tuple.
+    /// Members of a struct or tuple, elements of an array that is no stack.
     Struct(Rc<[Place]>),
     /// A header.
     Header(HeaderId),
@@ -124,7 +124,11 @@ impl Lowering<'_> {
             hir::Type::Stack(element, size) => match **element {
                 hir::Type::Union(union) => self.alloc_union_stack(union, *size, name, purpose, span),
                 hir::Type::Header(header) => self.alloc_stack(header, *size, name, span),
-                _ => Err(self.unsupported(span, "a stack of this type")),
+                _ => {
+                    let places: Result<Vec<Place>> =
+                        (0..*size).map(|i| self.alloc(element, &format!("{name}[{i}]"), purpose, span)).collect();
+                    Ok(Place::Struct(places?.into()))
+                }
             },
             other => Err(self.unsupported(span, format!("a variable of type {}", self.type_name(other)))),
         }
@@ -230,6 +234,11 @@ impl Lowering<'_> {
                 .collect();
             return Ok(Place::Struct(places?.into()));
         }
+        if let hir::Type::Stack(element, size) = ty {
+            let places: Result<Vec<Place>> =
+                (0..*size).map(|i| self.alloc_field(wire, element, &format!("{name}[{i}]"), span)).collect();
+            return Ok(Place::Struct(places?.into()));
+        }
         let Some(scalar) = self.scalar_type(ty) else {
             return Err(self.unsupported(span, format!("a header member of type {}", self.type_name(ty))));
         };
@@ -269,11 +278,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// The elements of a stack; none of what is no stack.
+    /// The elements of a stack or another array; none of what is neither.
     pub(super) fn elements(&self, place: &Place) -> Vec<Place> {
         match place {
             Place::Stack(s) => self.stacks[s.index()].elements.iter().map(|&h| Place::Header(h)).collect(),
             Place::Unions(stack) => stack.unions.iter().map(|&u| Place::Union(u)).collect(),
+            Place::Struct(places) => places.to_vec(),
             _ => Vec::new(),
         }
     }

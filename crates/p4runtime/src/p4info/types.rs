@@ -126,6 +126,7 @@ impl Types<'_> {
     pub fn width(&self, ty: &Type) -> u32 {
         match ty {
             Type::Enum(id) => self.program[*id].underlying.as_ref().map_or(32, width_of),
+            Type::Stack(element, n) => n * self.width(element),
             other => width_of(other),
         }
     }

@@ -5,7 +5,8 @@ extern Virtual {
     abstract bit<8> f(in bit<8> x);
 }
 extern Obj { Obj(); void go(); bit<64> wide(); }
-typedef bit<8>[4] Array;        //~ E0500
+typedef bit<8>[4] Array;
+typedef tuple<bit<8>>[4] Tuples; //~ E0308
 header H { bit<8> a; }
 
 control byref(Obj o) {
