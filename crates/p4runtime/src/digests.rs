@@ -13,6 +13,7 @@ use prost::Message;
 use crate::bytes;
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::program::Program;
+use crate::proto::config::p4_bitstring_like_type_spec::TypeSpec as Bits;
 use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
 use crate::proto::v1;
 use crate::state::{State, UndoLog};
@@ -225,6 +226,9 @@ fn value<'a>(
             let members = tuple.members.iter().map(|m| value(Some(m), types, fields, depth + 1)).collect();
             Some(Data::Tuple(v1::P4StructLike { members }))
         }
+        Some(TypeSpec::Bitstring(p4::P4BitstringLikeTypeSpec { type_spec: Some(Bits::Varbit(_)), .. })) => fields
+            .next()
+            .map(|(bits, width)| Data::Varbit(v1::P4Varbit { bitstring: bytes::of(bits), bitwidth: width as i32 })),
         Some(TypeSpec::Bitstring(_)) => Some(Data::Bitstring(number(fields))),
         // Whatever there is, as numbers.
         _ => {

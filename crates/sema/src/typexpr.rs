@@ -76,9 +76,8 @@ impl<'a> Analyser<'a> {
                 if self.defs.is_header(&e) || self.defs.is_union(&e) {
                     let stack = Ty::Stack(Rc::new(e), n);
                     if self.check_size(&stack, t.span) { stack } else { Ty::Err }
-                } else if matches!(e, Ty::Param(_) | Ty::Var(_)) {
-                    self.unsupported(t.span, "an array of a type parameter is");
-                    Ty::Err
+                } else if matches!(e, Ty::Param(_)) {
+                    Ty::Stack(Rc::new(e), n)
                 } else if self.defs.is_stack(&e)
                     || !(e.width().is_some()
                         || matches!(e, Ty::Bool | Ty::Varbit(_) | Ty::Error | Ty::Enum(_) | Ty::Newtype(_))
