@@ -2,8 +2,9 @@
 //
 // All sums are of 16-bit words modulo 2^16 - 1. Because 2^16 = 1 in that arithmetic, wider numbers may be added as
 // they are; 64 bits have room for far more terms than a packet has, and only the end result is folded to 16 bits.
+// What is taken out of a sum is subtracted from it.
 
-// A multiple of the modulus: nothing, when added to a sum; keeps a difference positive.
+// A multiple of the modulus: nothing, when added to a sum; keeps what was subtracted from it positive.
 const bit<64> SUM_MODULUS = 0xffff0000000000;
 
 bit<64> sum32(in bit<32> a, in bit<32> b) {
@@ -20,9 +21,9 @@ bit<64> sum_hop(in bit<8> flags, in bit<8> exp_time, in bit<16> cons_ingress, in
     return (bit<64>) (flags ++ exp_time) + (bit<64>) cons_ingress + (bit<64>) cons_egress + (bit<64>) mac;
 }
 
-// What replacing a word by another adds to the sum.
+// What replacing a word by another adds to the sum, modulo 2^64.
 bit<64> sum_change16(in bit<16> before, in bit<16> after) {
-    return (bit<64>) ~before + (bit<64>) after;
+    return (bit<64>) after - (bit<64>) before;
 }
 
 // The sum as a number of 16 bits. A number plus itself with its halves swapped has the sum of the halves, carry and all,

@@ -335,6 +335,6 @@ struct metadata_t {
     bit<16>  l4_port;
     bit<1>   bfd;                // the payload is a BFD packet
 
-    // One's complement sum of what changed: complement of the old, plus the new. For the UDP checksum.
+    // One's complement sum of what changed, the new minus the old, modulo 2^64. For the UDP checksum.
     bit<64>  changes;
 }

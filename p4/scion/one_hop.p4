@@ -62,8 +62,7 @@ control AdvanceOneHop(inout headers_t hdr, inout metadata_t meta) {
                 - sum_hop(hdr.hop_next.reserved ++ hdr.hop_next.ingress_alert ++ hdr.hop_next.egress_alert,
                           hdr.hop_next.exp_time, hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress,
                           hdr.hop_next.mac)
-                + sum_hop(0, hdr.hop.exp_time, meta.source.interface, 0, meta.new_hop_mac)
-                + SUM_MODULUS;
+                + sum_hop(0, hdr.hop.exp_time, meta.source.interface, 0, meta.new_hop_mac);
             hdr.hop_next.reserved = 0;
             hdr.hop_next.ingress_alert = 0;
             hdr.hop_next.egress_alert = 0;

@@ -9,13 +9,13 @@ control WriteUnderlay(inout headers_t hdr, inout metadata_t meta, inout standard
     bit<16> checksum = 0;
 
     apply {
-        sum = meta.changes + (bit<64>) ~hdr.udp.checksum
-            + (bit<64>) ~(hdr.udp.src_port ++ hdr.udp.dst_port)
+        sum = SUM_MODULUS + meta.changes - (bit<64>) hdr.udp.checksum
+            - (bit<64>) (hdr.udp.src_port ++ hdr.udp.dst_port)
             + (bit<64>) (meta.target.src_port ++ meta.target.dst_port);
         if (hdr.ipv4.isValid()) {
-            sum = sum + sum32(~hdr.ipv4.src, ~hdr.ipv4.dst);
+            sum = sum - sum32(hdr.ipv4.src, hdr.ipv4.dst);
         } else {
-            sum = sum + sum128(~hdr.ipv6.src) + sum128(~hdr.ipv6.dst);
+            sum = sum - sum128(hdr.ipv6.src) - sum128(hdr.ipv6.dst);
         }
 
         hdr.ethernet.dst = meta.target.dst_mac;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
 use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
-use hopwright_jit::{CompiledPipeline, HotPaths, Unsupported, Way};
+use hopwright_jit::{CompiledPipeline, HotPaths, Native, Unsupported, Way};
 
 use crate::cell::Cells;
 use crate::digest::Digests;
@@ -31,7 +31,7 @@ pub(crate) struct MachineProgram {
     digests: ExternHandle,
     scout: Option<scout::Plan>,
     /// For each extern whether calling it twice is the same as calling it once.
-    repeatable: Vec<bool>,
+    natives: Vec<Native>,
     /// What the handles of externs with several methods point to.
     _renumbered: Box<[Renumbered]>,
 }
@@ -69,6 +69,7 @@ impl MachineProgram {
         }
         let mut renumbered = Vec::new();
         let mut handles = Vec::new();
+        let mut natives = vec![Native::default(); pipeline.externs.len()];
         for ((instance, object), methods) in
             pipeline.externs.iter().zip(objects.externs).zip(&compiled.interface().methods)
         {
@@ -79,6 +80,8 @@ impl MachineProgram {
             let numbers = method_numbers(&**object, methods)
                 .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
             let native = object.native();
+            natives[handles.len()] =
+                Native { repeatable: object.repeatable(), block: native.block.filter(|_| object.methods().len() == 1) };
             if numbers.iter().enumerate().all(|(i, n)| i as u32 == *n) {
                 handles.push(ExternHandle { state: native.state, size: 0, call: Some(native.call) });
             } else {
@@ -98,7 +101,7 @@ impl MachineProgram {
             externs: handles,
             value_sets: objects.value_sets.iter().map(ValueSet::handle).collect(),
             digests: objects.digests.handle(),
-            repeatable: objects.externs.iter().map(|e| matches!(e, ExternObject::Named(o) if o.repeatable())).collect(),
+            natives,
             _renumbered: renumbered,
         })
     }
@@ -107,7 +110,7 @@ impl MachineProgram {
 impl MachineProgram {
     /// Code for some ways through the program. Must not be used after the program is dropped.
     pub fn hot_paths(&self, pipeline: &Pipeline, ways: &[Way]) -> Result<Option<HotPaths>, Unsupported> {
-        HotPaths::new(pipeline, &self.compiled, ways, &self.repeatable)
+        HotPaths::new(pipeline, &self.compiled, ways, &self.natives)
     }
 }
 

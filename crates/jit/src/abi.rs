@@ -222,6 +222,20 @@ pub struct ExternHandle {
     pub call: Option<unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64)>,
 }
 
+/// A value of 65 to 128 bits, or its two limbs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// The lower 64 bits.
+    pub low: u64,
+    /// The others.
+    pub high: u64,
+}
+
+/// The method of a named extern with [`ExternHandle::state`], if it takes a number of at most 64 bits and a block and
+/// gives a block: the same as [`ExternHandle::call`], in registers.
+pub type BlockCall = unsafe extern "C" fn(state: *mut c_void, number: u64, low: u64, high: u64) -> Block;
+
 /// Generated code: runs `count` packets through parser, ingress, egress and deparser. Gives null when all are done, else
 /// the address of the packet behind the last it ran, which paused: see [`Pause`].
 pub type RunBatch = unsafe extern "C" fn(runtime: *const Runtime, packets: *mut Packet, count: usize) -> *mut Packet;

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, types};
 
+use crate::bounds::most_of;
 use crate::function::Gen;
 
 /// How a value is computed: the operation, its result's type, a constant or offset, a comparison, and of what.
@@ -23,11 +24,15 @@ pub(crate) struct Numbering {
 pub(crate) struct Conditions {
     truths: BTreeMap<Value, bool>,
     constants: BTreeMap<Value, i64>,
+    bounds: BTreeMap<Value, u64>,
 }
 
 impl Gen<'_> {
     /// Whether a condition holds, if that was asked before on this way.
     pub(crate) fn known_truth(&mut self, condition: Value) -> Option<bool> {
+        if let Some(always) = self.always(condition) {
+            return Some(always);
+        }
         if !self.is_hot() {
             return None;
         }
@@ -52,6 +57,34 @@ impl Gen<'_> {
         {
             self.facts.on_way.conditions.constants.insert(v, constant);
         }
+        if let Some((v, bound)) = self.bounding(c, holds == truth) {
+            let bounds = &mut self.facts.on_way.conditions.bounds;
+            let least = bounds.get(&v).map_or(bound, |old| bound.min(*old));
+            bounds.insert(v, least);
+        }
+    }
+
+    /// What a value is at most because a comparison of it with a constant holds or does not.
+    fn bounding(&self, c: Value, holds: bool) -> Option<(Value, u64)> {
+        let (Opcode::Icmp, _, _, Some(cc), args) = self.how(c)? else { return None };
+        let constant = self.constant_of(args[1])?;
+        let constant = constant as u64 & most_of(self.b.func.dfg.value_type(args[1]));
+        let cc = if holds { cc } else { cc.complement() };
+        match cc {
+            IntCC::UnsignedLessThanOrEqual | IntCC::Equal => Some((args[0], constant)),
+            IntCC::UnsignedLessThan => Some((args[0], constant.checked_sub(1)?)),
+            _ => None,
+        }
+    }
+
+    /// What a value is at most because that was asked on this way.
+    pub(crate) fn asked_bound(&self, v: Value) -> Option<u64> {
+        let bounds = &self.facts.on_way.conditions.bounds;
+        if bounds.is_empty() {
+            return None;
+        }
+        let stands = self.numbering.same_as.get(&v).copied().unwrap_or(v);
+        bounds.get(&stands).copied()
     }
 
     /// The equality that a condition comes down to, as the value that stands for it, and whether it is to hold.
@@ -96,7 +129,7 @@ impl Gen<'_> {
         }
     }
 
-    fn constant_of(&self, v: Value) -> Option<i64> {
+    pub(crate) fn constant_of(&self, v: Value) -> Option<i64> {
         match self.how(v)? {
             (Opcode::Iconst, _, constant, ..) => Some(constant),
             _ => None,

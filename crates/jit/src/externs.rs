@@ -6,12 +6,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::walk;
 use hopwright_ir::{
-    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId, StmtKind,
-    Type,
+    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId,
+    StmtKind, Type,
 };
 
 use crate::Unsupported;
-use crate::abi::{CounterCell, ExternHandle};
+use crate::abi::{BlockCall, CounterCell, ExternHandle};
 use crate::facts::Facts;
 use crate::function::Gen;
 use crate::hot::{Held, most};
@@ -185,11 +185,15 @@ impl Gen<'_> {
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
             ) => {
                 let Some(end) = self.begin_if(condition)? else { return Ok(()) };
-                let found = self.checksum(*algorithm, *payload, data)?;
-                let width = checksum.ty.width();
-                let found = self.resize(vec![found], 64, width, false);
-                let expected = self.value(checksum)?;
-                let same = self.wide_eq(&found, &expected);
+                let same = match self.sums_up(*algorithm, *payload, data, checksum)? {
+                    Some(same) => same,
+                    None => {
+                        let found = self.checksum(*algorithm, *payload, data)?;
+                        let found = self.resize(vec![found], 64, checksum.ty.width(), false);
+                        let expected = self.value(checksum)?;
+                        self.wide_eq(&found, &expected)
+                    }
+                };
                 let same = self.b.ins().uextend(types::I64, same);
                 let error = self.p.standard.checksum_error;
                 let old = self.read(error)[0];
@@ -391,6 +395,52 @@ impl Gen<'_> {
     /// can be added in larger pieces, shifted to where they stand within a word; and the sum of words as they are in
     /// memory has its bytes swapped, nothing else.
     fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
+        let (mut sum, swapped) = self.sum16(data)?;
+        if let Some(v) = swapped {
+            let folded = self.fold16(v);
+            let folded = self.b.ins().bswap(folded);
+            let v = self.b.ins().uextend(types::I64, folded);
+            let Some(others) = sum else {
+                let ones = self.c64(0xffff);
+                return Ok(self.b.ins().bxor(v, ones));
+            };
+            sum = Some(self.b.ins().iadd(others, v));
+        }
+        let Some(sum) = sum else { return Ok(self.c64(0xffff)) };
+        let folded = self.fold16(sum);
+        let folded = self.b.ins().bnot(folded);
+        Ok(self.b.ins().uextend(types::I64, folded))
+    }
+
+    /// Whether a checksum is that of the data, on a hot path and if all lies in memory: then the sum of it all is zero,
+    /// which is all ones. Who has all ones for a checksum leaves, because that is another zero.
+    fn sums_up(
+        &mut self,
+        algorithm: HashAlgorithm,
+        payload: bool,
+        data: &[Expr],
+        checksum: &Expr,
+    ) -> Result<Option<Value>> {
+        let plain =
+            algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) && checksum.ty == Type::Bits(16);
+        let whole = data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(16);
+        let ExprKind::Slot(slot) = checksum.kind else { return Ok(None) };
+        if !self.is_hot() || !plain || !whole || self.whole_bytes(slot).is_none() {
+            return Ok(None);
+        }
+        let ones = Expr::constant(num_bigint::BigUint::from(0xffffu32), checksum.ty, checksum.span);
+        let Some((sum, ones)) = self.as_in_memory(checksum, &ones) else { return Ok(None) };
+        let other = self.b.ins().icmp(IntCC::NotEqual, sum, ones);
+        self.leave_unless(other);
+        let (None, Some(others)) = self.sum16(data)? else { return Ok(None) };
+        let sum = self.b.ins().uextend(types::I64, sum);
+        let sum = self.b.ins().iadd(others, sum);
+        let folded = self.fold16(sum);
+        Ok(Some(self.b.ins().icmp(IntCC::Equal, folded, ones)))
+    }
+
+    /// The sum of 16-bit words in pieces: of values, and of what is added as it is in memory.
+    fn sum16(&mut self, data: &[Expr]) -> Result<(Option<Value>, Option<Value>)> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let mut behind = width.next_multiple_of(16);
         let mut sum: Option<Value> = None;
@@ -438,20 +488,7 @@ impl Gen<'_> {
                 }
             }
         }
-        if let Some(v) = swapped {
-            let folded = self.fold16(v);
-            let folded = self.b.ins().bswap(folded);
-            let v = self.b.ins().uextend(types::I64, folded);
-            if sum.is_none() {
-                let ones = self.c64(0xffff);
-                return Ok(self.b.ins().bxor(v, ones));
-            }
-            add(self, &mut sum, v);
-        }
-        let Some(sum) = sum else { return Ok(self.c64(0xffff)) };
-        let folded = self.fold16(sum);
-        let folded = self.b.ins().bnot(folded);
-        Ok(self.b.ins().uextend(types::I64, folded))
+        Ok((sum, swapped))
     }
 
     /// A sum modulo 2^16 - 1 as I16; zero only if it is zero. Adding a number to itself with its halves swapped gives
@@ -492,6 +529,9 @@ impl Gen<'_> {
         let Some(index) = list.iter().position(|c| *c == this) else {
             return Err(Unsupported::new(call.span, format!("extern `{name}`")));
         };
+        if let Some(block) = self.block_call(instance) {
+            return self.named_in_registers(instance, block, call);
+        }
         let mut words = 0;
         let mut given = Vec::new();
         for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
@@ -542,6 +582,27 @@ impl Gen<'_> {
             }
             at += count;
         }
+        Ok(())
+    }
+}
+
+impl Gen<'_> {
+    /// Calls a method with its arguments in registers.
+    fn named_in_registers(&mut self, instance: Option<ExternId>, block: BlockCall, call: &ExternCall) -> Result<()> {
+        let (Some(id), [ExternArg::In(number), ExternArg::In(given), ExternArg::Out(to)]) = (instance, &call.args[..])
+        else {
+            return Err(Unsupported::new(call.span, "this form of an extern call"));
+        };
+        let number = self.value(number)?[0];
+        let given = self.value(given)?;
+        let state = (id.index() * size_of::<ExternHandle>() + offset_of!(ExternHandle, state)) as i32;
+        let state = self.b.ins().load(types::I64, self.flags.runtime, self.externs, state);
+        let callee = self.c64(block as usize as u64);
+        self.forget_loaded();
+        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[state, number, given[0], given[1]]);
+        let result = self.b.inst_results(call).to_vec();
+        let result = self.fit(result, 128, *to);
+        self.write(*to, &result);
         Ok(())
     }
 }

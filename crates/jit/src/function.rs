@@ -86,6 +86,8 @@ impl Flags {
 pub(crate) struct Signatures {
     pub lookup: SigRef,
     pub method: SigRef,
+    /// [`abi::BlockCall`].
+    pub block: SigRef,
 }
 
 /// Words of the frame that are the loop's: where the packet's descriptor is, and the end of the descriptors.
@@ -186,17 +188,16 @@ impl<'a> Gen<'a> {
         wanted: &Wanted,
     ) -> Result<(FunctionBuilder<'a>, Made)> {
         let flags = Flags::new(b.func);
-        let mut signature = |params: &[cranelift_codegen::ir::Type], result: bool| {
+        let mut signature = |params: &[cranelift_codegen::ir::Type], results: usize| {
             let mut s = Signature::new(call_conv);
             s.params.extend(params.iter().map(|&t| AbiParam::new(t)));
-            if result {
-                s.returns.push(AbiParam::new(types::I64));
-            }
+            s.returns.extend(vec![AbiParam::new(types::I64); results]);
             b.import_signature(s)
         };
         let signatures = Signatures {
-            lookup: signature(&[types::I64, types::I64], true),
-            method: signature(&[types::I64, types::I32, types::I64], false),
+            lookup: signature(&[types::I64, types::I64], 1),
+            method: signature(&[types::I64, types::I32, types::I64], 0),
+            block: signature(&[types::I64; 4], 2),
         };
         let slot =
             |b: &mut FunctionBuilder| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));

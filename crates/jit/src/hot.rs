@@ -68,8 +68,8 @@ pub(crate) struct Hot<'a> {
     pub ways: &'a [Way],
     /// The function for all packets.
     pub all: abi::RunBatch,
-    /// For each extern object, whether calling it twice is the same as calling it once.
-    pub repeatable: &'a [bool],
+    /// The extern objects.
+    pub natives: &'a [Native],
     /// Where packets leave the ways.
     pub exit: Option<Block>,
     /// Addresses that others are relative to.
@@ -78,9 +78,18 @@ pub(crate) struct Hot<'a> {
     pub whole: BTreeSet<usize>,
 }
 
+/// What an extern object's native code is like.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Native {
+    /// Calling it twice is the same as calling it once.
+    pub repeatable: bool,
+    /// Its only method, if that is of this form.
+    pub block: Option<abi::BlockCall>,
+}
+
 impl<'a> Hot<'a> {
-    pub fn new(ways: &'a [Way], all: abi::RunBatch, repeatable: &'a [bool]) -> Hot<'a> {
-        Hot { ways, all, repeatable, exit: None, roots: Vec::new(), whole: BTreeSet::new() }
+    pub fn new(ways: &'a [Way], all: abi::RunBatch, natives: &'a [Native]) -> Hot<'a> {
+        Hot { ways, all, natives, exit: None, roots: Vec::new(), whole: BTreeSet::new() }
     }
 }
 
@@ -236,10 +245,14 @@ impl<'a> Gen<'a> {
 
     /// Leaves the hot path unless the condition holds.
     pub(crate) fn leave_unless(&mut self, condition: Value) {
+        if self.known_truth(condition) == Some(true) {
+            return;
+        }
         let exit = self.exit();
         let go_on = self.b.create_block();
         self.b.ins().brif(condition, go_on, &[], exit, &[]);
         self.enter(go_on);
+        self.learn_truth(condition, true);
     }
 
     /// Gives those who left to the function for all packets.
@@ -346,9 +359,17 @@ impl<'a> Gen<'a> {
     /// Calling an extern object twice is not the same as calling it once.
     pub(crate) fn leave_unless_repeatable(&mut self, object: Option<ExternId>) {
         if let Mode::Hot(hot) = &self.mode
-            && object.is_none_or(|id| hot.repeatable.get(id.index()) != Some(&true))
+            && !object.and_then(|id| hot.natives.get(id.index())).is_some_and(|native| native.repeatable)
         {
             self.leave();
+        }
+    }
+
+    /// The native method of an extern object that takes and gives blocks in registers, on a hot path.
+    pub(crate) fn block_call(&self, object: Option<ExternId>) -> Option<abi::BlockCall> {
+        match &self.mode {
+            Mode::Hot(hot) => hot.natives.get(object?.index())?.block,
+            _ => None,
         }
     }
 

@@ -16,6 +16,7 @@
 
 pub mod abi;
 
+mod bounds;
 mod bytes;
 mod conditions;
 mod control_plane;
@@ -56,8 +57,8 @@ use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
 
 pub use externs::{DigestCall, Direction, Interface, NamedCall};
 use function::Job;
-pub use hot::Way;
 use hot::{Hot, Mode, Points};
+pub use hot::{Native, Way};
 pub use requests::{ORIGINAL_BYTES, Record};
 use requests::{Pass, Plan};
 pub use scout::{Scout, ScoutedTable};
@@ -308,8 +309,7 @@ pub struct HotPaths {
 }
 
 impl HotPaths {
-    /// From a pipeline, what it was compiled to, the ways, and for each extern object whether calling it twice is the
-    /// same as calling it once. Ways with effects that cannot wait until their end get no code; `None` if those are all.
+    /// From a pipeline, what it was compiled to, the ways, and what its extern objects are like. Ways with effects that cannot wait until their end get no code; `None` if those are all.
     ///
     /// # Errors
     /// As [`compile`].
@@ -317,12 +317,12 @@ impl HotPaths {
         pipeline: &Pipeline,
         compiled: &CompiledPipeline,
         ways: &[Way],
-        repeatable: &[bool],
+        natives: &[Native],
     ) -> Result<Option<HotPaths>, Unsupported> {
         let begin = Instant::now();
         let compiler = Compiler::new(pipeline)?;
         let generate = |ways: &[Way]| {
-            let hot = || Mode::Hot(Hot::new(ways, compiled.run(), repeatable));
+            let hot = || Mode::Hot(Hot::new(ways, compiled.run(), natives));
             compiler.generate(Pass::Whole, &hot, false)
         };
         let mut ways = ways.to_vec();

@@ -356,6 +356,9 @@ impl<'a> Gen<'a> {
 
     /// Goes on if the condition holds; else fails.
     fn require(&mut self, condition: Value, error: &str) -> Result<()> {
+        if self.known_truth(condition) == Some(true) {
+            return Ok(());
+        }
         let (good, bad) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(bad);
         self.b.ins().brif(condition, good, &[], bad, &[]);
@@ -365,6 +368,7 @@ impl<'a> Gen<'a> {
         self.fail(error)?;
         self.facts = before;
         self.enter(good);
+        self.learn_truth(condition, true);
         Ok(())
     }
 

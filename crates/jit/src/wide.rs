@@ -22,6 +22,7 @@ impl Gen<'_> {
     pub(crate) fn mask(&mut self, v: Value, bits: u32) -> Value {
         match bits {
             64.. => v,
+            1.. if self.bound(v) >> bits == 0 => v,
             8 | 16 | 32 => {
                 let narrow = match bits {
                     8 => types::I8,

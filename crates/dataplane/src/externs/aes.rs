@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
+use hopwright_jit::abi::{Block, BlockCall};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// An expanded AES-128 key. Not readable, wiped when dropped.
@@ -104,7 +105,7 @@ fn portable_encrypt_once(key: u128, block: u128) -> u128 {
 
 /// What generated code calls for one block. `state` leads to the key, by `key_of`; `args` are the key's index, the
 /// block in two limbs, and two limbs for the result.
-pub(super) type BlockCall = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
+type CallInMemory = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
 
 /// How a caller finds its key.
 pub(super) trait KeyOf {
@@ -113,25 +114,36 @@ pub(super) trait KeyOf {
     unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key;
 }
 
-/// The best code this machine has for single-block CMAC and encryption, in this order. All keys must be made by
-/// [`Aes128Key::new`].
-pub(super) fn block_calls<K: KeyOf>() -> (BlockCall, BlockCall) {
+/// The best code this machine has for single-block CMAC or encryption, with arguments in memory and in registers. All
+/// keys must be made by [`Aes128Key::new`].
+pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockCall) {
     #[cfg(target_arch = "x86_64")]
     if x86::available() {
-        return (x86::call::<K, true>, x86::call::<K, false>);
+        return (x86::call::<K, CMAC>, x86::call_in_registers::<K, CMAC>);
     }
-    (portable_call::<K, true>, portable_call::<K, false>)
+    (portable_call::<K, CMAC>, portable_call_in_registers::<K, CMAC>)
 }
 
 unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
     // SAFETY: the caller passes five limbs, and what `key_of` wants of the state.
     unsafe {
-        let key = K::key_of(state, args.read());
-        let block = u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read());
-        let result = if CMAC { key.cmac_block(block) } else { key.encrypt(block) };
-        args.add(3).write(result as u64);
-        args.add(4).write((result >> 64) as u64);
+        let result = portable_call_in_registers::<K, CMAC>(state, args.read(), args.add(1).read(), args.add(2).read());
+        args.add(3).write(result.low);
+        args.add(4).write(result.high);
     }
+}
+
+unsafe extern "C" fn portable_call_in_registers<K: KeyOf, const CMAC: bool>(
+    state: *mut c_void,
+    index: u64,
+    low: u64,
+    high: u64,
+) -> Block {
+    // SAFETY: the caller's, what `key_of` wants of the state.
+    let key = unsafe { K::key_of(state, index) };
+    let block = u128::from(high) << 64 | u128::from(low);
+    let result = if CMAC { key.cmac_block(block) } else { key.encrypt(block) };
+    Block { low: result as u64, high: (result >> 64) as u64 }
 }
 
 impl Portable {
@@ -158,7 +170,7 @@ mod x86 {
 
     use zeroize::Zeroize;
 
-    use super::{KeyOf, Schedule};
+    use super::{Block, KeyOf, Schedule};
 
     /// Eleven round keys, and the first one xored with the CMAC subkey K1.
     #[repr(C, align(64))]
@@ -238,7 +250,7 @@ mod x86 {
         }
     }
 
-    /// See [`super::BlockCall`].
+    /// See [`super::CallInMemory`].
     ///
     /// # Safety
     /// The processor has AES-NI and SSSE3; the caller passes five limbs, and what `key_of` wants of the state.
@@ -255,6 +267,29 @@ mod x86 {
         let result = keys.rounds(value, if CMAC { &keys.cmac_first } else { &keys.rounds[0] });
         // SAFETY: limbs 3 and 4 are the result's.
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
+    }
+
+    /// See [`hopwright_jit::abi::BlockCall`].
+    ///
+    /// # Safety
+    /// The processor has AES-NI and SSSE3; what `key_of` wants of the state.
+    #[target_feature(enable = "aes,ssse3")]
+    pub(super) unsafe extern "C" fn call_in_registers<K: KeyOf, const CMAC: bool>(
+        state: *mut c_void,
+        index: u64,
+        low: u64,
+        high: u64,
+    ) -> Block {
+        // SAFETY: the caller's.
+        let key = unsafe { K::key_of(state, index) };
+        let Schedule::Hardware(keys) = &key.0 else {
+            // SAFETY: the caller's.
+            return unsafe { super::portable_call_in_registers::<K, CMAC>(state, index, low, high) };
+        };
+        let value = _mm_set_epi64x(high as i64, low as i64);
+        let result = keys.rounds(value, if CMAC { &keys.cmac_first } else { &keys.rounds[0] });
+        let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(result, result)) as u64;
+        Block { low: _mm_cvtsi128_si64(result) as u64, high }
     }
 
     /// The next round's key; `CONSTANT` is that round's.

@@ -163,13 +163,11 @@ impl NativeExtern for KeyedAes {
     }
 
     fn native(&self) -> NativeCall {
-        NativeCall {
-            state: Arc::as_ptr(&self.table).cast_mut().cast(),
-            call: match (self.function, block_calls::<KeyTable>()) {
-                (Function::Cmac, (cmac, _)) => cmac,
-                (Function::Encrypt, (_, encrypt)) => encrypt,
-            },
-        }
+        let (call, block) = match self.function {
+            Function::Cmac => block_calls::<KeyTable, true>(),
+            Function::Encrypt => block_calls::<KeyTable, false>(),
+        };
+        NativeCall { state: Arc::as_ptr(&self.table).cast_mut().cast(), call, block: Some(block) }
     }
 
     fn arguments(&self, _: u32) -> &'static [u32] {

@@ -30,7 +30,7 @@ impl NativeExtern for WithKey {
     }
 
     fn native(&self) -> NativeCall {
-        NativeCall { state: std::ptr::null_mut(), call: encrypt }
+        NativeCall { state: std::ptr::null_mut(), call: encrypt, block: None }
     }
 
     fn arguments(&self, _: u32) -> &'static [u32] {

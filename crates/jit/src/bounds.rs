@@ -1,0 +1,95 @@
+//! How large values can be, from how they are computed: what cannot be beyond a width need not be cut off, and some
+//! comparisons need not be made. Does not live here: what packets on a hot path were asked ([`crate::conditions`]).
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef};
+
+use crate::function::Gen;
+
+/// Operations that are looked through.
+const DEPTH: u32 = 12;
+
+impl Gen<'_> {
+    /// A value is at most this.
+    pub(crate) fn bound(&self, v: Value) -> u64 {
+        self.bound_within(v, DEPTH)
+    }
+
+    fn bound_within(&self, v: Value, depth: u32) -> u64 {
+        let dfg = &self.b.func.dfg;
+        let v = dfg.resolve_aliases(v);
+        let most = most_of(dfg.value_type(v));
+        let asked = self.asked_bound(v).unwrap_or(most).min(most);
+        if depth == 0 {
+            return asked;
+        }
+        let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return asked };
+        let args = dfg.inst_args(inst);
+        let arg = |i: usize| self.bound_within(args[i], depth - 1);
+        let shift = |by: Value| self.constant_of(by).filter(|by| (0..64).contains(by)).map(|by| by as u32);
+        let bound = match (dfg.insts[inst].opcode(), &dfg.insts[inst]) {
+            (Opcode::Iconst, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & most,
+            (Opcode::Uextend | Opcode::Ireduce, _) => arg(0),
+            (Opcode::Uload8, _) => 0xff,
+            (Opcode::Uload16, _) => 0xffff,
+            (Opcode::Uload32, _) => 0xffff_ffff,
+            (Opcode::Icmp, _) => 1,
+            (Opcode::Band, _) => arg(0).min(arg(1)),
+            (Opcode::Bor | Opcode::Bxor, _) => up_to_highest(arg(0) | arg(1)),
+            (Opcode::Umin, _) => arg(0).min(arg(1)),
+            (Opcode::Umax, _) => arg(0).max(arg(1)),
+            (Opcode::Select, _) => arg(1).max(arg(2)),
+            (Opcode::Ushr, _) => match shift(args[1]) {
+                Some(by) => arg(0) >> by,
+                None => arg(0),
+            },
+            (Opcode::Ishl, _) => match shift(args[1]) {
+                Some(by) => arg(0).checked_mul(1 << by).unwrap_or(most),
+                None => most,
+            },
+            (Opcode::Iadd, _) => arg(0).checked_add(arg(1)).unwrap_or(most),
+            (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(most),
+            _ => most,
+        };
+        // What does not fit has wrapped around.
+        if bound > most { asked } else { bound.min(asked) }
+    }
+
+    /// Whether a comparison holds whatever the values are.
+    pub(crate) fn always(&self, condition: Value) -> Option<bool> {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
+        let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
+        let constant = self.constant_of(args[1])? as u64 & most_of(dfg.value_type(args[1]));
+        let bound = self.bound(args[0]);
+        match cond {
+            IntCC::UnsignedLessThanOrEqual if bound <= constant => Some(true),
+            IntCC::UnsignedLessThan if bound < constant => Some(true),
+            IntCC::UnsignedGreaterThan if bound <= constant => Some(false),
+            IntCC::UnsignedGreaterThanOrEqual if bound < constant => Some(false),
+            IntCC::Equal if bound < constant => Some(false),
+            IntCC::NotEqual if bound < constant => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// The highest number of a type.
+pub(crate) fn most_of(ty: Type) -> u64 {
+    if ty.bits() >= 64 { u64::MAX } else { (1 << ty.bits()) - 1 }
+}
+
+/// All bits up to the highest that is set.
+fn up_to_highest(v: u64) -> u64 {
+    v.checked_ilog2().map_or(0, |high| u64::MAX >> (63 - high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::up_to_highest;
+
+    #[test]
+    fn all_bits_up_to_the_highest() {
+        assert_eq!([0, 1, 5, 8, u64::MAX].map(up_to_highest), [0, 1, 7, 15, u64::MAX]);
+    }
+}
