@@ -101,7 +101,11 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
                 return;
             }
         }
-        alert = hdr.info.cons_dir == 1 ? hdr.hop.ingress_alert : hdr.hop.egress_alert;
+        if (hdr.info.cons_dir == 1) {
+            alert = hdr.hop.ingress_alert;
+        } else {
+            alert = hdr.hop.egress_alert;
+        }
         if (alert == 1 && meta.source.scope == LinkScope.EXTERNAL) {
             meta.reason = Reason.INGRESS_ALERT;
             return;

@@ -240,9 +240,16 @@ parser BorderRouterParser(packet_in packet,
         meta.path_words = 7 + ((bit<8>) hdr.scion.dst_len + 1) + ((bit<8>) hdr.scion.src_len + 1)
                         + epic_words + 1 + info_words + HOP_WORDS * hop_count;
         verify(meta.path_words <= hdr.scion.hdr_len, error.ScionHeaderTooShort);
-        meta.first_of_segment = (bit<1>) (current == segment_start && current != 0);
-        meta.last_of_segment = (bit<1>) (current + 1 == segment_end && segment_end != hop_count);
-        meta.last_of_path = (bit<1>) (current + 1 == hop_count);
+        if (current == segment_start && current != 0) {
+            meta.first_of_segment = 1;
+        }
+        if (current + 1 == segment_end) {
+            if (segment_end == hop_count) {
+                meta.last_of_path = 1;
+            } else {
+                meta.last_of_segment = 1;
+            }
+        }
         transition select(meta.first_of_segment) {
             1: hops_and_previous;
             default: hops;

@@ -55,7 +55,11 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
             return;
         }
 
-        entered_by = hdr.info.cons_dir == 1 ? hdr.hop.cons_ingress : hdr.hop.cons_egress;
+        if (hdr.info.cons_dir == 1) {
+            entered_by = hdr.hop.cons_ingress;
+        } else {
+            entered_by = hdr.hop.cons_egress;
+        }
         if (from_outside == 1 && entered_by != meta.source.interface) {
             meta.reason = Reason.UNKNOWN_INGRESS;
             return;
@@ -132,11 +136,21 @@ control CheckEgressHop(in headers_t hdr, inout metadata_t meta) {
     apply {
         meta.at_next_hop = meta.segment_change;
         if (meta.segment_change == 1) {
-            interface = hdr.info_next.cons_dir == 1 ? hdr.hop_next.cons_egress : hdr.hop_next.cons_ingress;
-            alert = hdr.info_next.cons_dir == 1 ? hdr.hop_next.egress_alert : hdr.hop_next.ingress_alert;
+            if (hdr.info_next.cons_dir == 1) {
+                interface = hdr.hop_next.cons_egress;
+                alert = hdr.hop_next.egress_alert;
+            } else {
+                interface = hdr.hop_next.cons_ingress;
+                alert = hdr.hop_next.ingress_alert;
+            }
         } else {
-            interface = hdr.info.cons_dir == 1 ? hdr.hop.cons_egress : hdr.hop.cons_ingress;
-            alert = hdr.info.cons_dir == 1 ? hdr.hop.egress_alert : hdr.hop.ingress_alert;
+            if (hdr.info.cons_dir == 1) {
+                interface = hdr.hop.cons_egress;
+                alert = hdr.hop.egress_alert;
+            } else {
+                interface = hdr.hop.cons_ingress;
+                alert = hdr.hop.ingress_alert;
+            }
         }
         find_interface.apply(interface, meta);
         if (meta.reason != Reason.NONE) {

@@ -567,7 +567,7 @@ impl Gen<'_> {
         let state = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, state) as i32);
         let callee = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, call) as i32);
         let method = self.b.ins().iconst(types::I32, method as i64);
-        self.forget_loaded();
+        self.before_call();
         self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
         let mut at = 0;
         for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
@@ -598,7 +598,7 @@ impl Gen<'_> {
         let state = (id.index() * size_of::<ExternHandle>() + offset_of!(ExternHandle, state)) as i32;
         let state = self.b.ins().load(types::I64, self.flags.runtime, self.externs, state);
         let callee = self.c64(block as usize as u64);
-        self.forget_loaded();
+        self.before_call();
         let call = self.b.ins().call_indirect(self.signatures.block, callee, &[state, number, given[0], given[1]]);
         let result = self.b.inst_results(call).to_vec();
         let result = self.fit(result, 128, *to);

@@ -22,6 +22,11 @@ use crate::tail::Begun;
 pub(crate) struct Root(u32);
 
 impl Root {
+    /// Its number, from zero.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
     /// The packet's first byte.
     pub const START: Root = Root(0);
 

@@ -444,6 +444,13 @@ impl<'a> Gen<'a> {
                     self.go(if truth { yes } else { no });
                     return Ok(());
                 }
+                let truth = self.is_on_way(yes);
+                if truth != self.is_on_way(no) {
+                    self.assume(cond, truth);
+                    self.ask(c, truth);
+                    self.go(if truth { yes } else { no });
+                    return Ok(());
+                }
                 let before = self.facts.clone();
                 self.assume(cond, true);
                 self.learn_truth(c, true);

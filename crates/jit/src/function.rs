@@ -821,7 +821,7 @@ impl<'a> Gen<'a> {
         }
         let signature = self.b.import_signature(s);
         let callee = self.c64(address as u64);
-        self.forget_loaded();
+        self.before_call();
         let call = self.b.ins().call_indirect(signature, callee, args);
         self.b.inst_results(call).first().copied()
     }

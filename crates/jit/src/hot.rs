@@ -18,6 +18,7 @@ use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternId, HeaderId, SlotId, Type};
 use num_traits::ToPrimitive;
 
 use crate::abi;
+use crate::asked::Asked;
 use crate::conditions::Conditions;
 use crate::facts::Facts;
 use crate::flow::{Order, Point};
@@ -118,6 +119,8 @@ pub(crate) struct OnWay {
     loaded: BTreeMap<(Value, i32, u32), Value>,
     /// What was asked.
     pub conditions: Conditions,
+    /// What is still to be asked of the packet's bytes.
+    pub asked: Asked,
     /// The last emit whose header does not lie where it belongs.
     pub which: usize,
     /// Nobody gets here.
@@ -245,14 +248,7 @@ impl<'a> Gen<'a> {
 
     /// Leaves the hot path unless the condition holds.
     pub(crate) fn leave_unless(&mut self, condition: Value) {
-        if self.known_truth(condition) == Some(true) {
-            return;
-        }
-        let exit = self.exit();
-        let go_on = self.b.create_block();
-        self.b.ins().brif(condition, go_on, &[], exit, &[]);
-        self.enter(go_on);
-        self.learn_truth(condition, true);
+        self.ask(condition, true);
     }
 
     /// Gives those who left to the function for all packets.
@@ -293,8 +289,9 @@ impl<'a> Gen<'a> {
         }
     }
 
-    /// A call is made: what was loaded would have to be kept in memory over it.
-    pub(crate) fn forget_loaded(&mut self) {
+    /// A call is made: what was loaded would have to be kept in memory over it. Who is not on the way is spared the call.
+    pub(crate) fn before_call(&mut self) {
+        self.ask_now();
         self.facts.on_way.loaded.clear();
     }
 

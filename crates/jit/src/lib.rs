@@ -16,6 +16,7 @@
 
 pub mod abi;
 
+mod asked;
 mod bounds;
 mod bytes;
 mod conditions;
@@ -34,6 +35,7 @@ mod layout;
 pub mod lookup;
 mod memory;
 mod parser;
+mod prune;
 mod requests;
 mod scout;
 mod search;
@@ -428,6 +430,8 @@ impl Compiler {
                 None => break (function, made),
             }
         };
+        let mut function = function;
+        prune::prune(&mut function);
         let clif = keep_text.then(|| function.display().to_string());
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);

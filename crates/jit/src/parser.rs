@@ -225,10 +225,14 @@ impl<'a> Gen<'a> {
                             continue;
                         }
                         let one = self.in_set(set, key, value, case.span);
-                        let more = self.b.create_block();
-                        self.b.ins().brif(one, more, &[], other, &[]);
                         open = true;
-                        self.enter(more);
+                        if only {
+                            self.ask(one, true);
+                        } else {
+                            let more = self.b.create_block();
+                            self.b.ins().brif(one, more, &[], other, &[]);
+                            self.enter(more);
+                        }
                         if let (KeySet::Value(v), ExprKind::Slot(slot)) = (set, &key.kind) {
                             self.assume_value(*slot, key.ty, v.to_u64(), true);
                         }

@@ -89,7 +89,7 @@ impl Gen<'_> {
             key if is_hashed(table) => (self.search(id, key), 8 * key.len() as i32),
             &[key] if let Some((exact, prefix)) = prefix_bits(table) => (self.descend(id, key, exact + prefix), 0),
             key => {
-                self.forget_loaded();
+                self.before_call();
                 (self.look_up(id, key), 0)
             }
         }

@@ -26,6 +26,7 @@ impl Piece {
 impl Gen<'_> {
     /// The packet has got to the end of its way: what was put off is done.
     pub(crate) fn settle(&mut self) {
+        self.ask_now();
         let OnWay { written, held, ways, left, .. } = std::mem::take(&mut self.facts.on_way);
         if let Mode::Hot(hot) = &mut self.mode
             && !left

@@ -98,10 +98,10 @@ impl KeyTable {
     /// The caller is within the table's domain for as long as it uses the key.
     #[inline(always)]
     unsafe fn key(&self, index: u64) -> &Aes128Key {
-        let key = match self.keys.get(index as usize) {
-            Some(slot) => slot.load(Ordering::Acquire),
-            None => self.unset,
-        };
+        let mut key = self.unset;
+        if let Some(slot) = self.keys.get(index as usize) {
+            key = slot.load(Ordering::Acquire);
+        }
         // SAFETY: never null; keys unlinked since the caller entered the domain are still alive.
         unsafe { &*key }
     }
