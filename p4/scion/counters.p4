@@ -17,7 +17,7 @@ control CountReceived(in headers_t hdr, inout metadata_t meta) {
         // What the agent sends once more has been counted when it came.
         meta.front = (bit<1>) hdr.packet_out.isValid() ++ (bit<1>) hdr.ipv6.isValid();
         if (!hdr.packet_out.isValid()) {
-            link_in.count((bit<32>) (meta.source.index[9:0] ++ meta.size));
+            link_in.count((bit<32>) (meta.source.index ++ meta.size));
         }
     }
 }
@@ -41,7 +41,7 @@ control CountForwarded(in headers_t hdr, inout metadata_t meta) {
                 traffic = Traffic.OUT_TRANSIT;
             }
         }
-        link_out.count((bit<32>) (meta.target.index[9:0] ++ (bit<3>) traffic ++ meta.front ++ meta.size));
+        link_out.count((bit<32>) (meta.target.index ++ (bit<3>) traffic ++ meta.front ++ meta.size));
     }
 }
 
@@ -53,9 +53,9 @@ control CountRefused(inout metadata_t meta) {
     counter(LINK_COUNT << 5, CounterType.packets) link_dropped;
 
     apply {
-        link_reasons.count((bit<32>) (meta.source.index[9:0] ++ ((bit<8>) meta.reason)[6:0]));
+        link_reasons.count((bit<32>) (meta.source.index ++ ((bit<8>) meta.reason)[6:0]));
         if ((bit<8>) meta.reason < PUNT_FIRST) {
-            link_dropped.count((bit<32>) (meta.source.index[9:0] ++ meta.size));
+            link_dropped.count((bit<32>) (meta.source.index ++ meta.size));
         }
     }
 }

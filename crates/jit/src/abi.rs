@@ -232,9 +232,15 @@ pub struct Block {
     pub high: u64,
 }
 
-/// The method of a named extern with [`ExternHandle::state`], if it takes a number of at most 64 bits and a block and
-/// gives a block: the same as [`ExternHandle::call`], in registers.
-pub type BlockCall = unsafe extern "C" fn(state: *mut c_void, number: u64, low: u64, high: u64) -> Block;
+/// The method of a named extern, if it takes a number of at most 64 bits and a block and gives a block: the same as
+/// [`ExternHandle::call`], with a step that is done once a batch for a number, and blocks in registers.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockMethod {
+    /// From [`ExternHandle::state`] and the number, what `run` wants until the batch is done.
+    pub prepare: unsafe extern "C" fn(state: *mut c_void, number: u64) -> *const c_void,
+    /// From that and a block's limbs, the result.
+    pub run: unsafe extern "C" fn(prepared: *const c_void, low: u64, high: u64) -> Block,
+}
 
 /// Generated code: runs `count` packets through parser, ingress, egress and deparser. Gives null when all are done, else
 /// the address of the packet behind the last it ran, which paused: see [`Pause`].

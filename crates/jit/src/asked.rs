@@ -15,7 +15,7 @@ use crate::hot::Mode;
 /// Bits of bytes that are still to be asked for: for each byte behind an address, which and what they are to be.
 pub(crate) type Asked = BTreeMap<(Value, i32), (u8, u8)>;
 
-/// A value that consists of bits of the packet: `(number >> shift) & mask` of so many bytes there.
+/// A value that consists of bits of the packet: `((number >> shift) & mask) << zeros` of so many bytes there.
 #[derive(Clone, Copy)]
 struct Bits {
     base: Value,
@@ -25,6 +25,7 @@ struct Bits {
     big_endian: bool,
     shift: u32,
     mask: u64,
+    zeros: u32,
 }
 
 impl Gen<'_> {
@@ -72,7 +73,7 @@ impl Gen<'_> {
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
         let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
         let value = self.constant_of(args[1])? as u64 & most_of(dfg.value_type(args[1]));
-        let bits = self.packet_bits(args[0], 8)?;
+        let bits = self.packet_bits(args[0], 8).filter(|bits| bits.zeros == 0 && bits.mask != 0)?;
         let equal = match cond {
             IntCC::Equal => holds,
             IntCC::NotEqual => !holds,
@@ -97,34 +98,51 @@ impl Gen<'_> {
         let args = dfg.inst_args(inst);
         let of = |i: usize| self.packet_bits(args[i], depth - 1);
         match dfg.insts[inst] {
-            InstructionData::Load { opcode: opcode @ (Opcode::Load | Opcode::Uload8), flags, offset, .. } => {
-                let bytes = if opcode == Opcode::Uload8 { 1 } else { dfg.value_type(v).bytes() };
+            InstructionData::Load { opcode, flags, offset, .. } => {
+                let bytes = match opcode {
+                    Opcode::Load => dfg.value_type(v).bytes(),
+                    Opcode::Uload8 => 1,
+                    Opcode::Uload16 => 2,
+                    Opcode::Uload32 => 4,
+                    _ => return None,
+                };
                 let base = dfg.resolve_aliases(args[0]);
                 let Mode::Hot(hot) = &self.mode else { return None };
                 let region = dfg.mem_flags[flags].alias_region();
                 let packet = region == self.flags.packet.alias_region() && hot.roots.contains(&base) && bytes <= 8;
                 let mask = u64::MAX >> (64 - 8 * bytes);
-                packet.then_some(Bits { base, at: offset.into(), bytes, big_endian: bytes == 1, shift: 0, mask })
+                packet.then_some(Bits {
+                    base,
+                    at: offset.into(),
+                    bytes,
+                    big_endian: bytes == 1,
+                    shift: 0,
+                    mask,
+                    zeros: 0,
+                })
             }
             InstructionData::Unary { opcode: Opcode::Bswap, .. } => {
                 let bits = of(0)?;
-                let whole = !bits.big_endian && bits.shift == 0 && bits.bytes == dfg.value_type(v).bytes();
-                let all = bits.mask == most_of(dfg.value_type(v));
-                (whole && all).then_some(Bits { big_endian: true, ..bits })
+                let all = u64::MAX >> (64 - 8 * bits.bytes);
+                let whole = !bits.big_endian && bits.shift == 0 && bits.mask == all;
+                // The highest bytes become the lowest.
+                let zeros = dfg.value_type(v).bits() - 8 * bits.bytes;
+                whole.then_some(Bits { big_endian: true, zeros, ..bits })
             }
             InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Ireduce, .. } => {
-                let bits = of(0)?;
+                let bits = of(0).filter(|bits| bits.zeros == 0)?;
                 Some(Bits { mask: bits.mask & most_of(dfg.value_type(v)), ..bits })
             }
             InstructionData::Binary { opcode: Opcode::Band, .. } => {
-                let (bits, mask) = (of(0)?, self.constant_of(args[1])?);
+                let (bits, mask) = (of(0).filter(|bits| bits.zeros == 0)?, self.constant_of(args[1])?);
                 Some(Bits { mask: bits.mask & mask as u64, ..bits })
             }
             InstructionData::Binary { opcode: Opcode::Ushr, .. } => {
                 let (bits, by) = (of(0)?, u32::try_from(self.constant_of(args[1])?).ok().filter(|by| *by < 64)?);
+                let by = by.checked_sub(bits.zeros)?;
                 // What was masked away stays away.
-                let mask = bits.mask >> by;
-                Some(Bits { shift: bits.shift + by, mask, ..bits })
+                let mask = bits.mask.checked_shr(by).unwrap_or(0);
+                Some(Bits { shift: bits.shift + by, mask, zeros: 0, ..bits })
             }
             _ => None,
         }

@@ -20,6 +20,7 @@ impl Gen<'_> {
         let v = dfg.resolve_aliases(v);
         let most = most_of(dfg.value_type(v));
         let asked = self.asked_bound(v).unwrap_or(most).min(most);
+        let asked = self.param_bounds.get(&v).map_or(asked, |bound| asked.min(*bound));
         if depth == 0 {
             return asked;
         }

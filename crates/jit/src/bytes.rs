@@ -31,18 +31,23 @@ impl Gen<'_> {
         }
         let v = match bytes {
             1 => self.b.ins().uload8(types::I64, flags, base, at),
-            8 => {
-                let raw = self.b.ins().load(types::I64, flags, base, at);
-                self.b.ins().bswap(raw)
-            }
             _ => {
-                let raw = self.b.ins().load(int(bytes), flags, base, at);
+                let raw = self.load_number(flags, base, at, bytes);
                 let swapped = self.b.ins().bswap(raw);
-                self.b.ins().uextend(types::I64, swapped)
+                if bytes == 8 { swapped } else { self.b.ins().ushr_imm_u(swapped, 64 - 8 * i64::from(bytes)) }
             }
         };
         self.keep_loaded(base, at, bytes, v);
         v
+    }
+
+    /// 2, 4 or 8 bytes as a little-endian number.
+    pub(crate) fn load_number(&mut self, flags: MemFlagsData, base: Value, at: i32, bytes: u32) -> Value {
+        match bytes {
+            2 => self.b.ins().uload16(types::I64, flags, base, at),
+            4 => self.b.ins().uload32(flags, base, at),
+            _ => self.b.ins().load(types::I64, flags, base, at),
+        }
     }
 
     /// 1 to 8 bytes as a big-endian number. Bits beyond `bytes` may be anything if `dirty`.

@@ -11,10 +11,11 @@ use hopwright_ir::{
 };
 
 use crate::Unsupported;
-use crate::abi::{BlockCall, CounterCell, ExternHandle};
+use crate::abi::{BlockMethod, CounterCell, ExternHandle};
 use crate::facts::Facts;
 use crate::function::Gen;
 use crate::hot::{Held, most};
+use crate::once::Once;
 use crate::shim;
 use crate::wide::limbs;
 
@@ -278,8 +279,7 @@ impl Gen<'_> {
 
     /// The address of an extern's cell.
     fn cell_at(&mut self, handle: i32, index: Value, bytes: usize) -> Value {
-        let state = handle + offset_of!(ExternHandle, state) as i32;
-        let cells = self.b.ins().load(types::I64, self.flags.runtime, self.externs, state);
+        let cells = self.once(Once::State(handle));
         let offset = self.b.ins().imul_imm_u(index, bytes as i64);
         self.b.ins().iadd(cells, offset)
     }
@@ -425,18 +425,16 @@ impl Gen<'_> {
             algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) && checksum.ty == Type::Bits(16);
         let whole = data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(16);
         let ExprKind::Slot(slot) = checksum.kind else { return Ok(None) };
-        if !self.is_hot() || !plain || !whole || self.whole_bytes(slot).is_none() {
+        let Some((header, at, bytes)) = self.whole_bytes(slot).filter(|_| self.is_hot() && plain && whole) else {
             return Ok(None);
-        }
-        let ones = Expr::constant(num_bigint::BigUint::from(0xffffu32), checksum.ty, checksum.span);
-        let Some((sum, ones)) = self.as_in_memory(checksum, &ones) else { return Ok(None) };
-        let other = self.b.ins().icmp(IntCC::NotEqual, sum, ones);
-        self.leave_unless(other);
+        };
         let (None, Some(others)) = self.sum16(data)? else { return Ok(None) };
-        let sum = self.b.ins().uextend(types::I64, sum);
+        let sum = self.raw_number(header, at, bytes);
+        let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
+        self.leave_unless(other);
         let sum = self.b.ins().iadd(others, sum);
         let folded = self.fold16(sum);
-        Ok(Some(self.b.ins().icmp(IntCC::Equal, folded, ones)))
+        Ok(Some(self.b.ins().icmp_imm_s(IntCC::Equal, folded, -1)))
     }
 
     /// The sum of 16-bit words in pieces: of values, and of what is added as it is in memory.
@@ -512,8 +510,7 @@ impl Gen<'_> {
         let mut done = 0;
         while done < bytes {
             let size = if bytes - done >= 4 { 4 } else { 2 };
-            let v = self.raw_bytes(header, (at + done) as i32, size);
-            out.push(self.b.ins().uextend(types::I64, v));
+            out.push(self.raw_number(header, (at + done) as i32, size));
             done += size;
         }
         out
@@ -529,8 +526,11 @@ impl Gen<'_> {
         let Some(index) = list.iter().position(|c| *c == this) else {
             return Err(Unsupported::new(call.span, format!("extern `{name}`")));
         };
-        if let Some(block) = self.block_call(instance) {
-            return self.named_in_registers(instance, block, call);
+        if let (Some(id), Some(method)) = (instance, self.block_method(instance))
+            && let [ExternArg::In(number), ExternArg::In(given), ExternArg::Out(to)] = &call.args[..]
+            && let Some(number) = self.known(number)
+        {
+            return self.named_in_registers(id, method, number, given, *to);
         }
         let mut words = 0;
         let mut given = Vec::new();
@@ -588,21 +588,23 @@ impl Gen<'_> {
 
 impl Gen<'_> {
     /// Calls a method with its arguments in registers.
-    fn named_in_registers(&mut self, instance: Option<ExternId>, block: BlockCall, call: &ExternCall) -> Result<()> {
-        let (Some(id), [ExternArg::In(number), ExternArg::In(given), ExternArg::Out(to)]) = (instance, &call.args[..])
-        else {
-            return Err(Unsupported::new(call.span, "this form of an extern call"));
-        };
-        let number = self.value(number)?[0];
+    fn named_in_registers(
+        &mut self,
+        id: ExternId,
+        method: BlockMethod,
+        number: u64,
+        given: &Expr,
+        to: SlotId,
+    ) -> Result<()> {
         let given = self.value(given)?;
-        let state = (id.index() * size_of::<ExternHandle>() + offset_of!(ExternHandle, state)) as i32;
-        let state = self.b.ins().load(types::I64, self.flags.runtime, self.externs, state);
-        let callee = self.c64(block as usize as u64);
+        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+        let prepared = self.once(Once::Prepared(handle, method.prepare as usize, number));
+        let callee = self.c64(method.run as usize as u64);
         self.before_call();
-        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[state, number, given[0], given[1]]);
+        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, given[0], given[1]]);
         let result = self.b.inst_results(call).to_vec();
-        let result = self.fit(result, 128, *to);
-        self.write(*to, &result);
+        let result = self.fit(result, 128, to);
+        self.write(to, &result);
         Ok(())
     }
 }

@@ -32,7 +32,12 @@ impl Root {
 
     /// Its place in the frame, behind the loop's own words.
     fn place(self) -> i32 {
-        FRAME_WORDS as i32 * 8 + 8 * self.0 as i32
+        Root::place_of(self.0)
+    }
+
+    /// The place of a word with this number.
+    pub fn place_of(number: u32) -> i32 {
+        FRAME_WORDS as i32 * 8 + 8 * number as i32
     }
 }
 
@@ -353,14 +358,20 @@ impl Gen<'_> {
 
     /// Makes an address one that others are relative to.
     pub(crate) fn new_root(&mut self, address: Value) -> At {
-        let root = Root(self.roots);
-        self.roots += 1;
-        let needed = root.place() as u32 + 8;
-        let data = &mut self.b.func.sized_stack_slots[self.frame];
-        data.size = data.size.max(needed);
+        let root = Root(self.new_words(1));
         self.store_frame(root.place(), address);
         self.keep_root(root);
         At { root, offset: 0 }
+    }
+
+    /// Room for so many more words in the frame: the number of the first.
+    pub(crate) fn new_words(&mut self, words: u32) -> u32 {
+        let first = self.roots;
+        self.roots += words;
+        let needed = Root::place_of(self.roots) as u32;
+        let data = &mut self.b.func.sized_stack_slots[self.frame];
+        data.size = data.size.max(needed);
+        first
     }
 
     /// On a hot path an address is loaded once. What it is the sum of need not be kept for addressing.

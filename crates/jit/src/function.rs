@@ -1,7 +1,7 @@
 //! The generated function as a whole: what it is given, the loop over the packets, the order of v1model's blocks, and
 //! reading and writing slots. What single statements, tables, parser states become lives in the other modules.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem::offset_of;
 use std::rc::Rc;
 
@@ -24,6 +24,7 @@ use crate::flow::{Around, Order, Point, Schedule, stage};
 use crate::headers::{HeaderTable, Wanted};
 use crate::hot::Mode;
 use crate::layout::{Layout, Place};
+use crate::once::Once;
 use crate::parser;
 use crate::requests::{Pass, Plan, Record};
 use crate::tail::Begun;
@@ -86,7 +87,7 @@ impl Flags {
 pub(crate) struct Signatures {
     pub lookup: SigRef,
     pub method: SigRef,
-    /// [`abi::BlockCall`].
+    /// [`abi::BlockMethod::run`].
     pub block: SigRef,
 }
 
@@ -125,7 +126,7 @@ pub(crate) struct Gen<'a> {
     pub mode: Mode<'a>,
     pub flags: Flags,
     pub signatures: Signatures,
-    call_conv: CallConv,
+    pub call_conv: CallConv,
     zeros_address: u64,
     pub runtime: Value,
     pub tables: Value,
@@ -133,8 +134,12 @@ pub(crate) struct Gen<'a> {
     pub functions: Value,
     /// Words that are needed here and there throughout; [`FRAME_WORDS`] and then addresses ([`crate::facts`]).
     pub frame: StackSlot,
-    /// How many addresses are in the frame.
+    /// How many addresses and other words are in the frame.
     pub roots: u32,
+    /// What is computed once for a batch, and where it is in the frame.
+    pub computed: BTreeMap<Once, i32>,
+    /// What parameters of actions are at most.
+    pub param_bounds: HashMap<Value, u64>,
     /// Variables of scalars and of fields with a home there, one per limb; address and length of varbits.
     slots: Vec<Vec<Variable>>,
     pub headers: HeaderTable,
@@ -197,7 +202,7 @@ impl<'a> Gen<'a> {
         let signatures = Signatures {
             lookup: signature(&[types::I64, types::I64], 1),
             method: signature(&[types::I64, types::I32, types::I64], 0),
-            block: signature(&[types::I64; 4], 2),
+            block: signature(&[types::I64; 3], 2),
         };
         let slot =
             |b: &mut FunctionBuilder| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
@@ -256,6 +261,8 @@ impl<'a> Gen<'a> {
             functions,
             frame,
             roots: 1,
+            computed: BTreeMap::new(),
+            param_bounds: HashMap::new(),
             slots,
             headers,
             steps,

@@ -477,6 +477,13 @@ impl Gen<'_> {
         self.b.ins().load(ty, flags, base, offset + at)
     }
 
+    /// The same as a number whose lowest byte is the first.
+    pub(crate) fn raw_number(&mut self, header: HeaderId, at: i32, bytes: u32) -> Value {
+        let (base, offset) = self.bytes_at(header);
+        let flags = self.reading(header);
+        self.load_number(flags, base, offset + at, bytes)
+    }
+
     /// Bits of a header without varbit field, from its bytes.
     pub(crate) fn bits_of_header(&mut self, header: HeaderId, offset: u32, width: u32) -> Vec<Value> {
         let layout = self.layout.header(header);

@@ -85,7 +85,7 @@ pub struct Native {
     /// Calling it twice is the same as calling it once.
     pub repeatable: bool,
     /// Its only method, if that is of this form.
-    pub block: Option<abi::BlockCall>,
+    pub block: Option<abi::BlockMethod>,
 }
 
 impl<'a> Hot<'a> {
@@ -363,7 +363,7 @@ impl<'a> Gen<'a> {
     }
 
     /// The native method of an extern object that takes and gives blocks in registers, on a hot path.
-    pub(crate) fn block_call(&self, object: Option<ExternId>) -> Option<abi::BlockCall> {
+    pub(crate) fn block_method(&self, object: Option<ExternId>) -> Option<abi::BlockMethod> {
         match &self.mode {
             Mode::Hot(hot) => hot.natives.get(object?.index())?.block,
             _ => None,

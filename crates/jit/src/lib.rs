@@ -34,6 +34,7 @@ mod kept;
 mod layout;
 pub mod lookup;
 mod memory;
+mod once;
 mod parser;
 mod prune;
 mod requests;

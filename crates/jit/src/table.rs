@@ -171,9 +171,13 @@ impl<'a> Gen<'a> {
             return Ok(vec![self.c64(0)]);
         }
         let entry = self.b.use_var(action.entry);
-        Ok((0..crate::wide::limbs(width) as i32)
+        let limbs: Vec<Value> = (0..crate::wide::limbs(width) as i32)
             .map(|i| self.b.ins().load(types::I64, action.flags, entry, at + 8 * i))
-            .collect())
+            .collect();
+        if let ([limb], 1..64) = (&limbs[..], width) {
+            self.param_bounds.insert(*limb, (1 << width) - 1);
+        }
+        Ok(limbs)
     }
 
     /// As BMv2, every hit counts, whether or not the action says so.

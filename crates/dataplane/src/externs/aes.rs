@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use hopwright_jit::abi::{Block, BlockCall};
+use hopwright_jit::abi::{Block, BlockMethod};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// An expanded AES-128 key. Not readable, wiped when dropped.
@@ -116,31 +116,34 @@ pub(super) trait KeyOf {
 
 /// The best code this machine has for single-block CMAC or encryption, with arguments in memory and in registers. All
 /// keys must be made by [`Aes128Key::new`].
-pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockCall) {
+pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockMethod) {
+    let prepare = prepare::<K>;
     #[cfg(target_arch = "x86_64")]
     if x86::available() {
-        return (x86::call::<K, CMAC>, x86::call_in_registers::<K, CMAC>);
+        return (x86::call::<K, CMAC>, BlockMethod { prepare, run: x86::run_prepared::<CMAC> });
     }
-    (portable_call::<K, CMAC>, portable_call_in_registers::<K, CMAC>)
+    (portable_call::<K, CMAC>, BlockMethod { prepare, run: run_prepared::<CMAC> })
+}
+
+/// The key.
+unsafe extern "C" fn prepare<K: KeyOf>(state: *mut c_void, number: u64) -> *const c_void {
+    // SAFETY: the caller's, what `key_of` wants of the state.
+    std::ptr::from_ref(unsafe { K::key_of(state, number) }).cast()
 }
 
 unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
     // SAFETY: the caller passes five limbs, and what `key_of` wants of the state.
     unsafe {
-        let result = portable_call_in_registers::<K, CMAC>(state, args.read(), args.add(1).read(), args.add(2).read());
+        let key = prepare::<K>(state, args.read());
+        let result = run_prepared::<CMAC>(key, args.add(1).read(), args.add(2).read());
         args.add(3).write(result.low);
         args.add(4).write(result.high);
     }
 }
 
-unsafe extern "C" fn portable_call_in_registers<K: KeyOf, const CMAC: bool>(
-    state: *mut c_void,
-    index: u64,
-    low: u64,
-    high: u64,
-) -> Block {
-    // SAFETY: the caller's, what `key_of` wants of the state.
-    let key = unsafe { K::key_of(state, index) };
+unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, low: u64, high: u64) -> Block {
+    // SAFETY: the caller has it from `prepare`, and is in the domain still.
+    let key = unsafe { &*key.cast::<Aes128Key>() };
     let block = u128::from(high) << 64 | u128::from(low);
     let result = if CMAC { key.cmac_block(block) } else { key.encrypt(block) };
     Block { low: result as u64, high: (result >> 64) as u64 }
@@ -170,7 +173,7 @@ mod x86 {
 
     use zeroize::Zeroize;
 
-    use super::{Block, KeyOf, Schedule};
+    use super::{Aes128Key, Block, KeyOf, Schedule};
 
     /// Eleven round keys, and the first one xored with the CMAC subkey K1.
     #[repr(C, align(64))]
@@ -269,22 +272,16 @@ mod x86 {
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
 
-    /// See [`hopwright_jit::abi::BlockCall`].
+    /// See [`hopwright_jit::abi::BlockMethod::run`].
     ///
     /// # Safety
-    /// The processor has AES-NI and SSSE3; what `key_of` wants of the state.
+    /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still.
     #[target_feature(enable = "aes,ssse3")]
-    pub(super) unsafe extern "C" fn call_in_registers<K: KeyOf, const CMAC: bool>(
-        state: *mut c_void,
-        index: u64,
-        low: u64,
-        high: u64,
-    ) -> Block {
+    pub(super) unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, low: u64, high: u64) -> Block {
         // SAFETY: the caller's.
-        let key = unsafe { K::key_of(state, index) };
-        let Schedule::Hardware(keys) = &key.0 else {
+        let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
             // SAFETY: the caller's.
-            return unsafe { super::portable_call_in_registers::<K, CMAC>(state, index, low, high) };
+            return unsafe { super::run_prepared::<CMAC>(key, low, high) };
         };
         let value = _mm_set_epi64x(high as i64, low as i64);
         let result = keys.rounds(value, if CMAC { &keys.cmac_first } else { &keys.rounds[0] });

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use hopwright_ir::interp::{self, ExternModel, Value};
-use hopwright_jit::abi::BlockCall;
+use hopwright_jit::abi::BlockMethod;
 use num_bigint::BigUint;
 
 pub use aes::Aes128Key;
@@ -31,8 +31,8 @@ pub struct NativeCall {
     pub state: *mut c_void,
     /// Called by a worker that is within the object's domain.
     pub call: unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64),
-    /// The same for the only method, if its arguments are in registers then.
-    pub block: Option<BlockCall>,
+    /// The same for the only method, if that is of this form.
+    pub block: Option<BlockMethod>,
 }
 
 /// An object of a P4 extern type.
