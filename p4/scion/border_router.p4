@@ -78,6 +78,7 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
 
 // All the checks, and where the packet goes. Afterwards meta.reason says whether it does.
 control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
+    ComputeMacs() compute_macs;
     CheckLengths() check_lengths;
     CheckIngressHop() check_ingress_hop;
     CheckBfd() check_bfd;
@@ -87,6 +88,7 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
     Deliver() deliver;
 
     apply {
+        compute_macs.apply(hdr, meta);
         check_lengths.apply(hdr, meta, std);
         if (meta.reason != Reason.NONE) {
             return;

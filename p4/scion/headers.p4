@@ -328,6 +328,8 @@ struct metadata_t {
     bit<1>   segment_change;     // the packet goes on in the next segment, within this router
     bit<1>   at_next_hop;        // the check that failed was about the hop after the segment change
     bit<16>  seg_id;             // of the current segment, as the current hop's MAC wants it
+    bit<128> tag;                // MAC of the current hop as computed
+    bit<128> tag_next;           // at a segment change, of the next one
     bit<48>  new_hop_mac;        // of the hop that a router adds to a one-hop path
 
     // Delivery inside the AS.

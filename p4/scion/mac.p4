@@ -67,36 +67,56 @@ control TryOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
 }
 
 // The MAC of the current hop, at a segment change that of the next one, too; and for a packet that comes over a
-// one-hop path, the MAC of the hop to be added.
+// one-hop path, the MAC of the hop to be added. They are computed before anything is checked, and one right after the
+// other, because that takes longest: targets go on with the checks meanwhile.
+control ComputeMacs(in headers_t hdr, inout metadata_t meta) {
+    apply {
+        if (!hdr.hop.isValid()) {
+            return;
+        }
+        meta.seg_id = hdr.info.seg_id;
+        if (hdr.path.isValid()) {
+            if (hdr.info.peering == 1) {
+                // Two segments that meet at the peering link; their hops there are the peering hops.
+                meta.peering = meta.first_of_segment | meta.last_of_segment;
+            }
+            // Against construction direction the router at the entry takes this hop's MAC out of the chain.
+            if (hdr.info.cons_dir == 0 && meta.source.scope == LinkScope.EXTERNAL && meta.peering == 0) {
+                meta.seg_id = next_seg_id(hdr.info.seg_id, hdr.hop.mac);
+            }
+            // The packet goes on in the next segment, unless it stays here or crosses a peering link.
+            if (meta.last_of_segment == 1 && meta.peering == 0) {
+                meta.segment_change = 1;
+            }
+        } else if (meta.source.scope == LinkScope.EXTERNAL) {
+            hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                                     meta.source.interface, 0), meta.tag);
+            return;
+        }
+        hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                                 hdr.hop.cons_ingress, hdr.hop.cons_egress), meta.tag);
+        if (meta.segment_change == 1 && hdr.hop_next.isValid()) {
+            hop_key.mac(0, mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
+                                     hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress), meta.tag_next);
+        }
+    }
+}
+
+// Are they those of the packet?
 control CheckMacs(in headers_t hdr, inout metadata_t meta) {
     TryOtherKeys() try_other_keys;
-    bit<128> message = 0;
-    bit<128> message_next = 0;
-    bit<128> tag = 0;
-    bit<128> tag_next = 0;
     bit<1> alert = 0;
 
     apply {
         if (hdr.scion.path_type == PATH_ONE_HOP && meta.source.scope == LinkScope.EXTERNAL) {
-            hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
-                                     meta.source.interface, 0), tag);
-            meta.new_hop_mac = tag[127:80];
+            meta.new_hop_mac = meta.tag[127:80];
             return;
         }
 
-        message = mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
-                            hdr.hop.cons_ingress, hdr.hop.cons_egress);
-        hop_key.mac(0, message, tag);
-        if (meta.segment_change == 1) {
-            // Before the first is looked at, so that a target with a pipelined AES core overlaps the two.
-            message_next = mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
-                                     hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress);
-            hop_key.mac(0, message_next, tag_next);
-        }
-
-        if (tag[127:80] != hdr.hop.mac) {
-            try_other_keys.apply(message, hdr.hop.mac, tag);
-            if (tag[127:80] != hdr.hop.mac) {
+        if (meta.tag[127:80] != hdr.hop.mac) {
+            try_other_keys.apply(mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                                           hdr.hop.cons_ingress, hdr.hop.cons_egress), hdr.hop.mac, meta.tag);
+            if (meta.tag[127:80] != hdr.hop.mac) {
                 meta.reason = hdr.scion.path_type == PATH_ONE_HOP ? Reason.ONE_HOP_MAC : Reason.INVALID_HOP_MAC;
                 return;
             }
@@ -116,9 +136,11 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
                 meta.reason = Reason.PATH_EXPIRED;
                 return;
             }
-            if (tag_next[127:80] != hdr.hop_next.mac) {
-                try_other_keys.apply(message_next, hdr.hop_next.mac, tag_next);
-                if (tag_next[127:80] != hdr.hop_next.mac) {
+            if (meta.tag_next[127:80] != hdr.hop_next.mac) {
+                try_other_keys.apply(mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
+                                               hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress),
+                                     hdr.hop_next.mac, meta.tag_next);
+                if (meta.tag_next[127:80] != hdr.hop_next.mac) {
                     meta.reason = Reason.INVALID_HOP_MAC;
                 }
             }

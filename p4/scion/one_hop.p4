@@ -25,7 +25,6 @@ control CheckOneHop(in headers_t hdr, inout metadata_t meta) {
             meta.reason = Reason.ONE_HOP_DIRECTION;
             return;
         }
-        meta.seg_id = hdr.info.seg_id;
         interface = meta.source.scope == LinkScope.EXTERNAL ? meta.source.interface : hdr.hop.cons_egress;
         neighbours.apply();
         if (meta.source.scope == LinkScope.EXTERNAL) {

@@ -42,12 +42,10 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
                 return;
             }
         } else {
-            // Two segments that meet at the peering link; their hops there are the peering hops.
             if (hdr.path.seg0_len == 0 || hdr.path.seg1_len == 0 || hdr.path.seg2_len != 0) {
                 meta.reason = Reason.MALFORMED_PEERING;
                 return;
             }
-            meta.peering = meta.first_of_segment | meta.last_of_segment;
         }
 
         if (is_expired(hdr.info.timestamp, hdr.hop.exp_time, meta.router.now)) {
@@ -113,16 +111,6 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
                     return;
                 }
             }
-        }
-
-        // Against construction direction the router at the entry takes this hop's MAC out of the chain.
-        meta.seg_id = hdr.info.seg_id;
-        if (hdr.info.cons_dir == 0 && from_outside == 1 && meta.peering == 0) {
-            meta.seg_id = next_seg_id(hdr.info.seg_id, hdr.hop.mac);
-        }
-        // The packet goes on in the next segment, unless it stays here or crosses a peering link.
-        if (meta.last_of_segment == 1 && meta.peering == 0) {
-            meta.segment_change = 1;
         }
     }
 }
