@@ -453,6 +453,9 @@ impl<'a> Analyser<'a> {
                         s.error("E0201", at, format!("a constructor of `{}` has its name", e.name), "different name");
                     }
                     constructors.push(sig);
+                } else if m.sig.name.name == e.name.name {
+                    let at = m.sig.name.span;
+                    s.error("E0201", at, "a constructor has no result type", "this has the name of the extern");
                 } else {
                     let same = methods.iter().find(|o| {
                         o.name == sig.name

@@ -189,6 +189,15 @@ impl<'a> Analyser<'a> {
                 let def = &self.defs.blocks[*b];
                 let (sig, declared, has_body, name) =
                     (def.constructor.clone(), def.span, def.decl.is_some(), def.name.clone());
+                let place = match (def.is_parser, self.context.body) {
+                    (true, Body::Control) => Some("a parser cannot be instantiated in a control"),
+                    (false, Body::Parser) => Some("a control cannot be instantiated in a parser"),
+                    _ => None,
+                };
+                if let Some(message) = place {
+                    self.error("E0406", span, message, "it could never be applied here");
+                    return None;
+                }
                 if !has_body {
                     self.report(
                         Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))

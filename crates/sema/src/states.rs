@@ -228,7 +228,8 @@ impl<'a> Analyser<'a> {
     /// The types of a tuple's or struct's members.
     fn members(&self, ty: &Ty) -> Option<Vec<Ty>> {
         let inner = self.defs.strip_newtype(ty);
-        let nested = matches!(inner, Ty::ListLit(_) | Ty::StructLit(_) | Ty::Tuple(_) | Ty::Struct(..));
+        let nested = matches!(inner, Ty::ListLit(_) | Ty::StructLit(_) | Ty::Tuple(_))
+            || self.defs.struct_kind(&inner) == Some(ast::StructKind::Struct);
         nested.then(|| self.member_types(&inner, 0))
     }
 

@@ -472,6 +472,10 @@ impl<'a> Analyser<'a> {
             let action = self.complete(&e.action.path, args, e.action.span, listed, false);
             let mut priority = None;
             if let Some(p) = &e.priority {
+                if out.const_entries {
+                    let message = "entries of `const entries` have no priorities";
+                    self.error("E0311", p.span, message, "their order in the program counts");
+                }
                 let t = self.expr(p, None);
                 match t.value {
                     Some(Value::Int(i)) => priority = Some(i),

@@ -13,7 +13,7 @@ bit<8> leave(in bit<8> x) {
 
 control c(inout bit<8> b, inout H[4] hs, in E e, packet_in pk) {
     inner() i;
-    sub() s;
+    sub() s; //~ E0406
     action set() { b = 1; t.apply(); } //~ E0200
     action drop() { exit; }
     action never() { }
@@ -39,7 +39,7 @@ control c(inout bit<8> b, inout H[4] hs, in E e, packet_in pk) {
         for (bit<8> n = 0; n < 4; n += 1) { b |= n; }
         i.apply(b);
         i.apply(1);             //~ E0305
-        s.apply(pk, hs[0]);     //~ E0310
+        s.apply(pk, hs[0]);
         i.run(b);               //~ E0203
         if (b) { }              //~ E0300
         if (t.apply().hit) { b = 2; } else if (!t.apply().miss) { b = 3; }

@@ -28,3 +28,29 @@ control c(inout H[4] hs, in bit<64> i, inout bit<8> b) {
         b = hs[o.wide()].a;     //~ E0500
     }
 }
+
+control nested(packet_in pk, out H h) {
+    p() inner;                  //~ E0406
+    apply { }
+}
+parser within(packet_in pk, out H h) {
+    byref() inner;              //~ E0406
+    state start {
+        transition select(h) {  //~ E0315
+            _: accept;
+        }
+    }
+}
+extern Result {
+    void Result();              //~ E0201
+}
+control ranked(in H h) {
+    table t {
+        key = { h.a : ternary; }
+        actions = { NoAction; }
+        const entries = {
+            priority = 3 : 1 : NoAction(); //~ E0311
+        }
+    }
+    apply { t.apply(); }
+}
