@@ -33,6 +33,13 @@ struct Piece {
     shift: u32,
 }
 
+/// Pieces one behind the other, from the lowest bits of a word on.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    word: u32,
+    pieces: u32,
+}
+
 #[repr(align(64))]
 struct Line([AtomicU64; WORDS]);
 
@@ -59,7 +66,9 @@ impl Section {
 
 /// The readers' side: sections as they are now.
 pub(super) struct Bits {
-    pieces: Arc<[Piece]>,
+    runs: Arc<[Run]>,
+    /// Pieces of all runs.
+    pieces: usize,
     sections: Box<[Arc<Section>]>,
 }
 
@@ -71,25 +80,26 @@ impl Bits {
     #[inline]
     pub unsafe fn find(&self, key: *const u64, fits: impl Fn(NodePtr) -> bool) -> NodePtr {
         let mut picked = [const { MaybeUninit::<u16>::uninit() }; MAX_PIECES];
-        let picked = &mut picked[..self.pieces.len()];
-        for (i, (piece, at)) in self.pieces.iter().zip(picked.iter_mut()).enumerate() {
-            // SAFETY: pieces lie within the key.
-            let word = unsafe { key.add(piece.word as usize).read() };
-            at.write((i * VALUES) as u16 + (word >> piece.shift) as u16 % VALUES as u16);
+        let mut rest = picked[..self.pieces].iter_mut();
+        let mut first = 0;
+        for run in &*self.runs {
+            // SAFETY: runs lie within the key.
+            let mut word = unsafe { key.add(run.word as usize).read() };
+            for at in rest.by_ref().take(run.pieces as usize) {
+                at.write(first + word as u16 % VALUES as u16);
+                first += VALUES as u16;
+                word >>= PIECE;
+            }
         }
+        // SAFETY: the runs have so many pieces, and each wrote one.
+        let picked = unsafe { std::slice::from_raw_parts(picked.as_ptr().cast::<u16>(), self.pieces) };
         let mut best: Option<(Rank, NodePtr)> = None;
         for section in &self.sections {
             if best.is_some_and(|(rank, _)| rank.priority > section.max.load(Ordering::Relaxed)) {
                 continue;
             }
-            let mut hit = [u64::MAX; WORDS];
-            for at in picked.iter() {
-                // SAFETY: all were written above, with numbers of lines that each section has.
-                let line = unsafe { section.lines.get_unchecked(usize::from(at.assume_init_read())) };
-                for (hit, word) in hit.iter_mut().zip(&line.0) {
-                    *hit &= word.load(Ordering::Relaxed);
-                }
-            }
+            // SAFETY: the numbers are of lines that each section has.
+            let hit = unsafe { in_all(&section.lines, picked) };
             // Pairs with the release of an entry's last bit: its node and priority are there.
             fence(Ordering::Acquire);
             for (word, mut hit) in hit.into_iter().enumerate() {
@@ -111,6 +121,66 @@ impl Bits {
         }
         best.map_or(null_mut(), |(_, node)| node)
     }
+}
+
+/// The bits that are in all lines with these numbers.
+///
+/// # Safety
+/// There are lines with these numbers, and at least one number.
+#[inline(always)]
+unsafe fn in_all(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's; the processor has AVX2.
+        return unsafe { in_all_at_once(lines, picked) };
+    }
+    let mut hit = [u64::MAX; WORDS];
+    for &at in picked {
+        // SAFETY: the caller's.
+        let line = unsafe { lines.get_unchecked(usize::from(at)) };
+        for (hit, word) in hit.iter_mut().zip(&line.0) {
+            *hit &= word.load(Ordering::Relaxed);
+        }
+    }
+    hit
+}
+
+/// The same with instructions for 256 bits.
+///
+/// # Safety
+/// As for [`in_all`]; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn in_all_at_once(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
+    let mut hit = [0; WORDS];
+    // SAFETY: it reads the numbers, at least one, and of the lines only those, and writes what there is of `hit`. The
+    // writer may change a line's words meanwhile: the processor reads each of these aligned words as a whole.
+    unsafe {
+        std::arch::asm!(
+            "vpcmpeqd {low}, {low}, {low}",
+            "vpcmpeqd {high}, {high}, {high}",
+            "2:",
+            "movzx {at:e}, word ptr [{picked}]",
+            "shl {at}, 6",
+            "vpand {low}, {low}, [{lines} + {at}]",
+            "vpand {high}, {high}, [{lines} + {at} + 32]",
+            "add {picked}, 2",
+            "cmp {picked}, {end}",
+            "jne 2b",
+            "vmovdqu [{hit}], {low}",
+            "vmovdqu [{hit} + 32], {high}",
+            low = out(ymm_reg) _,
+            high = out(ymm_reg) _,
+            at = out(reg) _,
+            picked = inout(reg) picked.as_ptr() => _,
+            end = in(reg) picked.as_ptr_range().end,
+            lines = in(reg) lines.as_ptr(),
+            hit = in(reg) &raw mut hit,
+            options(nostack),
+        );
+    }
+    hit
 }
 
 /// What an entry matches, in words: each piece says yes to some values.
@@ -164,7 +234,8 @@ struct Placed {
 
 /// The writer's side.
 pub(super) struct BitsWriter {
-    pieces: Arc<[Piece]>,
+    pieces: Box<[Piece]>,
+    runs: Arc<[Run]>,
     sections: Vec<Arc<Section>>,
     /// Entries by address.
     placed: HashMap<usize, Placed>,
@@ -176,16 +247,18 @@ pub(super) struct BitsWriter {
 impl BitsWriter {
     /// For keys with fields of these widths in bits, each in words of its own. None if they are too wide.
     pub fn new(widths: &[u32]) -> Option<BitsWriter> {
-        let mut pieces = Vec::new();
-        let mut word = 0;
+        let (mut pieces, mut runs) = (Vec::new(), Vec::new());
         for &width in widths {
-            pieces
-                .extend((0..width).step_by(PIECE as usize).map(|bit| Piece { word: word + bit / 64, shift: bit % 64 }));
-            word += width.div_ceil(64);
+            for bits in (0..width).step_by(64).map(|bit| 64.min(width - bit)) {
+                let word = runs.len() as u32;
+                pieces.extend((0..bits).step_by(PIECE as usize).map(|shift| Piece { word, shift }));
+                runs.push(Run { word, pieces: bits.div_ceil(PIECE) });
+            }
         }
         let fits = (1..=MAX_PIECES).contains(&pieces.len());
         fits.then(|| BitsWriter {
             pieces: pieces.into(),
+            runs: runs.into(),
             sections: Vec::new(),
             placed: HashMap::new(),
             free: Free::default(),
@@ -214,7 +287,7 @@ impl BitsWriter {
 
     /// What readers are to use from now on.
     pub fn reader(&self) -> Bits {
-        Bits { pieces: self.pieces.clone(), sections: self.sections.iter().cloned().collect() }
+        Bits { runs: self.runs.clone(), pieces: self.pieces.len(), sections: self.sections.iter().cloned().collect() }
     }
 
     /// The entries and their masks.
