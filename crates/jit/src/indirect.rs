@@ -25,6 +25,8 @@ impl Gen<'_> {
         let table = &self.p[id];
         let Some(profile) = table.implementation else { return Ok(entry) };
         let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
+        // The call asks what was put off, but only entries with groups get there.
+        self.ask_now();
         let (pick, end) = (self.b.create_block(), self.b.create_block());
         let chosen = self.b.append_block_param(end, types::I64);
         self.b.ins().brif(choice, pick, &[], end, &[entry.into()]);

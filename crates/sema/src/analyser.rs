@@ -342,8 +342,8 @@ impl<'a> Analyser<'a> {
 
     /// A control-plane name: the local name under the current path, unless `@name` says otherwise.
     pub fn qualified(&self, local: &str, annotations: &[ast::Annotation]) -> String {
-        let local =
-            ast::find_annotation(annotations, "name").and_then(ast::Annotation::single_string).map_or(local, |s| s);
+        let given = self.annotation_text(annotations, "name");
+        let local = given.as_deref().unwrap_or(local);
         if let Some(absolute) = local.strip_prefix('.') {
             absolute.to_string()
         } else if self.context.path.is_empty() {
@@ -353,8 +353,33 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// The string that an annotation of this name has as its only argument.
+    pub fn annotation_text(&self, annotations: &[ast::Annotation], name: &str) -> Option<Arc<str>> {
+        let annotation = ast::find_annotation(annotations, name)?;
+        if let Some(text) = annotation.single_string() {
+            return Some(text.clone());
+        }
+        let (ast::AnnotationBody::Unstructured { exprs: Some(exprs), .. } | ast::AnnotationBody::Exprs(exprs)) =
+            &annotation.body
+        else {
+            return None;
+        };
+        match exprs.as_slice() {
+            [one] => match self.annotation_value(one)? {
+                hir::AnnotationArg::String(text) => Some(text.into()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Annotations with their arguments evaluated as far as they have a meaning.
     pub fn annotations(&mut self, annotations: &'a [ast::Annotation]) -> Vec<hir::Annotation> {
+        for a in annotations.iter().filter(|a| a.name.as_str() == "name") {
+            if self.annotation_text(std::slice::from_ref(a), "name").is_none() {
+                self.error("E0308", a.span, "`@name` takes a string", "not a string that is known here");
+            }
+        }
         annotations
             .iter()
             .map(|a| hir::Annotation { name: a.name.to_string(), args: self.annotation_args(a), span: a.span })
@@ -406,6 +431,14 @@ impl<'a> Analyser<'a> {
                 Entity::Const(value, _) => constant(value),
                 _ => None,
             },
+            ast::ExprKind::Binary { op: ast::BinaryOp::Concat, left, right } => {
+                match (self.annotation_value(left)?, self.annotation_value(right)?) {
+                    (hir::AnnotationArg::String(a), hir::AnnotationArg::String(b)) => {
+                        Some(hir::AnnotationArg::String(a + &b))
+                    }
+                    _ => None,
+                }
+            }
             ast::ExprKind::Unary { op: ast::UnaryOp::Negate, operand } => match self.annotation_value(operand)? {
                 hir::AnnotationArg::Int(i) => Some(hir::AnnotationArg::Int(-i)),
                 _ => None,

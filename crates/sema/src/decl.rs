@@ -219,7 +219,7 @@ impl<'a> Analyser<'a> {
         annotations: &'a [ast::Annotation],
     ) -> Rc<Sig> {
         let deprecated = ast::find_annotation(annotations, "deprecated")
-            .map(|a| a.single_string().cloned().unwrap_or_else(|| "".into()));
+            .map(|_| self.annotation_text(annotations, "deprecated").unwrap_or_else(|| "".into()));
         let (type_params, type_param_names, params, ret, open_types) = self.scoped(|s| {
             let (ids, names) = s.type_params(type_params);
             let ret = ret.map_or(Ty::Void, |r| s.ty(r));
@@ -302,7 +302,7 @@ impl<'a> Analyser<'a> {
             });
             out.push(ParamSig {
                 name: p.name.name.clone(),
-                renamed: ast::find_annotation(&p.annotations, "name").and_then(ast::Annotation::single_string).cloned(),
+                renamed: self.annotation_text(&p.annotations, "name"),
                 direction,
                 ty: if ty == Ty::Void { Ty::Err } else { ty },
                 default,

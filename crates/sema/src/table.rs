@@ -234,7 +234,7 @@ impl<'a> Analyser<'a> {
             self.report(d);
             return (Ty::Err, None);
         }
-        let given = ast::find_annotation(&k.annotations, "name").and_then(ast::Annotation::single_string);
+        let given = self.annotation_text(&k.annotations, "name");
         if given.is_none() && !names_itself(&k.expr) {
             self.report(
                 Diagnostic::error("E0311", "this key has no name")

@@ -57,3 +57,7 @@ type bit<9> Translated;
 type bit<9> WellTranslated;
 @p4runtime_translation("x", string)
 type bit<9> Named;
+
+@name(4) void misnamed() { }    //~ E0308
+const string NAME = "a";
+@name(NAME ++ "b") void well_named() { }
