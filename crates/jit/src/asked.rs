@@ -161,9 +161,10 @@ impl Gen<'_> {
             // Bytes up to here are surely in the packet.
             let last = rest.iter().filter(|((b, _), _)| *b == base).map(|((_, at), _)| *at).max().unwrap_or(first);
             let end = (last + 1).max(self.checked_from(base).unwrap_or(0));
-            let windows = [1, 2, 4, 8].into_iter().map(|size| (size, first.min(end - size)));
+            let windows = [2, 4, 8].into_iter().map(|size| (size, first.min(end - size)));
             let best = windows.filter(|(_, start)| *start >= 0).max_by_key(|&(size, start)| (here(size, start), -size));
-            let Some((size, start)) = best else { return };
+            let alone = here(1, first);
+            let (size, start) = best.filter(|&(size, start)| here(size, start) > alone).unwrap_or((1, first));
             let (mut mask, mut value) = (0u64, 0u64);
             for _ in 0..here(size, start) {
                 let Some(((_, at), (m, v))) = rest.pop() else { return };
