@@ -128,8 +128,13 @@ impl<'a> Gen<'a> {
             return;
         }
         self.copy_bytes(dst, src);
-        let valid = self.is_valid(src);
-        self.write_validity(dst, valid);
+        match self.known_valid(src) {
+            Some(valid) => self.set_validity(dst, valid),
+            None => {
+                let valid = self.is_valid(src);
+                self.write_validity(dst, valid);
+            }
+        }
     }
 
     fn push_front(&mut self, id: StackId, count: u32) {
@@ -141,11 +146,15 @@ impl<'a> Gen<'a> {
                 None => self.set_validity(stack.elements[i], false),
             }
         }
+        let known = self.facts.value(stack.next_index);
         let next = self.read(stack.next_index)[0];
         let next = self.b.ins().iadd_imm_s(next, count as i64);
         let most = self.c64(size as u64);
         let next = self.b.ins().umin(next, most);
         self.write(stack.next_index, &[next]);
+        if let Some(next) = known {
+            self.facts.learn(stack.next_index, (next + count as u64).min(size as u64));
+        }
     }
 
     fn pop_front(&mut self, id: StackId, count: u32) {
