@@ -486,6 +486,9 @@ pub struct BenchUpdatesArgs {
     /// Seconds of forwarding next to updates, for each way they come
     #[arg(long, value_name = "SECONDS", default_value_t = 4.0)]
     pub duration: f64,
+    /// Entries a second next to which forwarding is measured, besides as many as can be
+    #[arg(long, value_name = "NUMBER", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub rate: u64,
     /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,

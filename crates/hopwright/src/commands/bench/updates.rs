@@ -102,6 +102,7 @@ pub fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
 
     let mut worker = Worker::start(bench.vdp.clone(), workload)?;
     let mut turn = bench.turn();
+    let paced = worker.beside("data plane", args.duration, &mut paced(bench.turn(), args.rate))?;
     let internal = worker.beside("data plane", args.duration, &mut turn)?;
     let mut at = 0;
     let through = worker.beside("P4Runtime", args.duration, &mut || {
@@ -111,7 +112,7 @@ pub fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
         Ok(TURN)
     })?;
     worker.stop();
-    for record in [internal, through] {
+    for record in [paced, internal, through] {
         if !args.json {
             println!(
                 "forwarding  {:.2} Mpps of CPU time; {:.2} next to {:.0} entries/s through {}: {:.1} % lost (by the wall \
@@ -192,6 +193,21 @@ impl Bench {
             self.delete(&entries)?;
             Ok(2 * TURN)
         }
+    }
+}
+
+/// Turns of updates, not more than so many updates a second.
+fn paced(mut turn: impl FnMut() -> Result<u64, Failure>, rate: u64) -> impl FnMut() -> Result<u64, Failure> {
+    let mut due = Instant::now();
+    move || {
+        // What was not done in windows without updates is not owed.
+        due = due.max(Instant::now());
+        let updates = turn()?;
+        due += Duration::from_secs_f64(updates as f64 / rate as f64);
+        while Instant::now() < due {
+            std::hint::spin_loop();
+        }
+        Ok(updates)
     }
 }
 
