@@ -31,18 +31,21 @@ struct Bits {
 impl Gen<'_> {
     /// Goes on only where a condition holds, or does not hold; leaves the hot path elsewhere.
     pub(crate) fn ask(&mut self, condition: Value, holds: bool) {
-        match self.known_truth(condition) {
-            Some(known) if known == holds => return,
-            _ => {}
+        if self.known_truth(condition) == Some(holds) {
+            return;
         }
         if !self.ask_later(condition, holds) {
-            let exit = self.exit();
-            let go_on = self.b.create_block();
-            let (yes, no) = if holds { (go_on, exit) } else { (exit, go_on) };
-            self.b.ins().brif(condition, yes, &[], no, &[]);
-            self.enter(go_on);
+            self.ask_at_once(condition, holds);
         }
         self.learn_truth(condition, holds);
+    }
+
+    fn ask_at_once(&mut self, condition: Value, holds: bool) {
+        let exit = self.exit();
+        let go_on = self.b.create_block();
+        let (yes, no) = if holds { (go_on, exit) } else { (exit, go_on) };
+        self.b.ins().brif(condition, yes, &[], no, &[]);
+        self.enter(go_on);
     }
 
     /// Puts off asking, if it is about bits of the packet.
@@ -72,7 +75,7 @@ impl Gen<'_> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
         let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
-        let value = self.constant_of(args[1])? as u64 & most_of(dfg.value_type(args[1]));
+        let value = self.unsigned_constant(args[1])?;
         let bits = self.packet_bits(args[0], 8).filter(|bits| bits.zeros == 0 && bits.mask != 0)?;
         let equal = match cond {
             IntCC::Equal => holds,
@@ -183,10 +186,7 @@ impl Gen<'_> {
             };
             let value = self.b.ins().iconst(ty, signed(value));
             let same = self.b.ins().icmp(IntCC::Equal, found, value);
-            let exit = self.exit();
-            let go_on = self.b.create_block();
-            self.b.ins().brif(same, go_on, &[], exit, &[]);
-            self.enter(go_on);
+            self.ask_at_once(same, true);
         }
     }
 

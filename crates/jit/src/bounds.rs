@@ -61,7 +61,7 @@ impl Gen<'_> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
         let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
-        let constant = self.constant_of(args[1])? as u64 & most_of(dfg.value_type(args[1]));
+        let constant = self.unsigned_constant(args[1])?;
         let bound = self.bound(args[0]);
         match cond {
             IntCC::UnsignedLessThanOrEqual if bound <= constant => Some(true),

@@ -67,8 +67,7 @@ impl Gen<'_> {
     /// What a value is at most because a comparison of it with a constant holds or does not.
     fn bounding(&self, c: Value, holds: bool) -> Option<(Value, u64)> {
         let (Opcode::Icmp, _, _, Some(cc), args) = self.how(c)? else { return None };
-        let constant = self.constant_of(args[1])?;
-        let constant = constant as u64 & most_of(self.b.func.dfg.value_type(args[1]));
+        let constant = self.unsigned_constant(args[1])?;
         let cc = if holds { cc } else { cc.complement() };
         match cc {
             IntCC::UnsignedLessThanOrEqual | IntCC::Equal => Some((args[0], constant)),
@@ -134,6 +133,11 @@ impl Gen<'_> {
             (Opcode::Iconst, _, constant, ..) => Some(constant),
             _ => None,
         }
+    }
+
+    /// The same as a number without sign.
+    pub(crate) fn unsigned_constant(&self, v: Value) -> Option<u64> {
+        Some(self.constant_of(v)? as u64 & most_of(self.b.func.dfg.value_type(v)))
     }
 
     /// The value that stands for all that are computed as this one is.

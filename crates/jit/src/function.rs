@@ -85,6 +85,7 @@ impl Flags {
 /// Signatures of what is called.
 #[derive(Clone, Copy)]
 pub(crate) struct Signatures {
+    /// Two words in, one out: lookups and what is like them.
     pub lookup: SigRef,
     pub method: SigRef,
     /// [`abi::BlockMethod::run`].
@@ -126,7 +127,7 @@ pub(crate) struct Gen<'a> {
     pub mode: Mode<'a>,
     pub flags: Flags,
     pub signatures: Signatures,
-    pub call_conv: CallConv,
+    call_conv: CallConv,
     zeros_address: u64,
     pub runtime: Value,
     pub tables: Value,

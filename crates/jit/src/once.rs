@@ -4,7 +4,7 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use crate::abi::ExternHandle;
 use crate::facts::Root;
@@ -40,32 +40,24 @@ impl Gen<'_> {
 
     /// Computes it before the first packet.
     fn compute(&mut self, what: Once, place: i32) {
-        let signature = match what {
-            Once::State(_) => None,
-            Once::Prepared(..) => {
-                let mut s = Signature::new(self.call_conv);
-                s.params.extend([AbiParam::new(types::I64); 2]);
-                s.returns.push(AbiParam::new(types::I64));
-                Some(self.b.import_signature(s))
-            }
-        };
-        let (externs, runtime, frame, stored) = (self.externs, self.flags.runtime, self.frame, self.flags.frame);
+        let (externs, flags, frame, prepare) = (self.externs, self.flags, self.frame, self.signatures.lookup);
         let Some(first) = self.b.func.layout.entry_block() else { return };
         let mut at = FuncCursor::new(self.b.func);
         let Some(last) = at.func.layout.last_inst(first) else { return };
         at.goto_inst(last);
         let (Once::State(handle) | Once::Prepared(handle, ..)) = what;
-        let state = at.ins().load(types::I64, runtime, externs, handle + offset_of!(ExternHandle, state) as i32);
-        let word = match (what, signature) {
-            (Once::Prepared(_, function, number), Some(signature)) => {
-                let (callee, number) = (function as i64, number as i64);
-                let (callee, number) = (at.ins().iconst(types::I64, callee), at.ins().iconst(types::I64, number));
-                let call = at.ins().call_indirect(signature, callee, &[state, number]);
+        let state = handle + offset_of!(ExternHandle, state) as i32;
+        let state = at.ins().load(types::I64, flags.runtime, externs, state);
+        let word = match what {
+            Once::State(_) => state,
+            Once::Prepared(_, function, number) => {
+                let callee = at.ins().iconst(types::I64, function as i64);
+                let number = at.ins().iconst(types::I64, number as i64);
+                let call = at.ins().call_indirect(prepare, callee, &[state, number]);
                 at.func.dfg.first_result(call)
             }
-            _ => state,
         };
         let address = at.ins().stack_addr(types::I64, frame, 0);
-        at.ins().store(stored, word, address, place);
+        at.ins().store(flags.frame, word, address, place);
     }
 }

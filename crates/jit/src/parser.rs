@@ -272,8 +272,7 @@ impl<'a> Gen<'a> {
 
     /// One of the cases goes to a point, or what is in none of them.
     fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
-        let all = cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)));
-        let accepted = (!all).then_some(Target::Accept);
+        let accepted = (!takes_all(cases)).then_some(Target::Accept);
         let mut targets = cases.iter().map(|c| c.target).chain(accepted);
         targets.any(|t| self.target(t).is_ok_and(|to| to.order() == point.order()))
     }
@@ -281,8 +280,7 @@ impl<'a> Gen<'a> {
     /// Nothing that is in a case is in another whose target is on the way.
     fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
         // What is in no case is accepted.
-        let all = cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)));
-        let accepted = !all && self.target(Target::Accept).is_ok_and(|to| self.is_on_way(&to));
+        let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_way(&to));
         !accepted
             && cases.iter().all(|other| {
                 let away = self.target(other.target).is_ok_and(|to| !self.is_on_way(&to));
@@ -563,6 +561,11 @@ fn is_whole_bytes(e: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// One of the cases takes whatever there is.
+fn takes_all(cases: &[SelectCase]) -> bool {
+    cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)))
 }
 
 /// Whether a value is in a set, if that is plain.

@@ -126,6 +126,9 @@ pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockM
 }
 
 /// The key.
+///
+/// # Safety
+/// What `key_of` wants of the state.
 unsafe extern "C" fn prepare<K: KeyOf>(state: *mut c_void, number: u64) -> *const c_void {
     // SAFETY: the caller's, what `key_of` wants of the state.
     std::ptr::from_ref(unsafe { K::key_of(state, number) }).cast()
@@ -141,12 +144,23 @@ unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_voi
     }
 }
 
+/// See [`BlockMethod::run`].
+///
+/// # Safety
+/// `key` is of [`prepare`], and the caller is in the domain still.
 unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, low: u64, high: u64) -> Block {
-    // SAFETY: the caller has it from `prepare`, and is in the domain still.
+    // SAFETY: the caller's.
     let key = unsafe { &*key.cast::<Aes128Key>() };
-    let block = u128::from(high) << 64 | u128::from(low);
-    let result = if CMAC { key.cmac_block(block) } else { key.encrypt(block) };
-    Block { low: result as u64, high: (result >> 64) as u64 }
+    let block = number(low, high);
+    limbs(if CMAC { key.cmac_block(block) } else { key.encrypt(block) })
+}
+
+fn number(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+fn limbs(number: u128) -> Block {
+    Block { low: number as u64, high: (number >> 64) as u64 }
 }
 
 impl Portable {
@@ -283,10 +297,9 @@ mod x86 {
             // SAFETY: the caller's.
             return unsafe { super::run_prepared::<CMAC>(key, low, high) };
         };
-        let value = _mm_set_epi64x(high as i64, low as i64);
-        let result = keys.rounds(value, if CMAC { &keys.cmac_first } else { &keys.rounds[0] });
-        let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(result, result)) as u64;
-        Block { low: _mm_cvtsi128_si64(result) as u64, high }
+        let block = super::number(low, high);
+        // SAFETY: the caller's.
+        super::limbs(unsafe { if CMAC { keys.cmac_block(block) } else { keys.encrypt(block) } })
     }
 
     /// The next round's key; `CONSTANT` is that round's.

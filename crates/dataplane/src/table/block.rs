@@ -7,7 +7,8 @@
 //!                        ^ the address slots and links hold
 //! ```
 //!
-//! The link is the entry's earliness, the next block and its priority, of tables that chain blocks. Everything but `next` is constant once the block is published.
+//! The link is the entry's earliness, the next block and its priority, of tables that chain blocks. Everything but `next`
+//! is constant once the block is published.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -101,9 +101,8 @@ pub fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
     }
 
     let mut worker = Worker::start(bench.vdp.clone(), workload)?;
-    let mut turn = bench.turn();
     let paced = worker.beside("data plane", args.duration, &mut paced(bench.turn(), args.rate))?;
-    let internal = worker.beside("data plane", args.duration, &mut turn)?;
+    let internal = worker.beside("data plane", args.duration, &mut bench.turn())?;
     let mut at = 0;
     let through = worker.beside("P4Runtime", args.duration, &mut || {
         let kind = if at % 2 == 0 { Type::Insert } else { Type::Delete };
