@@ -240,6 +240,8 @@ pub struct BlockMethod {
     pub prepare: unsafe extern "C" fn(state: *mut c_void, number: u64) -> *const c_void,
     /// From that and a block's limbs, the result.
     pub run: unsafe extern "C" fn(prepared: *const c_void, low: u64, high: u64) -> Block,
+    /// The same for so many blocks, 16-aligned, which become the results.
+    pub run_all: unsafe extern "C" fn(prepared: *const c_void, blocks: *mut Block, count: usize),
 }
 
 /// Generated code: runs `count` packets through parser, ingress, egress and deparser. Gives null when all are done, else

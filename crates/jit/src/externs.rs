@@ -139,6 +139,7 @@ impl Gen<'_> {
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let words = self.register_words(*id);
+                self.in_turn();
                 if self.is_register_held(*id) {
                     self.leave();
                 }
@@ -153,6 +154,7 @@ impl Gen<'_> {
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let v = self.value(value)?;
                 let words = self.register_words(*id);
+                self.in_turn();
                 self.cell(*id, index, 8 * words, |g, cell| {
                     if g.hold(Held::Register(*id, cell, v[..words].to_vec())) {
                         return Ok(());

@@ -27,6 +27,7 @@ use crate::layout::{Layout, Place};
 use crate::once::Once;
 use crate::parser;
 use crate::requests::{Pass, Plan, Record};
+use crate::stages::Shape;
 use crate::tail::Begun;
 use crate::wide::limbs;
 
@@ -56,7 +57,7 @@ pub(crate) struct Flags {
     /// Words of the stack frame, to store and to load: what is loaded is always what was stored for this packet or
     /// batch, but values are not to stay in registers all the way from the one to the other.
     pub frame: MemFlagsData,
-    frame_load: MemFlagsData,
+    pub frame_load: MemFlagsData,
     /// The table of headers in the stack frame.
     pub headers: MemFlagsData,
 }
@@ -114,6 +115,8 @@ pub(crate) struct Made {
     pub points: Vec<Order>,
     /// The numbers of the ways that code goes to the end of.
     pub whole: Vec<usize>,
+    /// What is to be known to cut it in stages, if it may be.
+    pub shape: Option<Shape>,
 }
 
 /// Builds the function.
@@ -309,6 +312,7 @@ impl<'a> Gen<'a> {
             let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
             g.b.ins().return_(&[following]);
         }
+        let shape = g.shape(top, out);
         let Gen { mut b, places, headers, mode, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
@@ -320,7 +324,26 @@ impl<'a> Gen<'a> {
             Mode::Record(points) => (points.list(), Vec::new()),
             Mode::Hot(hot) => (Vec::new(), Vec::from_iter(hot.whole)),
         };
-        Ok((b, Made { places, missing: headers.missing(), points, whole }))
+        Ok((b, Made { places, missing: headers.missing(), points, whole, shape }))
+    }
+
+    /// What is to be known of a hot path to cut it in stages.
+    fn shape(&self, top: Block, out: Block) -> Option<Shape> {
+        let Mode::Hot(hot) = &self.mode else { return None };
+        Some(Shape {
+            top,
+            next_packet: self.next_packet,
+            out,
+            exit: hot.exit,
+            frame: self.frame,
+            batch_words: self.computed.values().copied().collect(),
+            arguments: [self.key_slot, self.spare_slot],
+            block: self.signatures.block,
+            methods: hot.methods.clone(),
+            pauses: self.plan.slots.any(),
+            flags: self.flags,
+        })
+        .filter(|shape| !shape.methods.is_empty() && !hot.in_turn)
     }
 
     /// What is generated from here on is for this place in the program.

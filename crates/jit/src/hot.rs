@@ -77,6 +77,10 @@ pub(crate) struct Hot<'a> {
     pub roots: Vec<Value>,
     /// The ways that code goes to the end of.
     pub whole: BTreeSet<usize>,
+    /// The block methods that are called: by the address of one that for many blocks.
+    pub methods: BTreeMap<i64, i64>,
+    /// Packets read or write what others wrote.
+    pub in_turn: bool,
 }
 
 /// What an extern object's native code is like.
@@ -90,7 +94,16 @@ pub struct Native {
 
 impl<'a> Hot<'a> {
     pub fn new(ways: &'a [Way], all: abi::RunBatch, natives: &'a [Native]) -> Hot<'a> {
-        Hot { ways, all, natives, exit: None, roots: Vec::new(), whole: BTreeSet::new() }
+        Hot {
+            ways,
+            all,
+            natives,
+            exit: None,
+            roots: Vec::new(),
+            whole: BTreeSet::new(),
+            methods: BTreeMap::new(),
+            in_turn: false,
+        }
     }
 }
 
@@ -363,10 +376,17 @@ impl<'a> Gen<'a> {
     }
 
     /// The native method of an extern object that takes and gives blocks in registers, on a hot path.
-    pub(crate) fn block_method(&self, object: Option<ExternId>) -> Option<abi::BlockMethod> {
-        match &self.mode {
-            Mode::Hot(hot) => hot.natives.get(object?.index())?.block,
-            _ => None,
+    pub(crate) fn block_method(&mut self, object: Option<ExternId>) -> Option<abi::BlockMethod> {
+        let Mode::Hot(hot) = &mut self.mode else { return None };
+        let method = hot.natives.get(object?.index())?.block?;
+        hot.methods.insert(method.run as usize as i64, method.run_all as usize as i64);
+        Some(method)
+    }
+
+    /// On a hot path: packets take turns.
+    pub(crate) fn in_turn(&mut self) {
+        if let Mode::Hot(hot) = &mut self.mode {
+            hot.in_turn = true;
         }
     }
 

@@ -42,6 +42,7 @@ mod scout;
 mod search;
 mod settle;
 mod shim;
+mod stages;
 mod stmt;
 mod table;
 mod tail;
@@ -54,7 +55,7 @@ use std::time::{Duration, Instant};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::{Context, isa};
+use cranelift_codegen::{CodegenError, Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
 
@@ -434,11 +435,19 @@ impl Compiler {
         let mut function = function;
         prune::prune(&mut function);
         let clif = keep_text.then(|| function.display().to_string());
+        let failed = |e: CodegenError| machine(format!("the code generator failed: {e:?}"));
+        if let Some(shape) = &made.shape {
+            let mut context = Context::for_function(function);
+            context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
+            function = match stages::split(&context.func, shape) {
+                Some(split) => split,
+                None => context.func,
+            };
+            prune::prune(&mut function);
+        }
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);
-        let compiled = context
-            .compile(&*self.isa, &mut ControlPlane::default())
-            .map_err(|e| machine(format!("the code generator failed: {:?}", e.inner)))?;
+        let compiled = context.compile(&*self.isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;
         if !compiled.buffer.relocs().is_empty() {
             return Err(machine("the code generator wants to link to other code".into()));
         }

@@ -120,9 +120,10 @@ pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockM
     let prepare = prepare::<K>;
     #[cfg(target_arch = "x86_64")]
     if x86::available() {
-        return (x86::call::<K, CMAC>, BlockMethod { prepare, run: x86::run_prepared::<CMAC> });
+        let run_all = if x86::has_vaes() { x86::run_all_wide::<CMAC> } else { x86::run_all::<CMAC> };
+        return (x86::call::<K, CMAC>, BlockMethod { prepare, run: x86::run_prepared::<CMAC>, run_all });
     }
-    (portable_call::<K, CMAC>, BlockMethod { prepare, run: run_prepared::<CMAC> })
+    (portable_call::<K, CMAC>, BlockMethod { prepare, run: run_prepared::<CMAC>, run_all: run_all::<CMAC> })
 }
 
 /// The key.
@@ -153,6 +154,18 @@ unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, low: u64
     let key = unsafe { &*key.cast::<Aes128Key>() };
     let block = number(low, high);
     limbs(if CMAC { key.cmac_block(block) } else { key.encrypt(block) })
+}
+
+/// See [`BlockMethod::run_all`].
+///
+/// # Safety
+/// `key` is of [`prepare`], and the caller is in the domain still; `blocks` are so many.
+unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, blocks: *mut Block, count: usize) {
+    // SAFETY: the caller's.
+    for block in unsafe { std::slice::from_raw_parts_mut(blocks, count) } {
+        // SAFETY: the caller's.
+        *block = unsafe { run_prepared::<CMAC>(key, block.low, block.high) };
+    }
 }
 
 fn number(low: u64, high: u64) -> u128 {
@@ -267,6 +280,71 @@ mod x86 {
         }
     }
 
+    impl RoundKeys {
+        fn first<const CMAC: bool>(&self) -> &[u8; 16] {
+            if CMAC { &self.cmac_first } else { &self.rounds[0] }
+        }
+
+        /// As many blocks as the group has, at the same time.
+        #[inline]
+        #[target_feature(enable = "aes,ssse3")]
+        fn run_group<const CMAC: bool, const N: usize>(&self, group: &mut [Block]) {
+            assert_eq!(group.len(), N);
+            let load = |bytes: &[u8; 16]| {
+                // SAFETY: 16 readable bytes.
+                unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+            };
+            let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let blocks = group.as_mut_ptr().cast::<__m128i>();
+            let first = load(self.first::<CMAC>());
+            let mut state: [__m128i; N] = std::array::from_fn(|i| {
+                // SAFETY: the group has N blocks of 16 bytes.
+                let block = unsafe { _mm_loadu_si128(blocks.add(i)) };
+                _mm_xor_si128(_mm_shuffle_epi8(block, reverse), first)
+            });
+            for round in &self.rounds[1..10] {
+                let round = load(round);
+                state = state.map(|s| _mm_aesenc_si128(s, round));
+            }
+            let last = load(&self.rounds[10]);
+            for (i, state) in state.into_iter().enumerate() {
+                let result = _mm_shuffle_epi8(_mm_aesenclast_si128(state, last), reverse);
+                // SAFETY: as above.
+                unsafe { _mm_storeu_si128(blocks.add(i), result) };
+            }
+        }
+
+        /// Twice N blocks, all that the group has, at the same time.
+        #[inline]
+        #[target_feature(enable = "aes,ssse3,vaes,avx2")]
+        fn run_pairs<const CMAC: bool, const N: usize>(&self, group: &mut [Block]) {
+            assert_eq!(group.len(), 2 * N);
+            let load = |bytes: &[u8; 16]| {
+                // SAFETY: 16 readable bytes.
+                _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+            };
+            let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let reverse = _mm256_broadcastsi128_si256(reverse);
+            let pairs = group.as_mut_ptr().cast::<__m256i>();
+            let first = load(self.first::<CMAC>());
+            let mut state: [__m256i; N] = std::array::from_fn(|i| {
+                // SAFETY: the group has N pairs of blocks of 16 bytes.
+                let pair = unsafe { _mm256_loadu_si256(pairs.add(i)) };
+                _mm256_xor_si256(_mm256_shuffle_epi8(pair, reverse), first)
+            });
+            for round in &self.rounds[1..10] {
+                let round = load(round);
+                state = state.map(|s| _mm256_aesenc_epi128(s, round));
+            }
+            let last = load(&self.rounds[10]);
+            for (i, state) in state.into_iter().enumerate() {
+                let result = _mm256_shuffle_epi8(_mm256_aesenclast_epi128(state, last), reverse);
+                // SAFETY: as above.
+                unsafe { _mm256_storeu_si256(pairs.add(i), result) };
+            }
+        }
+    }
+
     /// See [`super::CallInMemory`].
     ///
     /// # Safety
@@ -300,6 +378,61 @@ mod x86 {
         let block = super::number(low, high);
         // SAFETY: the caller's.
         super::limbs(unsafe { if CMAC { keys.cmac_block(block) } else { keys.encrypt(block) } })
+    }
+
+    pub(super) fn has_vaes() -> bool {
+        available() && is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx2")
+    }
+
+    /// See [`hopwright_jit::abi::BlockMethod::run_all`].
+    ///
+    /// # Safety
+    /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still; `blocks` are so
+    /// many.
+    #[target_feature(enable = "aes,ssse3")]
+    pub(super) unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, blocks: *mut Block, count: usize) {
+        // SAFETY: the caller's.
+        let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
+            // SAFETY: the caller's.
+            return unsafe { super::run_all::<CMAC>(key, blocks, count) };
+        };
+        // SAFETY: the caller's.
+        let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(8);
+        for group in &mut groups {
+            keys.run_group::<CMAC, 8>(group);
+        }
+        for block in groups.into_remainder() {
+            keys.run_group::<CMAC, 1>(std::slice::from_mut(block));
+        }
+    }
+
+    /// The same, two blocks an instruction.
+    ///
+    /// # Safety
+    /// As [`run_all`], and the processor has VAES and AVX2.
+    #[target_feature(enable = "aes,ssse3,vaes,avx2")]
+    pub(super) unsafe extern "C" fn run_all_wide<const CMAC: bool>(
+        key: *const c_void,
+        blocks: *mut Block,
+        count: usize,
+    ) {
+        // SAFETY: the caller's.
+        let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
+            // SAFETY: the caller's.
+            return unsafe { super::run_all::<CMAC>(key, blocks, count) };
+        };
+        // SAFETY: the caller's.
+        let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(8);
+        for group in &mut groups {
+            keys.run_pairs::<CMAC, 4>(group);
+        }
+        let mut pairs = groups.into_remainder().chunks_exact_mut(2);
+        for pair in &mut pairs {
+            keys.run_pairs::<CMAC, 1>(pair);
+        }
+        for block in pairs.into_remainder() {
+            keys.run_group::<CMAC, 1>(std::slice::from_mut(block));
+        }
     }
 
     /// The next round's key; `CONSTANT` is that round's.
@@ -395,6 +528,36 @@ mod tests {
             assert_eq!(a.cmac_block(!seed), b.cmac_block(!seed));
             assert_eq!(encrypt_once(seed, !seed), a.encrypt(!seed));
             assert_eq!(portable_encrypt_once(seed, !seed), a.encrypt(!seed));
+        }
+    }
+
+    #[test]
+    fn many_blocks_are_as_one_and_one() {
+        for key in both(0x2b7e1516_28aed2a6_abf71588_09cf4f3c) {
+            let address = std::ptr::from_ref(&key).cast();
+            for count in 0..40 {
+                let given: Vec<u128> = (0..count).map(|i| 0x0123_4567_89ab_cdef_u128.wrapping_pow(i + 3)).collect();
+                let check = |run: unsafe extern "C" fn(*const c_void, *mut Block, usize),
+                             one: &dyn Fn(u128) -> u128| {
+                    let mut blocks: Vec<Block> = given.iter().map(|n| limbs(*n)).collect();
+                    // SAFETY: the key lives, and the blocks are so many; the processor was asked.
+                    unsafe { run(address, blocks.as_mut_ptr(), blocks.len()) };
+                    let found: Vec<u128> = blocks.iter().map(|b| number(b.low, b.high)).collect();
+                    assert_eq!(found, given.iter().map(|n| one(*n)).collect::<Vec<_>>());
+                };
+                check(run_all::<true>, &|n| key.cmac_block(n));
+                check(run_all::<false>, &|n| key.encrypt(n));
+                #[cfg(target_arch = "x86_64")]
+                if x86::available() {
+                    check(x86::run_all::<true>, &|n| key.cmac_block(n));
+                    check(x86::run_all::<false>, &|n| key.encrypt(n));
+                }
+                #[cfg(target_arch = "x86_64")]
+                if x86::has_vaes() {
+                    check(x86::run_all_wide::<true>, &|n| key.cmac_block(n));
+                    check(x86::run_all_wide::<false>, &|n| key.encrypt(n));
+                }
+            }
         }
     }
 
