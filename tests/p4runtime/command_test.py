@@ -302,4 +302,6 @@ class Log(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    # Who runs in the background of a shell ignores it, and so would what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     unittest.main()

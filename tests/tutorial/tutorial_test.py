@@ -10,6 +10,7 @@ any text. Needs root: run.sh has a network for it.
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -115,7 +116,7 @@ class Shell:
     def stop(self):
         for command, process, log in reversed(self.background):
             alive = process.poll() is None
-            process.send_signal(2)
+            process.send_signal(signal.SIGINT)
             process.wait(PATIENCE)
             text = pathlib.Path(log.name).read_text()
             if not alive or "panicked" in text:
@@ -153,4 +154,6 @@ def main():
 
 
 if __name__ == "__main__":
+    # Who runs in the background of a shell ignores it, and so would what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main()
