@@ -51,6 +51,12 @@ impl Facts {
         self.longest.load(Ordering::Relaxed)
     }
 
+    /// Bytes of the longest frame without tags.
+    #[inline]
+    pub fn longest_untagged(&self) -> u32 {
+        self.longest().saturating_sub(TAGS)
+    }
+
     /// Looks at the MTU again.
     pub fn refresh(&self) {
         if let Ok(mtu) = sys::mtu(&self.socket, &self.name) {
@@ -75,7 +81,10 @@ impl Facts {
     }
 }
 
+/// Bytes of the tags a frame may have.
+const TAGS: u32 = 2 * 4;
+
 /// An MTU does not count the Ethernet header and tags; two are allowed for.
 fn longest_frame(mtu: u32) -> u32 {
-    mtu.saturating_add(14 + 2 * 4)
+    mtu.saturating_add(14 + TAGS)
 }

@@ -24,6 +24,7 @@ pub mod memory;
 pub mod pcap;
 pub mod tap;
 
+mod mapping;
 mod sys;
 
 pub use af_packet::{AfPacket, FilterSetter, RingSize};

@@ -79,7 +79,13 @@ fn tags_that_the_kernel_takes_off_come_back() {
         tagged.splice(12..12, [0x81, 0, 0x60, 5]);
         let mut service = frame(9010, 2);
         service.splice(12..12, [0x88, 0xa8, 0, 7]);
-        let sent = [tagged, service, frame(60, 3)];
+        // Two tags, and a short and a long frame by turns: they are sent differently, but in order.
+        let mut double = frame(1500, 4);
+        double.splice(12..12, [0x88, 0xa8, 0, 8, 0x81, 0, 0, 9]);
+        let sent = [tagged.clone(), service, frame(60, 3), double.clone(), frame(9014, 5), tagged];
+        assert_eq!(transmit(&mut a, &mut pool, &sent), 6);
+        assert_eq!(receive(&mut b, &mut pool, 6), sent);
+        let sent = [double.clone(), frame(60, 6), double];
         assert_eq!(transmit(&mut a, &mut pool, &sent), 3);
         assert_eq!(receive(&mut b, &mut pool, 3), sent);
     });
@@ -110,6 +116,35 @@ fn what_does_not_fit_is_counted() {
 }
 
 #[test]
+fn a_frame_longer_than_the_mtu_takes_no_other_with_it() {
+    with_devices(|| {
+        ip("link set va mtu 1500");
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let mut pool = pool();
+        let mut tagged = frame(1514, 3);
+        tagged.splice(12..12, [0x81, 0, 0, 5]);
+        let sent = [frame(60, 1), frame(1514, 2), tagged, frame(1515, 4), frame(60, 5), frame(3000, 6), frame(60, 7)];
+        let fits = |sent: &[Vec<u8>]| [&sent[..3], &sent[4..5], &sent[6..]].concat();
+        assert_eq!(transmit(&mut a, &mut pool, &sent), 5);
+        assert_eq!((a.stats().tx_error, a.stats().tx_busy), (2, 0));
+        assert_eq!(receive(&mut b, &mut pool, 5), fits(&sent));
+        // The MTU may change.
+        ip("link set va mtu 9000");
+        for _ in 0..2 {
+            assert_eq!(transmit(&mut a, &mut pool, &sent), 7);
+            assert_eq!(receive(&mut b, &mut pool, 7), sent);
+            a.stats();
+        }
+        ip("link set va mtu 1500");
+        a.stats();
+        assert_eq!(transmit(&mut a, &mut pool, &sent), 5);
+        assert_eq!(receive(&mut b, &mut pool, 5), fits(&sent));
+        assert_eq!(a.stats().tx_error, 4);
+    });
+}
+
+#[test]
 fn a_device_may_go_down_and_come_back() {
     with_devices(|| {
         let mut a = AfPacket::open("va", None).unwrap();
@@ -119,11 +154,19 @@ fn a_device_may_go_down_and_come_back() {
         poll.add(b.poll_fd().unwrap());
         ip("link set vb down");
         assert!(poll.wait(Duration::from_millis(100)), "an error is pending");
+        assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 1), frame(100, 2)]), 0);
+        assert_eq!((a.stats().tx_busy, a.stats().tx_error), (2, 0), "it has no carrier");
         b.stats();
         assert!(!poll.wait(Duration::from_millis(20)), "the worker may sleep again");
         ip("link set vb up");
-        assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 1)]), 1);
-        assert_eq!(receive(&mut b, &mut pool, 1), [frame(100, 1)]);
+        assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 3)]), 1);
+        ip("link set va down");
+        assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 4), frame(3000, 5)]), 0);
+        assert_eq!((a.stats().tx_busy, a.stats().tx_error), (2, 2));
+        ip("link set va up");
+        b.stats();
+        assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 6)]), 1);
+        assert_eq!(receive(&mut b, &mut pool, 3), [frame(100, 3), frame(100, 6)]);
     });
 }
 

@@ -1,4 +1,5 @@
-//! A Linux network device as a port, by a packet socket: `TPACKET_V3` receive ring, `sendmmsg`.
+//! A Linux network device as a port, by a packet sockets: `TPACKET_V3` receive ring, `TPACKET_V2` transmit ring
+//! and `sendmmsg`.
 //!
 //! A device may go down and come up again; one that is removed and made anew needs a new port.
 //!
@@ -13,6 +14,7 @@
 
 mod ring;
 mod send;
+mod send_ring;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -24,6 +26,7 @@ use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 pub use ring::RingSize;
 use ring::{Received, Ring};
 use send::Burst;
+use send_ring::SendRing;
 
 use crate::checksum;
 pub use crate::device::DeviceError;
@@ -101,18 +104,14 @@ impl AfPacket {
     pub fn sender(device: &str) -> Result<AfPacket, DeviceError> {
         let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
-        let sender = sys::packet_socket().map_err(failed("open a packet socket"))?;
-        sys::set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &(1 as libc::c_int))
-            .map_err(failed("bypass the queueing discipline"))?;
-        // Without CAP_NET_ADMIN the buffer stays within the system's limit.
-        if sys::set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
-            sys::set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)
-                .map_err(failed("size the send buffer"))?;
-        }
+        let sender = sending_socket(device)?;
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
         let control = sys::control_socket().map_err(failed("open a socket"))?;
         let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
-        let (burst, stats, overrun) = (Burst::new(), DeviceStats::default(), AtomicU64::new(0));
+        // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
+        // port works as well, at a little more cost.
+        let ring = matches!(facts.mac(), Ok(Some(_))).then(|| send_ring(device, index).ok()).flatten();
+        let (burst, stats, overrun) = (Burst::new(ring), DeviceStats::default(), AtomicU64::new(0));
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
     }
 
@@ -125,6 +124,27 @@ impl AfPacket {
         self.urgent = Some(urgent);
         Ok(())
     }
+}
+
+/// A socket for sending that is not bound yet.
+fn sending_socket(device: &str) -> Result<OwnedFd, DeviceError> {
+    let failed = |what| failed(device, what);
+    let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
+    sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &(1 as libc::c_int))
+        .map_err(failed("bypass the queueing discipline"))?;
+    // Without CAP_NET_ADMIN the buffer stays within the system's limit.
+    if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
+        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)
+            .map_err(failed("size the send buffer"))?;
+    }
+    Ok(socket)
+}
+
+fn send_ring(device: &str, index: i32) -> Result<SendRing, DeviceError> {
+    let ring = SendRing::new(sending_socket(device)?).map_err(failed(device, "make a transmit ring"))?;
+    // The kernel reads each frame's protocol from the frame.
+    sys::bind_packet(ring.socket(), index, 0).map_err(failed(device, "bind"))?;
+    Ok(ring)
 }
 
 /// Changes what the packet sockets of a port receive, from any thread, as long as there is the port.
@@ -238,7 +258,7 @@ impl Port for AfPacket {
     }
 
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
-        let result = self.burst.send(&self.sender, packets);
+        let result = self.burst.send(&self.sender, packets, self.facts.longest_untagged() as usize);
         self.stats.tx_busy += result.busy as u64;
         self.stats.tx_error += result.refused as u64;
         for packet in packets.drain(..) {
@@ -264,7 +284,9 @@ impl Port for AfPacket {
             // A device that goes down leaves an error; the socket goes on when it comes up again.
             let _ = sys::take_error(&input.socket);
         }
-        let _ = sys::take_error(&self.sender);
+        for socket in [Some(&self.sender), self.burst.ring_socket()].into_iter().flatten() {
+            let _ = sys::take_error(socket);
+        }
         self.facts.refresh();
         DeviceStats { rx_overrun: self.overrun.load(Ordering::Relaxed), ..self.stats }
     }

@@ -4,10 +4,10 @@
 //! All access to the shared memory is here.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr::NonNull;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::mapping::Mapping;
 use crate::sys;
 
 /// Size of a receive ring.
@@ -52,7 +52,7 @@ pub(super) struct Received<'a> {
 
 /// The ring and where we are in it.
 pub(super) struct Ring {
-    memory: NonNull<u8>,
+    memory: Mapping,
     size: RingSize,
     block: u32,
     /// Packets of the current block not read yet; the block is ours while this is not 0.
@@ -60,9 +60,6 @@ pub(super) struct Ring {
     /// Offset of the next of them in the memory.
     next: usize,
 }
-
-// SAFETY: the mapping belongs to the ring alone on our side.
-unsafe impl Send for Ring {}
 
 impl Ring {
     /// Makes the ring of a packet socket that is not bound yet.
@@ -85,21 +82,7 @@ impl Ring {
             tp_feature_req_word: 0,
         };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: a fresh mapping of the socket's ring; the result is checked.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size.bytes(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                socket.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let memory = Mapping::new(socket, 0, size.bytes())?;
         Ok(Ring { memory, size, block: 0, left: 0, next: 0 })
     }
 
@@ -112,7 +95,7 @@ impl Ring {
         // SAFETY: a block begins with its descriptor, whose header's status follows the two leading words; block
         // starts are aligned to pages; the word is only accessed atomically, here and by the kernel.
         unsafe {
-            let descriptor = self.memory.as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
+            let descriptor = self.memory.start().as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
             AtomicU32::from_ptr(&raw mut (*descriptor).hdr.bh1.block_status)
         }
     }
@@ -126,7 +109,8 @@ impl Ring {
             }
             // SAFETY: the block is ours: its descriptor is constant until we hand it back.
             let (count, first) = unsafe {
-                let descriptor = self.memory.as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
+                let descriptor =
+                    self.memory.start().as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
                 ((*descriptor).hdr.bh1.num_pkts, (*descriptor).hdr.bh1.offset_to_first_pkt)
             };
             self.left = count;
@@ -144,12 +128,12 @@ impl Ring {
             return false;
         }
         // SAFETY: the header lies within the block, which is ours; the kernel aligns headers to 16.
-        let header = unsafe { self.memory.as_ptr().add(self.next).cast::<libc::tpacket3_hdr>().read() };
+        let header = unsafe { self.memory.start().as_ptr().add(self.next).cast::<libc::tpacket3_hdr>().read() };
         let start = self.next + usize::from(header.tp_mac);
         let length = header.tp_snaplen as usize;
         if start + length <= end {
             // SAFETY: the bytes lie within the block, which is ours until it is handed back below.
-            let bytes = unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length) };
+            let bytes = unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr().add(start), length) };
             let tag = (header.tp_status & STATUS_VLAN_VALID != 0).then(|| {
                 let tpid =
                     if header.tp_status & STATUS_VLAN_TPID_VALID != 0 { header.hv1.tp_vlan_tpid } else { 0x8100 };
@@ -175,12 +159,5 @@ impl Ring {
 impl RingSize {
     fn bytes(self) -> usize {
         self.block as usize * self.blocks as usize
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this size.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.size.bytes()) };
     }
 }

@@ -1,4 +1,6 @@
-//! Sending a burst of frames with one system call (`sendmmsg`).
+//! Sending a burst of frames: by a transmit ring, and by `sendmmsg` what that does not take.
+//!
+//! What became of each frame is told by `sendmmsg`, which finds out anew why the ring did not take it.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -6,8 +8,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use hopwright_dataplane::{MAX_BATCH, Packet};
 
-/// Descriptors of the frames of a burst, reused.
+use super::send_ring::SendRing;
+
+/// The ring if there is one; descriptors of the frames of a burst, reused.
 pub(super) struct Burst {
+    ring: Option<SendRing>,
     vectors: Box<[libc::iovec]>,
     messages: Box<[libc::mmsghdr]>,
 }
@@ -26,17 +31,26 @@ pub(super) struct Sent {
 }
 
 impl Burst {
-    pub fn new() -> Burst {
+    /// The ring is bound to the device of the socket that goes with each call.
+    pub fn new(ring: Option<SendRing>) -> Burst {
         // SAFETY: all-zero is a valid iovec and mmsghdr.
         let (vector, message) = unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
-        Burst { vectors: vec![vector; MAX_BATCH].into(), messages: vec![message; MAX_BATCH].into() }
+        Burst { ring, vectors: vec![vector; MAX_BATCH].into(), messages: vec![message; MAX_BATCH].into() }
     }
 
-    /// Sends the packets in order out of the device the socket is bound to.
-    pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet]) -> Sent {
+    /// The ring's socket.
+    pub fn ring_socket(&self) -> Option<&OwnedFd> {
+        self.ring.as_ref().map(SendRing::socket)
+    }
+
+    /// Sends the packets in order out of the device the socket is bound to. The MTU certainly allows frames of
+    /// `longest` bytes; whether it does longer ones the kernel says.
+    pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize) -> Sent {
         let mut result = Sent::default();
         for packets in packets.chunks(MAX_BATCH) {
-            self.send_chunk(socket, packets, &mut result);
+            let taken = self.ring.as_mut().map_or(0, |ring| ring.send(packets, longest));
+            result.sent += taken;
+            self.send_chunk(socket, &packets[taken..], &mut result);
         }
         result
     }

@@ -2,15 +2,16 @@
 //! access to their memory is here.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::mapping::Mapping;
 
 /// A ring's memory and where in it things are.
 #[derive(Debug)]
 struct Shared<T> {
-    memory: NonNull<u8>,
-    bytes: usize,
+    _memory: Mapping,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
     flags: NonNull<AtomicU32>,
@@ -25,31 +26,16 @@ impl<T: Copy> Shared<T> {
     /// Maps a ring of `size` slots, a power of two, that was made on the socket before.
     fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Shared<T>> {
         let bytes = offsets.desc as usize + size as usize * size_of::<T>();
-        // SAFETY: a fresh mapping of the socket's ring; the result is checked.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                socket.as_raw_fd(),
-                page,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let memory = Mapping::new(socket, page, bytes)?;
         // SAFETY: the kernel says where in the mapping, which is as long as needed, the ring's words are.
-        let at = |offset: u64| unsafe { memory.add(offset as usize) };
+        let at = |offset: u64| unsafe { memory.start().add(offset as usize) };
         Ok(Shared {
-            memory,
-            bytes,
             producer: at(offsets.producer).cast(),
             consumer: at(offsets.consumer).cast(),
             flags: at(offsets.flags).cast(),
             slots: at(offsets.desc).cast(),
             mask: size - 1,
+            _memory: memory,
         })
     }
 
@@ -72,13 +58,6 @@ impl<T: Copy> Shared<T> {
     fn slot(&self, index: u32) -> *mut T {
         // SAFETY: masked, so within the mapping.
         unsafe { self.slots.as_ptr().add((index & self.mask) as usize) }
-    }
-}
-
-impl<T> Drop for Shared<T> {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `map`, used nowhere else.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
     }
 }
 

@@ -1,0 +1,50 @@
+//! Memory that a socket shares with the kernel. What lies where in it is the business of the rings.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// Unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    memory: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone on our side.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps so many bytes of a socket's memory from an offset on: a ring that was made before.
+    pub fn new(socket: &OwnedFd, offset: i64, bytes: usize) -> io::Result<Mapping> {
+        // SAFETY: a fresh mapping, which no memory of ours is part of; the result is checked.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.as_raw_fd(),
+                offset,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Mapping { memory, bytes })
+    }
+
+    /// Where it begins, on a page; good as long as this value lives.
+    #[inline]
+    pub fn start(&self) -> NonNull<u8> {
+        self.memory
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this size.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
+    }
+}
