@@ -22,7 +22,8 @@ use hopwright_stf::script::Command;
 use machine::Machine;
 
 const NOW_US: u64 = 1_234_567;
-const BATCH: usize = 8;
+/// Batch sizes, by turns.
+const BATCHES: [usize; 8] = [8, 1, 16, 3, 17, 2, 256, 5];
 
 fn seeds(usual: Range<u64>) -> Range<u64> {
     let Ok(text) = std::env::var("HOPWRIGHT_SEEDS") else { return usual };
@@ -79,7 +80,7 @@ struct Seen {
     hot: u64,
 }
 
-fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
+fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
     // Tables of which many entries are expected are looked ahead for; nothing else depends on that.
     let mut pipeline = (*compile(&case.program)?).clone();
     pipeline.tables.iter_mut().for_each(|t| t.size = t.size.max(1 << 20));
@@ -102,7 +103,7 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
         } else {
             machine.vdp.record_ways(case.packets.len().div_ceil(2)).map_err(|e| e.to_string())?;
         }
-        packets_differ(case, &mut machine, &mut interp, &mut numbers, seen)?;
+        packets_differ(case, &mut machine, &mut interp, batch, &mut numbers, seen)?;
     }
     let after = machine.vdp.hot_paths().counts();
     seen.hot += (after.0 - before.0) - (after.1 - before.1);
@@ -150,10 +151,11 @@ fn packets_differ(
     case: &Case,
     machine: &mut Machine,
     interp: &mut Interp,
+    batch: usize,
     numbers: &mut std::ops::RangeFrom<usize>,
     seen: &mut Seen,
 ) -> Result<(), String> {
-    for batch in case.packets.chunks(BATCH) {
+    for batch in case.packets.chunks(batch) {
         let mut frames: Vec<Packet> = Vec::new();
         for (port, bytes) in batch {
             let mut frame = machine.pool.take_filled(bytes).ok_or("no frame for a packet")?;
@@ -211,8 +213,9 @@ fn check(seeds: Range<u64>, config: &Config) {
     let mut seen = Seen::default();
     for seed in seeds {
         let case = generate(seed, config);
-        if let Err(message) = differ(&case, &mut seen) {
-            panic!("seed {seed}: {message}\n{}", case.program);
+        let batch = BATCHES[seed as usize % BATCHES.len()];
+        if let Err(message) = differ(&case, batch, &mut seen) {
+            panic!("seed {seed}, batches of {batch}: {message}\n{}", case.program);
         }
     }
     // If programs did nothing of interest the comparison would tell nothing.
@@ -256,8 +259,10 @@ fn programs_that_were_kept() {
             _ => None,
         });
         let case = Case { program, entries, packets: packets.collect() };
-        if let Err(message) = differ(&case, &mut seen) {
-            panic!("{}: {message}", path.display());
+        for batch in [1, 8, 256] {
+            if let Err(message) = differ(&case, batch, &mut seen) {
+                panic!("{}, batches of {batch}: {message}", path.display());
+            }
         }
     }
     assert!(seen.forwarded > 100, "{seen:?}");

@@ -278,6 +278,9 @@ pub struct RunArgs {
     /// has no IP addresses (AF_XDP takes everything an interface receives away from the kernel)
     #[arg(long, value_name = "KIND", default_value_t)]
     pub ports: PortChoice,
+    /// Packets taken from an interface at a time, at most, 1 to 256: fewer cost more each
+    #[arg(long, value_name = "PACKETS", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub batch: u16,
     /// Port number whose packets go to the CPU
     #[arg(long, value_name = "NUMBER", default_value_t = 510)]
     pub cpu_port: u16,

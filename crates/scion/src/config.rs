@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hopwright_dataplane::MAX_BATCH;
 use hopwright_ports::PortChoice;
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
@@ -53,6 +54,8 @@ pub struct Hopwright {
     pub cpus: Vec<usize>,
     /// Microseconds a worker rests at most while few packets come, so that they come in batches.
     pub rest_us: u32,
+    /// Packets a worker takes from a device at a time, at most: 1 to [`MAX_BATCH`].
+    pub batch: usize,
     /// Who answers for punted packets.
     pub slow_path: SlowPathBy,
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
@@ -70,6 +73,7 @@ impl Default for Hopwright {
             busy_poll_us: 0,
             cpus: Vec::new(),
             rest_us: 250,
+            batch: MAX_BATCH,
             slow_path: SlowPathBy::default(),
             slow_path_netns: String::new(),
             scmp: Default::default(),
@@ -334,6 +338,9 @@ impl Config {
                 problem(field, format!("{value} is less than {least}"));
             }
         }
+        if !(1..=MAX_BATCH).contains(&self.hopwright.batch) {
+            problem("hopwright.batch", format!("{} is not in 1 to {MAX_BATCH}", self.hopwright.batch));
+        }
         let ports = 0..=i64::from(u16::MAX);
         let name = self.slow_path_netns().unwrap_or_default();
         if name.starts_with('.') || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
@@ -469,6 +476,7 @@ mod tests {
             [hopwright]
             ports = "af_xdp"
             busy_poll_us = 20
+            batch = 32
             "#,
         )
         .unwrap();
@@ -476,7 +484,8 @@ mod tests {
         assert_eq!(config.metrics.prometheus, "127.0.0.1:30442");
         assert_eq!(config.api.addr, "127.0.0.1:31142");
         assert_eq!(config.router.dispatched_port_end, Some(65535));
-        assert_eq!((config.hopwright.ports, config.hopwright.busy_poll_us), (PortChoice::AfXdp, 20));
+        let hopwright = &config.hopwright;
+        assert_eq!((hopwright.ports, hopwright.busy_poll_us, hopwright.batch), (PortChoice::AfXdp, 20, 32));
         assert_eq!(
             config.router.bfd,
             Bfd {
@@ -532,6 +541,9 @@ mod tests {
             ("general.id = 'a'\nrouter.bfd.desired_min_tx_interval = '5 parsecs'", "no duration"),
             ("general.id = 'a'\nrouter.bfd.detect_mult = 256", "line 2"),
             ("general.id = 'a'\nhopwright.ports = 'dpdk'", "`dpdk` is no kind of port"),
+            ("general.id = 'a'\nhopwright.batch = 0", "hopwright.batch: 0 is not in 1 to 256"),
+            ("general.id = 'a'\nhopwright.batch = 257", "hopwright.batch: 257 is not in 1 to 256"),
+            ("general.id = 'a'\nhopwright.batch = -1", "line 2"),
             ("general.id = 'a'\nlog.console.level = 'loud'", "log.console.level"),
             ("[general\nid = 'a'", "line 1"),
         ] {

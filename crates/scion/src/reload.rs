@@ -108,6 +108,9 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     let slow_path = |config: &Config| config.slow_path_netns().unwrap_or_else(|| "own".into());
     same("hopwright.slow_path", &slow_path(a), &slow_path(b), shown)?;
     same("hopwright.busy_poll_us", &a.hopwright.busy_poll_us, &b.hopwright.busy_poll_us, shown)?;
+    same("hopwright.cpus", &a.hopwright.cpus, &b.hopwright.cpus, |cpus| format!("{cpus:?}"))?;
+    same("hopwright.rest_us", &a.hopwright.rest_us, &b.hopwright.rest_us, shown)?;
+    same("hopwright.batch", &a.hopwright.batch, &b.hopwright.batch, shown)?;
     Ok(())
 }
 

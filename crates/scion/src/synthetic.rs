@@ -4,6 +4,7 @@
 //! kind of link ([`rich_links`]) and packets for it ([`Traffic`]). Does not live here: running any of it.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::LazyLock;
 
 use hopwright_dataplane::{ControlError, VirtualDataPlane};
 
@@ -29,7 +30,8 @@ const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
 
 /// The AS's key.
 pub fn key() -> HopKey {
-    HopKey::derive(b"a key for tests and benchmarks only")
+    static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(b"a key for tests and benchmarks only"));
+    KEY.clone()
 }
 
 fn address(text: &str) -> SocketAddr {

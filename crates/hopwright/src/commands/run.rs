@@ -48,7 +48,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         EngineKind::Jit => "machine code",
         EngineKind::Interp => "the interpreter",
     };
-    let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port));
+    let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port)).batch(args.batch.into());
     let (opener, pools) = Opener::new(&Wanted {
         urgent: None,
         choice: args.ports,
