@@ -42,7 +42,10 @@ fn reset(vdp: &VirtualDataPlane) {
     }
 }
 
-fn counters(vdp: &VirtualDataPlane) -> Vec<(String, Vec<Count>)> {
+/// Cells of counters, by name.
+type Counters = Vec<(String, Vec<Count>)>;
+
+fn counters(vdp: &VirtualDataPlane) -> Counters {
     let objects = vdp.pipeline().externs.iter().filter(|o| matches!(o.kind, ExternKind::Counter { .. }));
     let counters: Vec<_> = objects.map(|o| (o.name.clone(), vdp.counters_in(&o.name, 0..CELLS).unwrap())).collect();
     assert!(counters.iter().all(|(_, cells)| cells.iter().any(|count| count.packets > 0)));
@@ -213,7 +216,7 @@ fn switch(
     frames: &[Vec<Vec<u8>>; 2],
     workers: usize,
     batch: usize,
-) -> (Sent, Vec<u64>, Vec<(String, Vec<Count>)>) {
+) -> (Sent, Vec<u64>, Counters) {
     let total: usize = frames.iter().map(Vec::len).sum();
     let pools = (0..workers).map(|_| Pool::new(600, FrameSize::for_mtu(1500)).unwrap()).collect();
     let mut builder = SwitchBuilder::new(vdp.clone()).batch(batch).pools(pools).cpu_queue(total);
