@@ -12,14 +12,27 @@ joined by veth pairs. Reported per router, as the median of the rounds:
   per core s    packets forwarded per second in which the router's core was not
                 idle (from /proc/stat)
 
-What a veth pair does for a frame is paid by the sending side: the generator's
-core runs the router's receive softirq (IP and UDP for a router that uses UDP
-sockets, the copy into the ring for one that uses packet sockets), and the
-router's core runs the generator's. The process's CPU time contains softirqs
-that ran inside its system calls, unless the kernel accounts interrupt time
-apart; the core's busy time always contains them. Where the two differ much,
-trust the core's. A router that polls is always busy: its figures per CPU second
-are then lower bounds.
+Receiving on a veth is work that the sending core does, so with nothing else
+said the router's core would also receive for the generator: IP, and the copies
+into the generator's rings. On a wire another machine does that. The generator's
+ends therefore pass what they receive to the generator's core (receive packet
+steering); the router pays for handing it over, about what a driver would cost.
+With `--far-end router` the router's core does it, which adds the same to each
+packet of each router and so brings their figures closer to each other.
+
+The other way nothing is passed on: the generator's core runs the receive
+softirq of the router's ends (IP and UDP for a router that uses UDP sockets, the
+copy into the ring for one that uses packet sockets), more for the former, and
+nothing here charges a router with it.
+
+A packet is forwarded when the generator's end has taken it; what finds that
+end's queue full is not counted there, but as lost by the router's end, and
+told. The process's CPU time contains softirqs that ran inside its system calls,
+unless the kernel accounts interrupt time apart. The core's busy time contains
+them always, but where the kernel counts it by ticks it misses most of what a
+router does that sleeps and wakes by timers: then look at the process's. A
+router that polls is always busy: its figures per CPU second are then lower
+bounds.
 """
 
 from __future__ import annotations
@@ -57,6 +70,8 @@ INGRESS = {"in": "1_2", "out": "1_0", "in_transit": "1_2", "out_transit": "1_0",
 EGRESS = {"in": "1_0", "out": "1_2", "in_transit": "1_0", "out_transit": "1_2",
           "br_transit": "1_3"}
 MTU = 9000
+# Whose core does the receive work of the generator's ends.
+FAR_ENDS = {"load": "generator's core", "router": "router's core"}
 
 
 @dataclass
@@ -67,12 +82,19 @@ class Record:
     size: int  # bytes of the whole frame
     router: str
     round: int
+    far_end: str  # whose core receives for the generator
     offered: float
     forwarded: float
+    lost: float  # the generator's end had no room
     cpu_share: float  # the process's CPU time per second
     core_share: float  # the router's core's busy time per second
     per_cpu_second: float
     per_core_second: float
+
+
+def _counters(namespace: Namespace, device: str) -> dict:
+    link, = json.loads(namespace.ip("-j", "-s", "link", "show", "dev", device))
+    return link["stats64"]
 
 
 class Bench:
@@ -101,6 +123,17 @@ class Bench:
             veth(End(self.router, f"br{label}", (address,)),
                  End(self.load, f"gen{label}", (own,)), MTU)
 
+    def steer(self, cpu: int) -> None:
+        """Has a CPU do the receive work of the generator's ends."""
+        mask = f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
+        for label in LINKS:
+            queue = f"/sys/class/net/gen{label}/queues/rx-0/rps_cpus"
+            done = self.load.run("sh", "-c", f"echo {mask} > {queue}")
+            if done.returncode != 0:
+                raise LabError(f"cannot have CPU {cpu} receive for gen{label}: "
+                               f"{done.stderr.strip()} (a kernel without receive packet steering? "
+                               "Then --far-end router)")
+
     def close(self) -> None:
         for process in self._processes:
             process.stop()
@@ -108,8 +141,7 @@ class Bench:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _counter(self, device: str, direction: str) -> int:
-        link, = json.loads(self.load.ip("-j", "-s", "link", "show", "dev", device))
-        return link["stats64"][direction]["packets"]
+        return _counters(self.load, device)[direction]["packets"]
 
     def _core_busy(self) -> float:
         """Busy seconds of the router's core so far."""
@@ -122,8 +154,9 @@ class Bench:
 
     def _sample(self, case: str, router: Process) -> tuple[float, ...]:
         return (time.monotonic(), self._counter(f"gen{INGRESS[case]}", "tx"),
-                self._counter(f"gen{EGRESS[case]}", "rx"), router.cpu_seconds(),
-                self._core_busy())
+                self._counter(f"gen{EGRESS[case]}", "rx"),
+                _counters(self.router, f"br{EGRESS[case]}")["tx"]["dropped"],
+                router.cpu_seconds(), self._core_busy())
 
     def run(self, kind: RouterKind, case: str, size: int, number: int) -> Record:
         log = self.directory / f"{kind.name}.log"
@@ -151,16 +184,16 @@ class Bench:
             raise LabError(f"{case}, {size} bytes, {kind.name}: the generator saw no packet "
                            f"forwarded\n{load.tail()}\n{router.tail()}")
         router.stop()
-        elapsed, offered, forwarded, cpu, core = (b - a for a, b in zip(start, end))
-        return Record(case, size, kind.name, number, offered / elapsed, forwarded / elapsed,
-                      cpu / elapsed, core / elapsed,
+        elapsed, offered, forwarded, lost, cpu, core = (b - a for a, b in zip(start, end))
+        return Record(case, size, kind.name, number, self.args.far_end, offered / elapsed,
+                      forwarded / elapsed, lost / elapsed, cpu / elapsed, core / elapsed,
                       forwarded / cpu if cpu else 0.0, forwarded / core if core else 0.0)
 
 
 def medians(records: list[Record], case: str, size: int, router: str) -> dict[str, float]:
     chosen = [r for r in records if (r.case, r.size, r.router) == (case, size, router)]
     return {key: statistics.median(getattr(r, key) for r in chosen)
-            for key in ("offered", "forwarded", "per_cpu_second", "per_core_second",
+            for key in ("offered", "forwarded", "lost", "per_cpu_second", "per_core_second",
                         "cpu_share", "core_share")}
 
 
@@ -173,6 +206,9 @@ def print_table(records: list[Record], kinds: list[RouterKind]) -> None:
             print(f"{case:<12}{size:>6}  {name:<30}{row['offered']:>12,.0f}"
                   f"{row['forwarded']:>13,.0f}{row['cpu_share']:>6.0%}{row['core_share']:>6.0%}"
                   f"{row['per_cpu_second']:>13,.0f}{row['per_core_second']:>13,.0f}")
+            if row["lost"] > row["forwarded"] / 1000:
+                print(f"{'':<20}the generator's end had no room for {row['lost']:,.0f}/s more "
+                      "(net.core.netdev_max_backlog)")
         (base_name, base), *others = rows.items()
         for name, row in others:
 
@@ -191,6 +227,8 @@ def measure(args: argparse.Namespace) -> int:
     records: list[Record] = []
     try:
         bench.build()
+        if args.far_end == "load":
+            bench.steer(args.load_cpu)
         for case in args.cases.split(","):
             for size in map(int, args.sizes.split(",")):
                 for number in range(args.rounds):
@@ -203,6 +241,7 @@ def measure(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([asdict(r) for r in records], indent=2))
     else:
+        print(f"The generator's ends receive on the {FAR_ENDS[args.far_end]}.")
         print_table(records, kinds)
     return 0
 
@@ -226,6 +265,8 @@ def main() -> int:
                         help="seconds before that, in which a router may learn (default: %(default)s)")
     parser.add_argument("--router-cpu", type=int, default=cpus[-1], help="default: %(default)s")
     parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
+    parser.add_argument("--far-end", choices=FAR_ENDS, default="load",
+                        help="whose core receives for the generator (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")
     args = parser.parse_args()
     unwind_on_signals()

@@ -10,6 +10,8 @@ a flat line.
 
 Beside routers there is `forwarder:af_xdp` or `forwarder:af_packet` (case br_transit only): the same kind of
 port, but nothing is done with a frame save for exchanging its Ethernet addresses.
+
+What each sends is received for the generator on its own core, as with `brload.py --far-end router`.
 """
 
 from __future__ import annotations
