@@ -17,10 +17,13 @@ use crate::externs::{NativeCall, NativeExtern};
 use crate::hot::Tally;
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
 use crate::scout::{self, Scout};
-use crate::table::Table;
+use crate::table::{LINE, Table, prefetch_lines};
 use crate::traffic::{Around, Copies, Destinations, Traffic};
 use crate::value_set::ValueSet;
 use crate::vdp::{BuildError, ExternObject};
+
+/// Most cache lines that are fetched of a packet: those of a batch must not drive one another out of the first-level cache.
+const MOST_LINES: usize = 3;
 
 /// A compiled program and the handles it is called with.
 pub(crate) struct MachineProgram {
@@ -173,12 +176,22 @@ pub(crate) struct Machine {
     _externs: Box<[ExternHandle]>,
     _counters: Vec<(usize, Arc<Cells>)>,
     scout: Option<Box<Scout>>,
+    /// Cache lines at a packet's beginning that the program reads.
+    lines: usize,
     _context: Memory,
     _scratch: Memory,
 }
 
 // SAFETY: the pointers are to memory the machine owns and to a program that may be used from any thread.
 unsafe impl Send for Machine {}
+
+#[inline(always)]
+fn touch<const LINES: usize>(packets: &[Packet]) {
+    for packet in packets {
+        let raw = packet.raw();
+        prefetch_lines(raw.buffer.wrapping_add(raw.start as usize), LINES);
+    }
+}
 
 impl Machine {
     /// `counters`: the worker's copies, by the number of their object; `depths`: which must live as long as the machine.
@@ -218,6 +231,7 @@ impl Machine {
             _externs: externs,
             _counters: counters,
             scout: program.scout.clone().map(|plan| Box::new(Scout::new(plan))),
+            lines: program.compiled.parsed_bytes().div_ceil(LINE).min(MOST_LINES),
             _context: context,
             _scratch: scratch,
         }
@@ -243,6 +257,7 @@ impl Machine {
             // SAFETY: the caller's promise.
             unsafe { scout.begin(packets.len()) };
         }
+        self.touch(packets);
         let mut done = 0;
         while done < packets.len() {
             let until = match &mut self.scout {
@@ -280,6 +295,21 @@ impl Machine {
             scout.end(packets.len());
         }
         packets.len()
+    }
+
+    /// Begins to fetch what the program will read of the packets.
+    #[inline]
+    fn touch(&self, packets: &[Packet]) {
+        // Fewer have nothing to overlap.
+        if packets.len() < 4 {
+            return;
+        }
+        match self.lines {
+            0 => {}
+            1 => touch::<1>(packets),
+            2 => touch::<2>(packets),
+            _ => touch::<MOST_LINES>(packets),
+        }
     }
 
     /// Looks ahead for every batch, or none, instead of finding out what is faster.

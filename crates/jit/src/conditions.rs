@@ -40,9 +40,9 @@ impl Gen<'_> {
         if let Some(known) = self.facts.on_way.conditions.truths.get(&c) {
             return Some(*known == truth);
         }
-        let (v, constant) = self.equality(c)?;
+        let (v, constant, equal) = self.equality(c)?;
         let known = self.facts.on_way.conditions.constants.get(&v)?;
-        Some((*known == constant) == truth)
+        Some(((*known == constant) == equal) == truth)
     }
 
     /// A condition holds or does not from here on.
@@ -52,8 +52,8 @@ impl Gen<'_> {
         }
         let (c, truth) = self.plain(condition);
         self.facts.on_way.conditions.truths.insert(c, holds == truth);
-        if let Some((v, constant)) = self.equality(c)
-            && holds == truth
+        if let Some((v, constant, equal)) = self.equality(c)
+            && (holds == truth) == equal
         {
             self.facts.on_way.conditions.constants.insert(v, constant);
         }
@@ -86,7 +86,8 @@ impl Gen<'_> {
         bounds.get(&stands).copied()
     }
 
-    /// The equality that a condition comes down to, as the value that stands for it, and whether it is to hold.
+    /// The comparison that a condition comes down to, as the value that stands for it, and whether it is to hold. Of an
+    /// equality and its contrary the one that came first stands for both.
     fn plain(&mut self, condition: Value) -> (Value, bool) {
         let (mut c, mut truth) = (self.standing(condition), true);
         loop {
@@ -98,12 +99,12 @@ impl Gen<'_> {
                     truth ^= (cc == Some(IntCC::Equal)) != (constant == 1);
                     c = args[0];
                 }
-                (Opcode::Icmp, Some(IntCC::NotEqual)) => {
-                    let how = (op, types::I8, 0, Some(IntCC::Equal), args);
-                    let known = self.numbering.by_how.get(&how).copied();
-                    return match known {
-                        Some(equal) => (equal, !truth),
-                        None => (c, truth),
+                (Opcode::Icmp, Some(cc @ (IntCC::Equal | IntCC::NotEqual))) => {
+                    let how = (op, types::I8, 0, Some(cc.complement()), args);
+                    let contrary = self.numbering.by_how.get(&how).copied();
+                    return match contrary {
+                        Some(contrary) if contrary < c => (contrary, !truth),
+                        _ => (c, truth),
                     };
                 }
                 _ => return (c, truth),
@@ -120,10 +121,12 @@ impl Gen<'_> {
         }
     }
 
-    /// A value and the constant that it is asked to be.
-    fn equality(&self, c: Value) -> Option<(Value, i64)> {
+    /// A value and the constant that it is asked to be, or not to be.
+    fn equality(&self, c: Value) -> Option<(Value, i64, bool)> {
         match self.how(c)? {
-            (Opcode::Icmp, _, _, Some(IntCC::Equal), args) => Some((args[0], self.constant_of(args[1])?)),
+            (Opcode::Icmp, _, _, Some(cc @ (IntCC::Equal | IntCC::NotEqual)), args) => {
+                Some((args[0], self.constant_of(args[1])?, cc == IntCC::Equal))
+            }
             _ => None,
         }
     }

@@ -128,10 +128,11 @@ impl Gen<'_> {
         let no = |what: &str| Err(Unsupported::new(call.span, what));
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
+                if self.is_hot() {
+                    return self.count_later(*id, index);
+                }
                 self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
-                    if !g.hold(Held::Count(cell)) {
-                        g.count(cell);
-                    }
+                    g.count(cell);
                     Ok(())
                 })
             }
@@ -246,6 +247,24 @@ impl Gen<'_> {
         self.register_width(id).div_ceil(64) as usize
     }
 
+    /// Puts off counting, if the index is within.
+    fn count_later(&mut self, id: ExternId, index: &Expr) -> Result<()> {
+        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+        let value = self.value(index)?[0];
+        self.leave_unless_within(index, value, self.cells_of(id));
+        let offset = self.b.ins().imul_imm_u(value, size_of::<CounterCell>() as i64);
+        self.hold(Held::Count(handle, offset));
+        Ok(())
+    }
+
+    /// How many cells a counter or register has.
+    fn cells_of(&self, id: ExternId) -> u64 {
+        match self.p[id].kind {
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
+            _ => 0,
+        }
+    }
+
     /// Something with one cell of an extern's array, if the index is within.
     fn cell(
         &mut self,
@@ -255,10 +274,7 @@ impl Gen<'_> {
         with: impl FnOnce(&mut Self, Value) -> Result<()>,
     ) -> Result<()> {
         let at = (id.index() * size_of::<ExternHandle>()) as i32;
-        let size = match self.p[id].kind {
-            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
-            _ => 0,
-        };
+        let size = self.cells_of(id);
         let (e, index) = (index, self.value(index)?[0]);
         let always = most(e).is_some_and(|most| most < size);
         if always || self.is_hot() {

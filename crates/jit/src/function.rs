@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot,
-    StackSlotData, StackSlotKind, Value, types,
+    AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc,
+    StackSlot, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -80,6 +80,14 @@ impl Flags {
             frame_load: region("frame_load", 7),
             headers: region("headers", 8),
         }
+    }
+}
+
+impl Flags {
+    /// Regions of stores and of loads that are the same memory.
+    pub fn beside(&self) -> Vec<(AliasRegion, AliasRegion)> {
+        let pairs = [(self.frame, self.frame_load), (self.entry, self.entry_data)];
+        pairs.iter().filter_map(|(a, b)| Some((a.alias_region()?, b.alias_region()?))).collect()
     }
 }
 

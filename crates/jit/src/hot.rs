@@ -110,8 +110,8 @@ impl<'a> Hot<'a> {
 /// What a hot path has put off.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Held {
-    /// A packet more in a counter cell.
-    Count(Value),
+    /// A packet more in the counter cell that is so many bytes behind the first of the object with this handle.
+    Count(i32, Value),
     /// The same if the address is not null.
     CountIf(Value),
     /// The cell of a register gets these words.

@@ -37,6 +37,7 @@ mod memory;
 mod once;
 mod parser;
 mod prune;
+mod reload;
 mod requests;
 mod scout;
 mod search;
@@ -105,6 +106,7 @@ pub struct CompiledPipeline {
     /// What packets without a header's bytes read; the code knows its address.
     _zeros: Box<[u64]>,
     interface: Interface,
+    parsed_bytes: usize,
     lines: Vec<(Range<u32>, Span)>,
     clif: Option<String>,
     disassembly: Option<String>,
@@ -141,6 +143,11 @@ impl CompiledPipeline {
     /// The named externs it calls.
     pub fn interface(&self) -> &Interface {
         &self.interface
+    }
+
+    /// Bytes at the beginning of packets that the parser may take for headers of fixed sizes.
+    pub fn parsed_bytes(&self) -> usize {
+        self.parsed_bytes
     }
 
     /// Machine code.
@@ -263,6 +270,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
         code,
         requests,
         scout,
+        parsed_bytes: parser::longest(&compiler.pipeline, &compiler.layout()?) as usize,
         _zeros: compiler.zeros,
         interface: compiler.interface,
         lines,
@@ -393,6 +401,10 @@ impl Compiler {
         Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, isa, pipeline })
     }
 
+    fn layout(&self) -> Result<layout::Layout, Unsupported> {
+        requests::layout_of(&self.pipeline, Pass::Whole, &self.plan)
+    }
+
     fn generate<'a>(
         &'a self,
         pass: Pass,
@@ -443,6 +455,7 @@ impl Compiler {
                 Some(split) => split,
                 None => context.func,
             };
+            reload::remove(&mut function, &shape.flags.beside());
             prune::prune(&mut function);
         }
         let mut context = Context::for_function(function);

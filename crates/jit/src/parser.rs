@@ -102,6 +102,11 @@ pub(crate) fn reach(p: &Pipeline, layout: &Layout, order: &[usize]) -> Vec<u32> 
     reach
 }
 
+/// How many bytes extracts of a fixed size can take at most from the beginning on.
+pub(crate) fn longest(p: &Pipeline, layout: &Layout) -> u32 {
+    reach(p, layout, &order(p))[p.parser.start.0 as usize]
+}
+
 impl<'a> Gen<'a> {
     /// The point where a parser state begins.
     pub(crate) fn state_point(&self, s: usize) -> Point<'a> {

@@ -9,6 +9,7 @@ use crate::bytes::int;
 use crate::facts::Root;
 use crate::function::Gen;
 use crate::hot::{Held, Mode, OnWay};
+use crate::once::Once;
 
 /// A written field: its first bit behind its root, its bits, and its value.
 struct Piece {
@@ -56,7 +57,11 @@ impl Gen<'_> {
         }
         for effect in held {
             match effect {
-                Held::Count(cell) => self.count(cell),
+                Held::Count(handle, offset) => {
+                    let cells = self.once(Once::State(handle));
+                    let cell = self.b.ins().iadd(cells, offset);
+                    self.count(cell);
+                }
                 Held::CountIf(cell) => self.count_if(cell),
                 Held::Register(_, cell, words) => {
                     for (i, word) in words.into_iter().enumerate() {

@@ -28,7 +28,7 @@ use crate::abi;
 use crate::function::Flags;
 
 /// Packets between two encryptions.
-const PACKETS: u32 = 16;
+const PACKETS: u32 = 32;
 
 /// What the function is like.
 pub(crate) struct Shape {
@@ -280,7 +280,7 @@ impl Split<'_> {
             records: slot(PACKETS * record_bytes as u32),
             record_bytes,
             blocks: slot(PACKETS * 16 * blocks),
-            control: slot(16),
+            control: slot(24),
         };
         self.first_stage(&around, &memory);
         self.flush(&around, &memory, prepared, run_all);
@@ -324,6 +324,11 @@ impl Split<'_> {
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.begin);
         let words = at.ins().stack_addr(types::I64, frame, 0);
         let packet = at.ins().load(types::I64, flags.frame, words, PACKET);
+        let beyond = at.ins().load(types::I64, flags.frame, words, BEYOND);
+        let end = at.ins().iadd_imm_s(packet, i64::from(PACKETS) * size_of::<abi::Packet>() as i64);
+        let end = at.ins().umin(end, beyond);
+        let control = at.ins().stack_addr(types::I64, memory.control, 0);
+        at.ins().store(flags.stack, end, control, STOP);
         let record = at.ins().stack_addr(types::I64, memory.records, 0);
         let blocks = at.ins().stack_addr(types::I64, memory.blocks, 0);
         at.ins().jump(top, &[record, blocks, packet].map(BlockArg::from));
@@ -335,13 +340,10 @@ impl Split<'_> {
             let mut at = FuncCursor::new(&mut self.f).at_bottom(cut.from);
             let record = at.ins().iadd_imm_s(around.first_record, i64::from(memory.record_bytes));
             let blocks = at.ins().iadd_imm_s(around.first_blocks, 16 * cut.blocks.len() as i64);
-            let end = memory.record_bytes * PACKETS as i32;
-            let end = at.ins().stack_addr(types::I64, memory.records, end);
-            let room = at.ins().icmp(IntCC::UnsignedLessThan, record, end);
-            next_packet(&mut at, self.shape, around, [record, blocks], Some(room));
+            next_packet(&mut at, self.shape, around, memory, [record, blocks]);
         }
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.next_in_first);
-        next_packet(&mut at, self.shape, around, [around.first_record, around.first_blocks], None);
+        next_packet(&mut at, self.shape, around, memory, [around.first_record, around.first_blocks]);
 
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.leave_first);
         let packet = at.ins().load(types::I64, flags.frame_load, around.first_record, PACKET);
@@ -430,27 +432,25 @@ fn before(f: &mut Function, first: Option<Inst>, block: Block) -> FuncCursor<'_>
 }
 
 /// The packet of the first stage is done for now: the next one begins, with these places for what it leaves, or all blocks
-/// are encrypted, if there is no room for it, either.
-fn next_packet(at: &mut FuncCursor, shape: &Shape, around: &Around, [record, blocks]: [Value; 2], room: Option<Value>) {
+/// are encrypted.
+fn next_packet(at: &mut FuncCursor, shape: &Shape, around: &Around, memory: &Memory, [record, blocks]: [Value; 2]) {
     let flags = shape.flags;
     let packet = at.ins().load(types::I64, flags.frame_load, around.first_record, PACKET);
     let packet = at.ins().iadd_imm_s(packet, size_of::<abi::Packet>() as i64);
-    let words = at.ins().stack_addr(types::I64, shape.frame, 0);
-    let beyond = at.ins().load(types::I64, flags.frame_load, words, BEYOND);
-    let more = at.ins().icmp(IntCC::UnsignedLessThan, packet, beyond);
-    let more = match room {
-        Some(room) => at.ins().band(more, room),
-        None => more,
-    };
+    let control = at.ins().stack_addr(types::I64, memory.control, 0);
+    let stop = at.ins().load(types::I64, flags.stack, control, STOP);
+    let more = at.ins().icmp(IntCC::UnsignedLessThan, packet, stop);
     let none = at.ins().iconst(types::I64, 0);
     let to_top = [record, blocks, packet].map(BlockArg::from);
     let to_flush = [record, blocks, packet, none].map(BlockArg::from);
     at.ins().brif(more, shape.top, &to_top, around.flush, &to_flush);
 }
 
-/// Where the end of the records and whether a packet left are in the words of control.
+/// Where the words of control are: the end of the records, whether a packet left, and the packet that is not to begin
+/// before all blocks are encrypted.
 const END: i32 = 0;
 const LEFT: i32 = 8;
+const STOP: i32 = 16;
 
 /// Memory of the stack frame.
 struct Memory {

@@ -422,7 +422,11 @@ mod x86 {
             return unsafe { super::run_all::<CMAC>(key, blocks, count) };
         };
         // SAFETY: the caller's.
-        let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(8);
+        let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(16);
+        for group in &mut groups {
+            keys.run_pairs::<CMAC, 8>(group);
+        }
+        let mut groups = groups.into_remainder().chunks_exact_mut(8);
         for group in &mut groups {
             keys.run_pairs::<CMAC, 4>(group);
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) const AT_ONCE: usize = 64;
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Begins to fetch a line; the address may be anything.
 #[inline(always)]
@@ -26,7 +26,7 @@ pub(super) fn prefetch<T>(at: *const T) {
 
 /// Begins to fetch this many lines.
 #[inline(always)]
-pub(super) fn prefetch_lines<T>(at: *const T, lines: usize) {
+pub(crate) fn prefetch_lines<T>(at: *const T, lines: usize) {
     for line in 0..lines {
         prefetch(at.wrapping_byte_add(LINE * line));
     }

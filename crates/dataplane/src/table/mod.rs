@@ -42,7 +42,7 @@ use shared::{Memory, Pool};
 use slots::SlotsWriter;
 use trie::{Trie, TrieWriter};
 
-pub(crate) use ahead::Fetcher;
+pub(crate) use ahead::{Fetcher, LINE, prefetch_lines};
 pub(crate) use profile::{Profiles, choose};
 
 /// About so many bytes lookups read for one entry: its own, and where it is found.
