@@ -3,7 +3,8 @@
 
 For each case and packet size every router runs in turn, round after round, on
 the same machine: the router pinned to one core, the generator to another,
-joined by veth pairs. Reported per router, as the median of the rounds:
+joined by veth pairs. Reported per router, as the median of the rounds, and as
+the median of the rounds' ratios to the first router's:
 
   forwarded/s   packets per second that left the router, the generator sending
                 as fast as it can
@@ -209,13 +210,18 @@ def print_table(records: list[Record], kinds: list[RouterKind]) -> None:
             if row["lost"] > row["forwarded"] / 1000:
                 print(f"{'':<20}the generator's end had no room for {row['lost']:,.0f}/s more "
                       "(net.core.netdev_max_backlog)")
-        (base_name, base), *others = rows.items()
-        for name, row in others:
+        base, *others = rows
+        for name in others:
 
             def ratio(key: str) -> str:
-                return f"{row[key] / base[key]:.2f}×" if base[key] else "–"
+                """The median of the rounds' ratios: the machine may be slower in one of them."""
+                own, of = ({r.round: getattr(r, key) for r in records
+                            if (r.case, r.size, r.router) == (case, size, router)}
+                           for router in (name, base))
+                ratios = [own[n] / of[n] for n in own if of.get(n)]
+                return f"{statistics.median(ratios):.2f}×" if ratios else "–"
 
-            print(f"{'':<20}{name} / {base_name}: forwarded {ratio('forwarded')}, "
+            print(f"{'':<20}{name} / {base}: forwarded {ratio('forwarded')}, "
                   f"per CPU second {ratio('per_cpu_second')}, "
                   f"per core second {ratio('per_core_second')}")
 
