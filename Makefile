@@ -20,7 +20,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 unit:
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --profile bench
 	cd tests/interop && python3 -m unittest -q braccept_test docs_test
 
 # Packet tests, with both engines, through the command.
@@ -85,7 +85,7 @@ test-network: hopwright interop-tools
 	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
 	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
 	tests/interop/network_test.py --router "$(ROUTER)" --mixes
-	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]"
+	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]+batch=1"
 
 # One router becomes ours and the reference's again, as docs/migrate.md has it.
 test-migrate: hopwright interop-tools
