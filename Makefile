@@ -17,7 +17,7 @@ test: lint unit stf p4runtime tutorial interop
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
 
 unit:
 	$(CARGO) test --workspace --profile bench

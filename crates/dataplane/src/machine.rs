@@ -185,6 +185,15 @@ pub(crate) struct Machine {
 // SAFETY: the pointers are to memory the machine owns and to a program that may be used from any thread.
 unsafe impl Send for Machine {}
 
+/// How many of a packet's lines are fetched ahead. A program that reads only one is short, and the processor begins with
+/// the next packets by itself.
+fn lines_to_touch(parsed_bytes: usize) -> usize {
+    match parsed_bytes.div_ceil(LINE) {
+        0 | 1 => 0,
+        lines => lines.min(MOST_LINES),
+    }
+}
+
 #[inline(always)]
 fn touch<const LINES: usize>(packets: &[Packet]) {
     for packet in packets {
@@ -231,7 +240,7 @@ impl Machine {
             _externs: externs,
             _counters: counters,
             scout: program.scout.clone().map(|plan| Box::new(Scout::new(plan))),
-            lines: program.compiled.parsed_bytes().div_ceil(LINE).min(MOST_LINES),
+            lines: lines_to_touch(program.compiled.parsed_bytes()),
             _context: context,
             _scratch: scratch,
         }
@@ -306,7 +315,6 @@ impl Machine {
         }
         match self.lines {
             0 => {}
-            1 => touch::<1>(packets),
             2 => touch::<2>(packets),
             _ => touch::<MOST_LINES>(packets),
         }
