@@ -22,6 +22,7 @@ mod bytes;
 mod conditions;
 mod control_plane;
 mod deparse;
+mod edges;
 mod expr;
 mod externs;
 mod facts;
@@ -270,7 +271,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
         code,
         requests,
         scout,
-        parsed_bytes: parser::longest(&compiler.pipeline, &compiler.layout()?) as usize,
+        parsed_bytes: compiler.parsed_bytes,
         _zeros: compiler.zeros,
         interface: compiler.interface,
         lines,
@@ -385,6 +386,7 @@ struct Compiler {
     plan: Plan,
     interface: Interface,
     zeros: Box<[u64]>,
+    parsed_bytes: usize,
     isa: isa::OwnedTargetIsa,
 }
 
@@ -398,11 +400,8 @@ impl Compiler {
         let layout = requests::layout_of(&pipeline, Pass::Whole, &plan)?;
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
         let isa = host().map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
-        Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, isa, pipeline })
-    }
-
-    fn layout(&self) -> Result<layout::Layout, Unsupported> {
-        requests::layout_of(&self.pipeline, Pass::Whole, &self.plan)
+        let parsed_bytes = parser::longest(&pipeline, &layout) as usize;
+        Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, parsed_bytes, isa, pipeline })
     }
 
     fn generate<'a>(

@@ -1,10 +1,12 @@
-//! Removes loads of what an earlier load has found or a store has put there, on ways that no others join: the code generator does so only within a
-//! block. Does not live here: anything that knows the program.
+//! Removes loads of what an earlier load has found or a store has put there, on ways that no others join: the code
+//! generator does so only within a block. Does not live here: anything that knows the program.
 
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{AliasRegion, Block, Function, Inst, InstructionData, Opcode, Type, Value};
+
+use crate::edges::{arrivals, successors};
 
 /// What is loaded: how, from where, and as what.
 type Place = (Opcode, Value, i32, Type);
@@ -14,15 +16,10 @@ type Loaded = HashMap<Place, (Value, Option<AliasRegion>)>;
 
 /// Removes them. What is stored to the first of two regions beside one another may be what is loaded from the second.
 pub(crate) fn remove(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]) {
-    let mut comes_from: HashMap<Block, Vec<Block>> = HashMap::new();
-    for block in function.layout.blocks() {
-        for to in successors(function, block) {
-            comes_from.entry(to).or_default().push(block);
-        }
-    }
+    let arrivals = arrivals(function);
     let Some(entry) = function.layout.entry_block() else { return };
     // From the entry and from where ways join, along the ways that no others join.
-    let joins = |b: &Block| comes_from.get(b).is_none_or(|from| from.len() != 1);
+    let joins = |b: &Block| arrivals.get(b) != Some(&1);
     let begins: Vec<Block> = function.layout.blocks().filter(|b| *b == entry || joins(b)).collect();
     let mut work: Vec<(Block, Loaded)> = begins.into_iter().map(|b| (b, Loaded::new())).collect();
     while let Some((block, mut loaded)) = work.pop() {
@@ -30,19 +27,12 @@ pub(crate) fn remove(function: &mut Function, beside: &[(AliasRegion, AliasRegio
             look_at(function, inst, &mut loaded, beside);
         }
         for to in successors(function, block) {
-            if to != entry && comes_from[&to].len() == 1 {
+            if to != entry && arrivals[&to] == 1 {
                 work.push((to, loaded.clone()));
             }
         }
     }
     function.dfg.resolve_all_aliases();
-}
-
-fn successors(function: &Function, block: Block) -> Vec<Block> {
-    let dfg = &function.dfg;
-    let Some(last) = function.layout.last_inst(block) else { return Vec::new() };
-    let to = dfg.insts[last].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-    to.iter().map(|call| call.block(&dfg.value_lists)).collect()
 }
 
 fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(AliasRegion, AliasRegion)]) {

@@ -25,6 +25,7 @@ use cranelift_codegen::ir::{
 };
 
 use crate::abi;
+use crate::edges::{arrivals, successors};
 use crate::function::Flags;
 
 /// Packets between two encryptions.
@@ -104,21 +105,16 @@ struct Record {
 impl Split<'_> {
     /// Walks the ways from the top, and parts their blocks where they are to be cut.
     fn find_cuts(&mut self) {
-        let mut comes_from: HashMap<Block, u32> = HashMap::new();
-        for block in self.f.layout.blocks() {
-            for to in self.successors(block) {
-                *comes_from.entry(to).or_default() += 1;
-            }
-        }
+        let arrivals = arrivals(&self.f);
         let mut work = vec![self.shape.top];
         let mut seen = BTreeSet::from_iter(work.iter().copied());
         seen.extend([self.shape.next_packet, self.shape.out]);
         seen.extend(self.shape.exit);
         while let Some(block) = work.pop() {
-            let calls = self.calls_from(block, &comes_from);
+            let calls = self.calls_from(block, &arrivals);
             let Some(last) = calls.last().copied() else {
                 self.take(block);
-                for to in self.successors(block) {
+                for to in successors(&self.f, block) {
                     if seen.insert(to) {
                         work.push(to);
                     }
@@ -129,7 +125,7 @@ impl Split<'_> {
             let mut from = block;
             while self.f.layout.inst_block(last) != Some(from) {
                 self.take(from);
-                from = self.successors(from)[0];
+                from = successors(&self.f, from)[0];
             }
             let to = self.f.dfg.blocks.add();
             if let Some(behind) = self.f.layout.next_inst(last) {
@@ -155,16 +151,9 @@ impl Split<'_> {
         self.order.extend(self.f.layout.block_insts(block));
     }
 
-    fn successors(&self, block: Block) -> Vec<Block> {
-        let dfg = &self.f.dfg;
-        let Some(last) = self.f.layout.last_inst(block) else { return Vec::new() };
-        let to = dfg.insts[last].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-        to.iter().map(|call| call.block(&dfg.value_lists)).collect()
-    }
-
     /// Calls of the method from a block on that do not depend on one another, with nothing in between that a packet could
     /// leave by.
-    fn calls_from(&mut self, block: Block, comes_from: &HashMap<Block, u32>) -> Vec<Inst> {
+    fn calls_from(&mut self, block: Block, arrivals: &HashMap<Block, u32>) -> Vec<Inst> {
         let mut calls = Vec::new();
         let mut depends: BTreeSet<Value> = BTreeSet::new();
         let mut block = block;
@@ -183,9 +172,9 @@ impl Split<'_> {
                     return calls;
                 }
             }
-            let behind = self.successors(block);
+            let behind = successors(&self.f, block);
             match behind[..] {
-                [next] if !calls.is_empty() && comes_from.get(&next) == Some(&1) => block = next,
+                [next] if !calls.is_empty() && arrivals.get(&next) == Some(&1) => block = next,
                 _ => return calls,
             }
         }
@@ -231,7 +220,7 @@ impl Split<'_> {
     fn carry_out(&mut self) -> Option<()> {
         let (run, prepared) = self.method?;
         let run_all = *self.shape.methods.get(&run)?;
-        let ends = |block: &Block| self.successors(*block).contains(&self.shape.next_packet);
+        let ends = |block: &Block| successors(&self.f, *block).contains(&self.shape.next_packet);
         if self.shape.pauses && self.first.iter().any(ends) {
             return None;
         }
@@ -503,7 +492,7 @@ impl Split<'_> {
         let mut at = 0;
         while let Some(&block) = reached.get(at) {
             at += 1;
-            for to in self.successors(block) {
+            for to in successors(&self.f, block) {
                 if !ends.contains(&to) && !reached.contains(&to) {
                     reached.push(to);
                 }
@@ -740,15 +729,13 @@ impl Split<'_> {
         again
     }
 
-    /// Making it again costs no more than keeping it, and gives the same.
+    /// Making it again costs no more than keeping it, and gives the same: hot paths write to the packet at their end only.
     fn is_cheap(&self, inst: Inst) -> bool {
         let flags = &self.shape.flags;
         let data = &self.f.dfg.insts[inst];
         match data.opcode() {
-            Opcode::Iconst | Opcode::Uextend | Opcode::Ireduce => true,
-            Opcode::Iadd | Opcode::Isub | Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Ushr | Opcode::Ishl => {
-                true
-            }
+            Opcode::Iconst | Opcode::Uextend | Opcode::Ireduce | Opcode::Iadd | Opcode::Isub => true,
+            Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Ushr | Opcode::Ishl => true,
             op if op.can_load() && !op.can_store() && !op.is_call() => {
                 let region = data.memflags_data(&self.f.dfg).and_then(|flags| flags.alias_region());
                 let constant = [flags.runtime, flags.entry, flags.entry_data, flags.frame_load, flags.packet];

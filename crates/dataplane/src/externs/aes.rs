@@ -359,7 +359,7 @@ mod x86 {
         };
         // SAFETY: limbs 1 and 2 are the block, least significant first; unaligned loads are used.
         let value = unsafe { _mm_loadu_si128(args.add(1).cast()) };
-        let result = keys.rounds(value, if CMAC { &keys.cmac_first } else { &keys.rounds[0] });
+        let result = keys.rounds(value, keys.first::<CMAC>());
         // SAFETY: limbs 3 and 4 are the result's.
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
