@@ -28,7 +28,11 @@ nothing here charges a router with it.
 
 A packet is forwarded when the generator's end has taken it; what finds that
 end's queue full is not counted there, but as lost by the router's end, and
-told. The process's CPU time contains softirqs that ran inside its system calls,
+told. The router's ends of the links have the offloads of a network card, UDP
+checksums and UDP segmentation, for each router to use: a veth leaves that work
+to whoever reads with a socket, so nobody is charged for it. Datagrams that a
+router sent as one frame for the device to take apart are told from the frame's
+length and counted each. With `--no-offloads` there are none. The process's CPU time contains softirqs that ran inside its system calls,
 unless the kernel accounts interrupt time apart. The core's busy time contains
 them always, but where the kernel counts it by ticks it misses most of what a
 router does that sleeps and wakes by timers: then look at the process's. A
@@ -71,6 +75,8 @@ INGRESS = {"in": "1_2", "out": "1_0", "in_transit": "1_2", "out_transit": "1_0",
 EGRESS = {"in": "1_0", "out": "1_2", "in_transit": "1_0", "out_transit": "1_2",
           "br_transit": "1_3"}
 MTU = 9000
+# Bytes of Ethernet, IPv4 and UDP headers.
+HEADERS = 42
 # Whose core does the receive work of the generator's ends.
 FAR_ENDS = {"load": "generator's core", "router": "router's core"}
 
@@ -86,7 +92,7 @@ class Record:
     far_end: str  # whose core receives for the generator
     offered: float
     forwarded: float
-    lost: float  # the generator's end had no room
+    lost: float  # frames: the generator's end had no room
     cpu_share: float  # the process's CPU time per second
     core_share: float  # the router's core's busy time per second
     per_cpu_second: float
@@ -121,7 +127,7 @@ class Bench:
         self.router, self.load = (Namespace(self._prefix + role, ipv6=False)
                                   for role in ("router", "load"))
         for label, (address, _, own) in LINKS.items():
-            veth(End(self.router, f"br{label}", (address,)),
+            veth(End(self.router, f"br{label}", (address,), offloads=self.args.offloads),
                  End(self.load, f"gen{label}", (own,)), MTU)
 
     def steer(self, cpu: int) -> None:
@@ -141,8 +147,13 @@ class Bench:
         remove_all(self._prefix)
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _counter(self, device: str, direction: str) -> int:
-        return _counters(self.load, device)[direction]["packets"]
+    def _sent(self, device: str) -> int:
+        return _counters(self.load, device)["tx"]["packets"]
+
+    def _arrived(self, device: str, size: int) -> float:
+        """Packets of one size, of which several may have come as one frame with their headers in common."""
+        count = _counters(self.load, device)["rx"]
+        return (count["bytes"] - HEADERS * count["packets"]) / (size - HEADERS)
 
     def _core_busy(self) -> float:
         """Busy seconds of the router's core so far."""
@@ -153,9 +164,9 @@ class Bench:
                 return (sum(map(int, ticks[:8])) - idle) / os.sysconf("SC_CLK_TCK")
         raise LabError(f"there is no CPU {self.args.router_cpu}")
 
-    def _sample(self, case: str, router: Process) -> tuple[float, ...]:
-        return (time.monotonic(), self._counter(f"gen{INGRESS[case]}", "tx"),
-                self._counter(f"gen{EGRESS[case]}", "rx"),
+    def _sample(self, case: str, size: int, router: Process) -> tuple[float, ...]:
+        return (time.monotonic(), self._sent(f"gen{INGRESS[case]}"),
+                self._arrived(f"gen{EGRESS[case]}", size),
                 _counters(self.router, f"br{EGRESS[case]}")["tx"]["dropped"],
                 router.cpu_seconds(), self._core_busy())
 
@@ -173,13 +184,13 @@ class Bench:
         load = Process("brload", command, self.directory / "brload.log", namespace=self.load,
                        cpus=str(self.args.load_cpu))
         self._processes.append(load)
-        before = self._counter(f"gen{INGRESS[case]}", "tx")
+        before = self._sent(f"gen{INGRESS[case]}")
         wait_until("brload to send", lambda: load.check() or
-                   self._counter(f"gen{INGRESS[case]}", "tx") > before + 1000, 15)
+                   self._sent(f"gen{INGRESS[case]}") > before + 1000, 15)
         time.sleep(self.args.warm_up)
-        start = self._sample(case, router)
+        start = self._sample(case, size, router)
         time.sleep(self.args.seconds)
-        end = self._sample(case, router)
+        end = self._sample(case, size, router)
         router.check()
         if load.wait(20) != 0:
             raise LabError(f"{case}, {size} bytes, {kind.name}: the generator saw no packet "
@@ -252,6 +263,11 @@ def measure(args: argparse.Namespace) -> int:
     return 0
 
 
+def add_offloads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-offloads", dest="offloads", action="store_false",
+                        help="the router's ends of the links do neither UDP checksums nor UDP segmentation")
+
+
 def main() -> int:
     cpus = sorted(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__,
@@ -273,6 +289,7 @@ def main() -> int:
     parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
     parser.add_argument("--far-end", choices=FAR_ENDS, default="load",
                         help="whose core receives for the generator (default: %(default)s)")
+    add_offloads(parser)
     parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")
     args = parser.parse_args()
     unwind_on_signals()

@@ -11,7 +11,7 @@ a flat line.
 Beside routers there is `forwarder:af_xdp` or `forwarder:af_packet` (case br_transit only): the same kind of
 port, but nothing is done with a frame save for exchanging its Ethernet addresses.
 
-What each sends is received for the generator on its own core, as with `brload.py --far-end router`.
+Offloads, and whose core receives for the generator, are as in brload.py.
 """
 
 from __future__ import annotations
@@ -157,14 +157,14 @@ class Overload(Bench):
                        self.directory / "replay.log", namespace=self.load, cpus=str(self.args.load_cpu))
         self._processes.append(load)
         sent, received = f"gen{INGRESS[case]}", f"gen{EGRESS[case]}"
-        before = self._counter(sent, "tx")
+        before = self._sent(sent)
         wait_until("the generator to send", lambda: load.check() or
-                   self._counter(sent, "tx") > before + 100, 15, interval=0.02)
+                   self._sent(sent) > before + 100, 15, interval=0.02)
         time.sleep(warm_up)
         arrivals = Arrivals(self.load, received, self.size)
 
         def sample() -> tuple[float, ...]:
-            return (time.monotonic(), self._counter(sent, "tx"), self._counter(received, "rx"),
+            return (time.monotonic(), self._sent(sent), self._arrived(received, self.size),
                     router.cpu_seconds())
 
         start = sample()
@@ -259,6 +259,8 @@ def measure(args: argparse.Namespace) -> int:
     brload.MTU = max(1500, *(size - 14 for size in sizes))
     try:
         bench.build()
+        if args.far_end == "load":
+            bench.steer(args.load_cpu)
         for size in sizes:
             bench.prepare(args.case, size)
             for number in range(args.rounds):
@@ -293,6 +295,9 @@ def main() -> int:
     parser.add_argument("--warm-up", type=float, default=0.3)
     parser.add_argument("--router-cpu", type=int, default=cpus[-1])
     parser.add_argument("--load-cpu", type=int, default=cpus[0])
+    brload.add_offloads(parser)
+    parser.add_argument("--far-end", choices=brload.FAR_ENDS, default="load",
+                        help="whose core receives for the generator (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the points as JSON")
     args = parser.parse_args()
     unwind_on_signals()

@@ -25,6 +25,10 @@ SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 BURST = 32
 PROBES_PER_SECOND = 500
 MARK = 0x48_6F_70_77
+# Bytes of Ethernet, IPv4 and UDP headers.
+HEADERS = 42
+# Datagrams that may come as one frame (UDP segmentation).
+MOST = 64
 
 
 def capture(device: str, count: int, file: Path) -> None:
@@ -88,14 +92,18 @@ def send(device: str, file: Path, rate: float, seconds: float) -> None:
 
 
 class Arrivals:
-    """Where probes arrive: a device of another namespace. `size`: of the frames."""
+    """Where probes arrive: a device of another namespace. `size`: of the frames. Several may come as one, with their
+    headers in common."""
 
     def __init__(self, namespace: Namespace, device: str, size: int):
+        self._marks = [size - 12 + i * (size - HEADERS) for i in range(MOST)]
+
         def make() -> socket.socket:
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            # Of that length, and marked.
-            attach_filter(sock, [(0x80, 0, 0, 0), (0x15, 0, 3, size), (0x20, 0, 0, size - 12),
-                                 (0x15, 0, 1, MARK), (0x06, 0, 0, 0xFFFF), (0x06, 0, 0, 0)])
+            # One of them is marked. Looking for it behind the end ends with no.
+            attach_filter(sock, [instruction for at in self._marks for instruction in
+                                 ((0x20, 0, 0, at), (0x15, 0, 1, MARK), (0x06, 0, 0, 0xFFFF))]
+                          + [(0x06, 0, 0, 0)])
             sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
             sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
             sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -109,12 +117,13 @@ class Arrivals:
         """How long the probes took that have arrived since, in microseconds."""
         found = []
         while select.select([self._socket], [], [], 0)[0]:
-            frame, ancillary, *_ = self._socket.recvmsg(9100, 64)
+            frame, ancillary, *_ = self._socket.recvmsg(1 << 16, 64)
+            probes = [struct.unpack_from("!IQ", frame, at) for at in self._marks if at + 12 <= len(frame)]
             for _, kind, value in ancillary:
                 if kind == SO_TIMESTAMPNS:
                     seconds, nanoseconds = struct.unpack("qq", value)
-                    sent, = struct.unpack("!Q", frame[-8:])
-                    found.append((seconds * 1_000_000_000 + nanoseconds - sent) / 1000)
+                    found += [(seconds * 1_000_000_000 + nanoseconds - sent) / 1000
+                              for mark, sent in probes if mark == MARK]
         return found
 
     def close(self) -> None:

@@ -5,15 +5,17 @@
 
 /// Sum of big-endian 16-bit words, an odd last byte padded with zero; not folded.
 fn sum(bytes: &[u8]) -> u64 {
+    // The sum does not depend on the order of bytes if the result's is the same (RFC 1071, 2B).
     let mut words = bytes.chunks_exact(4);
     let mut total: u64 = 0;
     for w in &mut words {
-        total += u64::from(u32::from_be_bytes([w[0], w[1], w[2], w[3]]));
+        total += u64::from(u32::from_ne_bytes([w[0], w[1], w[2], w[3]]));
     }
     let rest = words.remainder();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    total + u64::from(u32::from_be_bytes(last))
+    total += u64::from(u32::from_ne_bytes(last));
+    u64::from(u16::from_be(fold(total)))
 }
 
 fn fold(mut total: u64) -> u16 {
@@ -93,6 +95,20 @@ pub fn complete(frame: &mut [u8]) -> bool {
     }
     bytes[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
     true
+}
+
+/// Whether the UDP checksum of such a frame is there and right.
+pub fn is_right(frame: &[u8]) -> bool {
+    let Some(found) = segment(frame) else { return false };
+    let Some(bytes) = frame.get(found.start..found.end) else { return false };
+    let there = found.protocol == UDP && bytes.len() >= 8 && bytes[6..8] != [0, 0];
+    there && fold(found.pseudo + sum(bytes)) == 0xffff
+}
+
+/// What a sender writes in place of the UDP checksum of such a frame to leave it to the device: the pseudo-header's
+/// sum.
+pub fn pseudo_sum(frame: &[u8]) -> Option<u16> {
+    segment(frame).map(|found| fold(found.pseudo))
 }
 
 /// Completes a UDP checksum that looks as if its sender had left it to the device: the field holds the sum of the

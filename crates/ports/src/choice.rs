@@ -65,6 +65,7 @@ const RING: u32 = 1024;
 pub struct Opener {
     choice: PortChoice,
     options: XdpOptions,
+    fill_checksums: bool,
     /// `None`: everything.
     ours: Option<Mutex<Ours>>,
     /// By worker; empty if devices are never to share frames.
@@ -134,6 +135,8 @@ pub struct Wanted<'a> {
     pub ours: Option<&'a [(IpAddr, u16)]>,
     /// Of these, what must arrive however full a device's receive ring is: packet sockets receive it apart.
     pub urgent: Option<&'a Pattern>,
+    /// Whether what is sent may get UDP checksums where it has none; see [`AfPacket::fill_checksums`].
+    pub fill_checksums: bool,
     /// The largest MTU of the devices.
     pub mtu: u32,
     /// About how many devices there will be.
@@ -155,6 +158,7 @@ impl Opener {
         let mut opener = Opener {
             choice: wanted.choice,
             options: wanted.options,
+            fill_checksums: wanted.fill_checksums,
             ours: wanted.ours.map(ours).transpose()?,
             frames: Vec::new(),
             workers: wanted.workers.max(1),
@@ -189,7 +193,7 @@ impl Opener {
                 Err(error) => format!("AF_XDP does not work: {error}"),
             },
         };
-        let ports = match &self.ours {
+        let mut ports = match &self.ours {
             None => AfPacket::open_group(device, None, self.workers)?,
             Some(ours) => {
                 let mut ours = lock(ours);
@@ -203,6 +207,7 @@ impl Opener {
                 ports
             }
         };
+        ports.iter_mut().for_each(|port| port.fill_checksums(self.fill_checksums));
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
         Ok(Opened { ports, how: format!("AF_PACKET: {why}") })
     }
@@ -260,11 +265,14 @@ impl Opener {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
                 // Every queue has a socket of another worker: this one only sends.
-                ports.push(Box::new(AfPacket::sender(device)?));
+                let mut sender = AfPacket::sender(device)?;
+                sender.fill_checksums(self.fill_checksums);
+                ports.push(Box::new(sender));
                 continue;
             }
             let mut port: AfXdp = xdp.port(frames, &mine)?;
             zero_copy &= port.is_zero_copy();
+            port.fill_checksums(self.fill_checksums);
             if let Some(ours) = &mut ours
                 && let Some(filter) = &ours.filters.urgent
                 && ports.is_empty()

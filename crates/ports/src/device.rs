@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use hopwright_dataplane::PortInfo;
 
@@ -33,12 +33,19 @@ pub(crate) struct Facts {
     socket: OwnedFd,
     /// Bytes of the longest frame the device carries; looked up now and then, because the MTU may change.
     longest: AtomicU32,
+    /// Number of the feature that it segments UDP, and whether it does, which may change, too.
+    segmentation: Option<usize>,
+    segments: AtomicBool,
 }
 
 impl Facts {
     pub fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
         let mtu = sys::mtu(&socket, name)?;
-        Ok(Facts { name: name.into(), socket, longest: AtomicU32::new(longest_frame(mtu)) })
+        let segmentation = sys::feature(&socket, name, "tx-udp-segmentation").unwrap_or_default();
+        let (longest, segments) = (AtomicU32::new(longest_frame(mtu)), AtomicBool::new(false));
+        let facts = Facts { name: name.into(), socket, longest, segmentation, segments };
+        facts.refresh();
+        Ok(facts)
     }
 
     pub fn name(&self) -> &str {
@@ -57,8 +64,18 @@ impl Facts {
         self.longest().saturating_sub(TAGS)
     }
 
-    /// Looks at the MTU again.
+    /// Whether it takes frames of several UDP datagrams (`tx-udp-segmentation`).
+    #[inline]
+    pub fn segments_udp(&self) -> bool {
+        self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Looks at what may change again.
     pub fn refresh(&self) {
+        let segments = self
+            .segmentation
+            .is_some_and(|feature| sys::has_feature(&self.socket, &self.name, feature).unwrap_or_default());
+        self.segments.store(segments, Ordering::Relaxed);
         if let Ok(mtu) = sys::mtu(&self.socket, &self.name) {
             self.longest.store(longest_frame(mtu), Ordering::Relaxed);
         }

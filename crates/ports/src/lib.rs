@@ -25,6 +25,7 @@ pub mod pcap;
 pub mod tap;
 
 mod mapping;
+mod segmentation;
 mod sys;
 
 pub use af_packet::{AfPacket, FilterSetter, RingSize};

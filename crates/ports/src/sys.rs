@@ -136,6 +136,13 @@ pub fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Sends one message by a socket without waiting.
+pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length are those of a live buffer, which is only read.
+    let result = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Takes one frame off a socket without waiting, cut off if the buffer is too small.
 pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
@@ -212,7 +219,14 @@ fn ethtool<T: Copy>(fd: &OwnedFd, name: &str, value: &mut T) -> io::Result<()> {
 
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const ETHTOOL_DRIVER: u32 = 0x03;
+const ETHTOOL_STRINGS: u32 = 0x1b;
+const ETHTOOL_STRING_COUNTS: u32 = 0x37;
+const ETHTOOL_FEATURES: u32 = 0x3a;
 const ETHTOOL_CHANNELS: u32 = 0x3c;
+/// The set of strings that are names of features.
+const FEATURE_NAMES: u32 = 4;
+/// Features looked at; Linux has some seventy.
+const MOST_FEATURES: usize = 256;
 
 /// Receive queues of a device.
 pub fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
@@ -244,6 +258,54 @@ pub fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
     ethtool(fd, name, &mut info)?;
     let text: Vec<u8> = info.driver.iter().copied().take_while(|b| *b != 0).collect();
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The number of a device's feature with a name that `ethtool -k` knows; none if the kernel does not have it.
+pub fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Option<usize>> {
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Counts {
+        command: u32,
+        reserved: u32,
+        sets: u64,
+        count: u32,
+    }
+    let mut counts = Counts { command: ETHTOOL_STRING_COUNTS, reserved: 0, sets: 1 << FEATURE_NAMES, count: 0 };
+    ethtool(fd, name, &mut counts)?;
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Names {
+        command: u32,
+        set: u32,
+        count: u32,
+        names: [[u8; 32]; MOST_FEATURES],
+    }
+    // The kernel writes them all however many are asked for.
+    if counts.sets == 0 || counts.count as usize > MOST_FEATURES {
+        return Ok(None);
+    }
+    let names = [[0; 32]; MOST_FEATURES];
+    let mut names = Names { command: ETHTOOL_STRINGS, set: FEATURE_NAMES, count: counts.count, names };
+    ethtool(fd, name, &mut names)?;
+    let is_wanted = |text: &[u8; 32]| text.iter().take_while(|b| **b != 0).eq(wanted.as_bytes());
+    Ok(names.names.iter().take(counts.count as usize).position(is_wanted))
+}
+
+/// Whether a feature of a device is on.
+pub fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool> {
+    const BLOCKS: usize = MOST_FEATURES / 32;
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Features {
+        command: u32,
+        blocks: u32,
+        // available, requested, active, never_changed
+        features: [[u32; 4]; BLOCKS],
+    }
+    let mut features = Features { command: ETHTOOL_FEATURES, blocks: BLOCKS as u32, features: [[0; 4]; BLOCKS] };
+    ethtool(fd, name, &mut features)?;
+    let block = features.features.get(feature / 32);
+    Ok(block.is_some_and(|block| block[2] >> (feature % 32) & 1 == 1))
 }
 
 /// Waits until whatever the kernel was doing with a map's element on any CPU is over (an RCU grace period).

@@ -163,6 +163,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 choice,
                 ours: None,
                 urgent: None,
+                fill_checksums: false,
                 mtu: 3000,
                 devices: 1,
                 workers: 2,

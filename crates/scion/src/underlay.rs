@@ -47,6 +47,8 @@ impl Underlay {
             choice: settings.ports,
             ours: Some(&[]),
             urgent: Some(&bfd()),
+            // The datagrams around SCION's packets are the router's own.
+            fill_checksums: true,
             mtu: longest_mtu,
             devices: devices.len() + SPARE_DEVICES,
             workers,

@@ -53,6 +53,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         urgent: None,
         choice: args.ports,
         ours: None,
+        fill_checksums: false,
         mtu: JUMBO_MTU,
         devices: args.interfaces.len(),
         workers: 1,

@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::mapping::Mapping;
+use crate::segmentation::{self, OFFLOADS};
 use crate::sys;
 
 /// Size of a receive ring.
@@ -22,10 +23,10 @@ pub struct RingSize {
 }
 
 impl Default for RingSize {
-    /// 8 MiB: some milliseconds of a fast link in blocks that are worth waking for. As each block waits a
-    /// millisecond at most, it holds an eighth of a second of a slow one.
+    /// 8 MiB: some milliseconds of a fast link in blocks that are worth waking for, and that hold the longest joined
+    /// frame. As each block waits a millisecond at most, it holds a sixteenth of a second of a slow one.
     fn default() -> Self {
-        RingSize { block: 1 << 16, blocks: 128, patience: 1 }
+        RingSize { block: 1 << 17, blocks: 64, patience: 1 }
     }
 }
 
@@ -48,6 +49,11 @@ pub(super) struct Received<'a> {
     pub tag: Option<(u16, u16)>,
     /// The sender left the layer-4 checksum to the device.
     pub partial_checksum: bool,
+    /// Payload bytes of each UDP datagram if the frame is several, which a sender on the same machine left to the
+    /// device to take apart; else 0.
+    pub segment_size: u16,
+    /// How often it has been handed out before.
+    pub turn: usize,
 }
 
 /// The ring and where we are in it.
@@ -59,6 +65,8 @@ pub(super) struct Ring {
     left: u32,
     /// Offset of the next of them in the memory.
     next: usize,
+    /// How often that has been handed out.
+    turn: usize,
 }
 
 impl Ring {
@@ -70,6 +78,7 @@ impl Ring {
             libc::PACKET_VERSION,
             &(libc::tpacket_versions::TPACKET_V3 as libc::c_int),
         )?;
+        sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int))?;
         // The kernel wants a frame size though frames of version 3 have any.
         let frame = 2048;
         let request = libc::tpacket_req3 {
@@ -83,7 +92,7 @@ impl Ring {
         };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let memory = Mapping::new(socket, 0, size.bytes())?;
-        Ok(Ring { memory, size, block: 0, left: 0, next: 0 })
+        Ok(Ring { memory, size, block: 0, left: 0, next: 0, turn: 0 })
     }
 
     fn block_start(&self) -> usize {
@@ -100,9 +109,9 @@ impl Ring {
         }
     }
 
-    /// The next packet, handed to `use_it`. False if there is none now.
+    /// The next packet, handed to `use_it`, which says whether it wants the same again. False if there is none now.
     #[inline]
-    pub fn next(&mut self, use_it: impl FnOnce(Received<'_>)) -> bool {
+    pub fn next(&mut self, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
         while self.left == 0 {
             if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return false;
@@ -131,17 +140,29 @@ impl Ring {
         let header = unsafe { self.memory.start().as_ptr().add(self.next).cast::<libc::tpacket3_hdr>().read() };
         let start = self.next + usize::from(header.tp_mac);
         let length = header.tp_snaplen as usize;
-        if start + length <= end {
+        let mut again = false;
+        if start + length <= end && start >= self.next + OFFLOADS {
             // SAFETY: the bytes lie within the block, which is ours until it is handed back below.
             let bytes = unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr().add(start), length) };
+            // SAFETY: as above; the kernel put a virtio_net_hdr before the frame, unless it did not fit.
+            let offloads =
+                unsafe { self.memory.start().as_ptr().add(start - OFFLOADS).cast::<[u8; OFFLOADS]>().read() };
+            let whole = header.tp_len == header.tp_snaplen;
             let tag = (header.tp_status & STATUS_VLAN_VALID != 0).then(|| {
                 let tpid =
                     if header.tp_status & STATUS_VLAN_TPID_VALID != 0 { header.hv1.tp_vlan_tpid } else { 0x8100 };
                 (tpid, header.hv1.tp_vlan_tci as u16)
             });
             let partial_checksum = header.tp_status & STATUS_CSUM_NOT_READY != 0;
-            use_it(Received { bytes, length: header.tp_len, tag, partial_checksum });
+            let segment_size = if whole { segmentation::segment_size(offloads) } else { 0 };
+            let (length, turn) = (header.tp_len, self.turn);
+            again = use_it(Received { bytes, length, tag, partial_checksum, segment_size, turn });
         }
+        if again {
+            self.turn += 1;
+            return true;
+        }
+        self.turn = 0;
         self.left -= 1;
         self.next += header.tp_next_offset as usize;
         if self.left == 0 {

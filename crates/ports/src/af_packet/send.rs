@@ -1,4 +1,5 @@
-//! Sending a burst of frames: by a transmit ring, and by `sendmmsg` what that does not take.
+//! Sending a burst of frames: several datagrams of a flow as one, others by a transmit ring, and by `sendmmsg` what that
+//! does not take.
 //!
 //! What became of each frame is told by `sendmmsg`, which finds out anew why the ring did not take it.
 
@@ -8,10 +9,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use hopwright_dataplane::{MAX_BATCH, Packet};
 
+use super::joined::Joiner;
 use super::send_ring::SendRing;
 
 /// The ring if there is one; descriptors of the frames of a burst, reused.
 pub(super) struct Burst {
+    joiner: Joiner,
     ring: Option<SendRing>,
     vectors: Box<[libc::iovec]>,
     messages: Box<[libc::mmsghdr]>,
@@ -32,10 +35,15 @@ pub(super) struct Sent {
 
 impl Burst {
     /// The ring is bound to the device of the socket that goes with each call.
-    pub fn new(ring: Option<SendRing>) -> Burst {
+    pub fn new(ring: Option<SendRing>, joiner: Joiner) -> Burst {
         // SAFETY: all-zero is a valid iovec and mmsghdr.
         let (vector, message) = unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
-        Burst { ring, vectors: vec![vector; MAX_BATCH].into(), messages: vec![message; MAX_BATCH].into() }
+        let (vectors, messages) = (vec![vector; MAX_BATCH].into(), vec![message; MAX_BATCH].into());
+        Burst { joiner, ring, vectors, messages }
+    }
+
+    pub fn fill_checksums(&mut self, yes: bool) {
+        self.joiner.fill_checksums(yes);
     }
 
     /// The ring's socket.
@@ -44,15 +52,40 @@ impl Burst {
     }
 
     /// Sends the packets in order out of the device the socket is bound to. The MTU certainly allows frames of
-    /// `longest` bytes; whether it does longer ones the kernel says.
-    pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize) -> Sent {
+    /// `longest` bytes; whether it does longer ones the kernel says. If it `segments`, the device takes several
+    /// datagrams as one frame.
+    pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
         let mut result = Sent::default();
+        if !segments {
+            self.send_apart(socket, packets, longest, &mut result);
+            return result;
+        }
+        // Those before `next` from here on leave one by one.
+        let (mut apart, mut next) = (0, 0);
+        while next < packets.len() {
+            let count = self.joiner.alike(&packets[next..], longest);
+            if count == 1 {
+                next += 1;
+                continue;
+            }
+            self.send_apart(socket, &packets[apart..next], longest, &mut result);
+            (apart, next) = (next, next + count);
+            if self.joiner.send(&packets[apart..next]) {
+                result.sent += count;
+                apart = next;
+            }
+        }
+        self.send_apart(socket, &packets[apart..], longest, &mut result);
+        result
+    }
+
+    /// Sends packets as they are.
+    fn send_apart(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, result: &mut Sent) {
         for packets in packets.chunks(MAX_BATCH) {
             let taken = self.ring.as_mut().map_or(0, |ring| ring.send(packets, longest));
             result.sent += taken;
-            self.send_chunk(socket, &packets[taken..], &mut result);
+            self.send_chunk(socket, &packets[taken..], result);
         }
-        result
     }
 
     fn send_chunk(&mut self, socket: &OwnedFd, packets: &[Packet], result: &mut Sent) {

@@ -36,7 +36,7 @@ pub use redirect::XdpMode;
 pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
-use crate::af_packet::{AfPacket, FilterSetter, RingSize};
+use crate::af_packet::{AfPacket, FilterSetter, Joiner, RingSize};
 use crate::checksum;
 use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern};
@@ -154,12 +154,16 @@ impl XdpDevice {
             [_] => None,
             several => Some(sys::poll_group(several).map_err(failed(self.facts.name(), "wait for several queues"))?),
         };
+        // The device reads frames itself in zero-copy mode: that is cheaper.
+        let copies = !queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false));
+        let joiner = copies.then(|| Joiner::new(self.facts.name(), self.index as i32)).transpose()?;
         let per_frame = if frames.pieces() > 1 { frames.frames() as usize } else { 0 };
         Ok(AfXdp {
             device: self.clone(),
             queues,
             group,
             urgent: None,
+            joiner,
             pieces: vec![0; per_frame].into(),
             stats: DeviceStats::default(),
             frames: frames.clone(),
@@ -220,6 +224,8 @@ pub struct AfXdp {
     group: Option<OwnedFd>,
     /// Read first: what must not be lost when the others' rings are full.
     urgent: Option<AfPacket>,
+    /// Sends several datagrams as one if frames are copied anyway.
+    joiner: Option<Joiner>,
     device: Arc<XdpDevice>,
     /// Descriptors not completed yet of each frame that is sent in pieces; empty if none ever is.
     pieces: Box<[u8]>,
@@ -232,6 +238,13 @@ impl AfXdp {
     /// Whether the device itself reads and writes the frames.
     pub fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false))
+    }
+
+    /// Whether datagrams may get UDP checksums; see [`AfPacket::fill_checksums`].
+    pub fn fill_checksums(&mut self, yes: bool) {
+        if let Some(joiner) = &mut self.joiner {
+            joiner.fill_checksums(yes);
+        }
     }
 
     /// Receives what passes this filter, too, by a packet socket with a small ring of its own that is read first. The
@@ -441,8 +454,31 @@ impl Port for AfXdp {
         if queue.down {
             queue.kick();
         }
+        let untagged = self.device.facts.longest_untagged() as usize;
+        let mut joiner = self.joiner.as_mut().filter(|_| self.device.facts.segments_udp());
         let mut sent = 0;
-        for packet in packets.drain(..) {
+        let mut packets = packets.drain(..);
+        // Those before this many are left have to leave one by one.
+        let mut apart = usize::MAX;
+        loop {
+            let rest = packets.as_slice();
+            if let Some(joiner) = &mut joiner
+                && rest.len() < apart
+            {
+                let count = joiner.alike(rest, untagged);
+                if count > 1 {
+                    // They must not overtake what is on the ring.
+                    queue.rings.transmit.publish();
+                    queue.kick();
+                    if queue.rings.transmit.outstanding() == 0 && joiner.send(&rest[..count]) {
+                        sent += count;
+                        packets.by_ref().take(count).for_each(|packet| pool.give(packet));
+                        continue;
+                    }
+                    apart = rest.len() - count + 1;
+                }
+            }
+            let Some(packet) = packets.next() else { break };
             if packet.len() > longest || packet.len() < 14 || queue.down {
                 self.stats.tx_error += 1;
                 pool.give(packet);

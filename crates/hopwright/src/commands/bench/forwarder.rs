@@ -20,6 +20,7 @@ pub fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
         choice: args.ports,
         ours: None,
         urgent: None,
+        fill_checksums: false,
         mtu: 9000,
         devices: 2,
         workers: 1,

@@ -1,0 +1,56 @@
+//! Sending several datagrams as one frame, which the device takes apart: see [`crate::segmentation`].
+
+use std::os::fd::OwnedFd;
+
+use hopwright_dataplane::Packet;
+
+use super::sending_socket;
+use crate::device::{DeviceError, failed};
+use crate::segmentation::{self, LONGEST, OFFLOADS};
+use crate::sys;
+
+/// A socket for such frames, and where they are made.
+pub(crate) struct Joiner {
+    socket: OwnedFd,
+    buffer: Box<[u8; OFFLOADS + LONGEST]>,
+    fill: bool,
+    /// The kernel knows of such frames.
+    works: bool,
+}
+
+impl Joiner {
+    pub fn new(device: &str, index: i32) -> Result<Joiner, DeviceError> {
+        let socket = sending_socket(device)?;
+        let works = sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int)).is_ok();
+        sys::bind_packet(&socket, index, 0).map_err(failed(device, "bind"))?;
+        Ok(Joiner { socket, buffer: Box::new([0; OFFLOADS + LONGEST]), fill: false, works })
+    }
+
+    /// Whether datagrams over IPv4 without a UDP checksum may get one.
+    pub fn fill_checksums(&mut self, yes: bool) {
+        self.fill = yes;
+    }
+
+    /// How many packets from the first on may leave as one; 1 if the first has to leave alone.
+    #[inline]
+    pub fn alike(&self, packets: &[Packet], longest: usize) -> usize {
+        if self.works { segmentation::alike(packets, longest, self.fill) } else { 1.min(packets.len()) }
+    }
+
+    /// Sends packets that are alike. False if none of them was sent; one by one they may.
+    pub fn send(&mut self, packets: &[Packet]) -> bool {
+        let length = segmentation::join(packets, &mut self.buffer);
+        loop {
+            let Err(error) = sys::send(&self.socket, &self.buffer[..length]) else { return true };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // Before Linux 6.2 there are none.
+                Some(libc::EINVAL) => {
+                    self.works = false;
+                    return false;
+                }
+                _ => return false,
+            }
+        }
+    }
+}
