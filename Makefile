@@ -81,8 +81,8 @@ test-pages: hopwright interop-tools
 # A whole SCION network, with our routers everywhere and next to the reference's.
 test-network: hopwright interop-tools
 	tests/interop/network_test.py --router "$(ROUTER)"
-	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111
-	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
+	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111 --offloads
+	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b --offloads
 	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
 	tests/interop/network_test.py --router "$(ROUTER)" --mixes
 	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]+batch=1"

@@ -361,7 +361,7 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
     """Builds the network and puts it to the test."""
     network = Network(RouterKind(args.router), {
         name: RouterKind("reference") for name in args.reference.split(",") if name},
-        replace(THREE_ASES, device_mtu=args.mtu))
+        replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads)
     try:
         network.build()
         (check_mixes if args.mixes else check_network)(network, checks)
@@ -386,6 +386,9 @@ def main() -> int:
                              "the most important checks")
     parser.add_argument("--mtu", type=int, default=THREE_ASES.device_mtu, metavar="BYTES",
                         help="MTU of all devices (default %(default)s)")
+    parser.add_argument("--offloads", action="store_true",
+                        help="devices leave checksums and UDP segmentation to each other, as veth pairs do "
+                             "by themselves")
     args = parser.parse_args()
     unwind_on_signals()
     checks = Checks()

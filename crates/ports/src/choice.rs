@@ -208,8 +208,9 @@ impl Opener {
             }
         };
         ports.iter_mut().for_each(|port| port.fill_checksums(self.fill_checksums));
+        let segments = segmentation(ports.iter().all(AfPacket::segments_udp));
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-        Ok(Opened { ports, how: format!("AF_PACKET: {why}") })
+        Ok(Opened { ports, how: format!("AF_PACKET: {why}{segments}") })
     }
 
     /// Changes the UDP addresses whose frames are taken, on all open devices and on those opened later. Frames to
@@ -292,10 +293,16 @@ impl Opener {
         let copy = if zero_copy || self.options.zero_copy && xdp.mode() == XdpMode::Native { copy } else { "copy" };
         let plural = if queues.len() == 1 { "" } else { "s" };
         let why = if self.choice == PortChoice::Auto { "the fastest there is" } else { "as configured" };
-        let how = format!("AF_XDP: {why}; {mode}, {copy}, {} receive queue{plural}", queues.len());
+        let segments = segmentation(!zero_copy && xdp.segments_udp());
+        let how = format!("AF_XDP: {why}; {mode}, {copy}, {} receive queue{plural}{segments}", queues.len());
         lock(&self.attached).insert(device.into(), Arc::downgrade(&xdp));
         Ok(Ok(Opened { ports, how }))
     }
+}
+
+/// For the log.
+fn segmentation(on: bool) -> &'static str {
+    if on { ", UDP segmentation" } else { "" }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

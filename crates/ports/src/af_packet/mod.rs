@@ -121,6 +121,11 @@ impl AfPacket {
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
     }
 
+    /// Whether the device takes several datagrams as one frame.
+    pub fn segments_udp(&self) -> bool {
+        self.facts.segments_udp()
+    }
+
     /// Whether datagrams over IPv4 that have no UDP checksum may get one, which the device or a virtual device's
     /// receiver computes: without it they cannot leave several at a time. Routers must not do that with others' packets;
     /// it is for datagrams that the program itself wraps around what it forwards.

@@ -9,6 +9,9 @@
 //! What must get through however full the sockets' rings are comes by a packet socket beside them
 //! ([`AfXdp::receive_apart`]).
 //!
+//! Where frames are copied, several datagrams leave as one frame by a packet socket if the device takes them apart: see
+//! [`AfPacket`].
+//!
 //! Senders on the same machine may leave the UDP checksum of what they send over a veth to the device, and AF_XDP does
 //! not say so: on such devices checksums that look unfinished are completed.
 //!
@@ -130,6 +133,11 @@ impl XdpDevice {
     /// Why it is not native, if that was tried.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
+    }
+
+    /// Whether the device takes several datagrams as one frame.
+    pub fn segments_udp(&self) -> bool {
+        self.facts.segments_udp()
     }
 
     /// Takes frames to this UDP address, too, unless it takes everything anyway.
