@@ -37,6 +37,9 @@ impl Gen<'_> {
             Type::Varbit(_) => return Err(Unsupported::new(e.span, "a varbit in an expression")),
             _ => {}
         }
+        if let Some(known) = self.known(e) {
+            return Ok(vec![self.c64(known)]);
+        }
         Ok(match &e.kind {
             ExprKind::Const(v) => self.constant(v, width),
             ExprKind::Slot(slot) => self.read(*slot),

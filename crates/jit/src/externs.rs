@@ -451,8 +451,11 @@ impl Gen<'_> {
         let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
         self.leave_unless(other);
         let sum = self.b.ins().iadd(others, sum);
-        let folded = self.fold16(sum);
-        Ok(Some(self.b.ins().icmp_imm_s(IntCC::Equal, folded, -1)))
+        // A multiple of 2^16 - 1 is so many times that, found by its inverse, and other numbers times the inverse are
+        // more than the most it can be. Zero is none here.
+        let times = self.b.ins().imul_imm_s(sum, (u64::MAX / 0xffff).wrapping_neg() as i64);
+        let less = self.b.ins().iadd_imm_s(times, -1);
+        Ok(Some(self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)))
     }
 
     /// The sum of 16-bit words in pieces: of values, and of what is added as it is in memory.
@@ -618,7 +621,7 @@ impl Gen<'_> {
         let handle = (id.index() * size_of::<ExternHandle>()) as i32;
         let prepared = self.once(Once::Prepared(handle, method.prepare as usize, number));
         let callee = self.c64(method.run as usize as u64);
-        self.before_call();
+        self.before_block_method();
         let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, given[0], given[1]]);
         let result = self.b.inst_results(call).to_vec();
         let result = self.fit(result, 128, to);

@@ -500,8 +500,7 @@ impl<'a> Gen<'a> {
 
     /// The port as the packet's descriptor has it.
     pub(crate) fn described_port(&mut self) -> Value {
-        let port = self.described(types::I32, offset_of!(abi::Packet, egress_port));
-        self.b.ins().uextend(types::I64, port)
+        self.described(offset_of!(abi::Packet, egress_port))
     }
 
     /// Steps the packet may still take; all of them if they are not counted.
@@ -582,15 +581,16 @@ impl<'a> Gen<'a> {
         self.load_frame(0)
     }
 
-    /// A member of the packet's descriptor.
-    fn described(&mut self, ty: cranelift_codegen::ir::Type, at: usize) -> Value {
+    /// A 32-bit member of the packet's descriptor.
+    fn described(&mut self, at: usize) -> Value {
         let descriptor = self.descriptor();
-        self.b.ins().load(ty, self.flags.descriptor, descriptor, at as i32)
+        self.b.ins().uload32(self.flags.descriptor, descriptor, at as i32)
     }
 
     /// First byte of the buffer.
     pub(crate) fn packet_buffer(&mut self) -> Value {
-        self.described(types::I64, offset_of!(abi::Packet, buffer))
+        let descriptor = self.descriptor();
+        self.b.ins().load(types::I64, self.flags.descriptor, descriptor, offset_of!(abi::Packet, buffer) as i32)
     }
 
     /// One past the packet's last byte.
@@ -598,8 +598,7 @@ impl<'a> Gen<'a> {
         if let Some(end) = self.facts.on_way.end {
             return end;
         }
-        let end = self.described(types::I32, offset_of!(abi::Packet, end));
-        let end = self.b.ins().uextend(types::I64, end);
+        let end = self.described(offset_of!(abi::Packet, end));
         let buffer = self.packet_buffer();
         let end = self.b.ins().iadd(buffer, end);
         if self.is_hot() {
@@ -668,8 +667,9 @@ impl<'a> Gen<'a> {
         if self.pass == Pass::Egress {
             return self.record_word(Record::LENGTH);
         }
-        let start = self.described(types::I32, offset_of!(abi::Packet, start));
-        let end = self.described(types::I32, offset_of!(abi::Packet, end));
+        let start = self.described(offset_of!(abi::Packet, start));
+        let end = self.described(offset_of!(abi::Packet, end));
+        let [start, end] = [start, end].map(|v| self.b.ins().ireduce(types::I32, v));
         let length = self.b.ins().isub(end, start);
         self.b.ins().uextend(types::I64, length)
     }
@@ -696,8 +696,7 @@ impl<'a> Gen<'a> {
             let most = self.c64(MAX_STEPS);
             self.b.def_var(steps, most);
         }
-        let start = self.described(types::I32, offset_of!(abi::Packet, start));
-        let start = self.b.ins().uextend(types::I64, start);
+        let start = self.described(offset_of!(abi::Packet, start));
         let buffer = self.packet_buffer();
         let start = self.b.ins().iadd(buffer, start);
         self.store_frame((FRAME_WORDS * 8) as i32, start);
@@ -707,8 +706,7 @@ impl<'a> Gen<'a> {
         self.b.def_var(self.tail_start, start);
         self.facts.begun = Begun::Not;
         let standard = self.p.standard;
-        let port = self.described(types::I32, offset_of!(abi::Packet, ingress_port));
-        let port = self.b.ins().uextend(types::I64, port);
+        let port = self.described(offset_of!(abi::Packet, ingress_port));
         self.preset(standard.ingress_port, port);
         let length = self.packet_length();
         self.preset(standard.packet_length, length);

@@ -308,6 +308,12 @@ impl<'a> Gen<'a> {
         self.facts.on_way.loaded.clear();
     }
 
+    /// The same where the way is cut in stages: what is still to be asked is asked behind it, together with what comes
+    /// then.
+    pub(crate) fn before_block_method(&mut self) {
+        self.facts.on_way.loaded.clear();
+    }
+
     /// What a field was set to on this way.
     pub(crate) fn held_field(&self, slot: SlotId) -> Option<Vec<Value>> {
         self.facts.on_way.written.get(&slot).cloned()

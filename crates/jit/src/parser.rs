@@ -3,7 +3,7 @@
 //! short for that, each extract asks for itself, because those that fit still take effect.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 use hopwright_ir::{
     BinaryOp, Expr, ExprKind, HeaderId, KeySet, State, StateId, Stmt, StmtKind, Target, Transition, Type,
 };
@@ -524,13 +524,27 @@ impl<'a> Gen<'a> {
             let whole = self.b.ins().icmp_imm_u(IntCC::Equal, rest, 0);
             self.require(whole, "ParserInvalidArgument")?;
         }
-        let bytes = self.b.ins().ushr_imm_u(bits, 3);
+        let bytes = self.in_bytes(bits);
         let after = self.address(cursor.plus(fixed as i32));
         let after = self.b.ins().iadd(after, bytes);
         let end = self.packet_end();
         let enough = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, after, end);
         self.require(enough, "PacketTooShort")?;
         Ok((after, bytes))
+    }
+
+    /// So many bits, rounded down to bytes.
+    fn in_bytes(&mut self, bits: Value) -> Value {
+        let dfg = &self.b.func.dfg;
+        if let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(bits))
+            && dfg.insts[inst].opcode() == Opcode::Imul
+            && let &[times, of] = dfg.inst_args(inst)
+            && let Some(of) = self.unsigned_constant(of).filter(|of| of.is_multiple_of(8))
+            && self.bound(times).checked_mul(of).is_some()
+        {
+            return self.b.ins().imul_imm_s(times, of as i64 / 8);
+        }
+        self.b.ins().ushr_imm_u(bits, 3)
     }
 
     fn advance(&mut self, by: &Expr) -> Result<()> {

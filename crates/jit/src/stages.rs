@@ -15,6 +15,7 @@
 //! ([`crate::hot`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::offset_of;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -59,6 +60,14 @@ pub(crate) struct Shape {
 /// Where the first packet that has not begun and the end of the packets are in the frame.
 const PACKET: i32 = 0;
 const BEYOND: i32 = 8;
+
+/// Members of a packet's descriptor that stay as they are to the end of the packet's way.
+const RECEIVED: [usize; 4] = [
+    offset_of!(abi::Packet, buffer),
+    offset_of!(abi::Packet, start),
+    offset_of!(abi::Packet, end),
+    offset_of!(abi::Packet, ingress_port),
+];
 
 /// A function in two stages, if there are blocks to encrypt.
 pub(crate) fn split(function: &Function, shape: &Shape) -> Option<Function> {
@@ -675,7 +684,7 @@ impl Split<'_> {
         }
         let mut free = record.saved;
         for &v in need {
-            if let Some(again) = self.rebuilt(v, &known, first, to) {
+            if let Some(again) = self.rebuilt(v, &mut known, first, to) {
                 known.insert(v, again);
                 continue;
             }
@@ -692,7 +701,13 @@ impl Split<'_> {
     }
 
     /// A value of the first stage made again behind a cut from what is there.
-    fn rebuilt(&mut self, v: Value, known: &HashMap<Value, Value>, before: Option<Inst>, to: Block) -> Option<Value> {
+    fn rebuilt(
+        &mut self,
+        v: Value,
+        known: &mut HashMap<Value, Value>,
+        before: Option<Inst>,
+        to: Block,
+    ) -> Option<Value> {
         let ValueDef::Result(inst, 0) = self.f.dfg.value_def(v) else { return None };
         if !self.is_cheap(inst) {
             return None;
@@ -702,6 +717,11 @@ impl Split<'_> {
             let there = match known.get(&part) {
                 Some(there) => *there,
                 None if self.home(part).is_none_or(|home| !self.first.contains(&home)) => part,
+                None if self.is_descriptor(part) => {
+                    let again = self.rebuilt(part, known, before, to)?;
+                    known.insert(part, again);
+                    again
+                }
                 None => self.constant_again(part, before, to)?,
             };
             parts.insert(part, there);
@@ -709,6 +729,14 @@ impl Split<'_> {
         let again = self.copy_to(inst, before, to);
         self.f.dfg.map_inst_values(again, |v| parts.get(&v).copied().unwrap_or(v));
         Some(self.f.dfg.first_result(again))
+    }
+
+    /// The address of the packet's descriptor, from the record.
+    fn is_descriptor(&self, v: Value) -> bool {
+        let ValueDef::Result(inst, 0) = self.f.dfg.value_def(v) else { return false };
+        let data = &self.f.dfg.insts[inst];
+        let region = data.memflags_data(&self.f.dfg).and_then(|flags| flags.alias_region());
+        region == self.shape.flags.frame_load.alias_region() && data.load_store_offset() == Some(PACKET)
     }
 
     fn constant_again(&mut self, v: Value, before: Option<Inst>, to: Block) -> Option<Value> {
@@ -738,6 +766,9 @@ impl Split<'_> {
             Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Ushr | Opcode::Ishl => true,
             op if op.can_load() && !op.can_store() && !op.is_call() => {
                 let region = data.memflags_data(&self.f.dfg).and_then(|flags| flags.alias_region());
+                if region == flags.descriptor.alias_region() {
+                    return data.load_store_offset().is_some_and(|at| RECEIVED.contains(&(at as usize)));
+                }
                 let constant = [flags.runtime, flags.entry, flags.entry_data, flags.frame_load, flags.packet];
                 region.is_some() && constant.iter().any(|flags| flags.alias_region() == region)
             }
