@@ -222,14 +222,14 @@ pub struct ExternHandle {
     pub call: Option<unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64)>,
 }
 
-/// A value of 65 to 128 bits, or its two limbs.
+/// A value of 128 bits as packets have it, most significant byte first: two words as they lie in memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// The lower 64 bits.
-    pub low: u64,
+    /// The first eight bytes.
+    pub first: u64,
     /// The others.
-    pub high: u64,
+    pub second: u64,
 }
 
 /// The method of a named extern, if it takes a number of at most 64 bits and a block and gives a block: the same as
@@ -238,8 +238,8 @@ pub struct Block {
 pub struct BlockMethod {
     /// From [`ExternHandle::state`] and the number, what `run` wants until the batch is done.
     pub prepare: unsafe extern "C" fn(state: *mut c_void, number: u64) -> *const c_void,
-    /// From that and a block's limbs, the result.
-    pub run: unsafe extern "C" fn(prepared: *const c_void, low: u64, high: u64) -> Block,
+    /// From that and a block's words, the result.
+    pub run: unsafe extern "C" fn(prepared: *const c_void, first: u64, second: u64) -> Block,
     /// The same for so many blocks, 16-aligned, which become the results.
     pub run_all: unsafe extern "C" fn(prepared: *const c_void, blocks: *mut Block, count: usize),
 }

@@ -2,7 +2,7 @@
 //! comparisons need not be made. Does not live here: what packets on a hot path were asked ([`crate::conditions`]).
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef};
+use cranelift_codegen::ir::{DataFlowGraph, InstructionData, Opcode, Type, Value, ValueDef};
 
 use crate::function::Gen;
 
@@ -12,48 +12,14 @@ const DEPTH: u32 = 12;
 impl Gen<'_> {
     /// A value is at most this.
     pub(crate) fn bound(&self, v: Value) -> u64 {
-        self.bound_within(v, DEPTH)
+        bound_of(&self.b.func.dfg, &|v| self.told_bound(v), v, DEPTH)
     }
 
-    fn bound_within(&self, v: Value, depth: u32) -> u64 {
-        let dfg = &self.b.func.dfg;
-        let v = dfg.resolve_aliases(v);
-        let most = most_of(dfg.value_type(v));
-        let asked = self.asked_bound(v).unwrap_or(most).min(most);
-        let asked = self.param_bounds.get(&v).map_or(asked, |bound| asked.min(*bound));
-        if depth == 0 {
-            return asked;
-        }
-        let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return asked };
-        let args = dfg.inst_args(inst);
-        let arg = |i: usize| self.bound_within(args[i], depth - 1);
-        let shift = |by: Value| self.constant_of(by).filter(|by| (0..64).contains(by)).map(|by| by as u32);
-        let bound = match (dfg.insts[inst].opcode(), &dfg.insts[inst]) {
-            (Opcode::Iconst, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & most,
-            (Opcode::Uextend | Opcode::Ireduce, _) => arg(0),
-            (Opcode::Uload8, _) => 0xff,
-            (Opcode::Uload16, _) => 0xffff,
-            (Opcode::Uload32, _) => 0xffff_ffff,
-            (Opcode::Icmp, _) => 1,
-            (Opcode::Band, _) => arg(0).min(arg(1)),
-            (Opcode::Bor | Opcode::Bxor, _) => up_to_highest(arg(0) | arg(1)),
-            (Opcode::Umin, _) => arg(0).min(arg(1)),
-            (Opcode::Umax, _) => arg(0).max(arg(1)),
-            (Opcode::Select, _) => arg(1).max(arg(2)),
-            (Opcode::Ushr, _) => match shift(args[1]) {
-                Some(by) => arg(0) >> by,
-                None => arg(0),
-            },
-            (Opcode::Ishl, _) => match shift(args[1]) {
-                Some(by) => arg(0).checked_mul(1 << by).unwrap_or(most),
-                None => most,
-            },
-            (Opcode::Iadd, _) => arg(0).checked_add(arg(1)).unwrap_or(most),
-            (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(most),
-            _ => most,
-        };
-        // What does not fit has wrapped around.
-        if bound > most { asked } else { bound.min(asked) }
+    /// What is known of it otherwise than from how it is computed.
+    fn told_bound(&self, v: Value) -> Option<u64> {
+        let asked = self.asked_bound(v);
+        let param = self.param_bounds.get(&v).copied();
+        asked.into_iter().chain(param).min()
     }
 
     /// Whether a comparison holds whatever the values are.
@@ -72,6 +38,55 @@ impl Gen<'_> {
             IntCC::NotEqual if bound < constant => Some(true),
             _ => None,
         }
+    }
+}
+
+/// A value is at most this. `told`: what else is known of a value.
+pub(crate) fn bound_of(dfg: &DataFlowGraph, told: &dyn Fn(Value) -> Option<u64>, v: Value, depth: u32) -> u64 {
+    let v = dfg.resolve_aliases(v);
+    let most = most_of(dfg.value_type(v));
+    let told_bound = told(v).unwrap_or(most).min(most);
+    if depth == 0 {
+        return told_bound;
+    }
+    let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return told_bound };
+    let args = dfg.inst_args(inst);
+    let arg = |i: usize| bound_of(dfg, told, args[i], depth - 1);
+    let shift = |by: Value| constant_in(dfg, by).filter(|by| (0..64).contains(by)).map(|by| by as u32);
+    let bound = match (dfg.insts[inst].opcode(), &dfg.insts[inst]) {
+        (Opcode::Iconst, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & most,
+        (Opcode::Uextend | Opcode::Ireduce, _) => arg(0),
+        (Opcode::Uload8, _) => 0xff,
+        (Opcode::Uload16, _) => 0xffff,
+        (Opcode::Uload32, _) => 0xffff_ffff,
+        (Opcode::Icmp, _) => 1,
+        (Opcode::Band, _) => arg(0).min(arg(1)),
+        (Opcode::Bor | Opcode::Bxor, _) => up_to_highest(arg(0) | arg(1)),
+        (Opcode::Umin, _) => arg(0).min(arg(1)),
+        (Opcode::Umax, _) => arg(0).max(arg(1)),
+        (Opcode::Select, _) => arg(1).max(arg(2)),
+        (Opcode::Ushr, _) => match shift(args[1]) {
+            Some(by) => arg(0) >> by,
+            None => arg(0),
+        },
+        (Opcode::Ishl, _) => match shift(args[1]) {
+            Some(by) => arg(0).checked_mul(1 << by).unwrap_or(most),
+            None => most,
+        },
+        (Opcode::Iadd, _) => arg(0).checked_add(arg(1)).unwrap_or(most),
+        (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(most),
+        _ => most,
+    };
+    // What does not fit has wrapped around.
+    if bound > most { told_bound } else { bound.min(told_bound) }
+}
+
+/// The number that a value is, if it is a constant.
+pub(crate) fn constant_in(dfg: &DataFlowGraph, v: Value) -> Option<i64> {
+    let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
+    match dfg.insts[inst] {
+        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
+        _ => None,
     }
 }
 

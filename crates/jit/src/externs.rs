@@ -622,8 +622,10 @@ impl Gen<'_> {
         let prepared = self.once(Once::Prepared(handle, method.prepare as usize, number));
         let callee = self.c64(method.run as usize as u64);
         self.before_block_method();
-        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, given[0], given[1]]);
-        let result = self.b.inst_results(call).to_vec();
+        let [first, second] = [given[1], given[0]].map(|limb| self.b.ins().bswap(limb));
+        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, first, second]);
+        let [first, second] = [0, 1].map(|i| self.b.inst_results(call)[i]);
+        let result = [second, first].map(|word| self.b.ins().bswap(word)).to_vec();
         let result = self.fit(result, 128, to);
         self.write(to, &result);
         Ok(())

@@ -125,6 +125,8 @@ pub(crate) struct Made {
     pub whole: Vec<usize>,
     /// What is to be known to cut it in stages, if it may be.
     pub shape: Option<Shape>,
+    /// What some values are at most.
+    pub bounds: HashMap<Value, u64>,
 }
 
 /// Builds the function.
@@ -321,7 +323,7 @@ impl<'a> Gen<'a> {
             g.b.ins().return_(&[following]);
         }
         let shape = g.shape(top, out);
-        let Gen { mut b, places, headers, mode, .. } = g;
+        let Gen { mut b, places, headers, mode, param_bounds: bounds, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
@@ -332,7 +334,7 @@ impl<'a> Gen<'a> {
             Mode::Record(points) => (points.list(), Vec::new()),
             Mode::Hot(hot) => (Vec::new(), Vec::from_iter(hot.whole)),
         };
-        Ok((b, Made { places, missing: headers.missing(), points, whole, shape }))
+        Ok((b, Made { places, missing: headers.missing(), points, whole, shape, bounds }))
     }
 
     /// What is to be known of a hot path to cut it in stages.

@@ -50,6 +50,7 @@ mod table;
 mod tail;
 mod varbit;
 mod wide;
+mod wire;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -445,6 +446,10 @@ impl Compiler {
         };
         let mut function = function;
         prune::prune(&mut function);
+        if !made.whole.is_empty() {
+            wire::turn(&mut function, &made.bounds);
+            prune::prune(&mut function);
+        }
         let clif = keep_text.then(|| function.display().to_string());
         let failed = |e: CodegenError| machine(format!("the code generator failed: {e:?}"));
         if let Some(shape) = &made.shape {

@@ -85,7 +85,7 @@ struct Cut {
     from: Block,
     /// The first of the second.
     to: Block,
-    /// Low and high limb of each block to encrypt, and of what comes of it.
+    /// First and second word of each block to encrypt, and of what comes of it.
     blocks: Vec<[Value; 4]>,
 }
 
@@ -674,8 +674,8 @@ impl Split<'_> {
         }
         store.ins().store(stack, around.first_blocks, around.first_record, record.blocks);
         let place = before(&mut self.f, first, to).ins().load(types::I64, stack, around.second_record, record.blocks);
-        for (i, [low, high, low_result, high_result]) in of_blocks.into_iter().enumerate() {
-            for (half, given, result) in [(0, low, low_result), (8, high, high_result)] {
+        for (i, [first_word, second_word, first_result, second_result]) in of_blocks.into_iter().enumerate() {
+            for (half, given, result) in [(0, first_word, first_result), (8, second_word, second_result)] {
                 let offset = 16 * i as i32 + half;
                 FuncCursor::new(&mut self.f).at_bottom(from).ins().store(stack, given, around.first_blocks, offset);
                 let result_now = before(&mut self.f, first, to).ins().load(types::I64, stack, place, offset);

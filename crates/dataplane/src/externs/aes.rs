@@ -139,9 +139,10 @@ unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_voi
     // SAFETY: the caller passes five limbs, and what `key_of` wants of the state.
     unsafe {
         let key = prepare::<K>(state, args.read());
-        let result = run_prepared::<CMAC>(key, args.add(1).read(), args.add(2).read());
-        args.add(3).write(result.low);
-        args.add(4).write(result.high);
+        let block = words(u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read()));
+        let result = number(run_prepared::<CMAC>(key, block.first, block.second));
+        args.add(3).write(result as u64);
+        args.add(4).write((result >> 64) as u64);
     }
 }
 
@@ -149,11 +150,11 @@ unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_voi
 ///
 /// # Safety
 /// `key` is of [`prepare`], and the caller is in the domain still.
-unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, low: u64, high: u64) -> Block {
+unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, first: u64, second: u64) -> Block {
     // SAFETY: the caller's.
     let key = unsafe { &*key.cast::<Aes128Key>() };
-    let block = number(low, high);
-    limbs(if CMAC { key.cmac_block(block) } else { key.encrypt(block) })
+    let block = number(Block { first, second });
+    words(if CMAC { key.cmac_block(block) } else { key.encrypt(block) })
 }
 
 /// See [`BlockMethod::run_all`].
@@ -164,16 +165,16 @@ unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, blocks: *mut 
     // SAFETY: the caller's.
     for block in unsafe { std::slice::from_raw_parts_mut(blocks, count) } {
         // SAFETY: the caller's.
-        *block = unsafe { run_prepared::<CMAC>(key, block.low, block.high) };
+        *block = unsafe { run_prepared::<CMAC>(key, block.first, block.second) };
     }
 }
 
-fn number(low: u64, high: u64) -> u128 {
-    u128::from(high) << 64 | u128::from(low)
+fn number(block: Block) -> u128 {
+    u128::from(u64::from_be(block.first)) << 64 | u128::from(u64::from_be(block.second))
 }
 
-fn limbs(number: u128) -> Block {
-    Block { low: number as u64, high: (number >> 64) as u64 }
+fn words(number: u128) -> Block {
+    Block { first: ((number >> 64) as u64).to_be(), second: (number as u64).to_be() }
 }
 
 impl Portable {
@@ -257,13 +258,12 @@ mod x86 {
         #[target_feature(enable = "aes,ssse3")]
         unsafe fn run(&self, block: u128, first: &[u8; 16]) -> u128 {
             let value = _mm_set_epi64x((block >> 64) as i64, block as i64);
-            let state = self.rounds(value, first);
+            let state = reversed(self.rounds(reversed(value), first));
             let low = _mm_cvtsi128_si64(state) as u64;
             let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
             u128::from(high) << 64 | u128::from(low)
         }
 
-        /// From and to a number, whose bytes are the block's in reverse.
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
         fn rounds(&self, value: __m128i, first: &[u8; 16]) -> __m128i {
@@ -271,13 +271,19 @@ mod x86 {
                 // SAFETY: 16 readable bytes, which are a part of `self` and like all its parts lie at a multiple of 16.
                 unsafe { _mm_load_si128(bytes.as_ptr().cast()) }
             };
-            let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let mut state = _mm_xor_si128(_mm_shuffle_epi8(value, reverse), load(first));
+            let mut state = _mm_xor_si128(value, load(first));
             for round in &self.rounds[1..10] {
                 state = _mm_aesenc_si128(state, load(round));
             }
-            _mm_shuffle_epi8(_mm_aesenclast_si128(state, load(&self.rounds[10])), reverse)
+            _mm_aesenclast_si128(state, load(&self.rounds[10]))
         }
+    }
+
+    /// A block from or to a number, whose bytes are the block's in reverse.
+    #[inline]
+    #[target_feature(enable = "aes,ssse3")]
+    fn reversed(value: __m128i) -> __m128i {
+        _mm_shuffle_epi8(value, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
     }
 
     impl RoundKeys {
@@ -294,13 +300,12 @@ mod x86 {
                 // SAFETY: 16 readable bytes.
                 unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
             };
-            let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             let blocks = group.as_mut_ptr().cast::<__m128i>();
             let first = load(self.first::<CMAC>());
             let mut state: [__m128i; N] = std::array::from_fn(|i| {
                 // SAFETY: the group has N blocks of 16 bytes.
                 let block = unsafe { _mm_loadu_si128(blocks.add(i)) };
-                _mm_xor_si128(_mm_shuffle_epi8(block, reverse), first)
+                _mm_xor_si128(block, first)
             });
             for round in &self.rounds[1..10] {
                 let round = load(round);
@@ -308,9 +313,8 @@ mod x86 {
             }
             let last = load(&self.rounds[10]);
             for (i, state) in state.into_iter().enumerate() {
-                let result = _mm_shuffle_epi8(_mm_aesenclast_si128(state, last), reverse);
                 // SAFETY: as above.
-                unsafe { _mm_storeu_si128(blocks.add(i), result) };
+                unsafe { _mm_storeu_si128(blocks.add(i), _mm_aesenclast_si128(state, last)) };
             }
         }
 
@@ -323,14 +327,12 @@ mod x86 {
                 // SAFETY: 16 readable bytes.
                 _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
             };
-            let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let reverse = _mm256_broadcastsi128_si256(reverse);
             let pairs = group.as_mut_ptr().cast::<__m256i>();
             let first = load(self.first::<CMAC>());
             let mut state: [__m256i; N] = std::array::from_fn(|i| {
                 // SAFETY: the group has N pairs of blocks of 16 bytes.
                 let pair = unsafe { _mm256_loadu_si256(pairs.add(i)) };
-                _mm256_xor_si256(_mm256_shuffle_epi8(pair, reverse), first)
+                _mm256_xor_si256(pair, first)
             });
             for round in &self.rounds[1..10] {
                 let round = load(round);
@@ -338,9 +340,8 @@ mod x86 {
             }
             let last = load(&self.rounds[10]);
             for (i, state) in state.into_iter().enumerate() {
-                let result = _mm256_shuffle_epi8(_mm256_aesenclast_epi128(state, last), reverse);
                 // SAFETY: as above.
-                unsafe { _mm256_storeu_si256(pairs.add(i), result) };
+                unsafe { _mm256_storeu_si256(pairs.add(i), _mm256_aesenclast_epi128(state, last)) };
             }
         }
     }
@@ -359,7 +360,7 @@ mod x86 {
         };
         // SAFETY: limbs 1 and 2 are the block, least significant first; unaligned loads are used.
         let value = unsafe { _mm_loadu_si128(args.add(1).cast()) };
-        let result = keys.rounds(value, keys.first::<CMAC>());
+        let result = reversed(keys.rounds(reversed(value), keys.first::<CMAC>()));
         // SAFETY: limbs 3 and 4 are the result's.
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
@@ -369,15 +370,19 @@ mod x86 {
     /// # Safety
     /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still.
     #[target_feature(enable = "aes,ssse3")]
-    pub(super) unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, low: u64, high: u64) -> Block {
+    pub(super) unsafe extern "C" fn run_prepared<const CMAC: bool>(
+        key: *const c_void,
+        first: u64,
+        second: u64,
+    ) -> Block {
         // SAFETY: the caller's.
         let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
             // SAFETY: the caller's.
-            return unsafe { super::run_prepared::<CMAC>(key, low, high) };
+            return unsafe { super::run_prepared::<CMAC>(key, first, second) };
         };
-        let block = super::number(low, high);
-        // SAFETY: the caller's.
-        super::limbs(unsafe { if CMAC { keys.cmac_block(block) } else { keys.encrypt(block) } })
+        let state = keys.rounds(_mm_set_epi64x(second as i64, first as i64), keys.first::<CMAC>());
+        let second = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
+        Block { first: _mm_cvtsi128_si64(state) as u64, second }
     }
 
     pub(super) fn has_vaes() -> bool {
@@ -482,14 +487,13 @@ mod x86 {
     /// The processor has AES-NI and SSSE3.
     #[target_feature(enable = "aes,ssse3")]
     pub(super) unsafe fn encrypt_once(key: u128, block: u128) -> u128 {
-        let reverse = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        let bytes = |n: u128| _mm_shuffle_epi8(_mm_set_epi64x((n >> 64) as i64, n as i64), reverse);
+        let bytes = |n: u128| reversed(_mm_set_epi64x((n >> 64) as i64, n as i64));
         let keys = round_keys(bytes(key));
         let mut state = _mm_xor_si128(bytes(block), keys[0]);
         for key in &keys[1..10] {
             state = _mm_aesenc_si128(state, *key);
         }
-        let state = _mm_shuffle_epi8(_mm_aesenclast_si128(state, keys[10]), reverse);
+        let state = reversed(_mm_aesenclast_si128(state, keys[10]));
         let low = _mm_cvtsi128_si64(state) as u64;
         let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
         u128::from(high) << 64 | u128::from(low)
@@ -543,10 +547,10 @@ mod tests {
                 let given: Vec<u128> = (0..count).map(|i| 0x0123_4567_89ab_cdef_u128.wrapping_pow(i + 3)).collect();
                 let check = |run: unsafe extern "C" fn(*const c_void, *mut Block, usize),
                              one: &dyn Fn(u128) -> u128| {
-                    let mut blocks: Vec<Block> = given.iter().map(|n| limbs(*n)).collect();
+                    let mut blocks: Vec<Block> = given.iter().map(|n| words(*n)).collect();
                     // SAFETY: the key lives, and the blocks are so many; the processor was asked.
                     unsafe { run(address, blocks.as_mut_ptr(), blocks.len()) };
-                    let found: Vec<u128> = blocks.iter().map(|b| number(b.low, b.high)).collect();
+                    let found: Vec<u128> = blocks.iter().map(|b| number(*b)).collect();
                     assert_eq!(found, given.iter().map(|n| one(*n)).collect::<Vec<_>>());
                 };
                 check(run_all::<true>, &|n| key.cmac_block(n));
