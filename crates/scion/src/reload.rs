@@ -202,4 +202,26 @@ mod tests {
         }
         assert_eq!(describe(&old, &new).len(), 4);
     }
+
+    #[test]
+    fn settings_of_running_workers_are_not_taken_on() {
+        let file = Path::new("a file");
+        let setup = |toml: &str| {
+            let text = br#"{"isd_as": "1-ff00:0:1", "mtu": 1400, "border_routers": {}}"#;
+            let topology = crate::topology::Topology::parse(file, text).unwrap();
+            let keys = crate::keys::Keys { current: synthetic::key(), next: synthetic::key() };
+            let (config, links) = (Config::parse_unchecked(file, toml).unwrap(), synthetic::rich_links(false));
+            Setup { file: None, config, topology, links, keys, bfd: Vec::new() }
+        };
+        let running = setup("");
+        let same = setup("[hopwright]\nbatch = 256\n[router]\nnum_processors = 3\n");
+        assert_eq!(check(&running, &same), Ok(()));
+        for setting in ["ports = \"af_packet\"", "busy_poll_us = 20", "cpus = [0]", "rest_us = 0", "batch = 32"] {
+            let refused = check(&running, &setup(&format!("[hopwright]\n{setting}\n"))).unwrap_err();
+            let (name, value) = setting.split_once(" = ").unwrap();
+            assert_eq!(refused.field, format!("hopwright.{name}"));
+            let text = refused.to_string();
+            assert!(text.contains(value.trim_matches('"')) && text.ends_with("that needs a restart"), "{text}");
+        }
+    }
 }
