@@ -41,7 +41,10 @@ pub(crate) struct Facts {
 impl Facts {
     pub fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
         let mtu = sys::mtu(&socket, name)?;
-        let segmentation = sys::feature(&socket, name, "tx-udp-segmentation").unwrap_or_default();
+        // What is joined are Ethernet frames.
+        let is_ethernet = matches!(sys::mac(&socket, name), Ok(Some(_)));
+        let feature = || sys::feature(&socket, name, "tx-udp-segmentation").unwrap_or_default();
+        let segmentation = is_ethernet.then(feature).flatten();
         let (longest, segments) = (AtomicU32::new(longest_frame(mtu)), AtomicBool::new(false));
         let facts = Facts { name: name.into(), socket, longest, segmentation, segments };
         facts.refresh();
