@@ -52,7 +52,7 @@ class Share:
             return
         # The kernel gives a millisecond at least.
         period = max(10_000, int(1_000 / part))
-        quota = int(part * period)
+        quota = max(1_000, round(part * period))
         name = f"hopwright-overload-{os.getpid()}"
         old, new = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
         if (old / "cpu.cfs_quota_us").exists():
@@ -187,14 +187,14 @@ class Overload(Bench):
         try:
             if isinstance(kind, RouterKind):
                 wait_ready(router)
+            # A router may learn first, which with a part of a core would take so much longer.
+            self.point(router, kind.name, case, 0, number, LEARNING)
             share.add(router.pid)
-            # A router may learn first.
-            full = self.point(router, kind.name, case, 0, number, LEARNING)
+            full = self.point(router, kind.name, case, 0, number)
             print(f"{kind.name}, {self.size} B: {full.forwarded:,.0f}/s of {full.offered:,.0f}/s", file=sys.stderr)
-            points = [full]
             rates = [float(r) for r in args.rates.split(",") if r] if args.rates is not None else [
                 step * full.forwarded for step in map(float, args.steps.split(",")) if step * full.forwarded < 0.95 * full.offered]
-            points += [self.point(router, kind.name, case, rate, number) for rate in rates]
+            points = [full] + [self.point(router, kind.name, case, rate, number) for rate in rates]
             router.check()
         finally:
             router.stop()
