@@ -3,10 +3,13 @@
 //! by [`Gen::trim`].
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 
 use crate::function::Gen;
 use crate::shim;
+
+/// Sums of sums are looked through so deep.
+const MASKS: u32 = 4;
 
 /// Limbs of a value of this many bits. A value of no bits still has one, zero.
 pub(crate) fn limbs(width: u32) -> usize {
@@ -23,6 +26,7 @@ impl Gen<'_> {
         match bits {
             64.. => v,
             1.. if self.bound(v) >> bits == 0 => v,
+            1.. if let Some(v) = self.without_masks(v, bits, MASKS) => self.mask(v, bits),
             8 | 16 | 32 => {
                 let narrow = match bits {
                     8 => types::I8,
@@ -34,6 +38,31 @@ impl Gen<'_> {
             }
             0 => self.c64(0),
             _ => self.b.ins().band_imm_u(v, ((1u64 << bits) - 1) as i64),
+        }
+    }
+
+    /// The same sum in its lowest bits, without cutting off before what is cut off now.
+    fn without_masks(&mut self, v: Value, bits: u32, depth: u32) -> Option<Value> {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
+        let op = dfg.insts[inst].opcode();
+        let all = u64::MAX >> (64 - bits);
+        match (op, dfg.inst_args(inst)) {
+            (Opcode::Band, &[a, b]) => (self.unsigned_constant(b)? & all == all).then_some(a),
+            (Opcode::Uextend, &[narrow]) if dfg.value_type(narrow).bits() >= bits => {
+                let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(narrow)) else { return None };
+                let cut = dfg.insts[inst].opcode() == Opcode::Ireduce;
+                Some(dfg.inst_args(inst)[0]).filter(|v| cut && dfg.value_type(*v) == types::I64)
+            }
+            (Opcode::Iadd | Opcode::Isub, &[a, b]) if depth > 0 => {
+                let without = [a, b].map(|v| self.without_masks(v, bits, depth - 1));
+                if without == [None; 2] {
+                    return None;
+                }
+                let (a, b) = (without[0].unwrap_or(a), without[1].unwrap_or(b));
+                Some(if op == Opcode::Iadd { self.b.ins().iadd(a, b) } else { self.b.ins().isub(a, b) })
+            }
+            _ => None,
         }
     }
 

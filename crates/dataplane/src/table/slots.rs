@@ -1,8 +1,9 @@
 //! A hash table of addresses ([`HashTable`]) for one writer and wait-free readers: open addressing, linear probing, one word
 //! per slot: 48 bits of address and 16 of the hash.
 //!
-//! The keys are in the blocks the addresses point to. The array is at most half full and is replaced when it grows,
-//! so an update costs a slot, amortised.
+//! The keys are in the blocks the addresses point to. The array is at most half full, or an eighth where that costs little
+//! memory, so that most keys are alone in their place and most lookups look at one slot; it is replaced when it grows, so
+//! an update costs a slot, amortised.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -64,8 +65,26 @@ fn block(slot: NodePtr) -> NodePtr {
 
 /// Slots between one that is read and one whose key is fetched.
 const AHEAD: usize = 32;
-/// How often an array is filled anew because keys crowd.
+/// How often an array is filled anew because keys crowd, and a small one because not all are alone.
 const ATTEMPTS: u32 = 4;
+const ATTEMPTS_IF_SMALL: u32 = 16;
+
+/// Arrays of at most so many slots are small.
+const SMALL: usize = 4096;
+
+/// Of an array of so many slots one in so many is used at most.
+fn sparseness(slots: usize) -> usize {
+    if slots <= SMALL { 8 } else { 2 }
+}
+
+/// Slots of an array for so many blocks, and as many more before it is full.
+fn slots_for(blocks: usize) -> usize {
+    let mut slots = 16;
+    while blocks * 2 * sparseness(slots) > slots {
+        slots *= 2;
+    }
+    slots
+}
 
 /// The array of a [`HashTable`].
 struct Array {
@@ -215,7 +234,7 @@ impl Slots {
     /// addresses. `width`: words of a key.
     pub fn new(width: usize) -> Slots {
         let seed = RandomState::new().build_hasher().finish();
-        let array = Array::new(8, width, seed);
+        let array = Array::new(slots_for(1), width, seed);
         Slots { start: AtomicPtr::new(array.words.as_ptr().cast_mut()), array: AtomicPtr::new(Box::into_raw(array)) }
     }
 
@@ -318,7 +337,7 @@ impl SlotsWriter {
             array.slots()[i].store(pack(node, hash), Ordering::Release);
             return old;
         }
-        if (self.used + 1) * 2 > array.slots().len() {
+        if (self.used + 1) * sparseness(array.slots().len()) > array.slots().len() {
             // SAFETY: as above. The new array has other multipliers.
             (array, hash) = unsafe {
                 let array = self.rebuild(slots, array, width, domain);
@@ -352,26 +371,30 @@ impl SlotsWriter {
         node
     }
 
-    /// Moves to an array for twice the live blocks, without slots whose blocks are gone.
+    /// Moves to an array with room for twice the live blocks, without slots whose blocks are gone.
     ///
     /// # Safety
     /// As for [`SlotsWriter::put`]; `old` is the current array.
     unsafe fn rebuild<'a>(&mut self, slots: &'a Slots, old: &Array, width: usize, domain: &Arc<Domain>) -> &'a Array {
-        let count = ((self.live + 1) * 4).next_power_of_two().max(8);
+        let count = slots_for(self.live + 1);
         // SAFETY: the array is alive.
         let mut seed = unsafe { old.view(width).header(HashTable::MULTIPLIERS) };
-        let mut array;
-        let mut attempts = 0;
-        loop {
-            array = Array::new(count, width, seed);
-            // SAFETY: the caller's.
-            let displaced = unsafe { Self::fill(&array, old, width) };
-            attempts += 1;
-            // Some multipliers do not go with some keys; random ones are at a sixth of this.
-            if displaced <= self.live || attempts == ATTEMPTS {
+        let mut array = Array::new(count, width, seed);
+        // SAFETY: the caller's.
+        let mut least = unsafe { Self::fill(&array, old, width) };
+        // Some multipliers do not go with some keys; random ones are at a sixth of this.
+        let (bearable, attempts) = if count <= SMALL { (0, ATTEMPTS_IF_SMALL) } else { (self.live, ATTEMPTS) };
+        for _ in 1..attempts {
+            if least <= bearable {
                 break;
             }
             seed = mixed(&mut seed);
+            let other = Array::new(count, width, seed);
+            // SAFETY: the caller's.
+            let displaced = unsafe { Self::fill(&other, old, width) };
+            if displaced < least {
+                (array, least) = (other, displaced);
+            }
         }
         self.used = self.live;
         slots.start.store(array.words.as_ptr().cast_mut(), Ordering::Release);
