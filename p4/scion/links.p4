@@ -117,11 +117,12 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
     }
 }
 
-// The SCION interfaces of this AS: those of this router, and those of its siblings with the way to them.
+// The SCION interfaces of this AS: those of this router, and those of its siblings with the way to them. Addresses and
+// ports are in the order of the packet's, so that they can be copied there.
 control FindInterface(in bit<16> interface, inout metadata_t meta) {
     action over_ipv4(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<10> index,
                      bit<9> port, bit<48> dst_mac, bit<48> src_mac,
-                     bit<32> dst, bit<32> src, bit<16> dst_port, bit<16> src_port) {
+                     bit<32> src, bit<32> dst, bit<16> src_port, bit<16> dst_port) {
         meta.target.scope = scope;
         meta.target.relation = relation;
         meta.target.status = status;
@@ -139,7 +140,7 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
 
     action over_ipv6(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<10> index,
                      bit<9> port, bit<48> dst_mac, bit<48> src_mac,
-                     bit<128> dst, bit<128> src, bit<16> dst_port, bit<16> src_port) {
+                     bit<128> src, bit<128> dst, bit<16> src_port, bit<16> dst_port) {
         meta.target.scope = scope;
         meta.target.relation = relation;
         meta.target.status = status;

@@ -6,6 +6,7 @@
 
 use std::ffi::c_void;
 
+use crate::entry::data_words;
 pub use crate::lookup::direct_entries;
 
 /// A packet as generated code sees it: `buffer[start..end]` are its bytes; headers may grow into the headroom before
@@ -165,10 +166,7 @@ pub fn least_data_words(pipeline: &hopwright_ir::Pipeline, table: hopwright_ir::
         return 0;
     }
     let actions = table.actions.iter().map(|a| a.action).chain([table.default_action.action]);
-    let words = |a: hopwright_ir::ActionId| -> usize {
-        pipeline[a].params.iter().map(|p| p.ty.width().div_ceil(64) as usize).sum()
-    };
-    lead_words(table) + actions.map(words).max().unwrap_or(0)
+    lead_words(table) + actions.map(|a| data_words(&pipeline[a])).max().unwrap_or(0)
 }
 
 /// Words between the header and the action's data in the entry of a member.
@@ -177,8 +175,7 @@ pub const MEMBER_LEAD_WORDS: usize = 2;
 /// What a meter says whose index is beyond the size.
 pub const NO_METER: u64 = u64::MAX;
 
-/// The header of an action entry; `data` limbs follow: those of [`lead_words`], then the action's parameters in order,
-/// each in its limbs.
+/// The header of an action entry; words follow: those of [`lead_words`], then the data ([`crate::entry`]).
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct ActionEntry {

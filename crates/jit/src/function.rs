@@ -28,6 +28,7 @@ use crate::once::Once;
 use crate::parser;
 use crate::requests::{Pass, Plan, Record};
 use crate::stages::Shape;
+use crate::table::InImage;
 use crate::tail::Begun;
 use crate::wide::limbs;
 
@@ -154,6 +155,8 @@ pub(crate) struct Gen<'a> {
     pub computed: BTreeMap<Once, i32>,
     /// What parameters of actions are at most.
     pub param_bounds: HashMap<Value, u64>,
+    /// Where entries have bytes of parameters in the order of packets, by the lowest limb.
+    pub images: HashMap<Value, InImage>,
     /// Variables of scalars and of fields with a home there, one per limb; address and length of varbits.
     slots: Vec<Vec<Variable>>,
     pub headers: HeaderTable,
@@ -277,6 +280,7 @@ impl<'a> Gen<'a> {
             roots: 1,
             computed: BTreeMap::new(),
             param_bounds: HashMap::new(),
+            images: HashMap::new(),
             slots,
             headers,
             steps,

@@ -23,6 +23,7 @@ mod conditions;
 mod control_plane;
 mod deparse;
 mod edges;
+pub mod entry;
 mod expr;
 mod externs;
 mod facts;

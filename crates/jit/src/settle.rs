@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use cranelift_codegen::ir::{InstBuilder, Value, ValueDef};
+use cranelift_codegen::ir::{InstBuilder, Value, ValueDef, types};
 
 use crate::bytes::int;
 use crate::facts::Root;
 use crate::function::Gen;
 use crate::hot::{Held, Mode, OnWay};
 use crate::once::Once;
+use crate::table::InImage;
+
+/// Bytes from which on copying is cheaper than storing a number.
+const LEAST_COPIED: i64 = 4;
 
 /// A written field: its first bit behind its root, its bits, and its value.
 struct Piece {
@@ -72,8 +76,57 @@ impl Gen<'_> {
         }
     }
 
-    /// Stores fields that lie side by side.
+    /// Stores fields that lie side by side. Those that an entry has side by side, too, are copied as they are.
     fn store_run(&mut self, root: Root, run: &[Piece]) {
+        for first in 0..run.len() {
+            let Some(image) = self.image_of(&run[first]) else { continue };
+            let next = |(i, piece): &(usize, &Piece)| {
+                let behind = (piece.from - run[first].from) / 8;
+                let wanted = (image.entry, i64::from(image.at) + behind);
+                *i == 0 || self.image_of(piece).is_some_and(|there| (there.entry, i64::from(there.at)) == wanted)
+            };
+            let count = run[first..].iter().enumerate().take_while(next).count();
+            let (begin, end) = (run[first].from / 8, run[first + count - 1].to() / 8);
+            if end - begin >= LEAST_COPIED {
+                self.store_numbers(root, &run[..first]);
+                let base = self.root(root);
+                self.copy(image, base, begin as i32, (end - begin) as u32);
+                return self.store_run(root, &run[first + count..]);
+            }
+        }
+        self.store_numbers(root, run);
+    }
+
+    /// Where an entry has the bytes of a field.
+    fn image_of(&self, piece: &Piece) -> Option<InImage> {
+        let lowest = self.b.func.dfg.resolve_aliases(*piece.value.first()?);
+        let image = self.images.get(&lowest)?;
+        (piece.width == image.width && piece.from % 8 == 0).then_some(*image)
+    }
+
+    /// Copies so many bytes of an entry.
+    fn copy(&mut self, image: InImage, to: Value, at: i32, bytes: u32) {
+        let mut pieces = Vec::new();
+        let mut done = 0;
+        while done < bytes {
+            let ty = match bytes - done {
+                16.. => types::I8X16,
+                left => int(1 << left.ilog2().min(3)),
+            };
+            let v = self.b.ins().load(ty, image.flags, image.entry, image.at + done as i32);
+            pieces.push((v, at + done as i32));
+            done += ty.bytes();
+        }
+        for (v, at) in pieces {
+            self.b.ins().store(self.flags.packet, v, to, at);
+        }
+    }
+
+    /// Stores fields that lie side by side, from numbers.
+    fn store_numbers(&mut self, root: Root, run: &[Piece]) {
+        if run.is_empty() {
+            return;
+        }
         // What does not begin or end with a byte goes by itself.
         let first = run.iter().position(|p| p.from % 8 == 0).unwrap_or(run.len());
         let last = run.iter().rposition(|p| p.to() % 8 == 0).map_or(first, |i| i + 1).max(first);

@@ -10,6 +10,7 @@ use hopwright_ir::{ActionId, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
 use crate::abi::{ActionEntry, CounterCell, lead_words};
+use crate::entry::{Image, image_words};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
 use crate::hot::Held;
@@ -17,12 +18,21 @@ use crate::requests::Pass;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
+/// Where a parameter is.
+#[derive(Clone, Copy)]
+struct ParamPlace {
+    /// Offset from the entry of its limbs.
+    at: i32,
+    width: u32,
+    /// The same of its bytes in the order of packets.
+    in_image: Option<i32>,
+}
+
 /// The action whose body is being generated.
 #[derive(Clone)]
 pub(crate) struct ActionContext {
     entry: Variable,
-    /// Offset from there and width of each parameter.
-    params: Rc<[(i32, u32)]>,
+    params: Rc<[ParamPlace]>,
     /// How they are read.
     flags: MemFlagsData,
     /// What the entry's direct meter said.
@@ -36,6 +46,17 @@ pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
     actions.sort();
     actions.dedup();
     actions
+}
+
+/// Where the bytes of a value are that is an argument of an entry's action.
+#[derive(Clone, Copy)]
+pub(crate) struct InImage {
+    pub entry: Value,
+    /// Offset from there.
+    pub at: i32,
+    pub width: u32,
+    /// How they are read.
+    pub flags: MemFlagsData,
 }
 
 impl<'a> Gen<'a> {
@@ -143,14 +164,17 @@ impl<'a> Gen<'a> {
         then: &Point<'a>,
     ) -> Result<Point<'a>> {
         let action = &self.p[id];
-        let mut at = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
+        let image_at = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
+        let image = Image::of(action);
+        let mut at = image_at + 8 * image_words(action) as i32;
         let mut params = Vec::new();
-        for param in &action.params {
+        for (i, param) in action.params.iter().enumerate() {
             if let Type::Varbit(_) = param.ty {
                 return Err(Unsupported::new(action.span, "a varbit action parameter"));
             }
             let width = param.ty.width();
-            params.push((at, width));
+            let place = image.and_then(|image| image.place(action, i)).map(|(byte, _)| image_at + byte as i32);
+            params.push(ParamPlace { at, width, in_image: place });
             at += 8 * width.div_ceil(64) as i32;
         }
         // A member's entry is as long as its own action wants it.
@@ -166,7 +190,7 @@ impl<'a> Gen<'a> {
         let Some(action) = self.around.action.clone() else {
             return Err(Unsupported::new(span, "an action parameter outside of an action"));
         };
-        let (at, width) = action.params[index as usize];
+        let ParamPlace { at, width, in_image } = action.params[index as usize];
         if width == 0 {
             return Ok(vec![self.c64(0)]);
         }
@@ -174,6 +198,9 @@ impl<'a> Gen<'a> {
         let limbs: Vec<Value> = (0..crate::wide::limbs(width) as i32)
             .map(|i| self.b.ins().load(types::I64, action.flags, entry, at + 8 * i))
             .collect();
+        if let (Some(place), Some(&lowest)) = (in_image.filter(|_| self.is_hot()), limbs.first()) {
+            self.images.insert(lowest, InImage { entry, at: place, width, flags: action.flags });
+        }
         if let ([limb], 1..64) = (&limbs[..], width) {
             self.param_bounds.insert(*limb, (1 << width) - 1);
         }

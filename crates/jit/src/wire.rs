@@ -437,6 +437,24 @@ impl Turning<'_> {
             Some((Opcode::Ishl, of)) if constant_in(&self.f.dfg, of[1]) == Some(8) && self.fits(of[0], 5) => {
                 sum.terms.push(Term { v: of[0], subtracted, shifted: true });
             }
+            // Numbers side by side: the higher one is multiplied by a power of 2^16, which is one.
+            Some((Opcode::Bor, &[a, b])) if depth > 0 && self.plan(v, 8, DEPTH).1 <= 0 => {
+                let parts = [(a, b), (b, a)].into_iter().find_map(|(high, low)| match self.made(high)? {
+                    (Opcode::Ishl, of) => {
+                        let by = constant_in(&self.f.dfg, of[1]).filter(|by| matches!(by, 16 | 32 | 48))?;
+                        let apart = self.bound(low) >> by == 0 && self.bound(of[0]) <= u64::MAX >> by;
+                        apart.then_some((of[0], low))
+                    }
+                    _ => None,
+                });
+                match parts {
+                    Some((high, low)) => {
+                        self.terms(high, subtracted, depth - 1, sum);
+                        self.terms(low, subtracted, depth - 1, sum);
+                    }
+                    None => sum.terms.push(Term { v, subtracted, shifted: false }),
+                }
+            }
             _ => sum.terms.push(Term { v, subtracted, shifted: false }),
         }
     }

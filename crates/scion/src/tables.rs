@@ -178,10 +178,10 @@ fn interface(
         .arg(next_hop.port)
         .arg(mac(next_hop.dst_mac))
         .arg(mac(next_hop.src_mac))
-        .arg(address(underlay.remote.ip()))
         .arg(address(underlay.local.ip()))
-        .arg(underlay.remote.port())
+        .arg(address(underlay.remote.ip()))
         .arg(underlay.local.port())
+        .arg(underlay.remote.port())
 }
 
 /// The longest UDP datagram for an MTU in bytes of SCION packet; 0: no limit.

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
+use hopwright_jit::entry::{data_words, image_words, push_data};
 use hopwright_jit::lookup::{KeyLayout, prefix_bits};
 use num_bigint::BigUint;
 
@@ -176,8 +177,7 @@ impl Table {
             of_kind(MatchKind::Range).map(|(_, f)| RangeField { word: f.word, words: f.words() }).collect();
         let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
         let exact = model.keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
-        let data_words = |action: ActionId| pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
-        let most: usize = model.actions.iter().map(|a| data_words(a.action)).max().unwrap_or(0);
+        let most = model.actions.iter().map(|a| data_words(&pipeline[a.action])).max().unwrap_or(0);
         let data_words = lead_words(model) + most;
         let trie = prefix_bits(model);
         let shape = match (exact, &trie) {
@@ -270,7 +270,7 @@ impl Table {
             let entry = (handle.lookup)(handle.state, words.as_ptr());
             let action = ActionId((*entry).action);
             let words = self.pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
-            let data = entry.add(1).cast::<u64>().add(self.lead_words());
+            let data = entry.add(1).cast::<u64>().add(self.lead_words() + image_words(&self.pipeline[action]));
             let data = std::slice::from_raw_parts(data, words).to_vec();
             Some(Found { action, hit: (*entry).hit != 0, data })
         }
@@ -736,7 +736,5 @@ fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
 }
 
 fn push_action_data(data: &mut Vec<u64>, call: &ActionCall, pipeline: &Pipeline) {
-    for (param, arg) in pipeline[call.action].params.iter().zip(&call.args) {
-        push_limbs(data, arg, limbs_of(param.ty.width()));
-    }
+    push_data(data, &pipeline[call.action], &call.args);
 }

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
+use hopwright_jit::entry::push_data;
 use hopwright_jit::lookup::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile};
 use num_bigint::BigUint;
@@ -34,9 +35,7 @@ impl Entry {
         let mut words = key.unwrap_or_default();
         let key_words = words.len();
         words.extend([u64::from(call.action.0) | u64::from(hit) << 32, pointer]);
-        for (param, arg) in pipeline[call.action].params.iter().zip(&call.args) {
-            words.extend(limbs(arg, param.ty.width()));
-        }
+        push_data(&mut words, &pipeline[call.action], &call.args);
         Entry { words: words.into_boxed_slice(), key_words, counter }
     }
 
