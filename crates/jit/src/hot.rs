@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, Signature, Value, types};
+use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, MemFlagsData, Signature, Value, types};
 use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternId, HeaderId, SlotId, Type};
 use num_traits::ToPrimitive;
 
@@ -270,7 +270,9 @@ impl<'a> Gen<'a> {
         let (Some(exit), all) = (hot.exit, hot.all) else { return };
         self.enter(exit);
         let left = offset_of!(abi::Runtime, left) as i32;
-        let left = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, left);
+        // Only here: not before the first packet.
+        let flags = MemFlagsData::new().with_notrap().with_alias_region(self.flags.runtime.alias_region());
+        let left = self.b.ins().load(types::I64, flags, self.runtime, left);
         let n = self.b.ins().load(types::I64, self.flags.cells, left, 0);
         let n = self.b.ins().iadd_imm_s(n, 1);
         self.b.ins().store(self.flags.cells, n, left, 0);

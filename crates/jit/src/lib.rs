@@ -43,6 +43,7 @@ mod reload;
 mod requests;
 mod scout;
 mod search;
+mod select;
 mod settle;
 mod shim;
 mod stages;

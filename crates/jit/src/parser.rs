@@ -18,6 +18,7 @@ use crate::flow::{Order, Point, What, stage, sub};
 use crate::function::Gen;
 use crate::hot::Mode;
 use crate::layout::Layout;
+use crate::select::Select;
 use crate::tail::Begun;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -197,6 +198,10 @@ impl<'a> Gen<'a> {
                 for key in keys {
                     values.push(self.value(key)?);
                 }
+                let select = Select { keys, values: &values, cases };
+                if self.is_tree(select) {
+                    return self.tree(select, 0);
+                }
                 for (number, case) in cases.iter().enumerate() {
                     self.at(case.span);
                     let to = self.target(case.target)?;
@@ -276,14 +281,14 @@ impl<'a> Gen<'a> {
     }
 
     /// One of the cases goes to a point, or what is in none of them.
-    fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
+    pub(crate) fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
         let accepted = (!takes_all(cases)).then_some(Target::Accept);
         let mut targets = cases.iter().map(|c| c.target).chain(accepted);
         targets.any(|t| self.target(t).is_ok_and(|to| to.order() == point.order()))
     }
 
     /// Nothing that is in a case is in another whose target is on the way.
-    fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
+    pub(crate) fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
         // What is in no case is accepted.
         let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_way(&to));
         !accepted
@@ -298,7 +303,7 @@ impl<'a> Gen<'a> {
             })
     }
 
-    fn target(&self, target: Target) -> Result<Point<'a>> {
+    pub(crate) fn target(&self, target: Target) -> Result<Point<'a>> {
         match target {
             Target::State(StateId(id)) => Ok(self.state_point(id as usize)),
             Target::Accept | Target::Reject => match &self.around.parsed {
@@ -309,7 +314,7 @@ impl<'a> Gen<'a> {
     }
 
     /// Whether a key is in a set, as I8.
-    fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Value {
+    pub(crate) fn in_set(&mut self, set: &KeySet, e: &Expr, key: &[Value], span: Span) -> Value {
         let ty = e.ty;
         let width = ty.width();
         match set {
@@ -588,7 +593,7 @@ fn takes_all(cases: &[SelectCase]) -> bool {
 }
 
 /// Whether a value is in a set, if that is plain.
-fn has(set: &KeySet, value: u64, ty: Type) -> Option<bool> {
+pub(crate) fn has(set: &KeySet, value: u64, ty: Type) -> Option<bool> {
     match set {
         KeySet::Any => Some(true),
         KeySet::Value(v) => Some(v.to_u64() == Some(value)),

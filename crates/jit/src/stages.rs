@@ -21,8 +21,8 @@ use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, BlockCall, Function, Inst, InstBuilder, InstructionData, JumpTableData, Opcode, SigRef,
-    Signature, StackSlot, StackSlotData, StackSlotKind, Value, ValueDef, types,
+    AbiParam, Block, BlockArg, Function, Inst, InstBuilder, InstructionData, Opcode, SigRef, Signature, StackSlot,
+    StackSlotData, StackSlotKind, Value, ValueDef, types,
 };
 
 use crate::abi;
@@ -390,11 +390,8 @@ impl Split<'_> {
                 at.ins().jump(one, &[]);
             }
             _ => {
-                let number = at.ins().load(types::I32, flags.stack, around.second_record, places.cut);
-                let calls: Vec<BlockCall> =
-                    targets.iter().map(|to| BlockCall::new(*to, [], &mut at.func.dfg.value_lists)).collect();
-                let table = at.func.create_jump_table(JumpTableData::new(calls[0], &calls));
-                at.ins().br_table(number, table);
+                let number = at.ins().load(types::I64, flags.stack, around.second_record, places.cut);
+                go_to(&mut at, number, &targets, 0);
             }
         }
 
@@ -418,6 +415,23 @@ impl Split<'_> {
         let beyond = at.ins().load(types::I64, flags.frame, words, BEYOND);
         let more = at.ins().icmp(IntCC::UnsignedLessThan, packet, beyond);
         at.ins().brif(more, around.begin, &[], out, &[]);
+    }
+}
+
+/// Goes to one of the blocks by its number, of which the first has this one. Few comparisons cost less than a jump by a table.
+fn go_to(at: &mut FuncCursor, number: Value, blocks: &[Block], first: usize) {
+    if let &[one] = blocks {
+        at.ins().jump(one, &[]);
+        return;
+    }
+    let (low, high) = blocks.split_at(blocks.len() / 2);
+    let below = at.ins().icmp_imm_u(IntCC::UnsignedLessThan, number, (first + low.len()) as i64);
+    let parts = [(low, first), (high, first + low.len())].map(|part| (at.func.dfg.make_block(), part));
+    at.ins().brif(below, parts[0].0, &[], parts[1].0, &[]);
+    for (block, (blocks, first)) in parts {
+        at.func.layout.append_block(block);
+        at.goto_bottom(block);
+        go_to(at, number, blocks, first);
     }
 }
 
