@@ -64,7 +64,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    fn new(function: &mut Function) -> Flags {
+    pub fn new(function: &mut Function) -> Flags {
         let mut region = |name: &'static str, id| {
             let region = function.dfg.alias_regions.insert(AliasRegionData { user_id: id, description: name.into() });
             MemFlagsData::new().with_notrap().with_alias_region(Some(region))

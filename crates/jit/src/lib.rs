@@ -31,6 +31,7 @@ mod flow;
 mod function;
 mod headers;
 mod hot;
+mod implied;
 mod indirect;
 mod kept;
 mod layout;
@@ -457,6 +458,10 @@ impl Compiler {
         if let Some(shape) = &made.shape {
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
+            prune::prune(&mut context.func);
+            if let Some(exit) = shape.exit {
+                implied::remove(&mut context.func, exit, &shape.flags);
+            }
             function = match stages::split(&context.func, shape) {
                 Some(split) => split,
                 None => context.func,
