@@ -69,8 +69,8 @@ class Share:
             raise LabError("there is no control group for CPU time")
 
     def add(self, pid: int) -> None:
-        if self.path:
-            (self.path / "cgroup.procs").write_text(str(pid))
+        assert self.path
+        (self.path / "cgroup.procs").write_text(str(pid))
 
     def remove(self) -> None:
         try:
@@ -188,9 +188,10 @@ class Overload(Bench):
             if isinstance(kind, RouterKind):
                 wait_ready(router)
             # A router may learn first, which with a part of a core would take so much longer.
-            self.point(router, kind.name, case, 0, number, LEARNING)
-            share.add(router.pid)
-            full = self.point(router, kind.name, case, 0, number)
+            full = self.point(router, kind.name, case, 0, number, LEARNING)
+            if share.path:
+                share.add(router.pid)
+                full = self.point(router, kind.name, case, 0, number)
             print(f"{kind.name}, {self.size} B: {full.forwarded:,.0f}/s of {full.offered:,.0f}/s", file=sys.stderr)
             rates = [float(r) for r in args.rates.split(",") if r] if args.rates is not None else [
                 step * full.forwarded for step in map(float, args.steps.split(",")) if step * full.forwarded < 0.95 * full.offered]

@@ -92,11 +92,11 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
     if long:
         load = ["--rounds", "3", "--size", "172,1500", *routers, "--router", "hopwright+ports=af_packet",
                 "--router", "forwarder:af_xdp", "--router", "forwarder:af_packet"]
-        over = ["--share", "0.02", "--rounds", "2", *routers]
+        over = ["--share", "0.01", "--seconds", "3", "--steps", "0.3,0.7,1,1.5,2,4,7,10,14", *routers, "--router", "forwarder:af_xdp"]
     else:
         load = ["--size", "172,1500", "--seconds", "0.4", "--steps", "0.1,0.5,1.5,3", *routers, "--router",
                 "forwarder:af_xdp"]
-        over = ["--share", "0.02", "--seconds", "0.8", "--steps", "0.5,2,5", *routers]
+        over = ["--share", "0.01", "--seconds", "1", "--steps", "0.5,2,5", *routers]
     all_parts = {
         "scion": [*bench, "scion", *scion, "--json"],
         "programs": [*bench, "programs", *programs, "--json"],
