@@ -174,14 +174,14 @@ class Soak:
                 interfaces[label[-1]]["underlay"]["remote"]
             remote = remote.partition(":")[0]
             ours = f"f0:0d:ca:fe:00:{label[-1]}0"
-            # The generator answers only while it runs.
-            veth(End(self.router_side, f"br{label}", (address,), ours, ((remote, mac),)),
+            # The generator answers only while it runs. The router's devices have the offloads of a network card.
+            veth(End(self.router_side, f"br{label}", (address,), ours, ((remote, mac),), offloads=True),
                  End(self.load_side, f"gen{label}", (own,)), MTU)
             self._peer(self.sibling_side if sibling else self.peer_side, f"gen{label}",
                        remote, mac, address.partition("/")[0], ours)
         for number in OWN:
             ours, theirs = f"f0:0d:ca:fe:01:{number}", f"f0:0d:ca:fe:02:{number}"
-            veth(End(self.router_side, f"if{number}", (f"10.{number}.0.1/24",), ours),
+            veth(End(self.router_side, f"if{number}", (f"10.{number}.0.1/24",), ours, offloads=True),
                  End(self.load_side, f"out{number}", (f"10.{number}.0.2/24",), theirs), 1500)
             self._peer(self.peer_side, f"out{number}", f"10.{number}.0.2", theirs,
                        f"10.{number}.0.1", ours)
