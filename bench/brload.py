@@ -59,6 +59,7 @@ from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import copy_tree, module_dir, tool  # noqa: E402
 from lab.router import RouterKind, wait_ready  # noqa: E402
+from replay import HEADERS  # noqa: E402
 
 CASES = ("in", "out", "in_transit", "out_transit", "br_transit")
 # The generator's label of a link, the router's address, the made-up MAC address
@@ -75,8 +76,6 @@ INGRESS = {"in": "1_2", "out": "1_0", "in_transit": "1_2", "out_transit": "1_0",
 EGRESS = {"in": "1_0", "out": "1_2", "in_transit": "1_0", "out_transit": "1_2",
           "br_transit": "1_3"}
 MTU = 9000
-# Bytes of Ethernet, IPv4 and UDP headers.
-HEADERS = 42
 # Whose core does the receive work of the generator's ends.
 FAR_ENDS = {"load": "generator's core", "router": "router's core"}
 
@@ -129,8 +128,10 @@ class Bench:
         for label, (address, _, own) in LINKS.items():
             veth(End(self.router, f"br{label}", (address,), offloads=self.args.offloads),
                  End(self.load, f"gen{label}", (own,)), MTU)
+        if self.args.far_end == "load":
+            self._steer(self.args.load_cpu)
 
-    def steer(self, cpu: int) -> None:
+    def _steer(self, cpu: int) -> None:
         """Has a CPU do the receive work of the generator's ends."""
         mask = f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
         for label in LINKS:
@@ -244,8 +245,6 @@ def measure(args: argparse.Namespace) -> int:
     records: list[Record] = []
     try:
         bench.build()
-        if args.far_end == "load":
-            bench.steer(args.load_cpu)
         for case in args.cases.split(","):
             for size in map(int, args.sizes.split(",")):
                 for number in range(args.rounds):
@@ -263,7 +262,10 @@ def measure(args: argparse.Namespace) -> int:
     return 0
 
 
-def add_offloads(parser: argparse.ArgumentParser) -> None:
+def add_links(parser: argparse.ArgumentParser) -> None:
+    """Options of how the router's and the generator's ends of the links work."""
+    parser.add_argument("--far-end", choices=FAR_ENDS, default="load",
+                        help="whose core receives for the generator (default: %(default)s)")
     parser.add_argument("--no-offloads", dest="offloads", action="store_false",
                         help="the router's ends of the links do neither UDP checksums nor UDP segmentation")
 
@@ -287,9 +289,7 @@ def main() -> int:
                         help="seconds before that, in which a router may learn (default: %(default)s)")
     parser.add_argument("--router-cpu", type=int, default=cpus[-1], help="default: %(default)s")
     parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
-    parser.add_argument("--far-end", choices=FAR_ENDS, default="load",
-                        help="whose core receives for the generator (default: %(default)s)")
-    add_offloads(parser)
+    add_links(parser)
     parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")
     args = parser.parse_args()
     unwind_on_signals()

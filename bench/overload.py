@@ -260,8 +260,6 @@ def measure(args: argparse.Namespace) -> int:
     brload.MTU = max(1500, *(size - 14 for size in sizes))
     try:
         bench.build()
-        if args.far_end == "load":
-            bench.steer(args.load_cpu)
         for size in sizes:
             bench.prepare(args.case, size)
             for number in range(args.rounds):
@@ -296,9 +294,7 @@ def main() -> int:
     parser.add_argument("--warm-up", type=float, default=0.3)
     parser.add_argument("--router-cpu", type=int, default=cpus[-1])
     parser.add_argument("--load-cpu", type=int, default=cpus[0])
-    brload.add_offloads(parser)
-    parser.add_argument("--far-end", choices=brload.FAR_ENDS, default="load",
-                        help="whose core receives for the generator (default: %(default)s)")
+    brload.add_links(parser)
     parser.add_argument("--json", action="store_true", help="print the points as JSON")
     args = parser.parse_args()
     unwind_on_signals()

@@ -12,7 +12,7 @@ use hopwright_jit::DigestCall;
 use hopwright_jit::abi::ExternHandle;
 use num_bigint::BigUint;
 
-use crate::limbs::from_limbs;
+use hopwright_jit::limbs::from_limbs;
 
 /// Digests that may wait.
 const WAITING: usize = 4096;

@@ -71,7 +71,6 @@ mod digest;
 mod handover;
 mod hot;
 mod lane;
-mod limbs;
 mod machine;
 mod meter;
 mod pace;

@@ -10,10 +10,10 @@ use hopwright_jit::abi::ValueSetHandle;
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
-use crate::limbs::{limbs_of, push_limbs};
 use crate::published::Published;
 use crate::quiescence::Domain;
 use crate::vdp::{VirtualDataPlane, agree};
+use hopwright_jit::limbs::{limbs_of, push_limbs};
 
 /// One value set.
 pub(crate) struct ValueSet {

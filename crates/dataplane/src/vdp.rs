@@ -20,7 +20,6 @@ use crate::control::{ControlError, EntrySpec, MatchSpec};
 use crate::digest::Digests;
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
 use crate::hot::HotPaths;
-use crate::limbs::{from_limbs, limbs_of, push_limbs};
 use crate::machine::{MachineProgram, Objects};
 use crate::meter::Meters;
 use crate::published::Published;
@@ -28,6 +27,7 @@ use crate::quiescence::Domain;
 use crate::table::{self, Profiles, Table};
 use crate::traffic::Destinations;
 use crate::value_set::ValueSet;
+use hopwright_jit::limbs::{from_limbs, limbs_of, push_limbs};
 
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, types};
 
-use crate::bounds::most_of;
+use crate::bounds::{constant_in, most_of};
 use crate::function::Gen;
 
 /// How a value is computed: the operation, its result's type, a constant or offset, a comparison, and of what.
@@ -132,10 +132,7 @@ impl Gen<'_> {
     }
 
     pub(crate) fn constant_of(&self, v: Value) -> Option<i64> {
-        match self.how(v)? {
-            (Opcode::Iconst, _, constant, ..) => Some(constant),
-            _ => None,
-        }
+        constant_in(&self.b.func.dfg, v)
     }
 
     /// The same as a number without sign.

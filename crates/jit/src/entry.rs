@@ -5,6 +5,8 @@
 use hopwright_ir::{Action, Type};
 use num_bigint::BigUint;
 
+use crate::limbs::{limbs_of, push_limbs};
+
 /// Bytes that an image has at least.
 const LEAST: u32 = 8;
 
@@ -64,7 +66,7 @@ pub fn image_words(action: &Action) -> usize {
 
 /// Words of the data of an action.
 pub fn data_words(action: &Action) -> usize {
-    image_words(action) + action.params.iter().map(|p| p.ty.width().div_ceil(64) as usize).sum::<usize>()
+    image_words(action) + action.params.iter().map(|p| limbs_of(p.ty.width())).sum::<usize>()
 }
 
 /// Adds the data of an action with these arguments.
@@ -82,10 +84,7 @@ pub fn push_data(words: &mut Vec<u64>, action: &Action, args: &[BigUint]) {
         words.extend(chunks.iter().map(|chunk| u64::from_ne_bytes(*chunk)));
     }
     for (param, arg) in action.params.iter().zip(args) {
-        let count = param.ty.width().div_ceil(64) as usize;
-        let end = words.len() + count;
-        words.extend(arg.iter_u64_digits().take(count));
-        words.resize(end, 0);
+        push_limbs(words, arg, limbs_of(param.ty.width()));
     }
 }
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc,
-    StackSlot, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, AliasRegion, AliasRegionData, Block, DataFlowGraph, Function, Inst, InstBuilder, MemFlagsData, SigRef,
+    Signature, SourceLoc, StackSlot, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -36,6 +36,11 @@ type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Parser states and loop turns a packet may take.
 pub(crate) const MAX_STEPS: u64 = 65_536;
+
+/// What kind of memory an instruction accesses, if it accesses any.
+pub(crate) fn region_of(dfg: &DataFlowGraph, inst: Inst) -> Option<AliasRegion> {
+    dfg.insts[inst].memflags_data(dfg)?.alias_region()
+}
 
 /// How memory accesses are marked: none traps, and different kinds of memory never overlap.
 #[derive(Clone, Copy)]

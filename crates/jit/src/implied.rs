@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{
 
 use crate::bounds::{bound_of, constant_in};
 use crate::edges::{arrivals, successors};
-use crate::function::Flags;
+use crate::function::{Flags, region_of};
 
 /// So many blocks further on are looked at.
 const FAR: usize = 200;
@@ -55,10 +55,8 @@ type Word = (StackSlot, i32);
 fn kept(function: &Function, flags: &Flags) -> HashMap<Word, Option<Value>> {
     let mut kept = HashMap::new();
     for inst in function.layout.blocks().flat_map(|block| function.layout.block_insts(block)) {
-        let data = &function.dfg.insts[inst];
-        let region = data.memflags_data(&function.dfg).and_then(|flags| flags.alias_region());
-        let InstructionData::Store { args: [value, address], offset, .. } = *data else { continue };
-        if region == flags.frame.alias_region()
+        let InstructionData::Store { args: [value, address], offset, .. } = function.dfg.insts[inst] else { continue };
+        if region_of(&function.dfg, inst) == flags.frame.alias_region()
             && let Some(word) = word(function, address, offset.into())
         {
             kept.entry(word).and_modify(|only| *only = None).or_insert(Some(function.dfg.resolve_aliases(value)));
@@ -158,7 +156,7 @@ fn asked(function: &Function, condition: Value, holds: bool, regions: Regions<'_
 fn is_loaded(function: &Function, v: Value, region: Option<AliasRegion>) -> bool {
     let dfg = &function.dfg;
     let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return false };
-    let from = dfg.insts[inst].memflags_data(dfg).and_then(|flags| flags.alias_region());
+    let from = region_of(dfg, inst);
     dfg.insts[inst].opcode() == Opcode::Load && from.is_some() && from == region
 }
 
@@ -198,9 +196,8 @@ fn is_answered(
     let mut block = from;
     for _ in 0..FAR {
         for inst in function.layout.block_insts(block) {
-            let data = &function.dfg.insts[inst];
-            let op = data.opcode();
-            let region = data.memflags_data(&function.dfg).and_then(|flags| flags.alias_region());
+            let op = function.dfg.insts[inst].opcode();
+            let region = region_of(&function.dfg, inst);
             if op.is_call() || (op.can_load() && reads && (region.is_none() || region == regions.packet)) {
                 return false;
             }

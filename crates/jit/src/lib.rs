@@ -35,6 +35,7 @@ mod implied;
 mod indirect;
 mod kept;
 mod layout;
+pub mod limbs;
 pub mod lookup;
 mod memory;
 mod once;

@@ -26,8 +26,9 @@ use cranelift_codegen::ir::{
 };
 
 use crate::abi;
+use crate::bounds::constant_in;
 use crate::edges::{arrivals, successors};
-use crate::function::Flags;
+use crate::function::{Flags, region_of};
 
 /// Packets between two encryptions.
 const PACKETS: u32 = 32;
@@ -194,11 +195,10 @@ impl Split<'_> {
         let dfg = &self.f.dfg;
         let InstructionData::CallIndirect { sig_ref, .. } = dfg.insts[inst] else { return None };
         let &[callee, prepared, ..] = dfg.inst_args(inst) else { return None };
-        let ValueDef::Result(callee, _) = dfg.value_def(callee) else { return None };
-        let InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } = dfg.insts[callee] else { return None };
+        let method = constant_in(dfg, callee)?;
         let ValueDef::Result(prepared, _) = dfg.value_def(prepared) else { return None };
         let place = self.frame_place(prepared).filter(|place| self.shape.batch_words.contains(place))?;
-        (sig_ref == self.shape.block && self.shape.methods.contains_key(&imm.bits())).then_some((imm.bits(), place))
+        (sig_ref == self.shape.block && self.shape.methods.contains_key(&method)).then_some((method, place))
     }
 
     /// The word of the frame that is loaded or stored.
@@ -748,9 +748,8 @@ impl Split<'_> {
     /// The address of the packet's descriptor, from the record.
     fn is_descriptor(&self, v: Value) -> bool {
         let ValueDef::Result(inst, 0) = self.f.dfg.value_def(v) else { return false };
-        let data = &self.f.dfg.insts[inst];
-        let region = data.memflags_data(&self.f.dfg).and_then(|flags| flags.alias_region());
-        region == self.shape.flags.frame_load.alias_region() && data.load_store_offset() == Some(PACKET)
+        let offset = self.f.dfg.insts[inst].load_store_offset();
+        region_of(&self.f.dfg, inst) == self.shape.flags.frame_load.alias_region() && offset == Some(PACKET)
     }
 
     fn constant_again(&mut self, v: Value, before: Option<Inst>, to: Block) -> Option<Value> {
@@ -779,7 +778,7 @@ impl Split<'_> {
             Opcode::Iconst | Opcode::Uextend | Opcode::Ireduce | Opcode::Iadd | Opcode::Isub => true,
             Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Ushr | Opcode::Ishl => true,
             op if op.can_load() && !op.can_store() && !op.is_call() => {
-                let region = data.memflags_data(&self.f.dfg).and_then(|flags| flags.alias_region());
+                let region = region_of(&self.f.dfg, inst);
                 if region == flags.descriptor.alias_region() {
                     return data.load_store_offset().is_some_and(|at| RECEIVED.contains(&(at as usize)));
                 }

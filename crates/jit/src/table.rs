@@ -14,6 +14,7 @@ use crate::entry::{Image, image_words};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
 use crate::hot::Held;
+use crate::limbs::limbs_of;
 use crate::requests::Pass;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -175,7 +176,7 @@ impl<'a> Gen<'a> {
             let width = param.ty.width();
             let place = image.and_then(|image| image.place(action, i)).map(|(byte, _)| image_at + byte as i32);
             params.push(ParamPlace { at, width, in_image: place });
-            at += 8 * width.div_ceil(64) as i32;
+            at += 8 * limbs_of(width) as i32;
         }
         // A member's entry is as long as its own action wants it.
         let movable = self.is_hot() && table.implementation.is_none();

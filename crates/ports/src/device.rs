@@ -41,12 +41,12 @@ pub(crate) struct Facts {
 impl Facts {
     pub fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
         let mtu = sys::mtu(&socket, name)?;
-        // What is joined are Ethernet frames.
-        let is_ethernet = matches!(sys::mac(&socket, name), Ok(Some(_)));
-        let feature = || sys::feature(&socket, name, "tx-udp-segmentation").unwrap_or_default();
-        let segmentation = is_ethernet.then(feature).flatten();
         let (longest, segments) = (AtomicU32::new(longest_frame(mtu)), AtomicBool::new(false));
-        let facts = Facts { name: name.into(), socket, longest, segmentation, segments };
+        let mut facts = Facts { name: name.into(), socket, longest, segmentation: None, segments };
+        // What is joined are Ethernet frames.
+        if facts.is_ethernet() {
+            facts.segmentation = sys::feature(&facts.socket, name, "tx-udp-segmentation").unwrap_or_default();
+        }
         facts.refresh();
         Ok(facts)
     }
@@ -86,6 +86,10 @@ impl Facts {
 
     pub fn mac(&self) -> io::Result<Option<[u8; 6]>> {
         sys::mac(&self.socket, &self.name)
+    }
+
+    pub fn is_ethernet(&self) -> bool {
+        matches!(self.mac(), Ok(Some(_)))
     }
 
     pub fn socket(&self) -> &OwnedFd {

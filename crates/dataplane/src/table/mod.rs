@@ -32,10 +32,10 @@ use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count};
 use crate::control::ControlError;
-use crate::limbs::{limbs_of, push_limbs};
 use crate::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
+use hopwright_jit::limbs::{limbs_of, push_limbs};
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use records::Records;
@@ -654,7 +654,7 @@ impl Table {
             if let Some(beside) = beside {
                 data.extend(beside.words().into_iter().take(self.lead_words()));
             }
-            push_action_data(data, action, &self.pipeline);
+            push_data(data, &self.pipeline[action.action], &action.args);
             pad(data, &self.pipeline, self.id);
             Block::new(
                 self.shape,
@@ -731,10 +731,6 @@ fn pad(data: &mut Vec<u64>, pipeline: &Pipeline, table: TableId) {
 
 fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
     let mut data = Vec::new();
-    push_action_data(&mut data, call, pipeline);
+    push_data(&mut data, &pipeline[call.action], &call.args);
     data
-}
-
-fn push_action_data(data: &mut Vec<u64>, call: &ActionCall, pipeline: &Pipeline) {
-    push_data(data, &pipeline[call.action], &call.args);
 }

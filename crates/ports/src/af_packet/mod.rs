@@ -115,7 +115,7 @@ impl AfPacket {
         let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
         // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
         // port works as well, at a little more cost.
-        let ring = matches!(facts.mac(), Ok(Some(_))).then(|| send_ring(device, index).ok()).flatten();
+        let ring = facts.is_ethernet().then(|| send_ring(device, index).ok()).flatten();
         let joiner = Joiner::new(device, index)?;
         let (burst, stats, overrun) = (Burst::new(ring, joiner), DeviceStats::default(), AtomicU64::new(0));
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
