@@ -1,13 +1,14 @@
 //! Removes questions of hot paths that a later one answers. Who leaves a way may do so later, since nothing has happened
-//! before its end: that a number is not zero need not be asked if another is less further on, nor whether so many bytes
-//! are there if more are asked for before any is read. Does not live here: what is asked twice ([`crate::conditions`]).
+//! before its end: that a number is not zero need not be asked if another is less further on, nor what it is not if what
+//! it is comes later, nor whether so many bytes are there if more are asked for before any is read. Does not live here:
+//! what is asked twice ([`crate::conditions`]).
 
 use std::collections::HashMap;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{
-    AliasRegion, Block, Function, InstBuilder, InstructionData, Opcode, StackSlot, Value, ValueDef,
+    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, StackSlot, Value, ValueDef,
 };
 
 use crate::bounds::{bound_of, constant_in};
@@ -29,11 +30,10 @@ pub(crate) fn remove(function: &mut Function, exit: Block, flags: &Flags) {
     let alone = |block: Block| arrivals.get(&block) == Some(&1);
     let blocks: Vec<Block> = function.layout.blocks().collect();
     for block in blocks {
-        let Some((asked, go_on)) = question(function, block, exit, regions) else { continue };
-        if alone(go_on) && is_answered(function, &asked, go_on, exit, regions, &alone) {
-            let Some(last) = function.layout.last_inst(block) else { continue };
-            function.layout.remove_inst(last);
-            FuncCursor::new(function).at_bottom(block).ins().jump(go_on, &[]);
+        let Some(question) = Question::at_end(function, block, exit) else { continue };
+        let asked = asked(function, &question, regions);
+        if alone(question.go_on) && is_answered(function, &asked, question.go_on, exit, regions, &alone) {
+            question.drop(function);
         }
     }
 }
@@ -75,7 +75,10 @@ fn word(function: &Function, address: Value, offset: i32) -> Option<Word> {
 
 /// What holds of those who go on.
 enum Asked {
-    NotZero(Value),
+    /// A number is not this one.
+    Not(Value, i64),
+    /// It is this one.
+    Is(Value, i64),
     /// Something is less than a value.
     Less(Value),
     /// An address in the packet, which is a sum of values and a number, is at most a value.
@@ -87,7 +90,8 @@ impl Asked {
     /// It holds if another thing does.
     fn follows_from(&self, other: &Asked) -> bool {
         match (self, other) {
-            (Asked::NotZero(v), Asked::Less(more)) => v == more,
+            (Asked::Not(v, 0), Asked::Less(more)) => v == more,
+            (Asked::Not(v, number), Asked::Is(same, other)) => v == same && number != other,
             (Asked::Within(terms, number, end), Asked::Within(others, more, other_end)) => {
                 terms == others && number <= more && end == other_end
             }
@@ -96,21 +100,51 @@ impl Asked {
     }
 }
 
-/// What a block asks of packets at its end, and where those go that do not leave.
-fn question(function: &Function, block: Block, exit: Block, regions: Regions<'_>) -> Option<(Asked, Block)> {
-    let last = function.layout.last_inst(block)?;
-    let InstructionData::Brif { arg, .. } = function.dfg.insts[last] else { return None };
-    let &[yes, no] = successors(function, block).as_slice() else { return None };
-    let plain = function.dfg.insts[last]
-        .branch_destination(&function.dfg.jump_tables, &function.dfg.exception_tables)
-        .iter()
-        .all(|to| to.len(&function.dfg.value_lists) == 0);
-    let (holds, go_on) = match [yes, no].map(|to| leaves(function, to, exit)) {
-        [false, true] => (true, yes),
-        [true, false] => (false, no),
-        _ => return None,
-    };
-    plain.then(|| (asked(function, arg, holds, regions), go_on))
+/// What a block asks of packets at its end: those of whom it does not hold leave.
+pub(crate) struct Question {
+    pub condition: Value,
+    pub holds: bool,
+    /// Where the others go.
+    pub go_on: Block,
+    /// Where those go who leave.
+    pub leave: Block,
+    /// The branch.
+    inst: Inst,
+}
+
+impl Question {
+    pub fn at_end(function: &Function, block: Block, exit: Block) -> Option<Question> {
+        let inst = function.layout.last_inst(block)?;
+        let InstructionData::Brif { arg: condition, .. } = function.dfg.insts[inst] else { return None };
+        let &[yes, no] = successors(function, block).as_slice() else { return None };
+        let plain = function.dfg.insts[inst]
+            .branch_destination(&function.dfg.jump_tables, &function.dfg.exception_tables)
+            .iter()
+            .all(|to| to.len(&function.dfg.value_lists) == 0);
+        let (holds, go_on, leave) = match [yes, no].map(|to| leaves(function, to, exit)) {
+            [false, true] => (true, yes, no),
+            [true, false] => (false, no, yes),
+            _ => return None,
+        };
+        plain.then_some(Question { condition, holds, go_on, leave, inst })
+    }
+
+    /// All go on.
+    pub fn drop(self, function: &mut Function) {
+        let mut at = FuncCursor::new(function).at_inst(self.inst);
+        at.use_srcloc(self.inst);
+        at.ins().jump(self.go_on, &[]);
+        function.layout.remove_inst(self.inst);
+    }
+
+    /// Those go on of whom another condition holds.
+    pub fn replace(self, function: &mut Function, make: impl FnOnce(&mut FuncCursor<'_>) -> Value) {
+        let mut at = FuncCursor::new(function).at_inst(self.inst);
+        at.use_srcloc(self.inst);
+        let condition = make(&mut at);
+        at.ins().brif(condition, self.go_on, &[], self.leave, &[]);
+        function.layout.remove_inst(self.inst);
+    }
 }
 
 /// Whether a block only goes to where packets leave.
@@ -122,17 +156,30 @@ fn leaves(function: &Function, block: Block, exit: Block) -> bool {
     block == exit || (only_jump() && successors(function, block) == [exit])
 }
 
-fn asked(function: &Function, condition: Value, holds: bool, regions: Regions<'_>) -> Asked {
+fn asked(function: &Function, question: &Question, regions: Regions<'_>) -> Asked {
     let dfg = &function.dfg;
-    let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return Asked::Other };
-    let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return Asked::Other };
-    let [a, b] = args.map(|v| dfg.resolve_aliases(v));
-    match if holds { cond } else { cond.complement() } {
-        IntCC::NotEqual if constant_in(dfg, b) == Some(0) => {
-            // What may be an address is asked for before something is read there.
-            let small = bound_of(dfg, &|_| None, a, DEPTH) <= u64::from(u32::MAX);
-            if small { Asked::NotZero(a) } else { Asked::Other }
-        }
+    let condition = dfg.resolve_aliases(question.condition);
+    let not = |v: Value, number: i64| {
+        // What may be an address is asked for before something is read there.
+        let small = bound_of(dfg, &|_| None, v, DEPTH) <= u64::from(u32::MAX);
+        if small || number != 0 { Asked::Not(v, number) } else { Asked::Other }
+    };
+    let compared = match dfg.value_def(condition) {
+        ValueDef::Result(inst, 0) => match dfg.insts[inst] {
+            InstructionData::IntCompare { cond, args, .. } => Some((cond, args.map(|v| dfg.resolve_aliases(v)))),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((cond, [a, b])) = compared else {
+        return if question.holds { not(condition, 0) } else { Asked::Is(condition, 0) };
+    };
+    match (if question.holds { cond } else { cond.complement() }, constant_in(dfg, b)) {
+        (IntCC::NotEqual, Some(number)) => return not(a, number),
+        (IntCC::Equal, Some(number)) => return Asked::Is(a, number),
+        _ => {}
+    }
+    match if question.holds { cond } else { cond.complement() } {
         IntCC::UnsignedLessThan => Asked::Less(b),
         IntCC::UnsignedGreaterThan => Asked::Less(a),
         IntCC::UnsignedLessThanOrEqual => {
@@ -202,9 +249,9 @@ fn is_answered(
                 return false;
             }
         }
-        block = match (question(function, block, exit, regions), successors(function, block).as_slice()) {
-            (Some((other, _)), _) if asked.follows_from(&other) => return true,
-            (Some((_, go_on)), _) => go_on,
+        block = match (Question::at_end(function, block, exit), successors(function, block).as_slice()) {
+            (Some(other), _) if asked.follows_from(&self::asked(function, &other, regions)) => return true,
+            (Some(other), _) => other.go_on,
             (None, &[only]) => only,
             _ => return false,
         };
@@ -225,8 +272,12 @@ mod tests {
     /// What is asked of a packet: a number of its first byte, or whether so many bytes are there behind as many as that
     /// byte says.
     #[derive(Clone, Copy)]
-    enum Question {
+    enum Ask {
         NotZero,
+        /// It is not this number.
+        Not(i64),
+        /// It is.
+        Is(i64),
         More,
         Bytes(i64),
         /// The same behind an address that may be any number.
@@ -234,7 +285,7 @@ mod tests {
     }
 
     /// The number of questions that are left of two, between which the packet may be read.
-    fn left(questions: [Question; 2], reads: bool) -> usize {
+    fn left(questions: [Ask; 2], reads: bool) -> usize {
         let isa = crate::host().expect("a machine that code is generated for");
         let signature = Signature::new(isa.default_call_conv());
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
@@ -250,10 +301,12 @@ mod tests {
         let number = b.ins().load(types::I64, flags.packet, packet, 8);
         for (i, question) in questions.into_iter().enumerate() {
             let condition = match question {
-                Question::NotZero => b.ins().icmp_imm_u(IntCC::NotEqual, byte, 0),
-                Question::More => b.ins().icmp(IntCC::UnsignedLessThan, number, byte),
-                Question::Bytes(bytes) | Question::Far(bytes) => {
-                    let far = matches!(question, Question::Far(_));
+                Ask::NotZero => b.ins().icmp_imm_u(IntCC::NotEqual, byte, 0),
+                Ask::Not(other) => b.ins().icmp_imm_u(IntCC::NotEqual, byte, other),
+                Ask::Is(number) => b.ins().icmp_imm_u(IntCC::Equal, byte, number),
+                Ask::More => b.ins().icmp(IntCC::UnsignedLessThan, number, byte),
+                Ask::Bytes(bytes) | Ask::Far(bytes) => {
+                    let far = matches!(question, Ask::Far(_));
                     let behind = b.ins().iadd(packet, if far { number } else { byte });
                     let to = b.ins().iadd_imm_s(behind, bytes);
                     b.ins().icmp(IntCC::UnsignedLessThanOrEqual, to, end)
@@ -278,10 +331,15 @@ mod tests {
 
     #[test]
     fn what_a_later_question_answers_is_not_asked() {
-        use Question::{Bytes, Far, More, NotZero};
+        use Ask::{Bytes, Far, Is, More, Not, NotZero};
         assert_eq!(left([NotZero, More], false), 1);
         assert_eq!(left([NotZero, More], true), 1);
         assert_eq!(left([More, NotZero], false), 2, "that is the earlier one's");
+        assert_eq!(left([Not(1), Is(2)], true), 1);
+        assert_eq!(left([NotZero, Is(2)], true), 1);
+        assert_eq!(left([Not(2), Is(2)], true), 2, "nobody goes on");
+        assert_eq!(left([Is(2), Not(1)], true), 2, "that is the earlier one's");
+        assert_eq!(left([Not(1), Not(2)], true), 2);
         assert_eq!(left([Bytes(12), Bytes(24)], false), 1);
         assert_eq!(left([Bytes(12), Bytes(24)], true), 2, "something is read that may not be there");
         assert_eq!(left([Bytes(24), Bytes(12)], false), 2, "fewer bytes");

@@ -52,6 +52,7 @@ mod stages;
 mod stmt;
 mod table;
 mod tail;
+mod together;
 mod varbit;
 mod wide;
 mod wire;
@@ -462,6 +463,7 @@ impl Compiler {
             prune::prune(&mut context.func);
             if let Some(exit) = shape.exit {
                 implied::remove(&mut context.func, exit, &shape.flags);
+                together::ask(&mut context.func, exit, &shape.flags);
             }
             function = match stages::split(&context.func, shape) {
                 Some(split) => split,

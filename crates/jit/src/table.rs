@@ -90,6 +90,8 @@ impl<'a> Gen<'a> {
         let flags = self.flags.entry;
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
+            // Hot paths ask, and what it is equal to can be asked together with the action.
+            let v = if self.is_hot() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
         }
