@@ -159,14 +159,13 @@ pub fn lead_words(table: &hopwright_ir::Table) -> usize {
 }
 
 /// Words behind the header that every entry of a table has at least, so that generated code may read them before it
-/// knows the action: all that any of its actions needs in a table whose entries it finds by itself, none in others.
+/// knows the action: all that any of its actions needs in a table whose entries it finds by the key alone, in others one
+/// if there are any.
 pub fn least_data_words(pipeline: &hopwright_ir::Pipeline, table: hopwright_ir::TableId) -> usize {
     let table = &pipeline[table];
-    if !(table.keys.is_empty() || direct_entries(table).is_some()) {
-        return 0;
-    }
     let actions = table.actions.iter().map(|a| a.action).chain([table.default_action.action]);
-    lead_words(table) + actions.map(|a| data_words(&pipeline[a])).max().unwrap_or(0)
+    let most = lead_words(table) + actions.map(|a| data_words(&pipeline[a])).max().unwrap_or(0);
+    if table.keys.is_empty() || direct_entries(table).is_some() { most } else { most.min(1) }
 }
 
 /// Words between the header and the action's data in the entry of a member.
@@ -175,16 +174,17 @@ pub const MEMBER_LEAD_WORDS: usize = 2;
 /// What a meter says whose index is beyond the size.
 pub const NO_METER: u64 = u64::MAX;
 
-/// The header of an action entry; words follow: those of [`lead_words`], then the data ([`crate::entry`]).
+/// The header of an action entry; words follow: those of [`lead_words`], then the data ([`crate::entry`]). What is asked
+/// of many packets is beside the data.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct ActionEntry {
-    /// The [`hopwright_ir::ActionId`] to run.
-    pub action: u32,
-    /// 1 for an entry, 0 for the default action.
-    pub hit: u32,
     /// Direct counter of this worker for this entry, or null.
     pub counter: *mut CounterCell,
+    /// 1 for an entry, 0 for the default action.
+    pub hit: u32,
+    /// The [`hopwright_ir::ActionId`] to run.
+    pub action: u32,
 }
 
 /// A counter cell. Written by one worker only; readers sum over workers.

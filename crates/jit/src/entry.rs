@@ -1,30 +1,37 @@
-//! The data of an entry, as generated code and the data plane both see it: the arguments of its action in limbs, and
-//! before them, where several that lie side by side in packets follow one another, an *image*: their bytes in the order
-//! of packets, which hot paths copy as they are. Does not live here: the header and what lies before the data ([`crate::abi`]).
+//! The data of an entry, as generated code and the data plane both see it, in bytes from the header on:
+//!
+//! ```text
+//! arguments of at most 8, 16 and 32 bits, in 1, 2 and 4 bytes | image | to a word's end | the others, in limbs
+//! ```
+//!
+//! The *image* is there where several arguments that lie side by side in packets follow one another: their bytes in the
+//! order of packets, which hot paths copy as they are. Each argument is a number, too, of the machine's byte order and as
+//! small as it can be, so that little is read from memory and what is asked about several that lie side by side can be
+//! asked at once ([`crate::together`]). Does not live here: the header and what lies before the data ([`crate::abi`]).
 
 use hopwright_ir::{Action, Type};
 use num_bigint::BigUint;
 
-use crate::limbs::{limbs_of, push_limbs};
+use crate::limbs::limbs_of;
 
 /// Bytes that an image has at least.
 const LEAST: u32 = 8;
 
 /// Parameters whose bytes are in an entry in the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image {
+struct Image {
     /// The first of them.
-    pub first: usize,
+    first: usize,
     /// How many.
-    pub count: usize,
+    count: usize,
     /// Bytes of all.
-    pub bytes: u32,
+    bytes: u32,
 }
 
 impl Image {
     /// The most bytes that parameters of an action have that follow one another and are whole numbers of at least two
     /// bytes each, if they are several.
-    pub fn of(action: &Action) -> Option<Image> {
+    fn of(action: &Action) -> Option<Image> {
         let mut best: Option<Image> = None;
         let mut at = 0;
         while at < action.params.len() {
@@ -37,19 +44,6 @@ impl Image {
         }
         best
     }
-
-    /// Words that it takes.
-    pub fn words(&self) -> usize {
-        self.bytes.div_ceil(8) as usize
-    }
-
-    /// Where in it the bytes of a parameter are, and how many.
-    pub fn place(&self, action: &Action, param: usize) -> Option<(u32, u32)> {
-        let within = (self.first..self.first + self.count).contains(&param);
-        let bytes = |p: &hopwright_ir::Param| bytes_of(p.ty).unwrap_or(0);
-        let before = action.params.get(self.first..param).filter(|_| within)?.iter().map(bytes).sum();
-        Some((before, bytes(&action.params[param])))
-    }
 }
 
 fn bytes_of(ty: Type) -> Option<u32> {
@@ -59,33 +53,140 @@ fn bytes_of(ty: Type) -> Option<u32> {
     }
 }
 
-/// Words of the image of an action.
-pub fn image_words(action: &Action) -> usize {
-    Image::of(action).map_or(0, |image| image.words())
+/// Bytes that a parameter takes as a number: 1, 2, 4, or those of its limbs.
+fn number_bytes(ty: Type) -> u32 {
+    match ty.width() {
+        0 => 0,
+        width @ 1..=32 => width.div_ceil(8).next_power_of_two(),
+        width => 8 * limbs_of(width) as u32,
+    }
+}
+
+/// Where the number of a parameter is in an action's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its first byte.
+    pub at: u32,
+    /// 1, 2, 4, or 8 for each limb; none of parameters without bits.
+    pub bytes: u32,
+}
+
+/// Where everything is in the data of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataLayout {
+    /// By parameter.
+    numbers: Vec<Place>,
+    /// The first parameter of the image, and where each from there on is in the data, and how many bytes.
+    image: (usize, Vec<(u32, u32)>),
+    words: usize,
+}
+
+impl DataLayout {
+    /// Of the action.
+    pub fn of(action: &Action) -> DataLayout {
+        let mut numbers: Vec<Place> =
+            action.params.iter().map(|p| Place { at: 0, bytes: number_bytes(p.ty) }).collect();
+        let mut at = 0;
+        let mut place = |sizes: &dyn Fn(u32) -> bool, at: &mut u32| {
+            for number in numbers.iter_mut().filter(|number| sizes(number.bytes)) {
+                number.at = *at;
+                *at += number.bytes;
+            }
+        };
+        for size in [1, 2, 4] {
+            place(&|bytes| bytes == size, &mut at);
+        }
+        let mut image = (0, Vec::new());
+        if let Some(Image { first, count, .. }) = Image::of(action) {
+            image.0 = first;
+            for param in &action.params[first..first + count] {
+                let bytes = bytes_of(param.ty).unwrap_or(0);
+                image.1.push((at, bytes));
+                at += bytes;
+            }
+        }
+        at = at.next_multiple_of(8);
+        place(&|bytes| bytes >= 8, &mut at);
+        DataLayout { numbers, image, words: at as usize / 8 }
+    }
+
+    /// Words of the data.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Where the numbers are, by parameter.
+    pub fn numbers(&self) -> &[Place] {
+        &self.numbers
+    }
+
+    /// Where the image has a parameter's bytes.
+    pub fn in_image(&self, param: usize) -> Option<u32> {
+        let (first, places) = &self.image;
+        Some(places.get(param.checked_sub(*first)?)?.0)
+    }
+
+    /// Adds the data with these arguments. What does not fit is cut off; callers check widths before.
+    pub fn push(&self, words: &mut Vec<u64>, args: &[BigUint]) {
+        let begin = words.len();
+        words.resize(begin + self.words, 0);
+        let data = &mut words[begin..];
+        for (Place { at, bytes }, arg) in self.numbers.iter().zip(args) {
+            for (at, digit) in (*at..at + bytes).step_by(8).zip(arg.iter_u64_digits()) {
+                put(data, at, digit, *bytes);
+            }
+        }
+        let (first, places) = &self.image;
+        for ((at, bytes), arg) in places.iter().zip(args.iter().skip(*first)) {
+            // The last bytes have the lowest digit.
+            let mut end = at + bytes;
+            for digit in arg.iter_u64_digits() {
+                let some = (end - at).min(8);
+                if some > 0 {
+                    end -= some;
+                    put(data, end, digit.swap_bytes() >> (64 - 8 * some), some);
+                }
+            }
+        }
+    }
+
+    /// The limbs of the arguments that data were made of.
+    pub fn limbs(&self, data: &[u64]) -> Vec<u64> {
+        let limbs = |place: &Place| {
+            let bytes = place.bytes;
+            (place.at..place.at + bytes).step_by(8).map(move |at| get(data, at, bytes))
+        };
+        self.numbers.iter().flat_map(limbs).collect()
+    }
+}
+
+/// So many bytes, eight at most, and the number they are.
+fn cut(number: u64, bytes: u32) -> (u64, u32) {
+    let bytes = bytes.min(8);
+    (number & u64::MAX >> (64 - 8 * bytes), bytes)
+}
+
+/// Puts the lowest bytes of a number from a byte of words on, where there are zeros.
+fn put(words: &mut [u64], at: u32, number: u64, bytes: u32) {
+    let (number, bytes) = cut(number, bytes);
+    let (word, by) = (at as usize / 8, 8 * (at % 8));
+    words[word] |= number << by;
+    if by + 8 * bytes > 64 {
+        words[word + 1] |= number >> (64 - by);
+    }
+}
+
+/// The number that bytes of words are.
+fn get(words: &[u64], at: u32, bytes: u32) -> u64 {
+    let (word, by) = (at as usize / 8, 8 * (at % 8));
+    let low = words[word] >> by;
+    let number = if by + 8 * bytes.min(8) > 64 { low | words[word + 1] << (64 - by) } else { low };
+    cut(number, bytes).0
 }
 
 /// Words of the data of an action.
 pub fn data_words(action: &Action) -> usize {
-    image_words(action) + action.params.iter().map(|p| limbs_of(p.ty.width())).sum::<usize>()
-}
-
-/// Adds the data of an action with these arguments.
-pub fn push_data(words: &mut Vec<u64>, action: &Action, args: &[BigUint]) {
-    if let Some(image) = Image::of(action) {
-        let mut bytes = Vec::with_capacity(8 * image.words());
-        for (param, arg) in action.params.iter().zip(args).skip(image.first).take(image.count) {
-            let given = arg.to_bytes_be();
-            let count = bytes_of(param.ty).unwrap_or(0) as usize;
-            bytes.extend(std::iter::repeat_n(0, count.saturating_sub(given.len())));
-            bytes.extend(&given[given.len().saturating_sub(count)..]);
-        }
-        bytes.resize(8 * image.words(), 0);
-        let (chunks, _) = bytes.as_chunks::<8>();
-        words.extend(chunks.iter().map(|chunk| u64::from_ne_bytes(*chunk)));
-    }
-    for (param, arg) in action.params.iter().zip(args) {
-        push_limbs(words, arg, limbs_of(param.ty.width()));
-    }
+    DataLayout::of(action).words()
 }
 
 #[cfg(test)]
@@ -93,6 +194,7 @@ mod tests {
     use hopwright_ir::{Param, Span};
 
     use super::*;
+    use crate::limbs::push_limbs;
 
     fn action(types: &[Type]) -> Action {
         let param = |(i, ty): (usize, &Type)| Param { name: format!("p{i}"), ty: *ty };
@@ -108,22 +210,46 @@ mod tests {
         let types = [16, 48, 9, 48, 32, 16, 8].map(Type::Bits);
         let some = action(&types);
         assert_eq!(Image::of(&some), Some(Image { first: 3, count: 3, bytes: 12 }));
-        let image = Image::of(&some).expect("an image");
-        assert_eq!(image.place(&some, 4), Some((6, 4)));
-        assert_eq!(image.place(&some, 2), None);
-        assert_eq!(image.place(&some, 6), None);
+        let layout = DataLayout::of(&some);
+        assert_eq!([2, 3, 4, 6].map(|param| layout.in_image(param)), [None, Some(11), Some(17), None]);
     }
 
     #[test]
-    fn the_data_are_the_image_and_limbs() {
+    fn numbers_are_as_small_as_they_can_be() {
+        let some = action(&[Type::Bits(33), Type::Bits(9), Type::Bool, Type::Bits(0), Type::Bits(17), Type::Int(8)]);
+        let layout = DataLayout::of(&some);
+        let places: Vec<_> = layout.numbers().iter().map(|place| (place.at, place.bytes)).collect();
+        assert_eq!(places, [(8, 8), (2, 2), (0, 1), (0, 0), (4, 4), (1, 1)]);
+        assert_eq!(layout.words(), 2);
+        assert_eq!(data_words(&action(&[])), 0);
+        assert_eq!(data_words(&action(&[Type::Bits(1)])), 1);
+    }
+
+    #[test]
+    fn the_image_is_between_small_numbers_and_limbs() {
         let some = action(&[Type::Bits(1), Type::Bits(48), Type::Bits(72)]);
         let args = [1u128, 0x1122_3344_5566, 0x77_0000_0000_0000_0088].map(BigUint::from);
         let mut words = vec![9];
-        push_data(&mut words, &some, &args);
+        DataLayout::of(&some).push(&mut words, &args);
         let image =
-            [[0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0], [0, 0, 0, 0, 0, 0, 0x88, 0]].map(u64::from_ne_bytes);
-        assert_eq!(words, [9, image[0], image[1], 1, 0x1122_3344_5566, 0x88, 0x77]);
+            [[1, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77], [0, 0, 0, 0, 0, 0, 0, 0x88]].map(u64::from_ne_bytes);
+        assert_eq!(words, [9, image[0], image[1], 0x1122_3344_5566, 0x88, 0x77]);
         assert_eq!(words.len(), 1 + data_words(&some));
-        assert_eq!(image_words(&some), 2);
+    }
+
+    #[test]
+    fn arguments_come_out_as_they_went_in() {
+        let widths = [32, 8, 16, 7, 64, 24, 1, 128, 33, 9, 65];
+        let some = action(&widths.map(Type::Bits));
+        let ones = widths.map(hopwright_ir::bits::mask);
+        let zeros = widths.map(|_| BigUint::ZERO);
+        let mixed = std::array::from_fn(|i| if i % 2 == 0 { ones[i].clone() } else { zeros[i].clone() });
+        for args in [&ones, &zeros, &mixed] {
+            let mut words = Vec::new();
+            DataLayout::of(&some).push(&mut words, args);
+            let mut limbs = Vec::new();
+            widths.iter().zip(args).for_each(|(width, arg)| push_limbs(&mut limbs, arg, limbs_of(*width)));
+            assert_eq!(DataLayout::of(&some).limbs(&words), limbs);
+        }
     }
 }

@@ -129,7 +129,7 @@ pub(crate) struct Made {
     pub points: Vec<Order>,
     /// The numbers of the ways that code goes to the end of.
     pub whole: Vec<usize>,
-    /// What is to be known to cut it in stages, if it may be.
+    /// What is to be known of a function for some ways.
     pub shape: Option<Shape>,
     /// What some values are at most.
     pub bounds: HashMap<Value, u64>,
@@ -346,7 +346,7 @@ impl<'a> Gen<'a> {
         Ok((b, Made { places, missing: headers.missing(), points, whole, shape, bounds }))
     }
 
-    /// What is to be known of a hot path to cut it in stages.
+    /// What is to be known of a hot path.
     fn shape(&self, top: Block, out: Block) -> Option<Shape> {
         let Mode::Hot(hot) = &self.mode else { return None };
         Some(Shape {
@@ -360,9 +360,9 @@ impl<'a> Gen<'a> {
             block: self.signatures.block,
             methods: hot.methods.clone(),
             pauses: self.plan.slots.any(),
+            in_stages: !hot.methods.is_empty() && !hot.in_turn,
             flags: self.flags,
         })
-        .filter(|shape| !shape.methods.is_empty() && !hot.in_turn)
     }
 
     /// What is generated from here on is for this place in the program.

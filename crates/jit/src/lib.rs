@@ -25,6 +25,7 @@ mod deparse;
 mod edges;
 pub mod entry;
 mod expr;
+mod extend;
 mod externs;
 mod facts;
 mod flow;
@@ -465,11 +466,10 @@ impl Compiler {
                 implied::remove(&mut context.func, exit, &shape.flags);
                 together::ask(&mut context.func, exit, &shape.flags);
             }
-            function = match stages::split(&context.func, shape) {
-                Some(split) => split,
-                None => context.func,
-            };
+            let split = shape.in_stages.then(|| stages::split(&context.func, shape)).flatten();
+            function = split.unwrap_or(context.func);
             reload::remove(&mut function, &shape.flags.beside());
+            extend::at_loads(&mut function);
             prune::prune(&mut function);
         }
         let mut context = Context::for_function(function);

@@ -55,6 +55,8 @@ pub(crate) struct Shape {
     pub methods: BTreeMap<i64, i64>,
     /// A packet that leaves may pause: then those behind it run again, and none of them may have come to its end.
     pub pauses: bool,
+    /// It is to be cut in stages if it can be.
+    pub in_stages: bool,
     pub flags: Flags,
 }
 

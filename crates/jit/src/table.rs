@@ -6,15 +6,15 @@ use std::rc::Rc;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
-use hopwright_ir::{ActionId, SlotId, Span, StmtKind, Table, TableId, Type};
+use hopwright_ir::{ActionId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
 use crate::abi::{ActionEntry, CounterCell, lead_words};
-use crate::entry::{Image, image_words};
+use crate::bytes::int;
+use crate::entry::{DataLayout, Place};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
 use crate::hot::Held;
-use crate::limbs::limbs_of;
 use crate::requests::Pass;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -22,8 +22,9 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// Where a parameter is.
 #[derive(Clone, Copy)]
 struct ParamPlace {
-    /// Offset from the entry of its limbs.
+    /// Offset from the entry of its number, and how many bytes that takes.
     at: i32,
+    bytes: u32,
     width: u32,
     /// The same of its bytes in the order of packets.
     in_image: Option<i32>,
@@ -167,19 +168,18 @@ impl<'a> Gen<'a> {
         then: &Point<'a>,
     ) -> Result<Point<'a>> {
         let action = &self.p[id];
-        let image_at = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
-        let image = Image::of(action);
-        let mut at = image_at + 8 * image_words(action) as i32;
-        let mut params = Vec::new();
-        for (i, param) in action.params.iter().enumerate() {
-            if let Type::Varbit(_) = param.ty {
-                return Err(Unsupported::new(action.span, "a varbit action parameter"));
-            }
-            let width = param.ty.width();
-            let place = image.and_then(|image| image.place(action, i)).map(|(byte, _)| image_at + byte as i32);
-            params.push(ParamPlace { at, width, in_image: place });
-            at += 8 * limbs_of(width) as i32;
+        if action.params.iter().any(|param| matches!(param.ty, Type::Varbit(_))) {
+            return Err(Unsupported::new(action.span, "a varbit action parameter"));
         }
+        let data = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
+        let layout = DataLayout::of(action);
+        let place = |(i, (param, place)): (usize, (&Param, &Place))| ParamPlace {
+            at: data + place.at as i32,
+            bytes: place.bytes,
+            width: param.ty.width(),
+            in_image: layout.in_image(i).map(|at| data + at as i32),
+        };
+        let params: Vec<ParamPlace> = action.params.iter().zip(layout.numbers()).enumerate().map(place).collect();
         // A member's entry is as long as its own action wants it.
         let movable = self.is_hot() && table.implementation.is_none();
         let flags = if movable { self.flags.entry_data } else { self.flags.entry };
@@ -193,16 +193,25 @@ impl<'a> Gen<'a> {
         let Some(action) = self.around.action.clone() else {
             return Err(Unsupported::new(span, "an action parameter outside of an action"));
         };
-        let ParamPlace { at, width, in_image } = action.params[index as usize];
+        let ParamPlace { at, bytes, width, in_image } = action.params[index as usize];
         if width == 0 {
             return Ok(vec![self.c64(0)]);
         }
         let entry = self.b.use_var(action.entry);
-        let limbs: Vec<Value> = (0..crate::wide::limbs(width) as i32)
-            .map(|i| self.b.ins().load(types::I64, action.flags, entry, at + 8 * i))
-            .collect();
+        let flags = action.flags;
+        let limbs: Vec<Value> = match bytes {
+            // What is extended as it is loaded would stay where it is.
+            1 | 2 | 4 if self.is_hot() => {
+                let small = self.b.ins().load(int(bytes), flags, entry, at);
+                vec![self.b.ins().uextend(types::I64, small)]
+            }
+            1 => vec![self.b.ins().uload8(types::I64, flags, entry, at)],
+            2 => vec![self.b.ins().uload16(types::I64, flags, entry, at)],
+            4 => vec![self.b.ins().uload32(flags, entry, at)],
+            _ => (at..at + bytes as i32).step_by(8).map(|at| self.b.ins().load(types::I64, flags, entry, at)).collect(),
+        };
         if let (Some(place), Some(&lowest)) = (in_image.filter(|_| self.is_hot()), limbs.first()) {
-            self.images.insert(lowest, InImage { entry, at: place, width, flags: action.flags });
+            self.images.insert(lowest, InImage { entry, at: place, width, flags });
         }
         if let ([limb], 1..64) = (&limbs[..], width) {
             self.param_bounds.insert(*limb, (1 << width) - 1);

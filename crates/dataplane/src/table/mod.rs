@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
-use hopwright_jit::entry::{data_words, image_words, push_data};
+use hopwright_jit::entry::DataLayout;
 use hopwright_jit::lookup::{KeyLayout, prefix_bits};
 use num_bigint::BigUint;
 
@@ -35,7 +35,7 @@ use crate::control::ControlError;
 use crate::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
-use hopwright_jit::limbs::{limbs_of, push_limbs};
+use hopwright_jit::limbs::push_limbs;
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use records::Records;
@@ -58,6 +58,10 @@ pub struct Table {
     shape: Shape,
     /// Entries with the same action are the same entry.
     shares: bool,
+    /// What the data of entries are like, by action.
+    data: Vec<(ActionId, DataLayout)>,
+    /// Words that they are at least, with what is before them.
+    least_words: usize,
     /// Where entries are.
     arena: Arc<Arena>,
     domain: Arc<Domain>,
@@ -177,8 +181,11 @@ impl Table {
             of_kind(MatchKind::Range).map(|(_, f)| RangeField { word: f.word, words: f.words() }).collect();
         let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
         let exact = model.keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
-        let most = model.actions.iter().map(|a| data_words(&pipeline[a.action])).max().unwrap_or(0);
-        let data_words = lead_words(model) + most;
+        let data = model.actions.iter().map(|a| (a.action, DataLayout::of(&pipeline[a.action])));
+        let data: Vec<(ActionId, DataLayout)> = data.collect();
+        let most = data.iter().map(|(_, layout)| layout.words()).max().unwrap_or(0);
+        let least_words = least_data_words(pipeline, id);
+        let data_words = (lead_words(model) + most).max(least_words);
         let trie = prefix_bits(model);
         let shape = match (exact, &trie) {
             (true, _) => Shape { link: Link::None, key_words, bound_words },
@@ -206,6 +213,8 @@ impl Table {
             layout,
             shape,
             shares,
+            data,
+            least_words,
             arena: Arena::new(shape.bytes(data_words)),
             domain: domain.clone(),
             profile,
@@ -269,9 +278,9 @@ impl Table {
         unsafe {
             let entry = (handle.lookup)(handle.state, words.as_ptr());
             let action = ActionId((*entry).action);
-            let words = self.pipeline[action].params.iter().map(|p| limbs_of(p.ty.width())).sum();
-            let data = entry.add(1).cast::<u64>().add(self.lead_words() + image_words(&self.pipeline[action]));
-            let data = std::slice::from_raw_parts(data, words).to_vec();
+            let layout = DataLayout::of(&self.pipeline[action]);
+            let data = entry.add(1).cast::<u64>().add(self.lead_words());
+            let data = layout.limbs(std::slice::from_raw_parts(data, layout.words()));
             Some(Found { action, hit: (*entry).hit != 0, data })
         }
     }
@@ -654,8 +663,11 @@ impl Table {
             if let Some(beside) = beside {
                 data.extend(beside.words().into_iter().take(self.lead_words()));
             }
-            push_data(data, &self.pipeline[action.action], &action.args);
-            pad(data, &self.pipeline, self.id);
+            match self.data.iter().find(|(id, _)| *id == action.action) {
+                Some((_, layout)) => layout.push(data, &action.args),
+                None => data.extend(action_data(action, &self.pipeline)),
+            }
+            data.resize(data.len().max(self.least_words), 0);
             Block::new(
                 self.shape,
                 &Contents {
@@ -688,7 +700,7 @@ impl DefaultEntry {
     fn new(call: &ActionCall, pipeline: &Pipeline, table: TableId) -> DefaultEntry {
         let mut data = vec![0; lead_words(&pipeline[table])];
         data.extend(action_data(call, pipeline));
-        pad(&mut data, pipeline, table);
+        data.resize(data.len().max(least_data_words(pipeline, table)), 0);
         let block = Block::new(
             Shape::ALONE,
             &Contents {
@@ -724,13 +736,8 @@ fn split(entry: TableEntry) -> (MatchKey, ActionCall) {
     (MatchKey { matches: entry.matches, priority: entry.priority }, entry.action)
 }
 
-/// Fills up an entry's data.
-fn pad(data: &mut Vec<u64>, pipeline: &Pipeline, table: TableId) {
-    data.resize(data.len().max(least_data_words(pipeline, table)), 0);
-}
-
 fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
     let mut data = Vec::new();
-    push_data(&mut data, &pipeline[call.action], &call.args);
+    DataLayout::of(&pipeline[call.action]).push(&mut data, &call.args);
     data
 }

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
-use hopwright_jit::entry::push_data;
+use hopwright_jit::entry::DataLayout;
 use hopwright_jit::lookup::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile};
 use num_bigint::BigUint;
@@ -28,14 +28,15 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(pipeline: &Pipeline, call: &ActionCall, key: Option<Vec<u64>>) -> Entry {
+    fn new(pipeline: &Pipeline, table: TableId, call: &ActionCall, key: Option<Vec<u64>>) -> Entry {
         let mut counter = Box::new(CounterCell::default());
         let hit = key.is_some();
         let pointer = if hit { &raw mut *counter as u64 } else { 0 };
         let mut words = key.unwrap_or_default();
         let key_words = words.len();
-        words.extend([u64::from(call.action.0) | u64::from(hit) << 32, pointer]);
-        push_data(&mut words, &pipeline[call.action], &call.args);
+        words.extend([pointer, u64::from(hit) | u64::from(call.action.0) << 32]);
+        DataLayout::of(&pipeline[call.action]).push(&mut words, &call.args);
+        words.resize(words.len().max(key_words + 2 + abi::least_data_words(pipeline, table)), 0);
         Entry { words: words.into_boxed_slice(), key_words, counter }
     }
 
@@ -156,13 +157,14 @@ impl Machine {
         let tables: Vec<Table> = pipeline
             .tables
             .iter()
-            .map(|t| Table {
+            .zip((0..).map(TableId))
+            .map(|(t, id)| Table {
                 layout: KeyLayout::of(t),
                 has_priority: t.has_priority(),
                 entries: (t.entries.iter())
-                    .map(|e| (e.clone(), Entry::new(pipeline, &e.action, Some(key_of(t, e)))))
+                    .map(|e| (e.clone(), Entry::new(pipeline, id, &e.action, Some(key_of(t, e)))))
                     .collect(),
-                default: Entry::new(pipeline, &t.default_action, None),
+                default: Entry::new(pipeline, id, &t.default_action, None),
             })
             .collect();
         let mut pointers: Vec<Box<[*const ActionEntry]>> = Vec::new();
