@@ -77,6 +77,7 @@ mod pace;
 mod published;
 mod scout;
 mod traffic;
+mod trial;
 mod value_set;
 mod vdp_indirect;
 

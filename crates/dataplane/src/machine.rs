@@ -19,11 +19,14 @@ use crate::packet::{JUMBO_BYTES, Packet, Pool};
 use crate::scout::{self, Scout};
 use crate::table::{LINE, Table, prefetch_lines};
 use crate::traffic::{Around, Copies, Destinations, Traffic};
+use crate::trial::Trial;
 use crate::value_set::ValueSet;
 use crate::vdp::{BuildError, ExternObject};
 
 /// Most cache lines that are fetched of a packet: those of a batch must not drive one another out of the first-level cache.
 const MOST_LINES: usize = 3;
+/// Fewer packets have little to overlap, and what they cost says little.
+const FEWEST: usize = 16;
 
 /// A compiled program and the handles it is called with.
 pub(crate) struct MachineProgram {
@@ -178,6 +181,8 @@ pub(crate) struct Machine {
     scout: Option<Box<Scout>>,
     /// Cache lines at a packet's beginning that the program reads.
     lines: usize,
+    /// Whether it pays to fetch them ahead.
+    touching: Trial,
     _context: Memory,
     _scratch: Memory,
 }
@@ -241,6 +246,7 @@ impl Machine {
             _counters: counters,
             scout: program.scout.clone().map(|plan| Box::new(Scout::new(plan))),
             lines: lines_to_touch(program.compiled.parsed_bytes()),
+            touching: Trial::default(),
             _context: context,
             _scratch: scratch,
         }
@@ -303,18 +309,22 @@ impl Machine {
         if let Some(scout) = &mut self.scout {
             scout.end(packets.len());
         }
+        self.touching.end(packets.len());
         packets.len()
     }
 
-    /// Begins to fetch what the program will read of the packets.
+    /// Begins to fetch what the program will read of the packets, if that pays: while packets are in a cache that is near,
+    /// the processor finds enough to do meanwhile.
     #[inline]
-    fn touch(&self, packets: &[Packet]) {
-        // Fewer have nothing to overlap.
-        if packets.len() < 4 {
+    fn touch(&mut self, packets: &[Packet]) {
+        if self.lines == 0 || packets.len() < FEWEST {
             return;
         }
+        // One trial at a time.
+        let tried = self.scout.as_ref().is_some_and(|scout| scout.is_tried());
+        let pays = if tried { self.touching.pays() } else { self.touching.begin() };
         match self.lines {
-            0 => {}
+            _ if !pays => {}
             2 => touch::<2>(packets),
             _ => touch::<MOST_LINES>(packets),
         }

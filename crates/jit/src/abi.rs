@@ -139,8 +139,8 @@ pub struct TableHandle {
     pub state: *const c_void,
     /// Where the address of its default entry is, which may change between batches.
     pub default: *const *const ActionEntry,
-    /// For a table for which [`direct_entries`] gives a number: so many addresses of entries by key, null where there is
-    /// none. For one that is a [`crate::lookup::PrefixTree`]: the root.
+    /// For a table for which [`direct_entries`] gives a number: so many addresses of entries by key, that of the default
+    /// entry where there is none. For one that is a [`crate::lookup::PrefixTree`]: the root.
     pub direct: *const *const ActionEntry,
     /// If [`crate::lookup::is_hashed`]: where the address of its [`crate::lookup::HashTable`] is, which may be another one
     /// at any time. It is read once for a lookup; what was found by it stays valid until the batch ends.

@@ -3,7 +3,7 @@
 use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Opcode, Value, ValueDef, types};
 use hopwright_ir::walk;
 use hopwright_ir::{
     Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId,
@@ -252,9 +252,43 @@ impl Gen<'_> {
         let handle = (id.index() * size_of::<ExternHandle>()) as i32;
         let value = self.value(index)?[0];
         self.leave_unless_within(index, value, self.cells_of(id));
-        let offset = self.b.ins().imul_imm_u(value, size_of::<CounterCell>() as i64);
+        let offset = self.scaled(value, size_of::<CounterCell>().ilog2());
         self.hold(Held::Count(handle, offset));
         Ok(())
+    }
+
+    /// A number times a power of two. Parts that lie side by side in the number are multiplied each for itself, so that
+    /// those of several numbers are multiplied once.
+    fn scaled(&mut self, v: Value, by: u32) -> Value {
+        let dfg = &self.b.func.dfg;
+        let made = match dfg.value_def(dfg.resolve_aliases(v)) {
+            ValueDef::Result(inst, 0) => Some((dfg.insts[inst].opcode(), dfg.inst_args(inst).to_vec())),
+            _ => None,
+        };
+        match made.as_ref().map(|(op, args)| (*op, &args[..])) {
+            Some((Opcode::Bor, &[a, b])) if self.is_above(a, b) || self.is_above(b, a) => {
+                let (a, b) = (self.scaled(a, by), self.scaled(b, by));
+                self.b.ins().iadd(a, b)
+            }
+            Some((Opcode::Ishl, &[of, shift])) if let Some(shift @ 0..32) = self.constant_of(shift) => {
+                self.b.ins().ishl_imm_u(of, shift + i64::from(by))
+            }
+            _ => self.b.ins().ishl_imm_u(v, i64::from(by)),
+        }
+    }
+
+    /// A number consists of bits above those that another may have.
+    fn is_above(&self, high: Value, low: Value) -> bool {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(high)) else { return false };
+        let args = dfg.inst_args(inst);
+        let zeros = match dfg.insts[inst].opcode() {
+            Opcode::Iconst => self.constant_of(high).map_or(0, i64::trailing_zeros),
+            Opcode::Ishl => self.constant_of(args[1]).map_or(0, |by| by as u32),
+            Opcode::Bor => return self.is_above(args[0], low) && self.is_above(args[1], low),
+            _ => 0,
+        };
+        self.bound(low).checked_ilog2().is_none_or(|highest| highest < zeros)
     }
 
     /// How many cells a counter or register has.

@@ -354,6 +354,7 @@ impl<'a> Gen<'a> {
             next_packet: self.next_packet,
             out,
             exit: hot.exit,
+            all: self.all(),
             frame: self.frame,
             batch_words: self.computed.values().copied().collect(),
             arguments: [self.key_slot, self.spare_slot],
@@ -506,7 +507,16 @@ impl<'a> Gen<'a> {
     /// moved when the packet is put together, and the code generator computes as late as it can.
     pub(crate) fn set_port(&mut self, port: Value) {
         self.b.def_var(self.port, port);
-        self.describe(offset_of!(abi::Packet, egress_port), port);
+        if self.is_hot() {
+            // Whoever gets to the way's end is sent there.
+            const { assert!(Verdict::Forward as u32 == 0) };
+            const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
+            let port = self.mask(port, 32);
+            let descriptor = self.descriptor();
+            self.b.ins().store(self.flags.descriptor, port, descriptor, offset_of!(abi::Packet, egress_port) as i32);
+        } else {
+            self.describe(offset_of!(abi::Packet, egress_port), port);
+        }
     }
 
     /// The port as the packet's descriptor has it.
@@ -548,7 +558,9 @@ impl<'a> Gen<'a> {
         if self.sending_requests() {
             return;
         }
-        self.verdict(Verdict::Forward);
+        if !self.is_hot() {
+            self.verdict(Verdict::Forward);
+        }
         let next = self.next_packet;
         self.b.ins().jump(next, &[]);
     }

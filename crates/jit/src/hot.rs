@@ -23,6 +23,7 @@ use crate::conditions::Conditions;
 use crate::facts::Facts;
 use crate::flow::{Order, Point};
 use crate::function::Gen;
+use crate::once::Once;
 
 /// Points of all ways together that a function is made for: it grows with them.
 const MAX_BLOCKS: usize = 4_000;
@@ -264,15 +265,23 @@ impl<'a> Gen<'a> {
         self.ask(condition, true);
     }
 
+    /// The address of the function for all packets, which a hot path has.
+    pub(crate) fn all(&self) -> i64 {
+        match &self.mode {
+            Mode::Hot(hot) => hot.all as usize as i64,
+            _ => 0,
+        }
+    }
+
     /// Gives those who left to the function for all packets.
     pub(crate) fn catch(&mut self, next_packet: Block, call_conv: cranelift_codegen::isa::CallConv) {
-        let Mode::Hot(hot) = &self.mode else { return };
-        let (Some(exit), all) = (hot.exit, hot.all) else { return };
+        let Mode::Hot(Hot { exit: Some(exit), .. }) = self.mode else { return };
         self.enter(exit);
+        let runtime = self.once(Once::Runtime);
         let left = offset_of!(abi::Runtime, left) as i32;
         // Only here: not before the first packet.
         let flags = MemFlagsData::new().with_notrap().with_alias_region(self.flags.runtime.alias_region());
-        let left = self.b.ins().load(types::I64, flags, self.runtime, left);
+        let left = self.b.ins().load(types::I64, flags, runtime, left);
         let n = self.b.ins().load(types::I64, self.flags.cells, left, 0);
         let n = self.b.ins().iadd_imm_s(n, 1);
         self.b.ins().store(self.flags.cells, n, left, 0);
@@ -281,8 +290,8 @@ impl<'a> Gen<'a> {
         s.returns.push(AbiParam::new(types::I64));
         let signature = self.b.import_signature(s);
         let (packet, one) = (self.load_frame(0), self.c64(1));
-        let callee = self.c64(all as usize as u64);
-        let call = self.b.ins().call_indirect(signature, callee, &[self.runtime, packet, one]);
+        let callee = self.once(Once::All);
+        let call = self.b.ins().call_indirect(signature, callee, &[runtime, packet, one]);
         let behind = self.b.inst_results(call)[0];
         let paused = self.b.create_block();
         self.b.ins().brif(behind, paused, &[], next_packet, &[]);

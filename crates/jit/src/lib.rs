@@ -15,8 +15,10 @@
 //! paused ([`Requests`]).
 
 pub mod abi;
+mod adjacent;
 
 mod asked;
+mod beforehand;
 mod bounds;
 mod bytes;
 mod conditions;
@@ -39,6 +41,7 @@ mod layout;
 pub mod limbs;
 pub mod lookup;
 mod memory;
+mod narrow;
 mod once;
 mod parser;
 mod prune;
@@ -454,6 +457,7 @@ impl Compiler {
         prune::prune(&mut function);
         if !made.whole.is_empty() {
             wire::turn(&mut function, &made.bounds);
+            narrow::simplify(&mut function, &made.bounds);
             prune::prune(&mut function);
         }
         let clif = keep_text.then(|| function.display().to_string());
@@ -462,8 +466,11 @@ impl Compiler {
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
             prune::prune(&mut context.func);
+            adjacent::load(&mut context.func, shape.flags.packet);
+            prune::prune(&mut context.func);
             if let Some(exit) = shape.exit {
                 implied::remove(&mut context.func, exit, &shape.flags);
+                beforehand::ask(&mut context.func, exit, shape);
                 together::ask(&mut context.func, exit, &shape.flags);
             }
             let split = shape.in_stages.then(|| stages::split(&context.func, shape)).flatten();

@@ -17,6 +17,9 @@ pub(crate) enum Once {
     State(i32),
     /// What the function at this address makes of that state and a number.
     Prepared(i32, usize, u64),
+    /// The address of the function for all packets, and what it is given first: packets that leave need it, and no others.
+    All,
+    Runtime,
 }
 
 impl Gen<'_> {
@@ -41,21 +44,25 @@ impl Gen<'_> {
     /// Computes it before the first packet.
     fn compute(&mut self, what: Once, place: i32) {
         let (externs, flags, frame, prepare) = (self.externs, self.flags, self.frame, self.signatures.lookup);
+        let (runtime, all) = (self.runtime, self.all());
         let Some(first) = self.b.func.layout.entry_block() else { return };
         let mut at = FuncCursor::new(self.b.func);
         let Some(last) = at.func.layout.last_inst(first) else { return };
         at.goto_inst(last);
-        let (Once::State(handle) | Once::Prepared(handle, ..)) = what;
-        let state = handle + offset_of!(ExternHandle, state) as i32;
-        let state = at.ins().load(types::I64, flags.runtime, externs, state);
+        let state = |at: &mut FuncCursor<'_>, handle: i32| {
+            at.ins().load(types::I64, flags.runtime, externs, handle + offset_of!(ExternHandle, state) as i32)
+        };
         let word = match what {
-            Once::State(_) => state,
-            Once::Prepared(_, function, number) => {
+            Once::State(handle) => state(&mut at, handle),
+            Once::Prepared(handle, function, number) => {
+                let state = state(&mut at, handle);
                 let callee = at.ins().iconst(types::I64, function as i64);
                 let number = at.ins().iconst(types::I64, number as i64);
                 let call = at.ins().call_indirect(prepare, callee, &[state, number]);
                 at.func.dfg.first_result(call)
             }
+            Once::All => at.ins().iconst(types::I64, all),
+            Once::Runtime => runtime,
         };
         let address = at.ins().stack_addr(types::I64, frame, 0);
         at.ins().store(flags.frame, word, address, place);

@@ -3,8 +3,11 @@
 
 use std::collections::HashMap;
 
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::{AliasRegion, Block, Function, Inst, InstructionData, Opcode, Type, Value};
+use cranelift_codegen::ir::{
+    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types,
+};
 
 use crate::edges::{arrivals, successors};
 
@@ -44,8 +47,15 @@ fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(
     {
         let result = function.dfg.first_result(inst);
         let place = (opcode, function.dfg.resolve_aliases(arg), offset_of(offset), function.dfg.value_type(result));
-        match loaded.get(&place) {
-            Some(&(known, _)) => {
+        let known = loaded.get(&place).map(|(known, _)| *known).or_else(|| {
+            let (opcode, ty) = otherwise(opcode, place.3)?;
+            let (known, _) = *loaded.get(&(opcode, place.1, place.2, ty))?;
+            let mut at = FuncCursor::new(function).at_inst(inst);
+            at.use_srcloc(inst);
+            Some(if ty == types::I64 { at.ins().ireduce(place.3, known) } else { at.ins().uextend(types::I64, known) })
+        });
+        match known {
+            Some(known) => {
                 function.layout.remove_inst(inst);
                 function.dfg.clear_results(inst);
                 function.dfg.change_to_alias(result, known);
@@ -71,6 +81,19 @@ fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(
         }
     } else if opcode.is_call() || opcode.can_load() || opcode.other_side_effects() {
         loaded.clear();
+    }
+}
+
+/// How else the same bytes are loaded: with zeros up to 64 bits, or without.
+fn otherwise(opcode: Opcode, ty: Type) -> Option<(Opcode, Type)> {
+    match (opcode, ty) {
+        (Opcode::Load, types::I8) => Some((Opcode::Uload8, types::I64)),
+        (Opcode::Load, types::I16) => Some((Opcode::Uload16, types::I64)),
+        (Opcode::Load, types::I32) => Some((Opcode::Uload32, types::I64)),
+        (Opcode::Uload8, types::I64) => Some((Opcode::Load, types::I8)),
+        (Opcode::Uload16, types::I64) => Some((Opcode::Load, types::I16)),
+        (Opcode::Uload32, types::I64) => Some((Opcode::Load, types::I32)),
+        _ => None,
     }
 }
 

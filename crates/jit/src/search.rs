@@ -75,16 +75,7 @@ impl Gen<'_> {
                 let direct = self.handle(id, offset_of!(TableHandle, direct));
                 let offset = self.b.ins().ishl_imm_u(*key, 3);
                 let place = self.b.ins().iadd(direct, offset);
-                let found = self.b.ins().load(types::I64, self.flags.runtime, place, 0);
-                let (missed, end) = (self.b.create_block(), self.b.create_block());
-                let entry = self.b.append_block_param(end, types::I64);
-                self.b.set_cold_block(missed);
-                self.b.ins().brif(found, end, &[found.into()], missed, &[]);
-                self.enter(missed);
-                let default = self.default_entry(id);
-                self.b.ins().jump(end, &[default.into()]);
-                self.enter(end);
-                (entry, 0)
+                (self.b.ins().load(types::I64, self.flags.runtime, place, 0), 0)
             }
             key if is_hashed(table) => (self.search(id, key), 8 * key.len() as i32),
             &[key] if let Some((exact, prefix)) = prefix_bits(table) => (self.descend(id, key, exact + prefix), 0),

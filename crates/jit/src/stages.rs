@@ -43,6 +43,8 @@ pub(crate) struct Shape {
     pub out: Block,
     /// The packet in the first word of the frame leaves the hot path.
     pub exit: Option<Block>,
+    /// The function for all packets.
+    pub all: i64,
     /// Words of packets and of batches.
     pub frame: StackSlot,
     /// The places of those of batches.
@@ -263,7 +265,7 @@ impl Split<'_> {
             }
         }
         let top = self.shape.top;
-        for block in self.f.layout.entry_block().into_iter().chain([next_packet]) {
+        for block in self.f.layout.blocks().collect::<Vec<_>>() {
             self.redirect(block, &|to| if to == top { around.begin } else { to });
         }
 

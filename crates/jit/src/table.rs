@@ -88,7 +88,8 @@ impl<'a> Gen<'a> {
         }
         let color = self.measure_hit(table, entry, order);
         let entry = self.choose(id, entry)?;
-        let flags = self.flags.entry;
+        // The default entry is the same for the whole batch.
+        let flags = if self.is_hot() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
             // Hot paths ask, and what it is equal to can be asked together with the action.

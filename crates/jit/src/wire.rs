@@ -183,11 +183,24 @@ impl Turning<'_> {
         if self.bound(v) <= 0xff {
             return (Turned::There(v).shifted(bytes as i32 - 1), 0);
         }
-        let once = match self.f.dfg.value_def(v) {
-            ValueDef::Result(inst, _) => self.f.layout.inst_block(inst) == Some(self.entry),
+        (Turned::Swapped(v, bytes), if self.is_once(v, DEPTH) { 0 } else { -1 })
+    }
+
+    /// A value is the same for all packets of a batch, and the code generator computes once what is made of it.
+    fn is_once(&self, v: Value, depth: u32) -> bool {
+        let dfg = &self.f.dfg;
+        match dfg.value_def(dfg.resolve_aliases(v)) {
+            ValueDef::Result(inst, _) if self.f.layout.inst_block(inst) == Some(self.entry) => true,
+            ValueDef::Param(block, _) => block == self.entry,
+            ValueDef::Result(inst, 0) if depth > 0 => match dfg.insts[inst] {
+                InstructionData::Load { arg, flags, .. } => {
+                    let flags = &dfg.mem_flags[flags];
+                    flags.readonly() && flags.can_move() && self.is_once(arg, depth - 1)
+                }
+                _ => false,
+            },
             _ => false,
-        };
-        (Turned::Swapped(v, bytes), if once { 0 } else { -1 })
+        }
     }
 
     /// A number of 64 bits that is less than 256 to the power of `bytes`.

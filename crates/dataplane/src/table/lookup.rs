@@ -27,7 +27,7 @@ pub(super) const MAX_KEY_WORDS: usize = 64;
 pub(super) struct Exact {
     slots: Slots,
     default: AtomicPtr<ActionEntry>,
-    /// For small keys the entries by key, null where there is none.
+    /// For small keys the entries by key, the default entry where there is none.
     direct: Box<[AtomicPtr<ActionEntry>]>,
     entry_offset: usize,
     /// Cache lines of the largest entry.
@@ -38,8 +38,7 @@ pub(super) struct Exact {
 impl Exact {
     /// An empty table; `direct`: how many entries generated code finds by key.
     pub fn new(shape: Shape, data_words: usize, direct: usize) -> Box<Exact> {
-        // SAFETY: zeros are null pointers.
-        let direct = unsafe { Box::new_zeroed_slice(direct).assume_init() };
+        let direct = (0..direct).map(|_| AtomicPtr::default()).collect();
         Box::new(Exact {
             slots: Slots::new(shape.key_words),
             default: AtomicPtr::default(),
@@ -50,12 +49,13 @@ impl Exact {
         })
     }
 
-    /// Makes an entry the one that generated code finds for a key, or none if it is null.
-    pub fn set_direct(&self, key: &[u64], entry: *const ActionEntry) {
+    /// Makes an entry the one that generated code finds for a key; `None`: the default entry.
+    pub fn set_direct(&self, key: &[u64], entry: Option<*const ActionEntry>) {
         if let [key] = key
             && let Some(place) = self.direct.get(*key as usize)
         {
-            place.store(entry.cast_mut(), Ordering::Release);
+            let entry = entry.map_or_else(|| self.default.load(Ordering::Relaxed), <*const ActionEntry>::cast_mut);
+            place.store(entry, Ordering::Release);
         }
     }
 
@@ -77,8 +77,12 @@ impl Exact {
         }
     }
 
+    /// By the only writer.
     pub fn set_default(&self, entry: *const ActionEntry) {
-        self.default.store(entry.cast_mut(), Ordering::Release);
+        let old = self.default.swap(entry.cast_mut(), Ordering::AcqRel);
+        for place in self.direct.iter().filter(|place| place.load(Ordering::Relaxed) == old) {
+            place.store(entry.cast_mut(), Ordering::Release);
+        }
     }
 
     pub fn slots(&self) -> &Slots {

@@ -406,7 +406,7 @@ impl Table {
             match (structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
                     w.put(r.slots(), self.shape.key_words, block.address(), &self.domain);
-                    r.set_direct(&encoded.key, block.entry());
+                    r.set_direct(&encoded.key, Some(block.entry()));
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, Some(&block), &self.domain);
@@ -573,7 +573,7 @@ impl Table {
             match (&mut writer.structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
                     w.put(r.slots(), self.shape.key_words, block.address(), &self.domain);
-                    r.set_direct(&encoded.key, block.entry());
+                    r.set_direct(&encoded.key, Some(block.entry()));
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => w.insert(r, &encoded.mask, &block, &self.domain),
                 (Structure::Trie(w), Reader::Trie(r)) => {
@@ -594,7 +594,7 @@ impl Table {
             match (structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
                     w.remove(r.slots(), self.shape.key_words, encoded.key.as_ptr());
-                    r.set_direct(&encoded.key, std::ptr::null());
+                    r.set_direct(&encoded.key, None);
                 }
                 (Structure::Masked(w), Reader::Masked(r)) => {
                     w.replace(r, &encoded.mask, &record.block, None, &self.domain);

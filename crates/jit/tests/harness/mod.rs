@@ -176,7 +176,8 @@ impl Machine {
             let root = prefix_bits(model).map(|(exact, prefix)| 1 << PrefixTree::root_bits(exact + prefix));
             let direct = abi::direct_entries(model).or(root).unwrap_or(0);
             let hash_table = hash_table(table, &table.layout);
-            let mut all = vec![std::ptr::null(); 2 + direct];
+            let none = if root.is_some() { std::ptr::null() } else { table.default.address() };
+            let mut all = vec![none; 2 + direct];
             all[0] = table.default.address();
             all[1] = hash_table.as_ptr().cast();
             for (e, memory) in table.entries.iter().filter(|_| abi::direct_entries(model).is_some()) {
