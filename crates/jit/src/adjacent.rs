@@ -185,3 +185,89 @@ impl Windows<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::Context;
+    use cranelift_codegen::control::ControlPlane;
+    use cranelift_codegen::ir::{AbiParam, Signature, UserFuncName};
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::*;
+    use crate::function::Flags;
+    use crate::memory::Code;
+
+    /// What a function makes of these bytes before and after, and how many loads it has then.
+    fn both(make: &dyn Fn(&mut FunctionBuilder<'_>, &Flags, Value) -> Value) -> ([u64; 2], usize) {
+        let isa = crate::host().expect("a machine that code is generated for");
+        let mut signature = Signature::new(isa.default_call_conv());
+        signature.params.extend([AbiParam::new(types::I64); 3]);
+        signature.returns.push(AbiParam::new(types::I64));
+        let mut plain = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+        let flags = Flags::new(&mut plain);
+        let mut frontend = FunctionBuilderContext::new();
+        let mut b = FunctionBuilder::new(&mut plain, &mut frontend);
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        b.seal_block(entry);
+        let given = b.block_params(entry)[1];
+        let result = make(&mut b, &flags, given);
+        b.ins().return_(&[result]);
+        b.finalize(isa.frontend_config());
+        let mut joined = plain.clone();
+        load(&mut joined, flags.packet);
+        crate::prune::prune(&mut joined);
+        let insts = joined.layout.blocks().flat_map(|b| joined.layout.block_insts(b));
+        let loads = insts.filter(|inst| joined.dfg.insts[*inst].opcode().can_load()).count();
+        let results = [plain, joined].map(|function| {
+            let mut context = Context::for_function(function);
+            let compiled = context.compile(&*isa, &mut ControlPlane::default()).expect("valid code");
+            let code = Code::new(compiled.code_buffer()).expect("memory");
+            let mut bytes: [u8; 24] = std::array::from_fn(|i| 0x9d_u8.wrapping_mul(i as u8 + 1));
+            // SAFETY: the code takes three words, the second the address of 24 bytes, which it reads and writes.
+            unsafe { code.entry()(std::ptr::null(), bytes.as_mut_ptr().cast(), 0) as u64 }
+        });
+        (results, loads)
+    }
+
+    /// Two bytes and the four behind them, as numbers of a block to encrypt have them.
+    fn pieces(b: &mut FunctionBuilder<'_>, flags: &Flags, at: Value, first: i32, between: bool) -> Value {
+        let two = b.ins().uload16(types::I64, flags.packet, at, first);
+        if between {
+            let number = b.ins().iconst(types::I8, 7);
+            b.ins().store(flags.packet, number, at, first);
+        }
+        let four = b.ins().uload32(flags.packet, at, first + 2);
+        let (two, four) = (b.ins().ishl_imm_u(two, 16), b.ins().ishl_imm_u(four, 32));
+        b.ins().bor(two, four)
+    }
+
+    #[test]
+    fn bytes_side_by_side_are_loaded_at_once() {
+        let ([plain, joined], loads) = both(&|b, flags, at| pieces(b, flags, at, 4, false));
+        assert_eq!((plain, loads), (joined, 1));
+        // What is masked and shifted is loaded where it would have to lie.
+        let ([plain, joined], loads) = both(&|b, flags, at| {
+            let v = b.ins().load(types::I64, flags.packet, at, 1);
+            let v = b.ins().band_imm_u(v, 0xff_ffff_ffff);
+            b.ins().ishl_imm_u(v, 8)
+        });
+        assert_eq!((plain, loads), (joined, 1));
+    }
+
+    #[test]
+    fn bytes_that_are_elsewhere_or_change_are_not() {
+        let ([plain, joined], loads) = both(&|b, flags, at| pieces(b, flags, at, 0, false));
+        assert_eq!((plain, loads), (joined, 2), "there may be nothing in front of them");
+        let ([plain, joined], loads) = both(&|b, flags, at| pieces(b, flags, at, 4, true));
+        assert_eq!((plain, loads), (joined, 2), "they are written in between");
+        let ([plain, joined], loads) = both(&|b, flags, at| {
+            let (a, c) =
+                (b.ins().uload16(types::I64, flags.packet, at, 4), b.ins().uload16(types::I64, flags.packet, at, 8));
+            let c = b.ins().ishl_imm_u(c, 16);
+            b.ins().bor(a, c)
+        });
+        assert_eq!((plain, loads), (joined, 2), "they are apart");
+    }
+}

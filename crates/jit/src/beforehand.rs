@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{
-    AbiParam, Block, Function, InstBuilder, InstructionData, MemFlagsData, Signature, Value, ValueDef, types,
+    AbiParam, Block, Function, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Value, ValueDef, types,
 };
 
 use crate::abi;
@@ -15,8 +15,8 @@ use crate::bounds::constant_in;
 use crate::implied::Question;
 use crate::stages::Shape;
 
-/// What holds for those who go on: a comparison of something that is the same for all packets with something that is, too,
-/// or with a number.
+/// What holds for those who go on: a comparison of something in memory that is the same for all packets with something that
+/// is, too, or with a number.
 #[derive(Clone, Copy, PartialEq)]
 struct Asked {
     cc: IntCC,
@@ -39,9 +39,9 @@ pub(crate) fn ask(function: &mut Function, exit: Block, shape: &Shape) {
         Some((steady(function, entry, &question)?, question))
     };
     let mut found: Vec<(Asked, Question)> = blocks.into_iter().filter_map(found).collect();
-    // Where ways differ in the answer, each asks for itself.
+    // Where ways may differ in the answer, each asks for itself.
     let all: Vec<Asked> = found.iter().map(|(asked, _)| *asked).collect();
-    found.retain(|(asked, _)| !all.contains(&Asked { cc: asked.cc.complement(), ..*asked }));
+    found.retain(|(asked, _)| all.iter().all(|other| other == asked || other.a != asked.a));
     let mut chosen: Vec<Asked> = Vec::new();
     for (asked, question) in found {
         if !chosen.contains(&asked) {
@@ -54,16 +54,17 @@ pub(crate) fn ask(function: &mut Function, exit: Block, shape: &Shape) {
     }
 }
 
-/// What a question compares, if that is the same for all packets.
+/// What a question compares, if that is in memory and the same for all packets.
 fn steady(function: &Function, entry: Block, question: &Question) -> Option<Asked> {
     let dfg = &function.dfg;
-    let made_once = |v: Value| match dfg.value_def(v) {
-        ValueDef::Result(inst, _) => function.layout.inst_block(inst) == Some(entry),
-        ValueDef::Param(block, _) => block == entry,
-        ValueDef::Union(..) => false,
+    let loaded_once = |v: Value| match dfg.value_def(v) {
+        ValueDef::Result(inst, 0) => {
+            function.layout.inst_block(inst) == Some(entry) && dfg.insts[inst].opcode() == Opcode::Load
+        }
+        _ => false,
     };
     let condition = dfg.resolve_aliases(question.condition);
-    if made_once(condition) {
+    if loaded_once(condition) {
         let cc = if question.holds { IntCC::NotEqual } else { IntCC::Equal };
         return Some(Asked { cc, a: condition, b: Operand::Number(0) });
     }
@@ -72,11 +73,11 @@ fn steady(function: &Function, entry: Block, question: &Question) -> Option<Aske
     let [a, b] = args.map(|v| dfg.resolve_aliases(v));
     let b = match constant_in(dfg, b) {
         Some(number) => Operand::Number(number),
-        None if made_once(b) => Operand::Value(b),
+        None if loaded_once(b) => Operand::Value(b),
         None => return None,
     };
     let cc = if question.holds { cond } else { cond.complement() };
-    made_once(a).then_some(Asked { cc, a, b })
+    loaded_once(a).then_some(Asked { cc, a, b })
 }
 
 /// Asks at the end of the entry.
