@@ -18,7 +18,7 @@ use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 use crate::device::{DeviceError, failed};
 use crate::filter::{Filter, Pattern, TooLong};
 use crate::sys;
-use crate::udp::{RawDevice, Takes, UdpSockets};
+use crate::udp::{RawDevice, Takes, UdpSender, UdpSockets};
 
 /// Which back end to use for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -239,7 +239,12 @@ impl Opener {
         {
             first.receive_apart(urgent)?;
         }
-        ports.iter_mut().for_each(|port| port.fill_checksums(self.fill_checksums));
+        for port in &mut ports {
+            port.fill_checksums(self.fill_checksums);
+            if let Some(fallback) = self.fallback(ours) {
+                port.fall_back(fallback);
+            }
+        }
         let found = Device {
             index,
             mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
@@ -306,6 +311,11 @@ impl Opener {
         sockets.set_raw(devices.values().map(raw).collect()).map_err(OpenerError::Sockets)
     }
 
+    /// What sends what a device cannot, if its ports do not take everything.
+    fn fallback(&self, ours: Option<(&[(IpAddr, u16)], &Filters)>) -> Option<UdpSender> {
+        self.sockets.as_ref().filter(|_| ours.is_some()).map(UdpSockets::sender)
+    }
+
     /// By AF_XDP; the reason if packet sockets are better.
     fn open_xdp(
         &self,
@@ -334,12 +344,18 @@ impl Opener {
                 // Every queue has a socket of another worker: this one only sends.
                 let mut sender = AfPacket::sender(device)?;
                 sender.fill_checksums(self.fill_checksums);
+                if let Some(fallback) = self.fallback(ours) {
+                    sender.fall_back(fallback);
+                }
                 ports.push(Box::new(sender));
                 continue;
             }
             let mut port: AfXdp = xdp.port(frames, &mine)?;
             zero_copy &= port.is_zero_copy();
             port.fill_checksums(self.fill_checksums);
+            if let Some(fallback) = self.fallback(ours) {
+                port.fall_back(fallback);
+            }
             if let Some((_, Filters { urgent: Some(filter), .. })) = ours
                 && ports.is_empty()
             {
