@@ -57,6 +57,8 @@ const FRAGMENT: u32 = 0x3fff;
 const ETHERTYPE: u32 = 12;
 const NETWORK: u32 = 14;
 const UDP_HEADER: u32 = 8;
+/// The kernel's number of the loopback device, in every network namespace.
+const LOOPBACK: u32 = 1;
 /// Bytes of a frame the socket gets: all.
 const WHOLE: u32 = u32::MAX;
 
@@ -248,7 +250,13 @@ impl Filter {
     /// What the kernel has put together cannot be told from what came whole, nor seen by packet sockets. Over IPv4 datagrams
     /// in fragments may be fragmented, and those that may not be are whole; over IPv6 what is longer than the MTU came in
     /// fragments.
-    pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool) -> Result<Option<Filter>, TooLong> {
+    ///
+    /// With `arrivals` it drops what came by other devices than these and the loopback device.
+    pub(crate) fn but_raw(
+        raw: &[&RawDevice],
+        ipv4: bool,
+        arrivals: Option<&[u32]>,
+    ) -> Result<Option<Filter>, TooLong> {
         let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
         let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
         for device in raw {
@@ -287,11 +295,15 @@ impl Filter {
                 None => blocks.push((block, vec![device.index])),
             }
         }
-        if blocks.is_empty() {
-            return Ok(None);
-        }
         // From the last block on, because jumps go forward.
-        let mut code = vec![accept];
+        let mut code = match arrivals {
+            None if blocks.is_empty() => return Ok(None),
+            None => vec![accept],
+            Some(devices) => {
+                let pass = |index: &u32| [jump(JUMP_EQUAL, *index, 0, 1), accept];
+                [LOOPBACK].iter().chain(devices).flat_map(pass).chain([drop]).collect()
+            }
+        };
         for (block, devices) in blocks {
             // Each device is two instructions that jump over those behind it to the block.
             let mut part = Vec::new();
@@ -306,6 +318,17 @@ impl Filter {
         }
         code.insert(0, op(LOAD_WORD, INTERFACE));
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Some(Filter(code))) }
+    }
+
+    /// For a raw ICMP socket, whose data begin with the IPv4 header: passes "fragmentation needed" (RFC 1191).
+    pub(crate) fn fragmentation_needed() -> Filter {
+        Filter(vec![
+            op(LOAD_INDEX_HEADER_LENGTH, 0),
+            op(LOAD_HALF_INDEXED, 0),
+            jump(JUMP_EQUAL, 0x0304, 0, 1),
+            op(RETURN, WHOLE),
+            op(RETURN, 0),
+        ])
     }
 
     /// Passes untagged frames addressed to this host that answer the question for a neighbour's link-layer address:

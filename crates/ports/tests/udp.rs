@@ -640,3 +640,210 @@ fn what_is_too_long_or_has_no_device_goes_by_the_sockets_beside_af_packet() {
 fn what_is_too_long_or_has_no_device_goes_by_the_sockets_beside_af_xdp() {
     instead_of_raw_ports(PortChoice::AfXdp);
 }
+
+/// Sends from each of the host's addresses to each of the router's and back.
+fn there_and_back(router: &mut Router, host: &Host, pairs: &[(&str, &str)]) {
+    for (ours, theirs) in pairs {
+        let peer = host.socket(theirs);
+        for length in [100, 4000] {
+            peer.send_to(&bytes(length, 3), ours).unwrap();
+            assert_eq!(router.payloads(1, 1), [bytes(length, 3)], "{theirs} to {ours}");
+            assert_eq!(router.send_by_udp(&[frame(sockaddr(ours), sockaddr(theirs), &bytes(length, 4))]), 1);
+            assert_eq!(take(&peer), (bytes(length, 4), sockaddr(ours)), "{ours} to {theirs}");
+        }
+    }
+}
+
+#[test]
+fn virtual_devices_on_a_raw_ports_device_lose_nothing() {
+    for choice in [PortChoice::AfPacket, PortChoice::AfXdp] {
+        with_hosts(|host| {
+            let mut router = Router::with_raw(choice, "r0", &own());
+            ip("link add link r0 name mv0 type macvlan mode bridge");
+            address("mv0", "198.51.100.1/24", "fd01::1/64");
+            host.run(|| ip("addr add 198.51.100.2/24 dev h0"));
+            host.run(|| ip("addr add fd01::2/64 dev h0 nodad"));
+            let ours = ["198.51.100.1:30042", "[fd01::1]:30042"];
+            router.sockets.bind_all(&ours.map(sockaddr)).unwrap();
+            there_and_back(&mut router, host, &[(ours[0], "198.51.100.2:4000"), (ours[1], "[fd01::2]:4000")]);
+            // The device becomes a bridge's, which gets its addresses.
+            router.opener.close("r0").unwrap();
+            router.raw.clear();
+            ip("link del mv0");
+            ip("addr flush dev r0");
+            ip("link add br0 type bridge");
+            ip("link set r0 master br0");
+            address("br0", "192.0.2.1/24", "fd00::1/64");
+            there_and_back(&mut router, host, &PAIRS);
+        });
+    }
+}
+
+/// A TUN device: what is written to it the kernel receives, and what the kernel sends can be read.
+fn tun(name: &str) -> File {
+    let file = File::options().read(true).write(true).open("/dev/net/tun").unwrap();
+    // SAFETY: all-zero is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    // SAFETY: a live request of the kind that the kernel reads.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    file
+}
+
+#[test]
+fn a_device_without_ethernet_will_do() {
+    use std::io::{Read, Write};
+    with_hosts(|_| {
+        let mut device = tun("tun0");
+        address("tun0", "198.51.100.1/24", "fd01::1/64");
+        let pairs = [("198.51.100.1:30042", "198.51.100.2:4000"), ("[fd01::1]:30042", "[fd01::2]:4000")];
+        let mut router = Router::with_sockets(&pairs.map(|(ours, _)| sockaddr(ours)));
+        for (ours, theirs) in pairs.map(|(ours, theirs)| (sockaddr(ours), sockaddr(theirs))) {
+            assert_eq!(device.write(&frame(theirs, ours, b"hello")[14..]).unwrap(), if ours.is_ipv4() { 33 } else { 53 });
+            assert_eq!(router.payloads(1, 1), [b"hello"]);
+            assert_eq!(router.send_by_udp(&[frame(ours, theirs, b"and back")]), 1);
+            let mut packet = vec![0; 2000];
+            // The kernel sends others, too.
+            let wanted = frame(ours, theirs, b"and back")[14..].to_vec();
+            while packet[packet.len() - 8..] != *b"and back" {
+                packet.resize(2000, 0);
+                let length = device.read(&mut packet).unwrap();
+                packet.truncate(length.max(8));
+            }
+            assert_eq!(packet.len(), wanted.len());
+            assert_eq!(packet[packet.len() - 16..], wanted[wanted.len() - 16..]);
+        }
+    });
+}
+
+/// Raw ports do not see the path's MTU; the kernel tells it, and makes fragments of what is longer.
+fn narrow_path(choice: PortChoice) {
+    with_hosts(|host| {
+        let far = Host::new();
+        host.run(|| {
+            for (setting, value) in [("ipv4/ip_forward", "1"), ("ipv6/conf/all/forwarding", "1")] {
+                std::fs::write(format!("/proc/sys/net/{setting}"), value).unwrap();
+            }
+            ip("link add name m0 type veth peer name f0");
+            far.take_device("f0");
+            ip("link set m0 mtu 1300");
+            address("m0", "198.51.100.1/24", "fd01::1/64");
+        });
+        far.run(|| {
+            ip("link set f0 mtu 1300");
+            address("f0", "198.51.100.2/24", "fd01::2/64");
+            ip("route add default via 198.51.100.1");
+            ip("-6 route add default via fd01::1");
+        });
+        ip("route add default via 192.0.2.2");
+        ip("-6 route add default via fd00::2");
+        let mut router = Router::with_raw(choice, "r0", &own());
+        for (ours, theirs) in [(own()[0], "198.51.100.2:4000"), (own()[1], "[fd01::2]:4000")] {
+            let peer = far.socket(theirs);
+            let theirs = sockaddr(theirs);
+            let sent = |length, seed| frame(ours, theirs, &bytes(length, seed));
+            // The first is lost, as from any host.
+            assert_eq!(router.send_raw(&[sent(1400, 1)]), 1);
+            nothing_comes(&peer);
+            router.received(0);
+            for seed in 2..5 {
+                assert_eq!(router.send_raw(&[sent(1400, seed), sent(1000, seed), sent(1400, seed + 1)]), 3);
+                let mut got: Vec<_> = (0..3).map(|_| take(&peer).0).collect();
+                got.sort_by_key(Vec::len);
+                let mut expected = [bytes(1000, seed), bytes(1400, seed), bytes(1400, seed + 1)];
+                got[1..].sort();
+                expected[1..].sort();
+                assert!(got == expected);
+            }
+            assert_eq!(router.sockets.counts().lost(), 0);
+        }
+        // Only what was too long.
+        assert_eq!(router.sockets.counts().sent_for_raw, 12);
+    });
+}
+
+#[test]
+fn af_packet_leaves_what_is_too_long_for_the_path_to_the_kernel() {
+    narrow_path(PortChoice::AfPacket);
+}
+
+#[test]
+fn af_xdp_leaves_what_is_too_long_for_the_path_to_the_kernel() {
+    narrow_path(PortChoice::AfXdp);
+}
+
+#[test]
+fn routers_on_one_machine_pass_each_other_bursts_whole() {
+    with_hosts(|_| {
+        let [a, b] = ["127.0.0.5:30042", "127.0.0.6:30042"].map(sockaddr);
+        let (mut from, mut to) = (Router::with_sockets(&[a]), Router::with_sockets(&[b]));
+        for round in 0..30 {
+            // Equal ones leave as one, and arrive as one where the kernel can.
+            let lengths = (0..200).map(|i| match i {
+                0..100 => 1400,
+                100..150 => 1400 - i / 110,
+                150..160 => 0,
+                _ => i * 40,
+            });
+            let sent: Vec<_> = lengths.enumerate().map(|(i, length)| bytes(length, round + i)).collect();
+            let frames: Vec<_> = sent.iter().map(|payload| frame(a, b, payload)).collect();
+            assert_eq!(from.send_by_udp(&frames), 200);
+            assert!(to.payloads(1, 200) == sent);
+        }
+        assert_eq!(to.udp[0].stats(), Default::default());
+        assert_eq!(to.pool.available(), to.pool.frames() as usize);
+    });
+}
+
+#[test]
+fn what_nobody_reads_in_time_is_counted() {
+    with_hosts(|_| {
+        let mut router = Router::with_sockets(&[sockaddr("127.0.0.5:30042")]);
+        let process = socket("127.0.0.6:0");
+        let sent = 12_000;
+        for _ in 0..sent {
+            process.send_to(&[7; 1000], "127.0.0.5:30042").unwrap();
+        }
+        let got = router.payloads(1, 0).len();
+        assert!(got < sent, "all fit");
+        // The next tells how many there were not.
+        process.send_to(&[7; 10], "127.0.0.5:30042").unwrap();
+        assert_eq!(router.payloads(1, 1).len(), 1);
+        assert_eq!(got as u64 + router.udp[0].stats().rx_overrun, sent as u64);
+    });
+}
+
+#[test]
+fn sockets_may_be_told_by_which_devices_packets_come() {
+    with_hosts(|host| {
+        ip("link add name r1 type veth peer name h1");
+        host.take_device("h1");
+        address("r1", "198.51.100.1/24", "fd01::1/64");
+        host.run(|| address("h1", "198.51.100.2/24", "fd01::2/64"));
+        // SAFETY: terminated strings.
+        let [r0, r1] = [c"r0", c"r1"].map(|device| unsafe { libc::if_nametoindex(device.as_ptr()) });
+        let mut router = Router::with_sockets(&own());
+        // To the address of one device by the other.
+        host.run(|| ip("route add 192.0.2.1/32 via 198.51.100.1"));
+        let (by_other, here) = (host.socket("198.51.100.2:0"), socket("192.0.2.1:0"));
+        let arrive = |router: &mut Router| {
+            by_other.send_to(b"by r1", own()[0]).unwrap();
+            here.send_to(b"from here", own()[0]).unwrap();
+            router.payloads(1, 1)
+        };
+        let both = [&b"by r1"[..], b"from here"].map(<[u8]>::to_vec).to_vec();
+        let mut got = arrive(&mut router);
+        got.sort();
+        assert_eq!(got, both);
+        router.sockets.set_arrivals(&[(own()[0].ip(), vec![r0])]).unwrap();
+        assert_eq!(arrive(&mut router), [b"from here"]);
+        router.sockets.set_arrivals(&[(own()[0].ip(), vec![r0, r1])]).unwrap();
+        assert_eq!(arrive(&mut router).len(), 2);
+        router.sockets.set_arrivals(&[]).unwrap();
+        assert_eq!(arrive(&mut router).len(), 2);
+    });
+}

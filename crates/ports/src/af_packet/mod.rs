@@ -45,7 +45,7 @@ const SEND_BUFFER: libc::c_int = 8 << 20;
 
 /// A packet socket on one device.
 pub struct AfPacket {
-    facts: Facts,
+    facts: Arc<Facts>,
     /// None of a port that only sends.
     input: Option<Input>,
     /// Read first: what must not be lost when the other's ring is full.
@@ -116,13 +116,18 @@ impl AfPacket {
         let sender = sending_socket(device)?;
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
         let control = sys::control_socket().map_err(failed("open a socket"))?;
-        let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
+        let facts = Arc::new(Facts::new(device, control).map_err(failed("read the MTU"))?);
         // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
         // port works as well, at a little more cost.
         let ring = facts.is_ethernet().then(|| send_ring(device, index).ok()).flatten();
         let joiner = Joiner::new(device, index)?;
         let (burst, stats, overrun) = (Burst::new(ring, joiner), DeviceStats::default(), AtomicU64::new(0));
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
+    }
+
+    /// For whoever has them looked at again.
+    pub(crate) fn facts(&self) -> Weak<Facts> {
+        Arc::downgrade(&self.facts)
     }
 
     /// Whether the device takes several datagrams as one frame.

@@ -64,18 +64,18 @@ impl Burst {
     /// datagrams as one frame.
     pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
         let mut result = Sent::default();
-        if self.fallback.is_none() {
-            self.send_fitting(socket, packets, longest, segments, &mut result);
-            return result;
+        let mut rest = packets;
+        while let Some(fallback) = &self.fallback
+            && !rest.is_empty()
+        {
+            let fits = |packet: &&Packet| packet.len() <= longest && !fallback.is_too_long(packet.bytes());
+            let (fitting, others) = rest.split_at(rest.iter().take_while(fits).count());
+            let (too_long, others) = others.split_at(others.iter().take_while(|packet| !fits(packet)).count());
+            self.send_fitting(socket, fitting, longest, segments, &mut result);
+            self.refuse(too_long, &mut result);
+            rest = others;
         }
-        let fits = |packet: &Packet| packet.len() <= longest;
-        for run in packets.chunk_by(|a, b| fits(a) == fits(b)) {
-            if fits(&run[0]) {
-                self.send_fitting(socket, run, longest, segments, &mut result);
-            } else {
-                self.refuse(run, &mut result);
-            }
-        }
+        self.send_fitting(socket, rest, longest, segments, &mut result);
         result
     }
 
@@ -111,6 +111,9 @@ impl Burst {
 
     /// What the device cannot send.
     fn refuse(&mut self, packets: &[Packet], result: &mut Sent) {
+        if packets.is_empty() {
+            return;
+        }
         let frames = packets.iter().map(Packet::bytes);
         let sent = self.fallback.as_mut().map_or(0, |fallback| fallback.send(frames));
         result.sent += sent;

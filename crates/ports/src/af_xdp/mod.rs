@@ -30,7 +30,7 @@ mod socket;
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
@@ -71,7 +71,7 @@ impl Default for XdpOptions {
 /// A device with the redirect program attached. It leaves the device when the last port made of it is dropped, or when
 /// the process ends in whatever way.
 pub struct XdpDevice {
-    facts: Facts,
+    facts: Arc<Facts>,
     index: u32,
     redirect: Redirect,
     mode: XdpMode,
@@ -104,7 +104,7 @@ impl XdpDevice {
     ) -> Result<Arc<XdpDevice>, DeviceError> {
         let index = sys::interface_index(device).map_err(failed(device, "find the device"))? as u32;
         let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
-        let facts = Facts::new(device, control).map_err(failed(device, "read the MTU"))?;
+        let facts = Arc::new(Facts::new(device, control).map_err(failed(device, "read the MTU"))?);
         let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
         let attach = |mode| Redirect::attach(index, mac, destinations, apart, mode);
         let (redirect, mode, refused) = match options.mode {
@@ -129,6 +129,11 @@ impl XdpDevice {
     /// How the program is attached.
     pub fn mode(&self) -> XdpMode {
         self.mode
+    }
+
+    /// For whoever has them looked at again.
+    pub(crate) fn facts(&self) -> Weak<Facts> {
+        Arc::downgrade(&self.facts)
     }
 
     /// The kernel's number of the device.
@@ -504,7 +509,10 @@ impl Port for AfXdp {
                 }
             }
             let down = queue.down;
-            let refused = |packet: &&Packet| down || packet.len() > longest || packet.len() < 14;
+            let refused = |packet: &&Packet| {
+                let narrow = self.fallback.as_ref().is_some_and(|fallback| fallback.is_too_long(packet.bytes()));
+                down || narrow || packet.len() > longest || packet.len() < 14
+            };
             let count = rest.iter().take_while(refused).count();
             if count > 0 {
                 let frames = rest[..count].iter().map(Packet::bytes);
