@@ -45,7 +45,7 @@ impl Underlay {
         let workers = settings.cpus.len().max(1);
         let (opener, pools) = Opener::new(&Wanted {
             choice: settings.ports,
-            ours: Some(&[]),
+            sockets: None,
             urgent: Some(&bfd()),
             // The datagrams around SCION's packets are the router's own.
             fill_checksums: true,
@@ -87,19 +87,20 @@ impl Underlay {
             }
         }
         if !claims.is_empty() {
-            self.opener.set_ours(&pairs(&addresses))?;
+            self.set_ours(kernel, &pairs(&addresses))?;
         }
         let mut opened = Vec::new();
         for device in new {
             let taken = |n: &u32| self.devices.values().any(|p| p == n) || ports.iter().any(|(p, _)| p == n);
             let number = (1..=MAX_DEVICE_PORT).find(|n| !taken(n)).ok_or(AgentError::TooManyDevices);
-            let found = number.and_then(|number| Ok((number, self.opener.open(&device.name)?)));
+            let found =
+                number.and_then(|number| Ok((number, self.opener.open(&device.name, Some(&pairs(&addresses)))?)));
             let (number, of_device) = match found {
                 Ok(found) => found,
                 Err(error) => {
                     // The addresses without a claim are the kernel's again.
                     let before: Vec<SocketAddr> = self.claims.keys().copied().collect();
-                    self.opener.set_ours(&pairs(&before))?;
+                    self.set_ours(kernel, &pairs(&before))?;
                     return Err(error);
                 }
             };
@@ -117,7 +118,7 @@ impl Underlay {
         let wanted = find_devices(kernel, links)?;
         let own = own_addresses(links);
         if self.claims.keys().any(|claimed| !own.contains(claimed)) {
-            self.opener.set_ours(&pairs(&own))?;
+            self.set_ours(kernel, &pairs(&own))?;
             self.claims.retain(|claimed, _| own.contains(claimed));
         }
         let mut gone = Vec::new();
@@ -131,6 +132,12 @@ impl Underlay {
             stays
         });
         Ok(gone)
+    }
+
+    /// Has all devices take what is for these addresses.
+    fn set_ours(&self, kernel: &Kernel, addresses: &[(IpAddr, u16)]) -> Result<(), AgentError> {
+        let names = self.devices.keys().filter_map(|index| kernel.devices().get(index));
+        Ok(names.map(|device| &device.name).try_for_each(|name| self.opener.set_addresses(name, addresses))?)
     }
 
     /// By which port packets to each of the router's addresses must come: that of the device that has it. An address
