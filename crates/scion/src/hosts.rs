@@ -158,3 +158,90 @@ pub struct Figures {
     /// Hosts that lost theirs to others.
     pub evictions: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::kernel::{Neighbour, Route};
+    use crate::ways::RawPort;
+
+    /// Everything by one gateway, but for hosts whose last byte is odd: they are by a device without raw port.
+    struct Gateway;
+
+    impl Network for Gateway {
+        fn route(&mut self, destination: IpAddr, _source: IpAddr) -> Route {
+            let odd = matches!(destination, IpAddr::V4(ip) if ip.to_bits() % 2 == 1);
+            Route::Via { device: if odd { 8 } else { 7 }, next_hop: Ipv4Addr::new(10, 0, 0, 254).into(), mtu: None }
+        }
+
+        fn neighbour(&self, _device: u32, _address: IpAddr) -> Option<Neighbour> {
+            Some(Neighbour::Known { mac: [9; 6], fresh: true })
+        }
+
+        fn probe(&mut self, _device: u32, _address: IpAddr) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn host(n: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from_bits(0x0a09_0000 + 2 * n))
+    }
+
+    struct Setting(Hosts, Ways);
+
+    impl Setting {
+        fn new(limit: usize) -> Setting {
+            Setting(Hosts::new(limit), Ways::new([(7, RawPort { number: 3, mac: [2; 6], mtu: 1500 })].into()))
+        }
+
+        fn learn(&mut self, destinations: &[(IpAddr, u32)]) -> BTreeSet<u32> {
+            let own = Ipv4Addr::new(10, 0, 0, 1).into();
+            self.0.learn(destinations.to_vec(), own, &mut self.1, &mut Gateway, Instant::now())
+        }
+
+        fn knows(&self, host: IpAddr) -> bool {
+            self.1.contains(Target::Host(host))
+        }
+    }
+
+    #[test]
+    fn hosts_in_use_are_promoted() {
+        let mut setting = Setting::new(10);
+        let odd = IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9));
+        let devices = setting.learn(&[(host(1), 1), (host(2), SEVERAL), (odd, 100), ("fd00::1".parse().unwrap(), 100)]);
+        assert_eq!(devices, [8].into());
+        assert_eq!(setting.1.hosts(), [host(2)]);
+        // Asked once, until routes or devices change.
+        assert!(setting.learn(&[(odd, 100)]).is_empty());
+        setting.0.reconsider();
+        assert_eq!(setting.learn(&[(odd, 100)]), [8].into());
+        let figures = setting.0.figures(&setting.1);
+        assert_eq!(figures, Figures { entries: 1, promotions: 1, evictions: 0 });
+    }
+
+    /// Whoever makes addresses up cannot keep real hosts out, nor buy unlimited work.
+    #[test]
+    fn nobody_locks_others_out() {
+        let limit = 200;
+        let mut setting = Setting::new(limit);
+        let made_up = |round: u32| (0..1000).map(move |n| (host(1000 * round + n), SEVERAL));
+        for round in 0..5 {
+            setting.learn(&made_up(round).collect::<Vec<_>>());
+            assert!(setting.1.hosts().len() <= limit, "the bound holds");
+        }
+        let evictions = setting.0.figures(&setting.1).evictions;
+        assert!(evictions <= 5 * EVICTED as u64, "work is bounded: {evictions}");
+        // A real host sends more than each of them.
+        let real = host(1_000_000);
+        let mut rounds = 0;
+        while !setting.knows(real) {
+            rounds += 1;
+            assert!(rounds < 10, "the real host gets its entry");
+            let destinations: Vec<_> = made_up(5 + rounds).chain([(real, 50)]).collect();
+            setting.learn(&destinations);
+        }
+    }
+}

@@ -514,3 +514,261 @@ fn hop_of(way: &Way) -> Option<(u32, IpAddr)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A network of one device. Hosts and gateways are told by the third byte of the address.
+    struct Fake {
+        route: Route,
+        neighbours: HashMap<(u32, IpAddr), Neighbour>,
+        routes_asked: usize,
+        probes: Vec<IpAddr>,
+        may_probe: bool,
+    }
+
+    impl Network for Fake {
+        fn route(&mut self, _destination: IpAddr, _source: IpAddr) -> Route {
+            self.routes_asked += 1;
+            self.route
+        }
+
+        fn neighbour(&self, device: u32, address: IpAddr) -> Option<Neighbour> {
+            self.neighbours.get(&(device, address)).copied()
+        }
+
+        fn probe(&mut self, _device: u32, address: IpAddr) -> io::Result<()> {
+            if !self.may_probe {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            self.probes.push(address);
+            Ok(())
+        }
+    }
+
+    impl Fake {
+        /// A neighbour is known, stale or (`None`) not known any more, and the ways hear of it.
+        fn set(&mut self, ways: &mut Ways, key: (u32, IpAddr), neighbour: Option<Neighbour>, now: Instant) -> Changes {
+            match neighbour {
+                Some(neighbour) => self.neighbours.insert(key, neighbour),
+                None => self.neighbours.remove(&key),
+            };
+            ways.follow_neighbours(&[key], self, now);
+            ways.confirm(self, now);
+            ways.take_changes()
+        }
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    const MAC: [u8; 6] = [9; 6];
+    const KNOWN: Neighbour = Neighbour::Known { mac: MAC, fresh: true };
+    const STALE: Neighbour = Neighbour::Known { mac: MAC, fresh: false };
+    const RAW: NextHop = NextHop { port: 3, dst_mac: MAC, src_mac: [2; 6] };
+    const PORT: RawPort = RawPort { number: 3, mac: [2; 6], mtu: 1500 };
+    const LINK: Target = Target::External(5);
+
+    fn gateway() -> (u32, IpAddr) {
+        (7, ip("10.0.0.254"))
+    }
+
+    fn setting() -> (Ways, Fake, Instant) {
+        let (device, next_hop) = gateway();
+        let fake = Fake {
+            route: Route::Via { device, next_hop, mtu: None },
+            neighbours: HashMap::new(),
+            routes_asked: 0,
+            probes: vec![],
+            may_probe: true,
+        };
+        (Ways::new([(7, PORT)].into()), fake, Instant::now())
+    }
+
+    fn changed(targets: &[Target]) -> Changes {
+        Changes { no_hosts: false, targets: targets.to_vec() }
+    }
+
+    #[test]
+    fn the_kernel_has_a_link_until_its_next_hop_is_known() {
+        let (mut ways, mut net, now) = setting();
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        assert_eq!(ways.take_changes(), Changes::default());
+        assert_eq!(ways.next_hop(LINK), BY_KERNEL);
+        assert_eq!(ways.plan(LINK), Plan::Raw(7));
+
+        assert_eq!(net.set(&mut ways, gateway(), Some(KNOWN), now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), RAW);
+        // It has another address now.
+        let moved = Neighbour::Known { mac: [8; 6], fresh: true };
+        assert_eq!(net.set(&mut ways, gateway(), Some(moved), now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), NextHop { dst_mac: [8; 6], ..RAW });
+        // Tidied up by the kernel: kept, and asked for.
+        assert_eq!(net.set(&mut ways, gateway(), None, now), Changes::default());
+        assert_eq!(net.probes, [gateway().1]);
+        // No answer: the kernel asks with each packet.
+        assert_eq!(net.set(&mut ways, gateway(), Some(Neighbour::Failed), now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), BY_KERNEL);
+        // Whoever may not ask leaves it to the kernel at once.
+        net.may_probe = false;
+        net.set(&mut ways, gateway(), Some(KNOWN), now);
+        assert_eq!(net.set(&mut ways, gateway(), None, now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), BY_KERNEL);
+    }
+
+    #[test]
+    fn unconfirmed_addresses_are_used_and_confirmed() {
+        let (mut ways, mut net, now) = setting();
+        net.neighbours.insert(gateway(), STALE);
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        assert_eq!(ways.take_changes(), changed(&[LINK]));
+        let mut probes_after = |wait: Duration| {
+            ways.confirm(&mut net, now + wait);
+            assert_eq!(ways.take_changes(), Changes::default());
+            net.probes.len()
+        };
+        assert_eq!(probes_after(Duration::ZERO), 1);
+        assert_eq!(probes_after(Duration::from_secs(1)), 1);
+        assert_eq!(probes_after(CONFIRM), 2);
+        // It has been confirmed.
+        net.set(&mut ways, gateway(), Some(KNOWN), now + CONFIRM);
+        ways.confirm(&mut net, now + 3 * CONFIRM);
+        assert_eq!((net.probes.len(), ways.deadline()), (2, None));
+    }
+
+    /// Without the privilege to probe, packets of one link go by the kernel for a moment.
+    #[test]
+    fn the_kernel_confirms_addresses_that_it_uses() {
+        let (mut ways, mut net, now) = setting();
+        net.may_probe = false;
+        net.neighbours.insert(gateway(), STALE);
+        let other = Target::Sibling(1);
+        for target in [LINK, other] {
+            ways.add(target, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        }
+        ways.confirm(&mut net, now);
+        assert_eq!(ways.take_changes(), changed(&[other]));
+        assert_eq!((ways.next_hop(LINK), ways.next_hop(other)), (BY_KERNEL, RAW));
+        assert_eq!(ways.deadline(), Some(now + LOAN));
+        ways.confirm(&mut net, now + LOAN);
+        assert_eq!(ways.take_changes(), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), RAW);
+        // Once more, if that was too short; and if it is confirmed meanwhile the loan ends.
+        ways.confirm(&mut net, now + LOAN + CONFIRM);
+        assert_eq!(ways.take_changes(), changed(&[LINK]));
+        assert_eq!(net.set(&mut ways, gateway(), Some(KNOWN), now + LOAN + CONFIRM), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), RAW);
+    }
+
+    #[test]
+    fn routes_are_followed() {
+        let (mut ways, mut net, now) = setting();
+        net.neighbours.insert(gateway(), KNOWN);
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        ways.take_changes();
+        net.route = Route::Nowhere;
+        // Another route has changed: nobody asks for ours.
+        let prefix = |address: &str, length| Prefix { address: ip(address), length };
+        net.routes_asked = 0;
+        ways.reroute_within(&[prefix("10.2.0.0", 16), prefix("fd00::", 8)], &mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (0, Changes::default()));
+        ways.reroute_within(&[prefix("10.0.0.0", 8)], &mut net, now);
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), BY_KERNEL));
+        assert_eq!(ways.plan(LINK), Plan::Udp(Why::NoRoute));
+        assert!(ways.devices().is_empty());
+        for (route, plan) in [
+            (Route::Here, Plan::Udp(Why::Local)),
+            (Route::Encapsulated, Plan::Udp(Why::Encapsulated)),
+            (Route::Via { device: 8, next_hop: gateway().1, mtu: None }, Plan::Udp(Why::Device(8))),
+            (Route::Via { device: 7, next_hop: gateway().1, mtu: Some(1400) }, Plan::Udp(Why::PathMtu(1400))),
+        ] {
+            net.route = route;
+            ways.reroute_all(&mut net, now);
+            assert_eq!((ways.take_changes(), ways.plan(LINK)), (Changes::default(), plan));
+        }
+        net.route = Route::Via { device: 7, next_hop: gateway().1, mtu: Some(1500) };
+        ways.reroute_all(&mut net, now);
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), RAW));
+    }
+
+    #[test]
+    fn devices_come_and_go() {
+        let (mut ways, mut net, now) = setting();
+        net.neighbours.insert(gateway(), KNOWN);
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        ways.take_changes();
+        ways.set_ports(HashMap::new());
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), BY_KERNEL));
+        assert_eq!((ways.plan(LINK), ways.devices()), (Plan::Udp(Why::Device(7)), [7].into()));
+        // With another Ethernet address.
+        ways.set_ports([(7, RawPort { mac: [5; 6], ..PORT })].into());
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), NextHop { src_mac: [5; 6], ..RAW }));
+        ways.set_ports([(7, RawPort { mac: [5; 6], ..PORT }), (8, PORT)].into());
+        assert_eq!(ways.take_changes(), Changes::default());
+    }
+
+    #[test]
+    fn hosts_with_ways_of_their_own() {
+        let (mut ways, mut net, now) = setting();
+        let (own, host) = (ip("10.0.0.1"), ip("10.0.0.5"));
+        let (target, key) = (Target::Host(host), (7, host));
+        net.route = Route::Via { device: 7, next_hop: host, mtu: None };
+        assert_eq!(ways.add_host(host, own, &mut net, now), Err(NotAdded::Unresolved));
+        assert_eq!((ways.hosts(), ways.take_changes()), (&[][..], Changes::default()));
+        net.neighbours.insert(key, KNOWN);
+        assert_eq!(ways.add_host(host, own, &mut net, now), Ok(()));
+        assert_eq!((ways.take_changes(), ways.next_hop(target)), (changed(&[target]), RAW));
+        // Its next hop grows stale: if it is still in use it will be learned again.
+        assert_eq!(net.set(&mut ways, key, Some(STALE), now), changed(&[target]));
+        assert!(!ways.contains(target) && ways.hosts().is_empty() && net.probes.is_empty());
+        // Or nobody answers.
+        ways.add_host(host, own, &mut net, now).unwrap();
+        ways.take_changes();
+        assert_eq!(net.set(&mut ways, key, Some(Neighbour::Failed), now), changed(&[target]));
+        assert!(!ways.contains(target));
+        net.route = Route::Here;
+        assert_eq!(ways.add_host(host, own, &mut net, now), Err(NotAdded::ByUdp(Why::Local)));
+    }
+
+    /// What many hosts have in common must not cost work for each of them.
+    #[test]
+    fn very_many_hosts_behind_one_gateway() {
+        let (mut ways, mut net, now) = setting();
+        net.neighbours.insert(gateway(), KNOWN);
+        let host = |n: u32| IpAddr::V4(Ipv4Addr::from_bits(0x0a09_0000 + n));
+        let add_all = |ways: &mut Ways, net: &mut Fake| {
+            for n in 0..2000 {
+                ways.add_host(host(n), ip("10.0.0.1"), net, now).unwrap();
+            }
+            ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), net, now);
+            ways.take_changes();
+            net.routes_asked = 0;
+        };
+        let forgotten = |targets: &[Target]| Changes { no_hosts: true, targets: targets.to_vec() };
+        add_all(&mut ways, &mut net);
+        assert_eq!(ways.hosts().len(), 2000);
+        // One host has a route of its own now.
+        ways.reroute_within(&[Prefix { address: host(7), length: 32 }], &mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (1, Changes::default()));
+        ways.reroute_within(&[Prefix { address: host(0), length: 16 }], &mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (1, forgotten(&[])));
+        add_all(&mut ways, &mut net);
+        ways.reroute_all(&mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (1, forgotten(&[])));
+        add_all(&mut ways, &mut net);
+        let moved = Neighbour::Known { mac: [8; 6], fresh: true };
+        assert_eq!(net.set(&mut ways, gateway(), Some(moved), now), forgotten(&[LINK]));
+        assert_eq!(ways.next_hop(LINK).dst_mac, [8; 6]);
+        // The gateway is asked, not forgotten, when its address grows stale.
+        add_all(&mut ways, &mut net);
+        assert_eq!(net.set(&mut ways, gateway(), Some(Neighbour::Known { mac: [8; 6], fresh: false }), now), Changes::default());
+        assert_eq!(net.probes, [gateway().1]);
+        assert_eq!(ways.hosts().len(), 2000);
+        for n in 0..2000 {
+            ways.forget(host(n));
+        }
+        assert!(ways.hosts().is_empty() && ways.contains(LINK));
+    }
+}

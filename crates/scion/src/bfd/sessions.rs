@@ -374,6 +374,13 @@ mod tests {
         assert_eq!(counts(&sessions, Link::External(3)).discarded, 2);
         assert_eq!(counts(&sessions, Link::External(5)).discarded, 1);
         assert_eq!(sessions.strays(), 4);
+        // What the kernel has let in may have come by any device, and so may what goes out by the kernel.
+        let mut others = self::sessions(vec![external(3)], now);
+        for (way_out, port) in [(7, LOCAL_PORT as u16), (LOCAL_PORT as u16, 8)] {
+            others.set_way(Link::External(3), way(way_out));
+            others.receive(port, 3, &frame_from(&external(3), State::Init), now);
+            assert_eq!(counts(&others, Link::External(3)).discarded, 0);
+        }
         // By way of a router in between it may come by any port.
         sessions.set_way(Link::External(3), way(7).map(|w| Way { direct: false, ..w }));
         sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
