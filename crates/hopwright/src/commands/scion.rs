@@ -74,6 +74,9 @@ fn check(config: &Path, config_dir: Option<&Path>) -> Result<(), Failure> {
     match report.summary {
         Some(summary) => {
             println!("{summary}");
+            for link in &report.links {
+                println!("  {link}");
+            }
             Ok(())
         }
         None => Err(Failure::Reported),
