@@ -155,11 +155,6 @@ impl Filter {
         Filter(vec![op(RETURN, 0)])
     }
 
-    /// Passes what was received by this device, whatever it is.
-    pub fn from_interface(index: u32) -> Filter {
-        Filter(vec![op(LOAD_WORD, INTERFACE), jump(JUMP_EQUAL, index, 0, 1), op(RETURN, WHOLE), op(RETURN, 0)])
-    }
-
     /// Passes frames addressed to this host, without a tag or with one of VLAN id 0, that carry a UDP datagram to one of
     /// these addresses and ports, over IPv4 without options that must not be fragmented, or over IPv6 without extension
     /// headers; drops all others. [`Filter::but_raw`] is the complement.
@@ -252,11 +247,7 @@ impl Filter {
     /// fragments.
     ///
     /// With `arrivals` it drops what came by other devices than these and the loopback device.
-    pub(crate) fn but_raw(
-        raw: &[&RawDevice],
-        ipv4: bool,
-        arrivals: Option<&[u32]>,
-    ) -> Result<Option<Filter>, TooLong> {
+    pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool, arrivals: Option<&[u32]>) -> Result<Option<Filter>, TooLong> {
         let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
         let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
         for device in raw {
