@@ -79,7 +79,8 @@ impl PathMtus {
     }
 
     fn slot(&self, address: u64) -> &Slot {
-        &self.slots[address as usize % SLOTS]
+        // The upper bits depend on all of the address.
+        &self.slots[(address >> 48) as usize % SLOTS]
     }
 
     /// Reads what routers have told. One thread does.
@@ -140,7 +141,7 @@ fn hash(first: &[u8], last: &[u8]) -> u64 {
     bytes[12..].copy_from_slice(last);
     let bits = u128::from_ne_bytes(bytes);
     let mixed = (bits as u64 ^ ((bits >> 64) as u64).rotate_left(31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29) | 1 << 63
+    mixed | 1
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u16> {
