@@ -266,12 +266,10 @@ impl<'a> Analyser<'a> {
             .rev()
             .flat_map(|s| s.symbols.keys())
             .chain(self.globals.symbols.iter().filter(|(_, s)| s.order < self.order).map(|(n, _)| n));
-        match nearest(name, names.map(|n| &**n)) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
-            None => match self.belonging(name).or_else(|| of_other_languages(name)) {
-                Some(help) => d.help(help),
-                None => d,
-            },
+        let near = || nearest(name, names.map(|n| &**n)).map(|near| format!("did you mean `{near}`?"));
+        match self.belonging(name).or_else(near).or_else(|| of_other_languages(name)) {
+            Some(help) => d.help(help),
+            None => d,
         }
     }
 
