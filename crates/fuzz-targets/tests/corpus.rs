@@ -106,6 +106,7 @@ fn packets() {
     let elsewhere = [
         Reason::NotConfigured,
         Reason::WrongDevice,
+        Reason::OwnPort,
         Reason::EpicTooOld,
         Reason::EpicFromFuture,
         Reason::EpicHvf,

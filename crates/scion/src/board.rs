@@ -10,7 +10,7 @@ use hopwright_dataplane::{StageTime, Switch};
 
 use crate::config::Config;
 use crate::links::Links;
-use crate::metrics::OwnPackets;
+use crate::metrics::{OwnPackets, SlowPathDrops};
 use crate::topology::Topology;
 
 /// See the module.
@@ -45,6 +45,8 @@ pub struct Figures {
     pub waiting_lost: u64,
     /// Hosts whose next hops are followed.
     pub hosts: usize,
+    /// Punted packets that were dropped.
+    pub slow_path_drops: SlowPathDrops,
     /// Time spent on punted packets.
     pub slow_path: StageTime,
     /// Further counts of the agent: family, help, label name, and values by label value.

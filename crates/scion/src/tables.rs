@@ -2,6 +2,7 @@
 //!
 //! Does not live here: which entries there should be when ([`crate::agent`]).
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
@@ -43,6 +44,24 @@ pub struct NextHop {
     pub dst_mac: [u8; 6],
     /// Ethernet address of the port.
     pub src_mac: [u8; 6],
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Up(next_hop) => next_hop.fmt(f),
+            Way::Down(Some(next_hop)) => write!(f, "down, {next_hop}"),
+            Way::Down(None) => f.write_str("down, next hop unknown"),
+            Way::Unresolved => f.write_str("next hop unknown"),
+        }
+    }
+}
+
+impl fmt::Display for NextHop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.dst_mac;
+        write!(f, "port {} to {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}", self.port)
+    }
 }
 
 /// Tables whose entries follow from the links: those of [`entries`].
@@ -209,4 +228,18 @@ fn address(ip: IpAddr) -> BigUint {
 
 fn mac(mac: [u8; 6]) -> u64 {
     mac.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_for_people() {
+        let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6] };
+        assert_eq!(Way::Up(next_hop).to_string(), "port 3 to 02:00:00:ab:00:01");
+        assert_eq!(Way::Down(Some(next_hop)).to_string(), "down, port 3 to 02:00:00:ab:00:01");
+        assert_eq!(Way::Down(None).to_string(), "down, next hop unknown");
+        assert_eq!(Way::Unresolved.to_string(), "next hop unknown");
+    }
 }
