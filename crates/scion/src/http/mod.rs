@@ -33,7 +33,7 @@ use connections::Connections;
 
 /// How long a client may take to send a request's header, or to come back with another.
 const HEADER_TIME: Duration = Duration::from_secs(5);
-/// How long a client may take nothing of an answer, or leave the body of a request unfinished.
+/// How long a client may take nothing of an answer.
 const STALL_TIME: Duration = Duration::from_secs(2);
 /// How long a connection may last.
 const CONNECTION_TIME: Duration = Duration::from_secs(120);
