@@ -16,6 +16,9 @@ pub const AUTHENTICATE: u8 = 0x40;
 /// In an input's first byte: the program's check that failed was about the hop after the segment change.
 pub const AT_NEXT_HOP: u8 = 0x10;
 
+/// In an input's first byte: the UDP checksum is left as it is, and else made right.
+pub const SAME_CHECKSUM: u8 = 0x08;
+
 /// Interfaces that packets come in and go out by: inside, the synthetic router's, its siblings', and none.
 pub const INTERFACES: [u16; 12] = [0, 1, 2, 3, 4, 5, 6, synthetic::DOWN, 11, 12, 22, 77];
 
@@ -45,6 +48,9 @@ pub fn slow_path(data: &[u8]) -> Option<Outcome> {
     };
     let mut frame = frame.to_vec();
     repair::repair(&mut frame, head[0] & repair::LENGTHS, ingress != 0);
+    if head[0] & SAME_CHECKSUM == 0 {
+        repair::udp_checksum(&mut frame);
+    }
 
     let links = synthetic::rich_links(head[0] & IPV6_INSIDE != 0);
     let authenticate = head[0] & AUTHENTICATE != 0;

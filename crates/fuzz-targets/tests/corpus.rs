@@ -90,7 +90,17 @@ fn slow_path() {
         "traceroute_reply",
     ];
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
-    let wanted = ["bounce", "malformed", "no_port", "no_way_back", "not_ours", "process", "scmp_error"];
+    let wanted = [
+        "bad_checksum",
+        "bad_source",
+        "bounce",
+        "malformed",
+        "no_port",
+        "no_way_back",
+        "not_ours",
+        "process",
+        "scmp_error",
+    ];
     assert_eq!(others.into_iter().collect::<Vec<_>>(), wanted);
 }
 
