@@ -3,8 +3,8 @@
 // Who sent the packet: another AS, another router of this AS, or a host of this AS.
 //
 // As with sockets, what counts is addresses and ports: each external link and each sibling router has a pair of
-// them; whatever else comes to the internal address comes from a host. But nobody may send to an address by
-// another device than the one that has it: a neighbour could speak for others, or for hosts of this AS.
+// them; whatever else comes to the internal address comes from a host. With an arrival other than 0 nobody may send
+// to an address by another device than the one that has it: a neighbour could speak for others, or for hosts of this AS.
 control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
     bit<1> to_internal = 0;
 

@@ -324,6 +324,8 @@ pub struct Pool {
     stride: usize,
     free: Vec<u32>,
     frames: u32,
+    /// Frames for packets that do not fit the others.
+    large: Option<Box<Pool>>,
 }
 
 impl Pool {
@@ -336,7 +338,25 @@ impl Pool {
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
         let memory = Arc::new(Memory { start, layout });
-        Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames })
+        Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, large: None })
+    }
+
+    /// The same with `frames` more frames, for packets up to [`JUMBO_BYTES`] that do not fit the others. Nothing if they all
+    /// fit. Devices do not share these frames.
+    pub fn with_large(mut self, frames: u32) -> Result<Pool, PoolError> {
+        if self.size.data < JUMBO_BYTES {
+            self.large = Some(Box::new(Pool::new(frames, FrameSize::JUMBO)?));
+        }
+        Ok(self)
+    }
+
+    /// An empty packet for up to [`JUMBO_BYTES`], or none if every frame for such packets is out.
+    pub fn take_large(&mut self) -> Option<Packet> {
+        match &mut self.large {
+            Some(large) => large.take(),
+            None if self.size.data >= JUMBO_BYTES => self.take(),
+            None => None,
+        }
     }
 
     /// An empty packet with the pool's headroom, or none if every frame is out.
@@ -420,6 +440,8 @@ impl Pool {
     pub fn give(&mut self, packet: Packet) {
         if let Some(frame) = self.frame_of(&packet) {
             self.free.push(frame);
+        } else if let Some(large) = &mut self.large {
+            large.give(packet);
         }
     }
 
@@ -465,5 +487,31 @@ impl fmt::Debug for Pool {
             .field("size", &self.size)
             .field("available", &self.available())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_packets_have_frames_of_their_own() {
+        let mut pool = Pool::new(2, FrameSize::for_mtu(1500)).unwrap().with_large(2).unwrap();
+        let jumbo = vec![7; JUMBO_BYTES as usize];
+        assert!(pool.take_filled(&jumbo).is_none());
+        for _ in 0..3 {
+            let mut large = [pool.take_large().unwrap(), pool.take_large().unwrap()];
+            assert!(pool.take_large().is_none());
+            assert!(large.iter_mut().all(|packet| packet.fill(&jumbo)));
+            assert_eq!(pool.available(), 2, "the others are not used for it");
+            for packet in large {
+                let packet = pool.lend_packet(packet).unwrap_err();
+                pool.give(packet);
+            }
+        }
+        let mut jumbos = Pool::new(1, FrameSize::JUMBO).unwrap().with_large(1).unwrap();
+        let packet = jumbos.take_large().unwrap();
+        assert!(jumbos.take().is_none(), "all its frames are large");
+        jumbos.give(packet);
     }
 }

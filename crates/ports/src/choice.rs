@@ -15,9 +15,10 @@ use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
-use crate::device::DeviceError;
+use crate::device::{DeviceError, failed};
 use crate::filter::{Filter, Pattern, TooLong};
 use crate::sys;
+use crate::udp::{RawDevice, Takes, UdpSockets};
 
 /// Which back end to use for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,24 +67,55 @@ pub struct Opener {
     choice: PortChoice,
     options: XdpOptions,
     fill_checksums: bool,
-    /// `None`: everything.
-    ours: Option<Mutex<Ours>>,
+    /// What is received apart from the rest, by packet sockets.
+    urgent: Option<Pattern>,
+    /// They get what raw ports leave.
+    sockets: Option<UdpSockets>,
     /// By worker; empty if devices are never to share frames.
     frames: Vec<SharedFrames>,
     workers: usize,
-    /// Programs on devices, as long as ports use them.
-    attached: Mutex<HashMap<String, Weak<XdpDevice>>>,
+    /// By name: those that take datagrams to some addresses only.
+    devices: Mutex<HashMap<String, Device>>,
 }
 
-/// Whose frames are taken.
+/// A device that is open.
 #[derive(Debug)]
-struct Ours {
+struct Device {
+    index: u32,
+    mtu: u32,
+    /// Whose frames are taken.
     addresses: Vec<(IpAddr, u16)>,
-    /// What is received apart from the rest, by packet sockets.
-    urgent: Option<Pattern>,
-    filters: Filters,
-    /// Of the packet sockets that are open: for all or the rest, and for what is urgent.
+    /// The program on it, as long as ports use it.
+    program: Option<Weak<XdpDevice>>,
+    /// Of its packet sockets: for all or the rest, and for what is urgent.
     sockets: [Vec<FilterSetter>; 2],
+}
+
+impl Device {
+    fn is_open(&self) -> bool {
+        self.program.as_ref().is_some_and(|program| program.strong_count() > 0)
+            || self.sockets.iter().flatten().any(FilterSetter::is_alive)
+    }
+
+    /// Has its ports take what is for these addresses, and leave the rest.
+    fn set(&mut self, addresses: &[(IpAddr, u16)], filters: &Filters) -> Result<(), OpenerError> {
+        if let Some(program) = self.program.as_ref().and_then(Weak::upgrade) {
+            for (address, port) in addresses.iter().filter(|a| !self.addresses.contains(a)) {
+                program.add(*address, *port)?;
+            }
+            for (address, port) in self.addresses.iter().filter(|a| !addresses.contains(a)) {
+                program.remove(*address, *port)?;
+            }
+        }
+        for (sockets, filter) in self.sockets.iter().zip([Some(&filters.common), filters.urgent.as_ref()]) {
+            let Some(filter) = filter else { continue };
+            for socket in sockets {
+                socket.set(filter).map_err(OpenerError::Socket)?;
+            }
+        }
+        self.addresses = addresses.to_vec();
+        Ok(())
+    }
 }
 
 /// What packet sockets receive.
@@ -101,14 +133,6 @@ impl Filters {
         };
         let [urgent, common] = Filter::divided(addresses, pattern)?;
         Ok(Filters { common, urgent: Some(urgent) })
-    }
-}
-
-impl Ours {
-    fn forget_closed(&mut self) {
-        for sockets in &mut self.sockets {
-            sockets.retain(FilterSetter::is_alive);
-        }
     }
 }
 
@@ -131,10 +155,11 @@ impl fmt::Debug for Opened {
 pub struct Wanted<'a> {
     /// The back end.
     pub choice: PortChoice,
-    /// UDP addresses whose frames are taken, everything else being left to the kernel; `None`: all frames.
-    pub ours: Option<&'a [(IpAddr, u16)]>,
-    /// Of these, what must arrive however full a device's receive ring is: packet sockets receive it apart.
+    /// Of the datagrams to a device's addresses, what must arrive however full its receive ring is: packet sockets receive
+    /// it apart.
     pub urgent: Option<&'a Pattern>,
+    /// Sockets that get what raw ports of the same addresses leave, and nothing that these take.
+    pub sockets: Option<&'a UdpSockets>,
     /// Whether what is sent may get UDP checksums where it has none; see [`AfPacket::fill_checksums`].
     pub fill_checksums: bool,
     /// The largest MTU of the devices.
@@ -150,19 +175,15 @@ pub struct Wanted<'a> {
 impl Opener {
     /// An opener, and the packet buffers for each worker to use its ports with.
     pub fn new(wanted: &Wanted<'_>) -> Result<(Opener, Vec<Pool>), OpenerError> {
-        let ours = |addresses: &[(IpAddr, u16)]| -> Result<_, TooLong> {
-            let filters = Filters::new(addresses, wanted.urgent)?;
-            let (addresses, urgent) = (addresses.to_vec(), wanted.urgent.cloned());
-            Ok(Mutex::new(Ours { addresses, urgent, filters, sockets: Default::default() }))
-        };
         let mut opener = Opener {
             choice: wanted.choice,
             options: wanted.options,
             fill_checksums: wanted.fill_checksums,
-            ours: wanted.ours.map(ours).transpose()?,
+            urgent: wanted.urgent.cloned(),
+            sockets: wanted.sockets.cloned(),
             frames: Vec::new(),
             workers: wanted.workers.max(1),
-            attached: Mutex::default(),
+            devices: Mutex::default(),
         };
         if wanted.choice == PortChoice::AfPacket {
             let size = FrameSize::for_mtu(wanted.mtu);
@@ -179,79 +200,123 @@ impl Opener {
         Ok((opener, pools))
     }
 
-    /// Opens a device.
-    pub fn open(&self, device: &str) -> Result<Opened, DeviceError> {
+    /// Opens a device. Its ports take the datagrams to some UDP addresses and leave everything else to the kernel; without
+    /// addresses they take everything.
+    pub fn open(&self, device: &str, addresses: Option<&[(IpAddr, u16)]>) -> Result<Opened, OpenerError> {
+        let filters = addresses.map(|addresses| Filters::new(addresses, self.urgent.as_ref())).transpose()?;
+        let ours = addresses.zip(filters.as_ref());
+        let (opened, found) = self.open_one(device, ours)?;
+        if addresses.is_some() {
+            let mut devices = lock(&self.devices);
+            devices.insert(device.into(), found);
+            self.tell_sockets(&mut devices)?;
+        }
+        Ok(opened)
+    }
+
+    fn open_one(
+        &self,
+        device: &str,
+        ours: Option<(&[(IpAddr, u16)], &Filters)>,
+    ) -> Result<(Opened, Device), DeviceError> {
+        let failed = |what| failed(device, what);
         let why = match self.choice {
             PortChoice::AfPacket => "as configured".into(),
-            PortChoice::Auto if self.ours.is_none() && sys::is_used_by_kernel(device) => {
+            PortChoice::Auto if ours.is_none() && sys::is_used_by_kernel(device) => {
                 "it has IP addresses, and AF_XDP would take everything from the kernel".into()
             }
-            _ => match self.open_xdp(device) {
+            _ => match self.open_xdp(device, ours) {
                 Ok(Ok(opened)) => return Ok(opened),
                 Ok(Err(why)) => why,
                 Err(error) if self.choice == PortChoice::AfXdp => return Err(error),
                 Err(error) => format!("AF_XDP does not work: {error}"),
             },
         };
-        let mut ports = match &self.ours {
-            None => AfPacket::open_group(device, None, self.workers)?,
-            Some(ours) => {
-                let mut ours = lock(ours);
-                let mut ports = AfPacket::open_group(device, Some(&ours.filters.common), self.workers)?;
-                if let (Some(urgent), Some(first)) = (&ours.filters.urgent, ports.first_mut()) {
-                    first.receive_apart(urgent)?;
-                }
-                ours.forget_closed();
-                ours.sockets[0].extend(ports.iter().filter_map(AfPacket::filter_setter));
-                ours.sockets[1].extend(ports.iter().filter_map(AfPacket::urgent_filter_setter));
-                ports
-            }
-        };
+        let index = sys::interface_index(device).map_err(failed("find the device"))? as u32;
+        let mut ports = AfPacket::open_group(device, ours.map(|(_, filters)| &filters.common), self.workers)?;
+        if let Some((_, Filters { urgent: Some(urgent), .. })) = ours
+            && let Some(first) = ports.first_mut()
+        {
+            first.receive_apart(urgent)?;
+        }
         ports.iter_mut().for_each(|port| port.fill_checksums(self.fill_checksums));
+        let found = Device {
+            index,
+            mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
+            addresses: ours.map(|(addresses, _)| addresses.to_vec()).unwrap_or_default(),
+            program: None,
+            sockets: [
+                ports.iter().filter_map(AfPacket::filter_setter).collect(),
+                ports.iter().filter_map(AfPacket::urgent_filter_setter).collect(),
+            ],
+        };
         let segments = segmentation(ports.iter().all(AfPacket::segments_udp));
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-        Ok(Opened { ports, how: format!("AF_PACKET: {why}{segments}") })
+        Ok((Opened { ports, how: format!("AF_PACKET: {why}{segments}") }, found))
     }
 
-    /// Changes the UDP addresses whose frames are taken, on all open devices and on those opened later. Frames to
-    /// addresses that stay are taken throughout. Nothing, if everything is taken anyway.
-    pub fn set_ours(&self, addresses: &[(IpAddr, u16)]) -> Result<(), OpenerError> {
-        let Some(ours) = &self.ours else { return Ok(()) };
-        let mut ours = lock(ours);
-        let filters = Filters::new(addresses, ours.urgent.as_ref())?;
-        for device in self.xdp_devices() {
-            for (address, port) in addresses.iter().filter(|a| !ours.addresses.contains(a)) {
-                device.add(*address, *port)?;
-            }
-            for (address, port) in ours.addresses.iter().filter(|a| !addresses.contains(a)) {
-                device.remove(*address, *port)?;
-            }
+    /// Changes the UDP addresses whose datagrams the ports of an open device take; there is no moment when they do not take
+    /// those that stay.
+    pub fn set_addresses(&self, device: &str, addresses: &[(IpAddr, u16)]) -> Result<(), OpenerError> {
+        let filters = Filters::new(addresses, self.urgent.as_ref())?;
+        let mut devices = lock(&self.devices);
+        if let Some(found) = devices.get_mut(device) {
+            found.set(addresses, &filters)?;
         }
-        ours.forget_closed();
-        for (sockets, filter) in ours.sockets.iter().zip([Some(&filters.common), filters.urgent.as_ref()]) {
-            let Some(filter) = filter else { continue };
-            for socket in sockets {
-                socket.set(filter).map_err(OpenerError::Socket)?;
-            }
-        }
-        (ours.addresses, ours.filters) = (addresses.to_vec(), filters);
-        Ok(())
+        self.tell_sockets(&mut devices)
     }
 
-    /// The devices that are open with AF_XDP.
-    fn xdp_devices(&self) -> Vec<Arc<XdpDevice>> {
-        lock(&self.attached).values().filter_map(Weak::upgrade).collect()
+    /// Leaves everything that a device receives to the kernel: before its ports are dropped.
+    pub fn close(&self, device: &str) -> Result<(), OpenerError> {
+        let mut devices = lock(&self.devices);
+        let result = match devices.remove(device) {
+            Some(mut found) => found.set(&[], &Filters::new(&[], self.urgent.as_ref())?),
+            None => Ok(()),
+        };
+        self.tell_sockets(&mut devices)?;
+        result
+    }
+
+    /// Looks at devices again: at MTUs that may have changed, and at what ports there still are.
+    pub fn refresh(&self) -> Result<(), OpenerError> {
+        let mut devices = lock(&self.devices);
+        let control = sys::control_socket().map_err(OpenerError::Socket)?;
+        for (name, device) in devices.iter_mut() {
+            if let Ok(mtu) = sys::mtu(&control, name) {
+                device.mtu = mtu;
+            }
+        }
+        self.tell_sockets(&mut devices)
+    }
+
+    /// Has the sockets leave to raw ports what these take, and nothing else.
+    fn tell_sockets(&self, devices: &mut HashMap<String, Device>) -> Result<(), OpenerError> {
+        devices.retain(|_, device| device.is_open());
+        let Some(sockets) = &self.sockets else { return Ok(()) };
+        let raw = |device: &Device| RawDevice {
+            index: device.index,
+            mtu: device.mtu,
+            addresses: device.addresses.clone(),
+            takes: match (&device.program, &self.urgent) {
+                (None, _) => Takes::All,
+                (Some(_), Some(pattern)) => Takes::Only(pattern.clone()),
+                (Some(_), None) => Takes::Nothing,
+            },
+        };
+        sockets.set_raw(devices.values().map(raw).collect()).map_err(OpenerError::Sockets)
     }
 
     /// By AF_XDP; the reason if packet sockets are better.
-    fn open_xdp(&self, device: &str) -> Result<Result<Opened, String>, DeviceError> {
-        // Addresses must not change before the device is known.
-        let mut ours = self.ours.as_ref().map(lock);
-        let addresses = ours.as_ref().map(|o| o.addresses.as_slice());
-        let urgent = ours.as_ref().and_then(|o| o.urgent.as_ref());
+    fn open_xdp(
+        &self,
+        device: &str,
+        ours: Option<(&[(IpAddr, u16)], &Filters)>,
+    ) -> Result<Result<(Opened, Device), String>, DeviceError> {
         // Generic mode is slower than packet sockets.
         let native = (self.choice == PortChoice::Auto).then_some(XdpMode::Native);
         let options = XdpOptions { mode: self.options.mode.or(native), ..self.options };
+        let addresses = ours.map(|(addresses, _)| addresses);
+        let urgent = self.urgent.as_ref().filter(|_| ours.is_some());
         let xdp = XdpDevice::attach_but(device, addresses, urgent, options)?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
         if self.choice == PortChoice::Auto && queues.len() < self.workers {
@@ -262,6 +327,7 @@ impl Opener {
         }
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         let mut zero_copy = true;
+        let mut setters = Vec::new();
         for (worker, frames) in self.frames.iter().enumerate() {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
@@ -274,13 +340,10 @@ impl Opener {
             let mut port: AfXdp = xdp.port(frames, &mine)?;
             zero_copy &= port.is_zero_copy();
             port.fill_checksums(self.fill_checksums);
-            if let Some(ours) = &mut ours
-                && let Some(filter) = &ours.filters.urgent
+            if let Some((_, Filters { urgent: Some(filter), .. })) = ours
                 && ports.is_empty()
             {
-                let setter = port.receive_apart(filter)?;
-                ours.forget_closed();
-                ours.sockets[1].push(setter);
+                setters.push(port.receive_apart(filter)?);
             }
             ports.push(Box::new(port));
         }
@@ -295,8 +358,14 @@ impl Opener {
         let why = if self.choice == PortChoice::Auto { "the fastest there is" } else { "as configured" };
         let segments = segmentation(!zero_copy && xdp.segments_udp());
         let how = format!("AF_XDP: {why}; {mode}, {copy}, {} receive queue{plural}{segments}", queues.len());
-        lock(&self.attached).insert(device.into(), Arc::downgrade(&xdp));
-        Ok(Ok(Opened { ports, how }))
+        let found = Device {
+            index: xdp.index(),
+            mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
+            addresses: addresses.map(<[_]>::to_vec).unwrap_or_default(),
+            program: Some(Arc::downgrade(&xdp)),
+            sockets: [Vec::new(), setters],
+        };
+        Ok(Ok((Opened { ports, how }, found)))
     }
 }
 
@@ -321,4 +390,6 @@ pub enum OpenerError {
     Device(#[from] DeviceError),
     #[error("cannot change what a packet socket receives: {0}")]
     Socket(#[source] io::Error),
+    #[error("cannot change what a UDP socket receives: {0}")]
+    Sockets(#[source] io::Error),
 }

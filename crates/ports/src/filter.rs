@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::udp::{RawDevice, Takes};
+
 /// One instruction of classic BPF, laid out as the kernel's `struct sock_filter`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +41,22 @@ const AND: u16 = 0x54;
 const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_NOT_LESS: u16 = 0x35;
-const JUMP_ANY_BITS: u16 = 0x45;
 const RETURN: u16 = 0x06;
 /// Offsets that mean properties of the packet rather than its bytes (`SKF_AD_OFF` and up).
 const PACKET_TYPE: u32 = -0x1000i32 as u32 + 4;
 const INTERFACE: u32 = -0x1000i32 as u32 + 8;
+const VLAN_TAG: u32 = -0x1000i32 as u32 + 44;
 const VLAN_TAG_PRESENT: u32 = -0x1000i32 as u32 + 48;
+/// Offset of the network header, wherever the data that a socket gets begin (`SKF_NET_OFF`).
+const NETWORK_HEADER: u32 = -0x10_0000i32 as u32;
+
+/// In an IPv4 header: the flag, and the bits of which a fragment has one.
+const DONT_FRAGMENT: u32 = 0x4000;
+const FRAGMENT: u32 = 0x3fff;
 
 const ETHERTYPE: u32 = 12;
 const NETWORK: u32 = 14;
+const UDP_HEADER: u32 = 8;
 /// Bytes of a frame the socket gets: all.
 const WHOLE: u32 = u32::MAX;
 
@@ -66,13 +75,17 @@ fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
     code
 }
 
-/// Drops what is tagged or not for this host; otherwise the EtherType is in the accumulator.
+/// Drops what is a VLAN's or not for this host; otherwise the EtherType is in the accumulator. A tag with VLAN id 0 has
+/// only a priority, and its frame is no VLAN's.
 fn to_this_host() -> Vec<Instruction> {
     vec![
         op(LOAD_BYTE, PACKET_TYPE),
         jump(JUMP_EQUAL, 0, 1, 0),
         op(RETURN, 0),
         op(LOAD_BYTE, VLAN_TAG_PRESENT),
+        jump(JUMP_EQUAL, 0, 4, 0),
+        op(LOAD_HALF, VLAN_TAG),
+        op(AND, 0xfff),
         jump(JUMP_EQUAL, 0, 1, 0),
         op(RETURN, 0),
         op(LOAD_HALF, ETHERTYPE),
@@ -97,35 +110,40 @@ enum Which<'a> {
 impl Which<'_> {
     /// Goes on behind the block, or drops the packet. The index is the IP header's length.
     fn block(self) -> Vec<Instruction> {
+        // Ends with two ways out: the pattern is there, or it is not.
         let (pattern, want) = match self {
             Which::All => return vec![],
             Which::Matching(pattern) => (pattern, true),
             Which::Others(pattern) => (pattern, false),
         };
-        const PAYLOAD: u32 = NETWORK + 8;
-        // Ends with two ways out: the pattern is there, or it is not.
         let ways_out = if want { [op(JUMP, 1), op(RETURN, 0)] } else { [op(RETURN, 0), op(JUMP, 0)] };
-        let last = pattern.bytes.iter().map(|(at, _)| u32::from(*at)).max().unwrap_or(0);
-        let mut code = vec![];
-        // Each test goes on if it holds and else to the second way out: the distance is known from behind.
-        for (at, values) in pattern.bytes.iter().rev() {
+        let (load, length) = (LOAD_BYTE_INDEXED, [op(LOAD_LENGTH, 0), op(SUBTRACT_INDEX, 0)]);
+        let mut block = length.to_vec();
+        block.extend(pattern.test(load, NETWORK + UDP_HEADER, &ways_out[..1]));
+        block.push(ways_out[1]);
+        block
+    }
+}
+
+impl Pattern {
+    /// Runs a short block if the pattern is there, and jumps over it if it is not. The
+    /// length of the packet, or of as much of it as the payload's place counts from, is in the accumulator.
+    fn test(&self, load: u16, payload: u32, block: &[Instruction]) -> Vec<Instruction> {
+        let last = self.bytes.iter().map(|(at, _)| u32::from(*at)).max().unwrap_or(0);
+        let mut code = block.to_vec();
+        // Each test goes on if it holds and else over the block: the distance is known from behind.
+        for (at, values) in self.bytes.iter().rev() {
             let count = values.len() as u8;
-            let distance = |behind: u8| code.len() as u8 + behind;
-            let mut test = vec![op(LOAD_BYTE_INDEXED, PAYLOAD + u32::from(*at))];
+            let mut test = vec![op(load, payload + u32::from(*at))];
             for (i, value) in (1..).zip(values) {
-                let is_last = i == count;
-                // From the last: over the rest of the tests and the first way out.
-                let if_not = if is_last { distance(1) } else { 0 };
+                let if_not = if i == count { code.len() as u8 } else { 0 };
                 test.push(jump(JUMP_EQUAL, u32::from(*value), count - i, if_not));
             }
             test.extend(code);
             code = test;
         }
-        let long_enough = jump(JUMP_NOT_LESS, PAYLOAD + last + 1, 0, code.len() as u8 + 1);
-        let mut block = vec![op(LOAD_LENGTH, 0), op(SUBTRACT_INDEX, 0), long_enough];
-        block.extend(code);
-        block.extend(ways_out);
-        block
+        code.insert(0, jump(JUMP_NOT_LESS, payload + last + 1, 0, code.len() as u8));
+        code
     }
 }
 
@@ -140,8 +158,9 @@ impl Filter {
         Filter(vec![op(LOAD_WORD, INTERFACE), jump(JUMP_EQUAL, index, 0, 1), op(RETURN, WHOLE), op(RETURN, 0)])
     }
 
-    /// Passes untagged frames addressed to this host that carry a UDP datagram over IPv4 (not a fragment) or over
-    /// IPv6 (without extension headers) to one of these addresses and ports; drops all others.
+    /// Passes frames addressed to this host, without a tag or with one of VLAN id 0, that carry a UDP datagram to one of
+    /// these addresses and ports, over IPv4 without options that must not be fragmented, or over IPv6 without extension
+    /// headers; drops all others. [`Filter::but_raw`] is the complement.
     pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
         Filter::udp(destinations, Which::All)
     }
@@ -171,14 +190,14 @@ impl Filter {
             code
         };
 
-        // Version 4, not a fragment, UDP; then the destination.
+        // Version 4 without options, not a fragment, not to become fragments, UDP; then the destination.
         let mut ipv4 = vec![
             op(LOAD_BYTE, NETWORK),
-            op(AND, 0xf0),
-            jump(JUMP_EQUAL, 0x40, 1, 0),
+            jump(JUMP_EQUAL, 0x45, 1, 0),
             reject,
             op(LOAD_HALF, NETWORK + 6),
-            jump(JUMP_ANY_BITS, 0x3fff, 0, 1),
+            op(AND, DONT_FRAGMENT | FRAGMENT),
+            jump(JUMP_EQUAL, DONT_FRAGMENT, 1, 0),
             reject,
             op(LOAD_BYTE, NETWORK + 9),
             jump(JUMP_EQUAL, 17, 1, 0),
@@ -220,6 +239,73 @@ impl Filter {
         code.extend(when_equal(0x86dd, ipv6));
         code.push(reject);
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Filter(code)) }
+    }
+
+    /// For a UDP socket beside raw ports, over IPv4 or IPv6: drops what these take of what is for the socket, and passes
+    /// the rest. `None` if they take nothing. It drops just what [`Filter::udp_destinations`] passes, but for one thing:
+    /// IPv6 datagrams that came in fragments though they were no longer than the MTU of the raw ports' device.
+    ///
+    /// What the kernel has put together cannot be told from what came whole, nor seen by packet sockets. Over IPv4 datagrams
+    /// in fragments may be fragmented, and those that may not be are whole; over IPv6 what is longer than the MTU came in
+    /// fragments.
+    pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool) -> Result<Option<Filter>, TooLong> {
+        let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
+        let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
+        for device in raw {
+            let mut block = vec![op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_EQUAL, 0, 1, 0), accept];
+            if ipv4 {
+                block.extend([
+                    op(LOAD_BYTE, NETWORK_HEADER),
+                    jump(JUMP_EQUAL, 0x45, 1, 0),
+                    accept,
+                    op(LOAD_HALF, NETWORK_HEADER + 6),
+                    op(AND, DONT_FRAGMENT | FRAGMENT),
+                    jump(JUMP_EQUAL, DONT_FRAGMENT, 1, 0),
+                    accept,
+                ]);
+            } else {
+                block.extend([
+                    op(LOAD_BYTE, NETWORK_HEADER + 6),
+                    jump(JUMP_EQUAL, 17, 1, 0),
+                    accept,
+                    op(LOAD_HALF, NETWORK_HEADER + 4),
+                    jump(JUMP_NOT_LESS, device.mtu.saturating_sub(39), 0, 1),
+                    accept,
+                ]);
+            }
+            match &device.takes {
+                Takes::Nothing => continue,
+                Takes::All => block.push(drop),
+                Takes::Only(pattern) => {
+                    block.push(op(LOAD_LENGTH, 0));
+                    block.extend(pattern.test(LOAD_BYTE, UDP_HEADER, &[drop]));
+                    block.push(accept);
+                }
+            }
+            match blocks.iter_mut().find(|(other, _)| *other == block) {
+                Some((_, devices)) => devices.push(device.index),
+                None => blocks.push((block, vec![device.index])),
+            }
+        }
+        if blocks.is_empty() {
+            return Ok(None);
+        }
+        // From the last block on, because jumps go forward.
+        let mut code = vec![accept];
+        for (block, devices) in blocks {
+            // Each device is two instructions that jump over those behind it to the block.
+            let mut part = Vec::new();
+            for (i, index) in devices.iter().enumerate() {
+                let behind = 2 * (devices.len() - i - 1) + 1;
+                part.extend([jump(JUMP_EQUAL, *index, 0, 1), op(JUMP, behind as u32)]);
+            }
+            part.push(op(JUMP, block.len() as u32));
+            part.extend(block);
+            part.extend(code);
+            code = part;
+        }
+        code.insert(0, op(LOAD_WORD, INTERFACE));
+        if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Some(Filter(code))) }
     }
 
     /// Passes untagged frames addressed to this host that answer the question for a neighbour's link-layer address:
@@ -285,11 +371,10 @@ mod tests {
                     pc += i.operand as usize;
                     continue;
                 }
-                JUMP_EQUAL | JUMP_NOT_LESS | JUMP_ANY_BITS => {
+                JUMP_EQUAL | JUMP_NOT_LESS => {
                     let yes = match i.code {
                         JUMP_EQUAL => a == i.operand,
-                        JUMP_NOT_LESS => a >= i.operand,
-                        _ => a & i.operand != 0,
+                        _ => a >= i.operand,
                     };
                     pc += usize::from(if yes { i.if_true } else { i.if_false });
                     continue;

@@ -4,6 +4,7 @@
 //!   for it; a [`claim::UdpClaim`] keeps the kernel from answering the same packets.
 //! - [`af_xdp`]: the same faster, by AF_XDP sockets and a program that takes what is ours before the kernel sees it.
 //! - [`choice`]: which of these a device gets.
+//! - [`udp`]: UDP sockets, for all that the kernel can carry and the others cannot.
 //! - [`local`]: the router's own machine, for processes that run beside it.
 //! - [`tap`]: a TAP device. [`frame_socket`]: rare frames beside the data path.
 //! - [`pcap`]: capture files in and out.
@@ -23,6 +24,7 @@ pub mod local;
 pub mod memory;
 pub mod pcap;
 pub mod tap;
+pub mod udp;
 
 mod mapping;
 mod segmentation;
@@ -39,3 +41,4 @@ pub use local::LocalPort;
 pub use memory::{MemoryPort, RepeatPort, Wire};
 pub use pcap::PcapPort;
 pub use tap::Tap;
+pub use udp::{UdpCounts, UdpPort, UdpSender, UdpSockets};

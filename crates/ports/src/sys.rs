@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::filter::Filter;
 
@@ -39,7 +39,7 @@ pub fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, 
     check(result).map(drop)
 }
 
-/// Attaches a filter.
+/// Attaches a filter in place of the one that may be there.
 pub fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
     let instructions = filter.instructions();
     let program = libc::sock_fprog {
@@ -383,15 +383,63 @@ pub fn detach_filter(fd: &OwnedFd) -> io::Result<()> {
 }
 
 /// One descriptor that has input when any of some has. They must stay open as long as it is used.
-pub fn poll_group(members: &[std::os::fd::RawFd]) -> io::Result<OwnedFd> {
+pub fn poll_group(members: &[RawFd]) -> io::Result<OwnedFd> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
     // SAFETY: a new descriptor nobody else owns.
     let group = unsafe { OwnedFd::from_raw_fd(fd) };
-    for member in members {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
-        // SAFETY: the kernel copies the event.
-        check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_ADD, *member, &raw mut event) })?;
-    }
+    members.iter().try_for_each(|member| poll_add(&group, *member, 0))?;
     Ok(group)
+}
+
+/// Adds a descriptor to a group. `data` comes with its events.
+pub fn poll_add(group: &OwnedFd, member: RawFd, data: u64) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: data };
+    // SAFETY: the kernel copies the event.
+    check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_ADD, member, &raw mut event) }).map(drop)
+}
+
+/// Takes a descriptor out of a group.
+pub fn poll_remove(group: &OwnedFd, member: RawFd) -> io::Result<()> {
+    let none = std::ptr::null_mut();
+    // SAFETY: the kernel reads no event.
+    check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_DEL, member, none) }).map(drop)
+}
+
+/// Which members of a group have input.
+pub struct Events<const N: usize>([libc::epoll_event; N]);
+
+impl<const N: usize> Events<N> {
+    /// None yet.
+    pub fn new() -> Events<N> {
+        Events([libc::epoll_event { events: 0, u64: 0 }; N])
+    }
+
+    /// Asks, without waiting, and says how many have; those not told are told the next time.
+    pub fn take(&mut self, group: &OwnedFd) -> usize {
+        // SAFETY: the kernel writes at most N events.
+        let count = unsafe { libc::epoll_wait(group.as_raw_fd(), self.0.as_mut_ptr(), N as libc::c_int, 0) };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    /// What came with the member in the group.
+    pub fn data(&self, at: usize) -> u64 {
+        self.0[at].u64
+    }
+}
+
+/// Closes what a descriptor stands for and makes it stand for something else.
+pub fn replace(fd: &OwnedFd, other: &OwnedFd) -> io::Result<()> {
+    // SAFETY: both are open; the first stays so, as its owner expects.
+    check(unsafe { libc::dup3(other.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) }).map(drop)
+}
+
+/// Lets the process have as many descriptors as it may.
+pub fn allow_descriptors() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes a live value.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the kernel reads a live value.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
 }

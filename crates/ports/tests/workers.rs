@@ -161,7 +161,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
         for choice in [PortChoice::AfPacket, PortChoice::AfXdp] {
             let wanted = Wanted {
                 choice,
-                ours: None,
+                sockets: None,
                 urgent: None,
                 fill_checksums: false,
                 mtu: 3000,
@@ -170,7 +170,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 options: XdpOptions::default(),
             };
             let (opener, mut pools) = Opener::new(&wanted).unwrap();
-            let mut opened = opener.open("vb").unwrap();
+            let mut opened = opener.open("vb", None).unwrap();
             assert_eq!(opened.ports.len(), 2, "{}", opened.how);
             let mut batch = Vec::with_capacity(256);
             for (port, pool) in opened.ports.iter_mut().zip(&mut pools) {

@@ -3,9 +3,8 @@
 //! Threads forward (the data plane's workers), one does everything else. Does not live here: what each step means
 //! ([`crate::links`], [`crate::ways`], [`crate::tables`]).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use hopwright_ir::Pipeline;
 use crate::bfd::{self, Bfd};
 use crate::board::{Board, Figures, Session, Setting};
 use crate::config::{Config, ConfigError};
+use crate::hosts::Hosts;
 use crate::http::{HttpError, Listeners, LogLevel, NoLog};
 use crate::kernel::{Kernel, Route};
 use crate::keys::{self, KeyError, Keys};
@@ -36,8 +36,8 @@ use crate::stats::{Stats, StatsFile, WriteChange};
 use crate::tables::{self, Way};
 use crate::tap::{TapError, Taps};
 use crate::topology::{Topology, TopologyError};
-use crate::underlay::{self, Underlay};
-use crate::ways::{Change, Target, Ways};
+use crate::underlay::{self, Changed, LinkPorts, Underlay};
+use crate::ways::{self, BY_KERNEL, Target, Ways};
 
 mod reload;
 
@@ -45,19 +45,12 @@ use reload::Reload;
 
 /// Longest pause between two looks around.
 const TICK: Duration = Duration::from_millis(250);
-/// The same while a next hop is looked for.
+/// The same while something is under way.
 const SHORT_TICK: Duration = Duration::from_millis(20);
+/// The same while the workers take up new ports.
+const PORTS_TICK: Duration = Duration::from_millis(1);
 /// Time between two posts of the figures that others read.
 const POST_TIME: Duration = Duration::from_millis(200);
-/// Packets that may wait for a next hop, for one host and for all.
-const WAITING_EACH: usize = 16;
-/// See [`WAITING_EACH`].
-const WAITING_ALL: usize = 1024;
-/// How long a packet may wait for a next hop.
-const WAITING_TIME: Duration = Duration::from_secs(3);
-/// Hosts of the AS that are followed at the same time; a bit less than the table holds.
-const HOSTS: usize = 60_000;
-
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -87,18 +80,14 @@ pub enum AgentError {
     Key(#[from] KeyError),
     #[error("cannot read the kernel's devices and routes: {0}")]
     Kernel(#[source] io::Error),
-    #[error("{what} {address}: no network device has this address")]
-    NoDevice { what: String, address: IpAddr },
-    #[error("{what} {address}: {device} is no Ethernet device")]
-    NotEthernet { what: String, address: IpAddr, device: String },
-    #[error("{device}: its MTU {mtu} is more than the {limit} that packet buffers were made for: restart the router")]
-    DeviceMtu { device: String, mtu: u32, limit: u32 },
-    #[error("the links lead to more devices than the switch has port numbers")]
+    #[error("the switch has no port number left")]
     TooManyDevices,
     #[error(transparent)]
-    Device(#[from] hopwright_ports::af_packet::DeviceError),
+    Device(#[from] hopwright_ports::DeviceError),
     #[error(transparent)]
-    Claim(#[from] hopwright_ports::claim::ClaimError),
+    Bind(#[from] hopwright_ports::udp::BindError),
+    #[error("cannot use UDP sockets: {0}")]
+    Sockets(#[source] io::Error),
     #[error(transparent)]
     Ports(#[from] hopwright_ports::choice::OpenerError),
     #[error("cannot build the data plane: {0}")]
@@ -187,18 +176,23 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         .urgent_cpu_port(URGENT_CPU_PORT)
         .batch(setup.config.hopwright.batch)
         .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
-    for (number, ports) in underlay.widen(&mut kernel, &setup.links)? {
+    underlay.bind(&setup.links)?;
+    let used = underlay::used_devices(&mut kernel, &setup.links);
+    let raw = underlay.follow(&kernel, &[&setup.links], &used)?;
+    for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
         builder = builder.ports(number, ports);
     }
-    setup.links.arrivals = underlay.arrivals(&kernel, &setup.links);
+    underlay.set_ready();
+    setup.links.arrivals = arrivals(&setup, &underlay, &kernel);
     tables::program(&vdp, &setup.links, &setup.keys.current)?;
+    tables::set_default_host(&vdp, BY_KERNEL)?;
     let mut rollover = Rollover::new();
     rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
     let mut ways = Ways::new(underlay.ports());
     underlay::add_links(&mut ways, &setup.links, &mut kernel);
     let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
-    let taps = namespace.map(|name| Taps::open(&name, &underlay.ports(), kernel.devices())).transpose()?;
+    let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
     let listeners = Listeners::open(&setup.config)?;
     // Threads that start from here on have no more than what stays.
     service::drop_privileges(Phase::Running)?;
@@ -220,26 +214,28 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         underlay,
         reload: Reload::new(&setup),
         rollover,
-        waiting: BTreeMap::new(),
-        waiting_count: 0,
+        hosts: Hosts::default(),
+        host_devices: BTreeSet::new(),
+        link_ports: Vec::new(),
+        ports_changing: false,
         clock_epoch: 0,
         punted: HashMap::new(),
         slow_path: SlowPath::new(slow_path_settings(&setup.config)),
         taps,
         started: Instant::now(),
         stats_file: StatsFile::default(),
-        waiting_lost: 0,
         own_packets: OwnPackets::default(),
         slow_path_time: StageTime::default(),
         board: board.clone(),
         manager: Manager::new(),
         setup,
     };
-    // Ways that are known are programmed before the first packet; links with BFD are down until it says otherwise.
+    // Ways are programmed before the first packet; links with BFD are down until it says otherwise.
     agent.look_around()?;
-    for target in agent.setup.bfd.iter().filter_map(|spec| agent.setup.links.target(spec.link)) {
+    for (target, ..) in underlay::targets(&agent.setup.links) {
         agent.program_way(target)?;
     }
+    agent.log_link_ports();
     let links = &agent.setup.links;
     tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
         external = links.external.len(), siblings = links.siblings.len(),
@@ -278,6 +274,14 @@ fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, 
     workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
 }
 
+/// By which ports packets for the router's addresses must come, if the configuration restricts that.
+fn arrivals(setup: &Setup, underlay: &Underlay, kernel: &Kernel) -> BTreeMap<std::net::IpAddr, u16> {
+    match setup.config.hopwright.strict_arrival {
+        true => underlay.arrivals(kernel, &setup.links),
+        false => BTreeMap::new(),
+    }
+}
+
 /// What the configuration says about answers.
 fn slow_path_settings(config: &Config) -> scmp::Settings {
     scmp::Settings { authenticate: config.features.experimental_scmp_authentication, limit: config.hopwright.scmp }
@@ -294,9 +298,13 @@ struct Agent {
     underlay: Underlay,
     reload: Reload,
     rollover: Rollover,
-    /// Packets, as received by a port, that wait for a next hop.
-    waiting: BTreeMap<Target, VecDeque<(Instant, u16, Vec<u8>)>>,
-    waiting_count: usize,
+    hosts: Hosts,
+    /// Devices that routes to hosts lead by, besides those of links.
+    host_devices: BTreeSet<u32>,
+    /// As they were logged last.
+    link_ports: Vec<LinkPorts>,
+    /// Workers have still to take up new ports.
+    ports_changing: bool,
     /// Upper bits of the clock as programmed.
     clock_epoch: u64,
     /// Reasons seen, to log each once.
@@ -306,8 +314,6 @@ struct Agent {
     taps: Option<Taps>,
     started: Instant,
     stats_file: StatsFile,
-    /// Packets that waited in vain.
-    waiting_lost: u64,
     /// Packets that the router itself has sent.
     own_packets: OwnPackets,
     /// Time spent on punted packets.
@@ -337,8 +343,7 @@ impl Agent {
                 taps.add_to(&mut poll);
                 poll.add(self.switch.urgent_cpu().fd().as_raw_fd());
             }
-            let busy = self.ways.is_waiting() || self.reload.is_busy();
-            poll.wait(if busy { SHORT_TICK } else { TICK });
+            poll.wait(self.longest_pause());
             self.follow_bfd()?;
             self.take_punted();
             self.follow_taps()?;
@@ -362,18 +367,45 @@ impl Agent {
         Ok(())
     }
 
+    /// How long nothing will have to be done, unless something happens.
+    fn longest_pause(&self) -> Duration {
+        let tick = match () {
+            () if self.ports_changing => PORTS_TICK,
+            () if self.reload.is_busy() => SHORT_TICK,
+            () => TICK,
+        };
+        let due = self.ways.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        due.map_or(tick, |due| due.clamp(PORTS_TICK, tick))
+    }
+
     /// Brings tables and clock in line with the kernel's view.
     fn look_around(&mut self) -> Result<(), AgentError> {
         let changes = self.kernel.update().map_err(AgentError::Kernel)?;
-        if changes.routes {
-            self.ways.reroute(&mut self.kernel);
-            self.follow_addresses()?;
-        }
         let now = Instant::now();
-        for change in self.ways.refresh(&mut self.kernel, now) {
-            self.program(change)?;
+        if changes.everything {
+            self.ways.reroute_all(&mut self.kernel, now);
+        } else if !changes.routes.is_empty() {
+            self.ways.reroute_within(&changes.routes, &mut self.kernel, now);
         }
-        self.expire(now);
+        self.ways.follow_neighbours(&changes.neighbours, &mut self.kernel, now);
+        self.ways.confirm(&mut self.kernel, now);
+        if changes.everything || !changes.routes.is_empty() {
+            self.hosts.reconsider();
+            self.follow_devices(changes.everything)?;
+        }
+        if self.ports_changing && !self.switch.ports_changing() {
+            self.ports_changing = false;
+            self.underlay.set_ready();
+            self.ways.set_ports(self.underlay.ports());
+            self.hosts.reconsider();
+        }
+        if self.hosts.is_due(now) {
+            self.learn_hosts(now)?;
+        }
+        self.program_changes()?;
+        if changes.everything || !changes.routes.is_empty() {
+            self.log_link_ports();
+        }
         let now_us = wall_clock_us();
         if now_us >> 48 != self.clock_epoch {
             self.clock_epoch = now_us >> 48;
@@ -382,28 +414,89 @@ impl Agent {
         Ok(())
     }
 
+    /// Opens and closes raw ports as devices, addresses and routes are now. `anyway`: even if routes lead by the same
+    /// devices as before.
+    fn follow_devices(&mut self, anyway: bool) -> Result<(), AgentError> {
+        self.host_devices.retain(|index| self.kernel.devices().contains_key(index));
+        let mut used = self.ways.devices();
+        used.extend(&self.host_devices);
+        let mut links = vec![&self.setup.links];
+        if let Some(setup) = self.reload.preparing() {
+            used.extend(underlay::used_devices(&mut self.kernel, &setup.links));
+            links.push(&setup.links);
+        }
+        if anyway || !self.underlay.is_following(&used) {
+            let changed = self.underlay.follow(&self.kernel, &links, &used)?;
+            self.follow_ports(changed)?;
+            self.follow_addresses()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the switch new ports, and takes from it those that are closed, once nothing leads there.
+    fn follow_ports(&mut self, changed: Changed) -> Result<(), AgentError> {
+        self.ways.set_ports(self.underlay.ports());
+        self.program_changes()?;
+        for number in changed.closed {
+            if let Err(error) = self.switch.remove_port(number) {
+                tracing::warn!(%error, number, "cannot give up a port");
+            }
+        }
+        for (number, ports) in changed.opened {
+            self.switch.add_ports(number, ports)?;
+            self.ports_changing = true;
+        }
+        Ok(())
+    }
+
+    /// Gives hosts that the UDP port sends much to entries of their own.
+    fn learn_hosts(&mut self, now: Instant) -> Result<(), AgentError> {
+        let mut destinations = self.underlay.sockets().take_destinations();
+        let links = &self.setup.links;
+        destinations.retain(|(to, _)| !links.external.iter().any(|e| e.underlay.remote.ip() == *to));
+        if destinations.is_empty() {
+            return Ok(());
+        }
+        let source = links.internal.ip();
+        let devices = self.hosts.learn(destinations, source, &mut self.ways, &mut self.kernel, now);
+        if !devices.is_subset(&self.host_devices) {
+            self.host_devices.extend(devices);
+            self.follow_devices(true)?;
+        }
+        Ok(())
+    }
+
+    /// Logs by which kinds of port links that have changed are used.
+    fn log_link_ports(&mut self) {
+        let ports = self.underlay.link_ports(&self.kernel, &self.setup.links, &self.ways);
+        for link in ports.iter().filter(|link| !self.link_ports.contains(link)) {
+            tracing::info!("{link}");
+        }
+        self.link_ports = ports;
+    }
+
     /// Addresses of ours may have moved to other devices.
     fn follow_addresses(&mut self) -> Result<(), AgentError> {
-        let arrivals = self.underlay.arrivals(&self.kernel, &self.setup.links);
+        let arrivals = arrivals(&self.setup, &self.underlay, &self.kernel);
         if arrivals != self.setup.links.arrivals {
-            tracing::info!("addresses of the router are on other devices now");
             self.setup.links.arrivals = arrivals;
             tables::program_links(&self.vdp, &self.setup.links, |target| self.way(target))?;
         }
         Ok(())
     }
 
-    fn program(&mut self, change: Change) -> Result<(), AgentError> {
-        match change {
-            Change::Found(target) => {
-                self.program_way(target)?;
-                self.send_waiting(target);
-            }
-            Change::Lost(target) => self.program_way(target)?,
-            Change::Forgotten(host) => {
-                tracing::debug!(%host, "host not found");
-                self.give_up_waiting(Target::Host(host));
-            }
+    /// Brings the tables in line with the ways.
+    fn program_changes(&mut self) -> Result<(), AgentError> {
+        let changes = self.ways.take_changes();
+        self.program_all(changes)
+    }
+
+    fn program_all(&mut self, changes: ways::Changes) -> Result<(), AgentError> {
+        if changes.no_hosts {
+            tables::forget_hosts(&self.vdp)?;
+        }
+        for target in changes.targets {
+            self.program_way(target)?;
         }
         Ok(())
     }
@@ -430,17 +523,17 @@ impl Agent {
     fn way(&self, target: Target) -> Way {
         let next_hop = self.ways.next_hop(target);
         match self.setup.links.bfd_link(target) {
-            Some(link) if !self.bfd.is_up(link) => Way::Down(next_hop),
-            _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => Way::Down(next_hop),
-            _ => next_hop.map_or(Way::Unresolved, Way::Up),
+            Some(link) if !self.bfd.is_up(link) => Way::Down(Some(next_hop)),
+            _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => Way::Down(Some(next_hop)),
+            _ => Way::Up(next_hop),
         }
     }
 
     /// Tells BFD how to reach a target now.
     fn tell_bfd(&self, target: Target) {
         if let Some(link) = self.setup.links.bfd_link(target) {
-            let direct = self.ways.is_direct(target);
-            self.bfd.set_way(link, self.ways.next_hop(target).map(|next_hop| bfd::Way { next_hop, direct }));
+            let (next_hop, direct) = (self.ways.next_hop(target), self.ways.is_direct(target));
+            self.bfd.set_way(link, Some(bfd::Way { next_hop, direct }));
         }
     }
 
@@ -462,22 +555,25 @@ impl Agent {
         match target {
             Target::External(id) => {
                 let Some(link) = self.setup.links.interface(id) else { return Ok(()) };
-                tracing::info!(interface = link.id, remote = %link.underlay.remote, %way, "way to another AS");
+                tracing::debug!(interface = link.id, remote = %link.underlay.remote, %way, "way to another AS");
                 self.vdp.put(&tables::external(link, way))
             }
             Target::Sibling(number) => {
                 let Some(sibling) = self.setup.links.sibling(number) else { return Ok(()) };
-                tracing::info!(router = %sibling.name, address = %sibling.address, %way, "way to a sibling router");
+                tracing::debug!(router = %sibling.name, address = %sibling.address, %way, "way to a sibling router");
                 for entry in tables::sibling_ways(self.setup.links.internal, sibling, way) {
                     self.vdp.put(&entry)?;
                 }
                 Ok(())
             }
             Target::Host(host) => {
-                tracing::debug!(%host, %way, "way to a host");
-                match way {
-                    Way::Up(next_hop) => self.vdp.put(&tables::host(host, next_hop)),
-                    _ => self.vdp.delete(&tables::no_host(host)),
+                tracing::trace!(%host, %way, "way to a host");
+                match self.ways.contains(target) {
+                    true => self.vdp.put(&tables::host(host, self.ways.next_hop(target))),
+                    false => match self.vdp.delete(&tables::no_host(host)) {
+                        Err(ControlError::NotFound(_)) => Ok(()),
+                        other => other,
+                    },
                 }
             }
         }
@@ -498,9 +594,7 @@ impl Agent {
                 let reason = Reason::from_number(header.reason).map_or("?".into(), Reason::label);
                 tracing::info!(reason, ingress = header.ingress, egress = header.egress, "first packet punted");
             }
-            if header.reason == Reason::NextHopUnresolved as u8 {
-                self.wait_for_next_hop(&header, packet);
-            } else if let Some(taps) = self.taps.as_mut().filter(|taps| taps.have(header.port)) {
+            if let Some(taps) = self.taps.as_mut().filter(|taps| taps.have(header.port)) {
                 taps.hand_over(header.port, packet);
             } else {
                 self.answer(&header, packet);
@@ -533,71 +627,6 @@ impl Agent {
         }
     }
 
-    /// Keeps a packet until its next hop is known.
-    fn wait_for_next_hop(&mut self, header: &PacketIn, packet: &[u8]) {
-        let target = match header.next_hop {
-            Some(host) => Target::Host(host),
-            None => {
-                let links = &self.setup.links;
-                let external = links.interface(header.egress).map(|e| Target::External(e.id));
-                let sibling = || links.owner(header.egress).map(|s| Target::Sibling(s.number));
-                let Some(target) = external.or_else(sibling) else { return };
-                target
-            }
-        };
-        let now = Instant::now();
-        if let Target::Host(host) = target {
-            if self.ways.len() >= HOSTS {
-                self.waiting_lost += 1;
-                return;
-            }
-            self.ways.add(target, host, self.setup.links.internal.ip(), &mut self.kernel, now);
-        }
-        let packets = self.waiting.entry(target).or_default();
-        if packets.len() < WAITING_EACH && self.waiting_count < WAITING_ALL {
-            packets.push_back((now, header.port, packet.to_vec()));
-            self.waiting_count += 1;
-        } else {
-            self.waiting_lost += 1;
-        }
-        if self.ways.next_hop(target).is_some() {
-            // It came while the entry was on its way into the table.
-            self.send_waiting(target);
-        }
-    }
-
-    /// Gives the packets that waited for a target to the program once more.
-    fn send_waiting(&mut self, target: Target) {
-        let injector = self.switch.injector();
-        for (_, port, packet) in self.waiting.remove(&target).unwrap_or_default() {
-            self.waiting_count -= 1;
-            if injector.packet_out(CPU_PORT, &PacketOut::process(port).before(&packet)).is_err() {
-                self.waiting_lost += 1;
-                tracing::debug!("no room for a packet that waited");
-            }
-        }
-    }
-
-    /// Gives up the packets that wait for a target.
-    fn give_up_waiting(&mut self, target: Target) {
-        let lost = self.waiting.remove(&target).map_or(0, |packets| packets.len());
-        self.waiting_count -= lost;
-        self.waiting_lost += lost as u64;
-    }
-
-    /// Gives up packets that have waited too long.
-    fn expire(&mut self, now: Instant) {
-        let (count, lost) = (&mut self.waiting_count, &mut self.waiting_lost);
-        self.waiting.retain(|_, packets| {
-            while packets.front().is_some_and(|(since, ..)| now.duration_since(*since) > WAITING_TIME) {
-                packets.pop_front();
-                *count -= 1;
-                *lost += 1;
-            }
-            !packets.is_empty()
-        });
-    }
-
     /// What the agent knows and the data plane's counters do not.
     fn figures(&self) -> Figures {
         let mut own_packets = self.own_packets.clone();
@@ -617,9 +646,8 @@ impl Agent {
         let slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().families(), Taps::families);
         Figures {
             sessions,
-            waiting: self.waiting_count,
-            waiting_lost: self.waiting_lost,
-            hosts: self.ways.len(),
+            hosts: self.hosts.figures(&self.ways),
+            link_ports: self.link_ports.clone(),
             own_packets,
             slow_path: self.slow_path_time,
             slow_path_drops,

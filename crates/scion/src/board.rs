@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hopwright_dataplane::{StageTime, Switch};
 
 use crate::config::Config;
+use crate::hosts;
 use crate::links::Links;
 use crate::metrics::{OwnPackets, SlowPathDrops};
 use crate::topology::Topology;
+use crate::underlay::LinkPorts;
 
 /// See the module.
 #[derive(Debug)]
@@ -39,14 +41,12 @@ pub struct Figures {
     pub own_packets: OwnPackets,
     /// BFD sessions by the counter index of their links. A link without one counts as up.
     pub sessions: BTreeMap<u16, Session>,
-    /// Packets that wait for a next hop.
-    pub waiting: usize,
-    /// Packets for which no next hop was found in time, or no room.
-    pub waiting_lost: u64,
-    /// Hosts whose next hops are followed.
-    pub hosts: usize,
     /// Punted packets that were dropped.
     pub slow_path_drops: SlowPathDrops,
+    /// Hosts that have entries.
+    pub hosts: hosts::Figures,
+    /// By which kinds of port each link is used.
+    pub link_ports: Vec<LinkPorts>,
     /// Time spent on punted packets.
     pub slow_path: StageTime,
     /// Further counts of the agent: family, help, label name, and values by label value.

@@ -1,15 +1,20 @@
 //! Looking at a router's files without running it: every problem, with file and field. Needs no privileges, devices or
-//! network (but for names of hosts in the topology, which are resolved as at the start).
+//! network (but for names of hosts in the topology, which are resolved as at the start). On the router's own machine it
+//! also tells by which kind of port each link would be used.
 
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
+use hopwright_ports::PortChoice;
+
 use crate::bfd;
 use crate::config::Config;
 use crate::files;
+use crate::kernel::Kernel;
 use crate::keys;
 use crate::links::Links;
 use crate::topology::{Topology, TopologyError};
+use crate::underlay::{self, Foreign};
 
 /// What is to be said about the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The router, in a line, if there is no problem.
     pub summary: Option<String>,
+    /// By which kind of port each link would be used, if this is the router's machine and there is no problem.
+    pub links: Vec<String>,
 }
 
 /// Reads `router.toml`, `hopwright.toml` beside it, and everything they refer to. `config_dir` stands for the directory that the file names.
@@ -70,8 +77,26 @@ pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
             s(own),
             s(siblings)
         ));
+        this_machine(&links, config.hopwright.ports, &mut report);
     }
     report
+}
+
+/// What the links would be on this machine.
+fn this_machine(links: &Links, choice: PortChoice, report: &mut Report) {
+    let Ok(mut kernel) = Kernel::open() else { return };
+    match underlay::survey(&mut kernel, links, choice) {
+        Ok(found) => report.links = found.iter().map(ToString::to_string).collect(),
+        Err(Foreign::All) => {}
+        Err(Foreign::Some(addresses)) => {
+            for address in addresses {
+                report.warnings.push(format!(
+                    "{address} is not an address of this machine, although others of the router are: it could not start \
+                     here"
+                ));
+            }
+        }
+    }
 }
 
 impl Report {
@@ -142,6 +167,29 @@ mod tests {
         assert_eq!(report.problems, Vec::<String>::new());
         assert_eq!(report.warnings, Vec::<String>::new());
         assert!(report.summary.unwrap().ends_with("router a of 1-ff00:0:1: 1 link, 0 sibling routers"));
+    }
+
+    /// The addresses of loopback underlays are on every machine.
+    #[test]
+    fn links_of_this_machine() {
+        let here = TOPOLOGY.replace("10.0.0.1:", "127.0.0.11:").replace("10.3.0.", "127.3.0.");
+        let (_dir, report) = files("general.id = 'a'", &here, &KEYS);
+        assert_eq!(
+            report.links,
+            [
+                "internal: receives by UDP sockets (no network device has 127.0.0.11)",
+                "interface 3: receives by UDP sockets (no network device has 127.3.0.1), sends by UDP sockets (it is on \
+                 this machine)"
+            ]
+        );
+        assert_eq!(report.warnings, Vec::<String>::new());
+        // 192.0.2.0/24 is nowhere.
+        let elsewhere = TOPOLOGY.replace("10.0.0.1:", "192.0.2.1:").replace("10.3.0.", "192.0.2.");
+        let (_dir, report) = files("general.id = 'a'", &elsewhere, &KEYS);
+        assert_eq!((report.links, report.warnings), (vec![], vec![]));
+        let half = TOPOLOGY.replace("10.0.0.1:", "127.0.0.11:").replace("10.3.0.", "192.0.2.");
+        let (_dir, report) = files("general.id = 'a'", &half, &KEYS);
+        assert!(report.summary.is_some() && report.warnings[0].starts_with("192.0.2.1 is not an address of this machine"));
     }
 
     #[test]

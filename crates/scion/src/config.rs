@@ -97,6 +97,8 @@ pub struct Hopwright {
     pub rest_us: u32,
     /// Packets a worker takes from a device at a time, at most: 1 to [`MAX_BATCH`].
     pub batch: usize,
+    /// Packets to an address of the router must come by the device that has it.
+    pub strict_arrival: bool,
     /// Who answers for punted packets.
     pub slow_path: SlowPathBy,
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
@@ -115,6 +117,7 @@ impl Default for Hopwright {
             cpus: Vec::new(),
             rest_us: 250,
             batch: MAX_BATCH,
+            strict_arrival: false,
             slow_path: SlowPathBy::default(),
             slow_path_netns: String::new(),
             scmp: Default::default(),

@@ -5,29 +5,39 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, RawFd};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
-use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 /// Multicast groups of rtnetlink (`RTNLGRP_*` in linux/rtnetlink.h).
-const GROUPS: [u32; 6] = [
+const GROUPS: [u32; 9] = [
     1,  // link
     3,  // neighbours
     5,  // IPv4 addresses
     7,  // IPv4 routes
+    8,  // IPv4 rules
     9,  // IPv6 addresses
     11, // IPv6 routes
+    19, // IPv6 rules
+    32, // next-hop objects
 ];
+/// Message types of next-hop objects (`RTM_NEWNEXTHOP`, `RTM_DELNEXTHOP`), which the library does not decode.
+const NEXT_HOP_OBJECTS: [u16; 2] = [104, 105];
+/// Bytes of notifications that may wait for the agent.
+const EVENT_BUFFER: libc::c_int = 4 << 20;
+/// Most datagrams of notifications taken by one [`Kernel::update`]: whoever makes neighbours come and go must not keep the
+/// agent from its other work.
+const BURST: usize = 512;
 
 /// A network device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +52,12 @@ pub struct Device {
     pub mtu: u32,
     /// Configured to be up.
     pub up: bool,
+    /// It has a carrier.
+    pub running: bool,
+    /// Kind of a virtual device, e.g. `veth`; empty for hardware.
+    pub kind: String,
+    /// Index of the bridge, bond or VRF that it is part of.
+    pub master: Option<u32>,
     /// The host's own.
     pub loopback: bool,
     /// Addresses of the host on it.
@@ -71,7 +87,11 @@ pub enum Route {
         device: u32,
         /// The destination itself or a gateway.
         next_hop: IpAddr,
+        /// The path's MTU, where it is known to differ from the device's.
+        mtu: Option<u32>,
     },
+    /// By a tunnel that the route itself describes: only the kernel can encapsulate packets for it.
+    Encapsulated,
     /// To this host itself.
     Here,
     /// Nowhere: no route, or a route that forbids it.
@@ -81,10 +101,45 @@ pub enum Route {
 /// What notifications said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Routes, devices or addresses are different: all routes may be.
-    pub routes: bool,
-    /// Some neighbour is different.
-    pub neighbours: bool,
+    /// Devices, addresses or rules are different: any route may be, without a notification of its own.
+    pub everything: bool,
+    /// Destinations of routes that are different.
+    pub routes: Vec<Prefix>,
+    /// Neighbours that are different, by device.
+    pub neighbours: Vec<(u32, IpAddr)>,
+}
+
+/// Addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// The address.
+    pub address: IpAddr,
+    /// How many of its bits count.
+    pub length: u8,
+}
+
+impl Prefix {
+    /// The first and the last address.
+    pub fn range(self) -> (IpAddr, IpAddr) {
+        match self.address {
+            IpAddr::V4(ip) => {
+                let rest = u32::MAX.checked_shr(self.length.into()).unwrap_or(0);
+                let of = |bits| IpAddr::V4(Ipv4Addr::from_bits(bits));
+                (of(ip.to_bits() & !rest), of(ip.to_bits() | rest))
+            }
+            IpAddr::V6(ip) => {
+                let rest = u128::MAX.checked_shr(self.length.into()).unwrap_or(0);
+                let of = |bits| IpAddr::V6(Ipv6Addr::from_bits(bits));
+                (of(ip.to_bits() & !rest), of(ip.to_bits() | rest))
+            }
+        }
+    }
+
+    /// Whether an address is among them.
+    pub fn contains(self, address: IpAddr) -> bool {
+        let (first, last) = self.range();
+        (first..=last).contains(&address)
+    }
 }
 
 /// The kernel's view, followed.
@@ -105,6 +160,8 @@ impl Kernel {
             events.add_membership(group)?;
         }
         events.set_non_blocking(true)?;
+        // The kernel gives as much as it may.
+        let _ = events.set_rx_buf_sz(EVENT_BUFFER);
         let mut requests = Socket::new(NETLINK_ROUTE)?;
         requests.bind_auto()?;
         requests.connect(&SocketAddr::new(0, 0))?;
@@ -123,6 +180,11 @@ impl Kernel {
         self.devices.values().find(|d| d.addresses.contains(&address))
     }
 
+    /// The kernel takes packets to an address for its own. No device needs to have it: all of 127.0.0.0/8 is local.
+    pub fn is_local(&mut self, address: IpAddr) -> bool {
+        matches!(self.route_from(address, None), Ok(Route::Here))
+    }
+
     /// A neighbour, if anything is known of it.
     pub fn neighbour(&self, device: u32, address: IpAddr) -> Option<Neighbour> {
         self.neighbours.get(&(device, address)).copied()
@@ -133,12 +195,13 @@ impl Kernel {
         self.events.as_raw_fd()
     }
 
-    /// Takes the notifications that have come.
+    /// Takes the notifications that have come, a limited number at a time.
     pub fn update(&mut self) -> io::Result<Changes> {
         let mut changes = Changes::default();
-        loop {
+        for _ in 0..BURST {
             match self.events.recv_from_full() {
                 Ok((bytes, _)) => {
+                    changes.everything |= has_next_hop_objects(&bytes);
                     for message in messages(&bytes) {
                         if let NetlinkPayload::InnerMessage(message) = message.payload {
                             self.apply(message, &mut changes);
@@ -148,24 +211,44 @@ impl Kernel {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    // Notifications were lost.
+                    // Notifications were lost. What still waits is of no interest, and older than what is read now.
+                    self.discard_events();
+                    let before: Vec<_> = self.neighbours.keys().copied().collect();
                     self.reload()?;
-                    changes = Changes { routes: true, neighbours: true };
+                    changes.everything = true;
+                    changes.neighbours.extend(before);
+                    changes.neighbours.extend(self.neighbours.keys().copied());
+                    return Ok(changes);
                 }
                 Err(error) => return Err(error),
+            }
+        }
+        Ok(changes)
+    }
+
+    fn discard_events(&mut self) {
+        for _ in 0..100_000 {
+            if self.events.recv_from_full().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                break;
             }
         }
     }
 
     /// Where packets go that are sent to an address from one of ours.
     pub fn route(&mut self, destination: IpAddr, source: IpAddr) -> io::Result<Route> {
+        self.route_from(destination, Some(source))
+    }
+
+    fn route_from(&mut self, destination: IpAddr, source: Option<IpAddr>) -> io::Result<Route> {
         let mut query = RouteMessage::default();
         let bits = if destination.is_ipv4() { 32 } else { 128 };
         query.header.address_family = family(destination);
         query.header.destination_prefix_length = bits;
-        query.header.source_prefix_length = bits;
         query.attributes.push(RouteAttribute::Destination(destination.into()));
-        query.attributes.push(RouteAttribute::Source(source.into()));
+        if let Some(source) = source {
+            query.header.source_prefix_length = bits;
+            query.attributes.push(RouteAttribute::Source(source.into()));
+        }
         let replies = match self.request(RouteNetlinkMessage::GetRoute(query), 0) {
             Ok(replies) => replies,
             Err(error) => {
@@ -189,7 +272,7 @@ impl Kernel {
         Ok(route.map_or(Route::Nowhere, |route| read_route(&route, destination)))
     }
 
-    /// Asks the kernel to find out a neighbour's link-layer address, or to confirm it.
+    /// Asks the kernel to find out a neighbour's link-layer address, or to confirm it. Needs CAP_NET_ADMIN.
     pub fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = family(address);
@@ -267,24 +350,24 @@ impl Kernel {
                 let device = self.devices.entry(link.header.index).or_default();
                 let before = device.clone();
                 read_link(&link, device);
-                changes.routes |= *device != before;
+                changes.everything |= *device != before;
             }
             RouteNetlinkMessage::DelLink(link) if link.header.interface_family == AddressFamily::Unspec => {
                 self.devices.remove(&link.header.index);
-                changes.routes = true;
+                changes.everything = true;
             }
             RouteNetlinkMessage::NewAddress(address) => {
                 if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address))
                     && !device.addresses.contains(&ip)
                 {
                     device.addresses.push(ip);
-                    changes.routes = true;
+                    changes.everything = true;
                 }
             }
             RouteNetlinkMessage::DelAddress(address) => {
                 if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address)) {
                     device.addresses.retain(|a| *a != ip);
-                    changes.routes = true;
+                    changes.everything = true;
                 }
             }
             RouteNetlinkMessage::NewNeighbour(neighbour) => {
@@ -293,15 +376,22 @@ impl Kernel {
                         Some(value) => self.neighbours.insert(key, value),
                         None => self.neighbours.remove(&key),
                     };
-                    changes.neighbours |= before != value;
+                    if before != value {
+                        changes.neighbours.push(key);
+                    }
                 }
             }
             RouteNetlinkMessage::DelNeighbour(neighbour) => {
-                if let Some((key, _)) = read_neighbour(&neighbour) {
-                    changes.neighbours |= self.neighbours.remove(&key).is_some();
+                if let Some((key, _)) = read_neighbour(&neighbour)
+                    && self.neighbours.remove(&key).is_some()
+                {
+                    changes.neighbours.push(key);
                 }
             }
-            RouteNetlinkMessage::NewRoute(_) | RouteNetlinkMessage::DelRoute(_) => changes.routes = true,
+            RouteNetlinkMessage::NewRoute(route) | RouteNetlinkMessage::DelRoute(route) => {
+                changes.routes.extend(prefix(&route));
+            }
+            RouteNetlinkMessage::NewRule(_) | RouteNetlinkMessage::DelRule(_) => changes.everything = true,
             _ => {}
         }
     }
@@ -324,6 +414,34 @@ fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
     messages
 }
 
+/// Whether one of a datagram's messages is about a next-hop object.
+fn has_next_hop_objects(mut bytes: &[u8]) -> bool {
+    while let Some([a, b, c, d, e, f]) = bytes.first_chunk() {
+        if NEXT_HOP_OBJECTS.contains(&u16::from_ne_bytes([*e, *f])) {
+            return true;
+        }
+        let length = (u32::from_ne_bytes([*a, *b, *c, *d]) as usize).next_multiple_of(4);
+        bytes = if length < 16 { &[] } else { bytes.get(length..).unwrap_or(&[]) };
+    }
+    false
+}
+
+/// The destinations of a route; `None` if it is none that packets are sent by.
+fn prefix(route: &RouteMessage) -> Option<Prefix> {
+    let any = match route.header.address_family {
+        AddressFamily::Inet => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        AddressFamily::Inet6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => return None,
+    };
+    let of = |attribute: &RouteAttribute| match attribute {
+        RouteAttribute::Destination(RouteAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
+        RouteAttribute::Destination(RouteAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    };
+    let address = route.attributes.iter().find_map(of).unwrap_or(any);
+    Some(Prefix { address, length: route.header.destination_prefix_length })
+}
+
 fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
@@ -335,12 +453,23 @@ fn mac_of(bytes: &[u8]) -> Option<[u8; 6]> {
 fn read_link(link: &LinkMessage, device: &mut Device) {
     device.index = link.header.index;
     device.up = link.header.flags.contains(LinkFlags::Up);
+    device.running = link.header.flags.contains(LinkFlags::Running);
     device.loopback = link.header.flags.contains(LinkFlags::Loopback);
+    device.master = None;
+    let ethernet = link.header.link_layer_type == LinkLayerType::Ether;
     for attribute in &link.attributes {
         match attribute {
             LinkAttribute::IfName(name) => device.name.clone_from(name),
             LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
-            LinkAttribute::Address(bytes) => device.mac = mac_of(bytes),
+            LinkAttribute::Address(bytes) => device.mac = mac_of(bytes).filter(|_| ethernet),
+            LinkAttribute::Controller(index) => device.master = Some(*index).filter(|index| *index != 0),
+            LinkAttribute::LinkInfo(infos) => {
+                for info in infos {
+                    if let LinkInfo::Kind(kind) = info {
+                        device.kind = kind.to_string();
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -390,8 +519,19 @@ fn read_route(route: &RouteMessage, destination: IpAddr) -> Route {
     }
     let mut device = None;
     let mut next_hop = destination;
+    let mut path_mtu = None;
     for attribute in &route.attributes {
         match attribute {
+            RouteAttribute::Encap(_) | RouteAttribute::EncapType(_) | RouteAttribute::NewDestination(_) => {
+                return Route::Encapsulated;
+            }
+            RouteAttribute::Metrics(metrics) => {
+                for metric in metrics {
+                    if let RouteMetric::Mtu(mtu) = metric {
+                        path_mtu = Some(*mtu).filter(|mtu| *mtu > 0);
+                    }
+                }
+            }
             RouteAttribute::Oif(index) => device = Some(*index),
             RouteAttribute::Gateway(RouteAddress::Inet(ip)) => next_hop = IpAddr::V4(*ip),
             RouteAttribute::Gateway(RouteAddress::Inet6(ip)) => next_hop = IpAddr::V6(*ip),
@@ -406,7 +546,7 @@ fn read_route(route: &RouteMessage, destination: IpAddr) -> Route {
             _ => {}
         }
     }
-    device.map_or(Route::Nowhere, |device| Route::Via { device, next_hop })
+    device.map_or(Route::Nowhere, |device| Route::Via { device, next_hop, mtu: path_mtu })
 }
 
 #[cfg(test)]
@@ -421,7 +561,40 @@ mod tests {
         assert!(lo.loopback && lo.up && lo.name == "lo", "{lo:?}");
         assert_eq!(kernel.route(here, here).unwrap(), Route::Here);
         assert_eq!(kernel.device_with("203.0.113.77".parse().unwrap()), None);
+        assert!(kernel.is_local("127.45.6.7".parse().unwrap()));
+        assert!(!kernel.is_local("203.0.113.77".parse().unwrap()));
         assert!(kernel.update().is_ok());
+    }
+
+    #[test]
+    fn prefixes() {
+        let of = |address: &str, length| Prefix { address: address.parse().unwrap(), length };
+        let ip = |text: &str| -> IpAddr { text.parse().unwrap() };
+        for (prefix, inside, outside) in [
+            (of("10.1.0.0", 16), "10.1.255.255", "10.2.0.0"),
+            (of("10.1.2.3", 32), "10.1.2.3", "10.1.2.2"),
+            (of("0.0.0.0", 0), "255.255.255.255", "::1"),
+            (of("fd00::", 64), "fd00::ffff:0:0:1", "fd00:0:0:1::"),
+            (of("::", 0), "fd00::1", "10.0.0.1"),
+        ] {
+            assert!(prefix.contains(ip(inside)) && !prefix.contains(ip(outside)), "{prefix:?}");
+        }
+        let mut route = RouteMessage::default();
+        route.header.address_family = AddressFamily::Inet;
+        assert_eq!(prefix(&route), Some(of("0.0.0.0", 0)));
+        route.header.destination_prefix_length = 8;
+        route.attributes.push(RouteAttribute::Destination(RouteAddress::Inet([10, 0, 0, 0].into())));
+        assert_eq!(prefix(&route), Some(of("10.0.0.0", 8)));
+    }
+
+    #[test]
+    fn next_hop_objects() {
+        let message = |kind: u16| [&20u32.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 14]].concat();
+        assert!(has_next_hop_objects(&[message(28), message(104)].concat()));
+        assert!(!has_next_hop_objects(&[message(28), message(24)].concat()));
+        for length in 0..20 {
+            has_next_hop_objects(&[0; 20][..length]);
+        }
     }
 
     #[test]

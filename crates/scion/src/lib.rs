@@ -9,6 +9,7 @@ pub mod board;
 pub mod check;
 pub mod config;
 pub mod files;
+pub mod hosts;
 pub mod http;
 pub mod ia;
 pub mod kernel;

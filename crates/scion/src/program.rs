@@ -53,7 +53,7 @@ pub const MAX_DEVICE_PORT: u32 = 499;
 pub const LINK_COUNTERS: [(&str, u64); 4] =
     [("link_in", 1 << 6), ("link_out", 1 << 10), ("link_reasons", 1 << 7), ("link_dropped", 1 << 5)];
 
-/// Port number of the machine the router runs on.
+/// Port number of the machine's UDP sockets (`LOCAL_PORT`).
 pub const LOCAL_PORT: u32 = 509;
 
 /// In a packet-out header instead of a port: process the packet as if it had been received (`PROCESS`).

@@ -9,6 +9,7 @@ use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
 use num_bigint::BigUint;
 
 use crate::keys::HopKey;
+use crate::program::LOCAL_PORT;
 use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
 use crate::topology::{Relation, Underlay};
 use crate::ways::Target;
@@ -35,6 +36,17 @@ pub enum Way {
     Unresolved,
 }
 
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Up(next_hop) => write!(f, "up, by {next_hop}"),
+            Way::Down(Some(next_hop)) => write!(f, "down, by {next_hop}"),
+            Way::Down(None) => f.write_str("down"),
+            Way::Unresolved => f.write_str("unresolved"),
+        }
+    }
+}
+
 /// Where frames go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NextHop {
@@ -46,27 +58,34 @@ pub struct NextHop {
     pub src_mac: [u8; 6],
 }
 
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Way::Up(next_hop) => next_hop.fmt(f),
-            Way::Down(Some(next_hop)) => write!(f, "down, {next_hop}"),
-            Way::Down(None) => f.write_str("down, next hop unknown"),
-            Way::Unresolved => f.write_str("next hop unknown"),
-        }
-    }
-}
-
 impl fmt::Display for NextHop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.dst_mac;
-        write!(f, "port {} to {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}", self.port)
+        match u32::from(self.port) {
+            LOCAL_PORT => f.write_str("UDP sockets"),
+            port => write!(f, "port {port} to {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"),
+        }
     }
 }
 
 /// Tables whose entries follow from the links: those of [`entries`].
 pub const LINK_TABLES: [&str; 6] =
     ["neighbours", "sibling_interfaces", "services", "interfaces", "links_ipv4", "links_ipv6"];
+
+/// Tables of hosts that have a next hop of their own.
+const HOST_TABLES: [&str; 2] = ["hosts_ipv4", "hosts_ipv6"];
+
+/// Packets to hosts without an entry go by this next hop from now on.
+pub fn set_default_host(vdp: &VirtualDataPlane, next_hop: NextHop) -> Result<(), ControlError> {
+    let args: [BigUint; 4] =
+        [next_hop.port.into(), mac(next_hop.dst_mac).into(), mac(next_hop.src_mac).into(), INTERNAL_INDEX.into()];
+    HOST_TABLES.iter().try_for_each(|table| vdp.set_default(table, "next_hop", &args))
+}
+
+/// Takes every host's entry away.
+pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
+    HOST_TABLES.iter().try_for_each(|table| vdp.clear(table))
+}
 
 /// Programs everything that stays: the router itself, its key, where packets come from, services. The links' ways
 /// are unresolved.
@@ -237,9 +256,9 @@ mod tests {
     #[test]
     fn ways_are_for_people() {
         let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6] };
-        assert_eq!(Way::Up(next_hop).to_string(), "port 3 to 02:00:00:ab:00:01");
-        assert_eq!(Way::Down(Some(next_hop)).to_string(), "down, port 3 to 02:00:00:ab:00:01");
-        assert_eq!(Way::Down(None).to_string(), "down, next hop unknown");
-        assert_eq!(Way::Unresolved.to_string(), "next hop unknown");
+        assert_eq!(Way::Up(next_hop).to_string(), "up, by port 3 to 02:00:00:ab:00:01");
+        assert_eq!(Way::Down(Some(next_hop)).to_string(), "down, by port 3 to 02:00:00:ab:00:01");
+        assert_eq!(Way::Down(None).to_string(), "down");
+        assert_eq!(Way::Unresolved.to_string(), "unresolved");
     }
 }

@@ -1,60 +1,114 @@
-//! What the router holds of the host's network: the devices it has opened, the claims on its addresses, the filter of
-//! what it receives. All of it can change while the router runs.
+//! What the router holds of the host's network: UDP sockets on its addresses, and raw ports on the devices that can have
+//! one. Both change while the router runs.
 //!
-//! Does not live here: next hops ([`crate::ways`]), devices' packets (`ports`).
+//! Every address of the router has a UDP socket, and all sockets together are one port of the switch
+//! ([`LOCAL_PORT`]): it receives and sends whatever the raw ports do not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use hopwright_dataplane::{Pool, Port};
-use hopwright_ports::{Opener, Pattern, UdpClaim, Wanted, XdpOptions};
+use hopwright_ports::{Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
 use crate::kernel::{Device, Kernel};
 use crate::links::Links;
 use crate::packet;
 use crate::program::{LOCAL_PORT, MAX_DEVICE_PORT};
-use crate::ways::{Target, Ways};
+use crate::ways::{Plan, RawPort, Target, Ways, Why};
 
 /// A new port of the switch: its number and the device, as each worker has it.
 pub type NewPort = (u32, Vec<Box<dyn Port>>);
 
 /// Devices that may be added at run time without frames becoming scarce.
 const SPARE_DEVICES: usize = 4;
+/// MTUs of devices that packet buffers are made for. Others are used by the UDP port, as far as packets fit.
+const MTU_RANGE: (u32, u32) = (1500, 9216);
+/// Kinds of device that only the kernel can use as it does: those that share their frames with another device, and those
+/// that carry nothing.
+const NOT_RAW: [&str; 7] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "ifb", "nlmon", "vrf"];
+/// Devices that take frames over from those that are part of them.
+const TAKES_FRAMES: [&str; 4] = ["bridge", "bond", "team", "openvswitch"];
 
-/// Devices and claims in use.
+/// Sockets and raw ports in use.
 #[derive(Debug)]
 pub struct Underlay {
     opener: Opener,
+    sockets: UdpSockets,
     pools: Vec<Pool>,
-    /// The switch's port for each device, by the kernel's number.
-    devices: BTreeMap<u32, u32>,
-    claims: HashMap<SocketAddr, UdpClaim>,
+    /// By the kernel's number.
+    devices: BTreeMap<u32, Open>,
+    /// Devices that could not be opened, as they were then, and why.
+    refused: BTreeMap<u32, (Device, String)>,
+    /// As [`Underlay::follow`] was told last.
+    used: BTreeSet<u32>,
+    /// Port numbers by name of the device: one that comes back has the same.
+    numbers: HashMap<String, u32>,
     /// Packets fit frames if their device's MTU is not more.
     longest_mtu: u32,
     workers: usize,
+    /// AF_XDP or nothing.
+    only_xdp: bool,
+}
+
+/// A device with a raw port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Open {
+    name: String,
+    number: u32,
+    mac: [u8; 6],
+    mtu: u32,
+    /// `AF_XDP` or `AF_PACKET`.
+    kind: String,
+    /// Whose packets it takes.
+    addresses: Vec<(IpAddr, u16)>,
+    /// Every worker has its port.
+    ready: bool,
+}
+
+/// What [`Underlay::follow`] has changed.
+#[derive(Default)]
+pub struct Changed {
+    /// Ports that the switch must get.
+    pub opened: Vec<NewPort>,
+    /// Numbers of ports that it must give back, once nothing leads there.
+    pub closed: Vec<u32>,
 }
 
 impl Underlay {
     /// Nothing open yet; packet buffers are made for the devices that a setup leads to.
     pub fn new(kernel: &mut Kernel, setup: &Setup) -> Result<Underlay, AgentError> {
-        let devices = find_devices(kernel, &setup.links)?;
-        let longest_mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(1500, 9216);
+        let sockets = UdpSockets::new().map_err(AgentError::Sockets)?;
+        let devices: Vec<Device> = devices_of(kernel, &setup.links);
+        let longest_mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1);
         let settings = &setup.config.hopwright;
         let workers = settings.cpus.len().max(1);
+        let raw = devices.iter().filter(|device| obstacle(device, kernel.devices(), longest_mtu).is_none()).count();
         let (opener, pools) = Opener::new(&Wanted {
             choice: settings.ports,
-            ours: Some(&[]),
+            sockets: Some(&sockets),
             urgent: Some(&bfd()),
             // The datagrams around SCION's packets are the router's own.
             fill_checksums: true,
             mtu: longest_mtu,
-            devices: devices.len() + SPARE_DEVICES,
+            devices: raw + SPARE_DEVICES,
             workers,
             options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
         })?;
-        Ok(Underlay { opener, pools, devices: BTreeMap::new(), claims: HashMap::new(), longest_mtu, workers })
+        Ok(Underlay {
+            opener,
+            sockets,
+            pools,
+            devices: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            used: BTreeSet::new(),
+            numbers: HashMap::new(),
+            longest_mtu,
+            workers,
+            only_xdp: settings.ports == PortChoice::AfXdp,
+        })
     }
 
     /// The packet buffers, for the switch.
@@ -62,91 +116,356 @@ impl Underlay {
         std::mem::take(&mut self.pools)
     }
 
-    /// Takes what `links` need besides what is there, and gives nothing up. Returns the ports that the switch must
-    /// get. When it fails, no device and no claim has been added.
-    pub fn widen(&mut self, kernel: &mut Kernel, links: &Links) -> Result<Vec<NewPort>, AgentError> {
-        let devices = find_devices(kernel, links)?;
-        let new: Vec<&Device> = devices.iter().filter(|d| !self.devices.contains_key(&d.index)).collect();
-        if let Some(device) = new.iter().find(|d| d.mtu > self.longest_mtu) {
-            let (device, mtu, limit) = (device.name.clone(), device.mtu, self.longest_mtu);
-            return Err(AgentError::DeviceMtu { device, mtu, limit });
-        }
-        let mut ports: Vec<NewPort> = Vec::new();
-        let mut claims = Vec::new();
-        let mut addresses: Vec<SocketAddr> = self.claims.keys().copied().collect();
-        for address in own_addresses(links) {
-            if !self.claims.contains_key(&address) {
-                let claim = UdpClaim::new(address)?;
-                // Hosts of the AS may be processes beside the router.
-                if address == links.internal {
-                    let port = |_| Ok(Box::new(claim.local_port()?) as Box<dyn Port>);
-                    ports.push((LOCAL_PORT, (0..self.workers).map(port).collect::<Result<_, AgentError>>()?));
-                }
-                claims.push(claim);
-                addresses.push(address);
-            }
-        }
-        if !claims.is_empty() {
-            self.opener.set_ours(&pairs(&addresses))?;
-        }
-        let mut opened = Vec::new();
-        for device in new {
-            let taken = |n: &u32| self.devices.values().any(|p| p == n) || ports.iter().any(|(p, _)| p == n);
-            let number = (1..=MAX_DEVICE_PORT).find(|n| !taken(n)).ok_or(AgentError::TooManyDevices);
-            let found = number.and_then(|number| Ok((number, self.opener.open(&device.name)?)));
-            let (number, of_device) = match found {
-                Ok(found) => found,
-                Err(error) => {
-                    // The addresses without a claim are the kernel's again.
-                    let before: Vec<SocketAddr> = self.claims.keys().copied().collect();
-                    self.opener.set_ours(&pairs(&before))?;
-                    return Err(error);
-                }
-            };
-            tracing::info!(device = %device.name, mtu = device.mtu, ports = %of_device.how, "device opened");
-            opened.push((device.index, number));
-            ports.push((number, of_device.ports));
-        }
-        self.devices.extend(opened);
-        self.claims.extend(claims.into_iter().map(|claim| (claim.address(), claim)));
-        Ok(ports)
+    /// The UDP port.
+    pub fn udp_port(&self) -> Result<NewPort, AgentError> {
+        let ports = self.sockets.ports(self.workers).map_err(AgentError::Sockets)?;
+        Ok((LOCAL_PORT, ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect()))
     }
 
-    /// Gives up what `links` do not need. Returns the numbers of the ports that the switch must give back.
-    pub fn narrow(&mut self, kernel: &mut Kernel, links: &Links) -> Result<Vec<u32>, AgentError> {
-        let wanted = find_devices(kernel, links)?;
+    /// The UDP sockets.
+    pub fn sockets(&self) -> &UdpSockets {
+        &self.sockets
+    }
+
+    /// Binds sockets to the addresses of `links` that have none. When it fails, none has been added.
+    pub fn bind(&self, links: &Links) -> Result<(), AgentError> {
+        Ok(self.sockets.bind_all(&own_addresses(links))?)
+    }
+
+    /// Closes the sockets that `links` do not need.
+    pub fn unbind(&self, links: &Links) {
         let own = own_addresses(links);
-        if self.claims.keys().any(|claimed| !own.contains(claimed)) {
-            self.opener.set_ours(&pairs(&own))?;
-            self.claims.retain(|claimed, _| own.contains(claimed));
-        }
-        let mut gone = Vec::new();
-        self.devices.retain(|index, port| {
-            let stays = wanted.iter().any(|d| d.index == *index);
-            if !stays {
-                let name = kernel.devices().get(index).map_or("?", |d| &d.name);
-                tracing::info!(device = name, "device is no longer used");
-                gone.push(*port);
+        for address in self.sockets.addresses() {
+            if own.binary_search(&address).is_err() {
+                self.sockets.close(address);
             }
-            stays
-        });
-        Ok(gone)
+        }
+    }
+
+    /// Whether [`Underlay::follow`] would do nothing, unless devices or addresses are others than at its last call.
+    pub fn is_following(&self, used: &BTreeSet<u32>) -> bool {
+        self.used == *used
+    }
+
+    /// Opens and closes raw ports so that they fit the devices as they are, the addresses of `links`, and the devices that
+    /// are `used` besides those with such addresses. A device that cannot be opened is used by the UDP port.
+    ///
+    /// # Errors
+    /// If the configuration wants AF_XDP or nothing, and a device cannot have it.
+    pub fn follow(
+        &mut self,
+        kernel: &Kernel,
+        links: &[&Links],
+        used: &BTreeSet<u32>,
+    ) -> Result<Changed, AgentError> {
+        self.used.clone_from(used);
+        let wanted = raw_devices(kernel.devices(), links, used, self.longest_mtu);
+        let mut changed = Changed::default();
+        self.refused.retain(|index, (device, _)| kernel.devices().get(index) == Some(device));
+        let is_wanted = |index: &u32, open: &Open| {
+            wanted.contains_key(index) && kernel.devices().get(index).is_some_and(|d| d.name == open.name)
+        };
+        let gone: Vec<u32> = self.devices.iter().filter(|(i, open)| !is_wanted(i, open)).map(|(i, _)| *i).collect();
+        for index in gone {
+            if let Some(open) = self.devices.remove(&index) {
+                if let Err(error) = self.opener.close(&open.name) {
+                    tracing::warn!(device = open.name, %error, "the sockets do not take all of a device's packets");
+                }
+                changed.closed.push(open.number);
+                tracing::info!(device = open.name, "raw port closed");
+            }
+        }
+        self.opener.refresh()?;
+        for (index, addresses) in wanted {
+            let Some(device) = kernel.devices().get(&index) else { continue };
+            if let Some(open) = self.devices.get_mut(&index) {
+                (open.mac, open.mtu) = (device.mac.unwrap_or_default(), device.mtu);
+                if open.addresses != addresses {
+                    self.opener.set_addresses(&open.name, &addresses)?;
+                    open.addresses = addresses;
+                }
+                continue;
+            }
+            if self.refused.contains_key(&index) {
+                continue;
+            }
+            match self.open(device, addresses) {
+                Ok(port) => changed.opened.push(port),
+                Err(error) if self.only_xdp => return Err(error),
+                Err(error) => {
+                    tracing::warn!(device = device.name, %error, "device is used by the kernel's UDP sockets only");
+                    self.refused.insert(index, (device.clone(), error.to_string()));
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    fn open(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>) -> Result<NewPort, AgentError> {
+        let taken = |n: &u32| self.devices.values().any(|open| open.number == *n);
+        let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
+        let reserved = |n: &u32| self.numbers.values().any(|other| other == n);
+        let number = before
+            .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n) && !reserved(n)))
+            .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n)))
+            .ok_or(AgentError::TooManyDevices)?;
+        let opened = self.opener.open(&device.name, Some(&addresses))?;
+        tracing::info!(device = device.name, mtu = device.mtu, ports = opened.how, "raw port opened");
+        self.numbers.retain(|_, other| *other != number);
+        self.numbers.insert(device.name.clone(), number);
+        let open = Open {
+            name: device.name.clone(),
+            number,
+            mac: device.mac.unwrap_or_default(),
+            mtu: device.mtu,
+            kind: opened.how.split(':').next().unwrap_or_default().to_string(),
+            addresses,
+            ready: false,
+        };
+        self.devices.insert(device.index, open);
+        Ok((number, opened.ports))
+    }
+
+    /// The switch's workers have all ports that they were given.
+    pub fn set_ready(&mut self) {
+        self.devices.values_mut().for_each(|open| open.ready = true);
     }
 
     /// By which port packets to each of the router's addresses must come: that of the device that has it. An address
     /// of the loopback device may be reached by any.
     pub fn arrivals(&self, kernel: &Kernel, links: &Links) -> BTreeMap<IpAddr, u16> {
         let port = |address: IpAddr| {
-            let device = kernel.device_with(address).filter(|d| !d.loopback)?;
-            Some((address, *self.devices.get(&device.index)? as u16))
+            let device = kernel.device_with(address).filter(|device| !is_home(device))?;
+            Some((address, self.devices.get(&device.index)?.number as u16))
         };
         own_addresses(links).iter().filter_map(|a| port(a.ip())).collect()
     }
 
-    /// The switch's port for each device.
-    pub fn ports(&self) -> HashMap<u32, u16> {
-        self.devices.iter().map(|(index, port)| (*index, *port as u16)).collect()
+    /// The raw ports that workers have, by device.
+    pub fn ports(&self) -> HashMap<u32, RawPort> {
+        let port = |open: &Open| RawPort { number: open.number as u16, mac: open.mac, mtu: open.mtu };
+        self.devices.iter().filter(|(_, open)| open.ready).map(|(index, open)| (*index, port(open))).collect()
     }
+
+    /// The switch's port number of each device with a raw port.
+    pub fn numbers(&self) -> HashMap<u32, u16> {
+        self.devices.iter().map(|(index, open)| (*index, open.number as u16)).collect()
+    }
+
+    /// By which kinds of port each link's packets come and go.
+    pub fn link_ports(&self, kernel: &Kernel, links: &Links, ways: &Ways) -> Vec<LinkPorts> {
+        let raw = |index: u32| match self.devices.get(&index) {
+            Some(open) => Ok(open.kind.as_str()),
+            None => Err(self.refused.get(&index).map(|(_, why)| why.clone())),
+        };
+        link_ports(kernel, links, ways, self.longest_mtu, raw)
+    }
+}
+
+/// The devices that may get raw ports, and the addresses whose packets each takes: its own, and those that are on no
+/// network and so may be reached by any device.
+fn raw_devices(
+    devices: &BTreeMap<u32, Device>,
+    links: &[&Links],
+    used: &BTreeSet<u32>,
+    longest_mtu: u32,
+) -> BTreeMap<u32, Vec<(IpAddr, u16)>> {
+    // Nobody outside may reach the addresses of 127.0.0.0/8 and ::1.
+    let of_networks = |address: &SocketAddr| !address.ip().is_loopback();
+    let mut own: Vec<SocketAddr> = links.iter().flat_map(|links| own_addresses(links)).filter(of_networks).collect();
+    own.sort_unstable();
+    own.dedup();
+    let of = |device: &Device| own.iter().filter(|a| device.addresses.contains(&a.ip())).copied().collect::<Vec<_>>();
+    let anywhere: Vec<SocketAddr> = devices.values().filter(|device| is_home(device)).flat_map(of).collect();
+    let addresses = |device: &Device| {
+        let own = of(device);
+        let wanted = !own.is_empty() || used.contains(&device.index) || (!anywhere.is_empty() && device.up);
+        let mut addresses: Vec<_> = own.iter().chain(&anywhere).map(|a| (a.ip(), a.port())).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        wanted.then_some((device.index, addresses))
+    };
+    let usable = devices.values().filter(|device| obstacle(device, devices, longest_mtu).is_none());
+    usable.filter_map(addresses).collect()
+}
+
+/// Its addresses may be reached by any device.
+fn is_home(device: &Device) -> bool {
+    device.loopback || device.kind == "dummy"
+}
+
+/// Why a device cannot have a raw port.
+fn obstacle(device: &Device, devices: &BTreeMap<u32, Device>, longest_mtu: u32) -> Option<String> {
+    let name = &device.name;
+    let master = device.master.and_then(|index| devices.get(&index));
+    if is_home(device) {
+        Some(format!("{name} leads nowhere but to this machine"))
+    } else if device.mac.is_none() {
+        Some(format!("{name} is not an Ethernet device"))
+    } else if NOT_RAW.contains(&&*device.kind) {
+        Some(format!("{name} is a {} device", device.kind))
+    } else if let Some(master) = master.filter(|master| TAKES_FRAMES.contains(&&*master.kind)) {
+        Some(format!("{name} is part of the {} {}", master.kind, master.name))
+    } else if device.mtu > longest_mtu {
+        let mtu = device.mtu;
+        Some(format!("the MTU of {name}, {mtu}, is more than the {longest_mtu} that packet buffers were made for"))
+    } else {
+        None
+    }
+}
+
+/// By which kinds of port a link's packets come and go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkPorts {
+    /// Index of the link's counters.
+    pub index: u16,
+    /// What people call it: `interface 41`, `sibling br2`, `internal`.
+    pub link: String,
+    /// How packets for the router come.
+    pub receive: Carrier,
+    /// How packets for the other end go; none for the internal link, where each host may be reached by another device.
+    pub send: Option<Carrier>,
+}
+
+/// A port, as a link uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carrier {
+    /// `AF_XDP`, `AF_PACKET` or `UDP`.
+    pub kind: String,
+    /// The device, if it is a raw port.
+    pub device: Option<String>,
+    /// Why it is not, otherwise.
+    pub why: Option<String>,
+}
+
+impl Carrier {
+    fn raw(kind: &str, device: &str) -> Carrier {
+        Carrier { kind: kind.into(), device: Some(device.into()), why: None }
+    }
+
+    fn udp(why: String) -> Carrier {
+        Carrier { kind: "UDP".into(), device: None, why: Some(why) }
+    }
+
+    /// It is a raw port.
+    pub fn is_raw(&self) -> bool {
+        self.why.is_none()
+    }
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.device, &self.why) {
+            (Some(device), _) => write!(f, "{} on {device}", self.kind),
+            (None, Some(why)) => write!(f, "UDP sockets ({why})"),
+            (None, None) => f.write_str(&self.kind),
+        }
+    }
+}
+
+impl fmt::Display for LinkPorts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: receives by {}", self.link, self.receive)?;
+        match &self.send {
+            Some(send) => write!(f, ", sends by {send}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// `raw` tells the kind of a device's raw port, or why it has none if that is known.
+fn link_ports<'a>(
+    kernel: &Kernel,
+    links: &Links,
+    ways: &Ways,
+    longest_mtu: u32,
+    raw: impl Fn(u32) -> Result<&'a str, Option<String>>,
+) -> Vec<LinkPorts> {
+    let devices = kernel.devices();
+    let carrier = |index: u32| match (devices.get(&index), raw(index)) {
+        (Some(device), Ok(kind)) => Carrier::raw(kind, &device.name),
+        (Some(device), Err(why)) => {
+            let why = why.or_else(|| obstacle(device, devices, longest_mtu));
+            Carrier::udp(why.unwrap_or_else(|| format!("{} is not used otherwise", device.name)))
+        }
+        (None, _) => Carrier::udp(format!("device {index} is gone")),
+    };
+    let receive = |address: IpAddr| {
+        let Some(home) = kernel.device_with(address) else {
+            return Carrier::udp(format!("no network device has {address}"));
+        };
+        if !is_home(home) {
+            return carrier(home.index);
+        }
+        let names: Vec<&str> = devices.values().filter(|d| raw(d.index).is_ok()).map(|d| d.name.as_str()).collect();
+        let kind = devices.keys().find_map(|index| raw(*index).ok());
+        match kind {
+            Some(kind) => Carrier::raw(kind, &names.join(", ")),
+            None => Carrier::udp(format!("{address} is on {}", home.name)),
+        }
+    };
+    let send = |target: Target| match ways.plan(target) {
+        Plan::Raw(device) | Plan::Udp(Why::Device(device)) => carrier(device),
+        Plan::Udp(why) => Carrier::udp(why.to_string()),
+    };
+    let inside = receive(links.internal.ip());
+    let internal = LinkPorts {
+        index: crate::links::INTERNAL_INDEX,
+        link: "internal".into(),
+        receive: inside.clone(),
+        send: None,
+    };
+    let external = links.external.iter().map(|e| LinkPorts {
+        index: e.index,
+        link: format!("interface {}", e.id),
+        receive: receive(e.underlay.local.ip()),
+        send: Some(send(Target::External(e.id))),
+    });
+    let siblings = links.siblings.iter().map(|s| LinkPorts {
+        index: s.index,
+        link: format!("sibling {}", s.name),
+        receive: inside.clone(),
+        send: Some(send(Target::Sibling(s.number))),
+    });
+    std::iter::once(internal).chain(external).chain(siblings).collect()
+}
+
+/// Addresses of a router that are not this machine's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// None is.
+    All,
+    /// These are not.
+    Some(Vec<IpAddr>),
+}
+
+/// What would be used for each link if the router started now on this machine, with this choice of ports.
+pub fn survey(kernel: &mut Kernel, links: &Links, choice: PortChoice) -> Result<Vec<LinkPorts>, Foreign> {
+    let mut addresses: Vec<IpAddr> = own_addresses(links).iter().map(SocketAddr::ip).collect();
+    addresses.dedup();
+    let count = addresses.len();
+    let foreign: Vec<IpAddr> = addresses.into_iter().filter(|address| !kernel.is_local(*address)).collect();
+    if foreign.len() == count {
+        return Err(Foreign::All);
+    } else if !foreign.is_empty() {
+        return Err(Foreign::Some(foreign));
+    }
+    let mtu = devices_of(kernel, links).iter().map(|d| d.mtu).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1);
+    let mut ways = Ways::default();
+    add_links(&mut ways, links, kernel);
+    let raw = raw_devices(kernel.devices(), &[links], &ways.devices(), mtu);
+    let port = |index: &u32| {
+        let device = kernel.devices().get(index)?;
+        Some((*index, RawPort { number: 1, mac: device.mac?, mtu: device.mtu }))
+    };
+    ways.set_ports(raw.keys().filter_map(port).collect());
+    let kind = match choice {
+        PortChoice::Auto => "AF_XDP or AF_PACKET",
+        PortChoice::AfXdp => "AF_XDP",
+        PortChoice::AfPacket => "AF_PACKET",
+    };
+    let raw = |index: u32| if raw.contains_key(&index) { Ok(kind) } else { Err(None) };
+    Ok(link_ports(kernel, links, &ways, mtu, raw))
 }
 
 /// BFD must get through when a device receives more than the router can take: by next header and path type of the
@@ -156,11 +475,7 @@ fn bfd() -> Pattern {
     Pattern { bytes: vec![(next_hdr, vec![packet::BFD]), (path_type, vec![packet::EMPTY_PATH, packet::ONE_HOP_PATH])] }
 }
 
-fn pairs(addresses: &[SocketAddr]) -> Vec<(IpAddr, u16)> {
-    addresses.iter().map(|a| (a.ip(), a.port())).collect()
-}
-
-/// The router's own underlay addresses.
+/// The router's own underlay addresses, sorted.
 fn own_addresses(links: &Links) -> Vec<SocketAddr> {
     let mut addresses = vec![links.internal];
     addresses.extend(links.external.iter().map(|e| e.underlay.local));
@@ -170,31 +485,26 @@ fn own_addresses(links: &Links) -> Vec<SocketAddr> {
 }
 
 /// The devices packets come in and go out by: those that have our addresses, and those that routes lead to.
-fn find_devices(kernel: &mut Kernel, links: &Links) -> Result<Vec<Device>, AgentError> {
-    let mut indices = Vec::new();
-    let named = |what: String, address: IpAddr| (what, address);
-    let own = std::iter::once(named("internal address".into(), links.internal.ip())).chain(
-        links.external.iter().map(|e| named(format!("local address of interface {}:", e.id), e.underlay.local.ip())),
-    );
-    for (what, address) in own {
-        let Some(device) = kernel.device_with(address) else { return Err(AgentError::NoDevice { what, address }) };
-        if device.loopback {
-            // Reachable by any device.
-            indices
-                .extend(kernel.devices().values().filter(|d| d.up && !d.loopback && d.mac.is_some()).map(|d| d.index));
-        } else if device.mac.is_none() {
-            return Err(AgentError::NotEthernet { what, address, device: device.name.clone() });
-        } else {
-            indices.push(device.index);
+fn devices_of(kernel: &mut Kernel, links: &Links) -> Vec<Device> {
+    let mut indices = used_devices(kernel, links);
+    let mut anywhere = false;
+    for address in own_addresses(links) {
+        match kernel.device_with(address.ip()) {
+            Some(device) if is_home(device) && !address.ip().is_loopback() => anywhere = true,
+            Some(device) => drop(indices.insert(device.index)),
+            // All of 127.0.0.0/8 is on the loopback device.
+            None => indices.extend(kernel.devices().values().filter(|d| d.loopback).map(|d| d.index)),
         }
     }
-    let mut routes = Ways::default();
-    add_links(&mut routes, links, kernel);
-    indices.extend(routes.devices());
-    indices.sort_unstable();
-    indices.dedup();
-    let devices = indices.iter().filter_map(|i| kernel.devices().get(i));
-    Ok(devices.filter(|d| !d.loopback && d.mac.is_some()).cloned().collect())
+    let devices = kernel.devices().values();
+    devices.filter(|d| indices.contains(&d.index) || (anywhere && d.up)).cloned().collect()
+}
+
+/// The devices that the routes of links lead to.
+pub fn used_devices(kernel: &mut Kernel, links: &Links) -> BTreeSet<u32> {
+    let mut ways = Ways::default();
+    add_links(&mut ways, links, kernel);
+    ways.devices()
 }
 
 /// The ends of a router's links: whom to reach, from which of our addresses.
@@ -209,5 +519,111 @@ pub fn add_links(ways: &mut Ways, links: &Links, kernel: &mut Kernel) {
     let now = Instant::now();
     for (target, to, from) in targets(links) {
         ways.add(target, to, from, kernel, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::brload_links;
+
+    fn device(index: u32, name: &str, kind: &str, addresses: &[&str]) -> Device {
+        Device {
+            index,
+            name: name.into(),
+            mac: Some([2, 0, 0, 0, 0, index as u8]),
+            mtu: 1500,
+            up: true,
+            running: true,
+            kind: kind.into(),
+            addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+            ..Device::default()
+        }
+    }
+
+    fn map(devices: Vec<Device>) -> BTreeMap<u32, Device> {
+        devices.into_iter().map(|device| (device.index, device)).collect()
+    }
+
+    /// Of [`brload_links`]: the internal address, and those of interfaces 2 and 3.
+    const INTERNAL: &str = "10.123.10.1";
+    const SECOND: &str = "10.123.2.1";
+    const THIRD: &str = "10.123.3.1";
+
+    fn raw(devices: Vec<Device>, used: &[u32]) -> Vec<(u32, Vec<String>)> {
+        let used = used.iter().copied().collect();
+        let raw = raw_devices(&map(devices), &[&brload_links()], &used, 1500);
+        raw.into_iter().map(|(i, a)| (i, a.iter().map(|(ip, _)| ip.to_string()).collect())).collect()
+    }
+
+    fn texts(addresses: &[&str]) -> Vec<String> {
+        addresses.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn raw_ports_and_whose_packets_they_take() {
+        let devices = || {
+            vec![
+                Device { loopback: true, mac: None, ..device(1, "lo", "", &["127.0.0.1"]) },
+                device(2, "eth0", "", &[INTERNAL, "10.123.10.99"]),
+                device(3, "eth1", "vlan", &[SECOND]),
+                device(4, "eth2", "veth", &[THIRD]),
+                device(5, "eth3", "", &["10.9.9.9"]),
+                device(6, "eth4", "", &[]),
+            ]
+        };
+        // By another device than the one that has the address, packets are the kernel's.
+        let own = [(2, texts(&[INTERNAL])), (3, texts(&[SECOND])), (4, texts(&[THIRD]))];
+        assert_eq!(raw(devices(), &[]), own);
+        // What routes lead by is used to send; it takes nothing.
+        assert_eq!(raw(devices(), &[1, 2, 6]), [own.to_vec(), vec![(6, vec![])]].concat());
+        // An address that is on no network may be reached by all devices.
+        let mut home = devices();
+        home[0].addresses.push(INTERNAL.parse().unwrap());
+        home[1].addresses.clear();
+        home[5].up = false;
+        let anywhere = [
+            (2, texts(&[INTERNAL])),
+            (3, texts(&[INTERNAL, SECOND])),
+            (4, texts(&[INTERNAL, THIRD])),
+            (5, texts(&[INTERNAL])),
+        ];
+        let sorted = |mut found: Vec<(u32, Vec<String>)>| {
+            found.iter_mut().for_each(|(_, addresses)| addresses.sort());
+            found
+        };
+        assert_eq!(sorted(raw(home, &[])), sorted(anywhere.to_vec()));
+    }
+
+    #[test]
+    fn devices_without_raw_ports() {
+        let bridge = device(9, "br0", "bridge", &[]);
+        let vrf = device(10, "red", "vrf", &[]);
+        let why = |device: Device| {
+            let devices = map(vec![device.clone(), bridge.clone(), vrf.clone()]);
+            obstacle(&device, &devices, 1500).unwrap_or_default()
+        };
+        let plain = || device(2, "x0", "", &[SECOND]);
+        assert_eq!(why(plain()), "");
+        assert_eq!(why(device(2, "x0", "bridge", &[SECOND])), "");
+        assert_eq!(why(Device { master: Some(10), ..plain() }), "", "a VRF leaves its devices their packets");
+        assert_eq!(why(Device { master: Some(9), ..plain() }), "x0 is part of the bridge br0");
+        assert_eq!(why(Device { mac: None, ..plain() }), "x0 is not an Ethernet device");
+        assert_eq!(why(device(2, "x0", "macvlan", &[SECOND])), "x0 is a macvlan device");
+        assert!(why(Device { mtu: 9000, ..plain() }).starts_with("the MTU of x0, 9000, is more than the 1500"));
+        assert!(why(device(2, "x0", "dummy", &[SECOND])).starts_with("x0 leads nowhere"));
+        assert_eq!(raw(vec![device(2, "x0", "macvlan", &[SECOND])], &[2]), []);
+    }
+
+    #[test]
+    fn what_people_read() {
+        let link = LinkPorts {
+            index: 1,
+            link: "interface 41".into(),
+            receive: Carrier::raw("AF_XDP", "eth1"),
+            send: Some(Carrier::udp("tun0 is not an Ethernet device".into())),
+        };
+        let text = "interface 41: receives by AF_XDP on eth1, sends by UDP sockets (tun0 is not an Ethernet device)";
+        assert_eq!(link.to_string(), text);
     }
 }

@@ -1,27 +1,36 @@
-//! Ways: which hosts the router must reach, and by which next hop each is reached now.
+//! How each target of the router is reached now: the next hops of links and of hosts that have table entries.
 //!
-//! Follows routes and neighbours; says what to program. Does not live here: the kernel's view ([`crate::kernel`]),
-//! tables ([`crate::tables`]).
+//! A target whose route leads to a resolved next hop by a device with a raw port goes by that port. Every other target goes
+//! by the UDP port: the kernel routes, resolves neighbours and fragments.
+//!
+//! Work is per event, not per target: routes that change concern the targets within their prefix, neighbours those that
+//! have them as next hop. Where an event concerns very many hosts, all hosts are forgotten instead; they are learned again
+//! as they are used.
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use hopwright_ports::local;
+use hopwright_ports::udp;
 
-use crate::kernel::{Device, Kernel, Neighbour, Route};
+use crate::kernel::{Kernel, Neighbour, Prefix, Route};
 use crate::program::LOCAL_PORT;
 use crate::tables::NextHop;
 
-/// Time between attempts to find out a missing link-layer address.
-const RETRY: Duration = Duration::from_millis(500);
-/// How long an address that nobody has confirmed may be used before the kernel is asked to.
+/// How long after the last attempt the kernel is asked again to confirm a neighbour's address.
 const CONFIRM: Duration = Duration::from_secs(20);
-/// How long a host may stay without a way before it is forgotten.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a target goes by the UDP port so that the kernel confirms its next hop.
+const LOAN: Duration = Duration::from_millis(300);
+/// Hosts with the same next hop that are forgotten rather than confirmed when its address grows stale.
+const FEW: usize = 8;
+/// Hosts that one event may concern before all hosts are forgotten.
+const MANY: usize = 1024;
 
-/// To processes of this machine.
-const LOCAL: NextHop = NextHop { port: LOCAL_PORT as u16, dst_mac: local::PROCESSES_MAC, src_mac: local::ROUTER_MAC };
+/// By the UDP port, whose frames have no real Ethernet addresses.
+pub const BY_KERNEL: NextHop =
+    NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC };
 
 /// Who must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,27 +43,81 @@ pub enum Target {
     Host(IpAddr),
 }
 
+/// By which kind of port packets for a target are meant to go, whether or not the next hop is resolved now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// By the raw port of this device.
+    Raw(u32),
+    /// By the UDP port.
+    Udp(Why),
+}
+
+/// Why packets go by the UDP port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The target is on this machine.
+    Local,
+    /// There is no route.
+    NoRoute,
+    /// The route encapsulates packets.
+    Encapsulated,
+    /// The device of the route has no raw port.
+    Device(u32),
+    /// The path carries less than the device.
+    PathMtu(u32),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Local => f.write_str("it is on this machine"),
+            Why::NoRoute => f.write_str("there is no route to it"),
+            Why::Encapsulated => f.write_str("its route encapsulates packets"),
+            Why::Device(index) => write!(f, "its route leads by device {index}, which has no raw port"),
+            Why::PathMtu(mtu) => write!(f, "the path's MTU is {mtu}, less than the device's"),
+        }
+    }
+}
+
+/// Why a host got no way of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAdded {
+    /// Its next hop is not resolved yet.
+    Unresolved,
+    /// It goes by the UDP port.
+    ByUdp(Why),
+}
+
+/// The raw port of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawPort {
+    /// The switch's number.
+    pub number: u16,
+    /// Ethernet address of the device.
+    pub mac: [u8; 6],
+    /// MTU of the device.
+    pub mtu: u32,
+}
+
 /// One of [`Target`]s and what is known about it.
 #[derive(Debug)]
 struct Way {
     destination: IpAddr,
     source: IpAddr,
     route: Route,
-    next_hop: Option<NextHop>,
-    asked: Option<Instant>,
-    /// Since when there is no next hop.
-    missing_since: Instant,
+    /// As it was last reported.
+    next_hop: NextHop,
+    /// Of a host: its place in [`Ways::hosts`].
+    place: usize,
 }
 
-/// What has become of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// There is a (new) next hop.
-    Found(Target),
-    /// There is none any more.
-    Lost(Target),
-    /// A host that could not be found is given up.
-    Forgotten(IpAddr),
+/// A neighbour that targets have as next hop.
+#[derive(Debug, Default)]
+struct Hop {
+    mac: Option<[u8; 6]>,
+    users: BTreeSet<Target>,
+    /// The user that goes by the UDP port for the moment, so that the kernel confirms the address.
+    lent: Option<Target>,
 }
 
 /// What the ways need of the kernel.
@@ -64,9 +127,7 @@ pub trait Network {
     /// As [`Kernel::neighbour`].
     fn neighbour(&self, device: u32, address: IpAddr) -> Option<Neighbour>;
     /// As [`Kernel::probe`].
-    fn probe(&mut self, device: u32, address: IpAddr);
-    /// A device.
-    fn device(&self, index: u32) -> Option<Device>;
+    fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()>;
 }
 
 impl Network for Kernel {
@@ -81,49 +142,50 @@ impl Network for Kernel {
         Kernel::neighbour(self, device, address)
     }
 
-    fn probe(&mut self, device: u32, address: IpAddr) {
-        if let Err(error) = Kernel::probe(self, device, address) {
-            tracing::debug!(%address, %error, "cannot ask for a neighbour");
-        }
+    fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()> {
+        Kernel::probe(self, device, address)
     }
+}
 
-    fn device(&self, index: u32) -> Option<Device> {
-        self.devices().get(&index).cloned()
-    }
+/// What is different since the last [`Ways::take_changes`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Every host has been forgotten; hosts in `targets` were added afterwards.
+    pub no_hosts: bool,
+    /// Targets that have another next hop, and hosts that were forgotten.
+    pub targets: Vec<Target>,
 }
 
 /// All ways of a router.
 #[derive(Debug, Default)]
 pub struct Ways {
-    /// The switch's port for each device.
-    ports: HashMap<u32, u16>,
+    /// Raw ports by device.
+    ports: HashMap<u32, RawPort>,
     ways: BTreeMap<Target, Way>,
+    /// The hosts among the targets, in no order.
+    hosts: Vec<IpAddr>,
+    hops: HashMap<(u32, IpAddr), Hop>,
+    /// Next hops whose address is to be confirmed, or whose loan ends.
+    due: BTreeSet<(Instant, u32, IpAddr)>,
+    /// Whose way may be another now.
+    touched: BTreeSet<Target>,
+    no_hosts: bool,
 }
 
 impl Ways {
-    /// No targets yet; `ports` has the switch's port number for each device.
-    pub fn new(ports: HashMap<u32, u16>) -> Ways {
-        Ways { ports, ways: BTreeMap::new() }
+    /// No targets yet; `ports` are the raw ports by device.
+    pub fn new(ports: HashMap<u32, RawPort>) -> Ways {
+        Ways { ports, ..Ways::default() }
     }
 
-    /// Which device has which port from now on. Takes effect with the next [`Ways::refresh`].
-    pub fn set_ports(&mut self, ports: HashMap<u32, u16>) {
-        self.ports = ports;
-    }
-
-    /// A target is no longer to be reached.
-    pub fn remove(&mut self, target: Target) {
-        self.ways.remove(&target);
-    }
-
-    /// Number of targets.
-    pub fn len(&self) -> usize {
-        self.ways.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ways.is_empty()
+    /// Which device has which raw port from now on.
+    pub fn set_ports(&mut self, ports: HashMap<u32, RawPort>) {
+        let before = std::mem::replace(&mut self.ports, ports);
+        let differs = |device: &u32| before.get(device) != self.ports.get(device);
+        let hops: Vec<_> = self.hops.keys().filter(|(device, _)| differs(device)).copied().collect();
+        for key in hops {
+            self.touch_users(key);
+        }
     }
 
     /// A new target, reached from one of our addresses. Nothing if it is known already.
@@ -135,15 +197,101 @@ impl Ways {
         network: &mut impl Network,
         now: Instant,
     ) {
-        self.ways.entry(target).or_insert_with(|| {
+        if !self.ways.contains_key(&target) {
             let route = network.route(destination, source);
-            Way { destination, source, route, next_hop: None, asked: None, missing_since: now }
-        });
+            self.insert(target, destination, source, route, network, now);
+        }
     }
 
-    /// A target's next hop, as of the last [`Ways::refresh`].
-    pub fn next_hop(&self, target: Target) -> Option<NextHop> {
-        self.ways.get(&target).and_then(|w| w.next_hop)
+    /// Adds a host if a raw port reaches it now; says why not otherwise.
+    pub fn add_host(
+        &mut self,
+        host: IpAddr,
+        source: IpAddr,
+        network: &mut impl Network,
+        now: Instant,
+    ) -> Result<(), NotAdded> {
+        let route = network.route(host, source);
+        match (plan(&self.ports, route), route) {
+            (Plan::Udp(why), _) => return Err(NotAdded::ByUdp(why)),
+            (Plan::Raw(_), Route::Via { device, next_hop, .. })
+                if matches!(network.neighbour(device, next_hop), Some(Neighbour::Known { .. })) => {}
+            _ => return Err(NotAdded::Unresolved),
+        }
+        if !self.contains(Target::Host(host)) {
+            self.insert(Target::Host(host), host, source, route, network, now);
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        target: Target,
+        destination: IpAddr,
+        source: IpAddr,
+        route: Route,
+        network: &mut impl Network,
+        now: Instant,
+    ) {
+        let place = self.hosts.len();
+        if let Target::Host(host) = target {
+            self.hosts.push(host);
+        }
+        self.ways.insert(target, Way { destination, source, route, next_hop: BY_KERNEL, place });
+        self.link(target, network, now);
+        self.touched.insert(target);
+    }
+
+    /// A target is no longer to be reached.
+    pub fn remove(&mut self, target: Target) {
+        self.unlink(target);
+        self.touched.remove(&target);
+        let Some(way) = self.ways.remove(&target) else { return };
+        if let Target::Host(_) = target {
+            self.hosts.swap_remove(way.place);
+            if let Some(moved) = self.hosts.get(way.place)
+                && let Some(moved) = self.ways.get_mut(&Target::Host(*moved))
+            {
+                moved.place = way.place;
+            }
+        }
+    }
+
+    /// Forgets a host. [`Ways::take_changes`] will report it.
+    pub fn forget(&mut self, host: IpAddr) {
+        self.remove(Target::Host(host));
+        self.touched.insert(Target::Host(host));
+    }
+
+    /// Forgets every host.
+    pub fn forget_hosts(&mut self) {
+        for host in std::mem::take(&mut self.hosts) {
+            self.unlink(Target::Host(host));
+        }
+        let first_host = Target::Host(Ipv4Addr::UNSPECIFIED.into());
+        self.ways.split_off(&first_host);
+        self.touched.split_off(&first_host);
+        self.no_hosts = true;
+    }
+
+    /// Whether a target is known.
+    pub fn contains(&self, target: Target) -> bool {
+        self.ways.contains_key(&target)
+    }
+
+    /// The known hosts, in no order.
+    pub fn hosts(&self) -> &[IpAddr] {
+        &self.hosts
+    }
+
+    /// How a target is reached, as of the last [`Ways::take_changes`].
+    pub fn next_hop(&self, target: Target) -> NextHop {
+        self.ways.get(&target).map_or(BY_KERNEL, |way| way.next_hop)
+    }
+
+    /// By which kind of port a target is meant to be reached.
+    pub fn plan(&self, target: Target) -> Plan {
+        self.ways.get(&target).map_or(Plan::Udp(Why::NoRoute), |way| plan(&self.ports, way.route))
     }
 
     /// Whether a target is on a network that the router is on, so that it is its own next hop.
@@ -152,100 +300,218 @@ impl Ways {
         self.ways.get(&target).is_some_and(direct)
     }
 
-    /// Whether some target waits for its next hop.
-    pub fn is_waiting(&self) -> bool {
-        self.ways.values().any(|w| w.next_hop.is_none())
-    }
-
     /// Where the routes of the targets lead now: the devices they leave by.
-    pub fn devices(&self) -> Vec<u32> {
-        let mut devices: Vec<u32> = self
-            .ways
-            .values()
-            .filter_map(|w| match w.route {
-                Route::Via { device, .. } => Some(device),
-                _ => None,
-            })
-            .collect();
-        devices.sort_unstable();
-        devices.dedup();
-        devices
+    pub fn devices(&self) -> BTreeSet<u32> {
+        let device = |way: &Way| match way.route {
+            Route::Via { device, .. } => Some(device),
+            _ => None,
+        };
+        let links = self.ways.iter().filter(|(target, _)| !matches!(target, Target::Host(_)));
+        let of_hosts = self.hops.iter().filter(|(_, hop)| !hop.users.is_empty()).map(|((device, _), _)| *device);
+        links.filter_map(|(_, way)| device(way)).chain(of_hosts).collect()
     }
 
-    /// Looks all routes up again.
-    pub fn reroute(&mut self, network: &mut impl Network) {
-        for way in self.ways.values_mut() {
+    /// Any route may be different.
+    pub fn reroute_all(&mut self, network: &mut impl Network, now: Instant) {
+        if self.hosts.len() > MANY {
+            self.forget_hosts();
+        }
+        self.reroute(self.ways.keys().copied().collect(), network, now);
+    }
+
+    /// Routes with these destinations are different.
+    pub fn reroute_within(&mut self, prefixes: &[Prefix], network: &mut impl Network, now: Instant) {
+        let mut concerned = BTreeSet::new();
+        for prefix in prefixes {
+            let (first, last) = prefix.range();
+            let hosts = self.ways.range(Target::Host(first)..=Target::Host(last)).map(|(target, _)| *target);
+            concerned.extend(hosts.take(MANY + 1));
+            if concerned.len() > MANY {
+                self.forget_hosts();
+                concerned.clear();
+                break;
+            }
+        }
+        let links = self.ways.iter().take_while(|(target, _)| !matches!(target, Target::Host(_)));
+        let within = |way: &Way| prefixes.iter().any(|prefix| prefix.contains(way.destination));
+        concerned.extend(links.filter(|(_, way)| within(way)).map(|(target, _)| *target));
+        self.reroute(concerned.into_iter().collect(), network, now);
+    }
+
+    fn reroute(&mut self, targets: Vec<Target>, network: &mut impl Network, now: Instant) {
+        for target in targets {
+            let Some(way) = self.ways.get_mut(&target) else { continue };
             let route = network.route(way.destination, way.source);
             if route != way.route {
-                way.route = route;
-                way.asked = None;
+                self.unlink(target);
+                if let Some(way) = self.ways.get_mut(&target) {
+                    way.route = route;
+                }
+                self.link(target, network, now);
+                self.touched.insert(target);
             }
         }
     }
 
-    /// Compares what is with what is programmed and asks for what is missing.
-    pub fn refresh(&mut self, network: &mut impl Network, now: Instant) -> Vec<Change> {
-        let mut changes = Vec::new();
-        let mut forgotten = Vec::new();
-        for (target, way) in &mut self.ways {
-            let mut ask = None;
-            let next_hop = match way.route {
-                Route::Via { device, next_hop } => {
-                    let neighbour = network.neighbour(device, next_hop);
-                    let found = match neighbour {
-                        Some(Neighbour::Known { mac, .. }) => Some(mac),
-                        // The kernel tidies up entries it does not use itself. Links stay with what they had until
-                        // there is no answer; hosts are looked for when they are needed again.
-                        None if !matches!(target, Target::Host(_)) => way.next_hop.map(|n| n.dst_mac),
-                        _ => None,
-                    };
-                    match neighbour {
-                        Some(Neighbour::Known { fresh: true, .. }) => {}
-                        Some(Neighbour::Known { fresh: false, .. }) => ask = Some((device, next_hop, CONFIRM)),
-                        _ => ask = Some((device, next_hop, RETRY)),
-                    }
-                    let port = self.ports.get(&device).copied();
-                    let src_mac = network.device(device).filter(|d| d.up).and_then(|d| d.mac);
-                    match (found, port, src_mac) {
-                        (Some(dst_mac), Some(port), Some(src_mac)) => Some(NextHop { port, dst_mac, src_mac }),
-                        _ => None,
-                    }
-                }
-                // Beside this router. What is for the machine alone is not for packets from elsewhere.
-                Route::Here
-                    if !matches!(target, Target::External(_))
-                        && way.destination.is_loopback() == way.source.is_loopback() =>
-                {
-                    Some(LOCAL)
-                }
+    /// These neighbours are different.
+    pub fn follow_neighbours(&mut self, neighbours: &[(u32, IpAddr)], network: &mut impl Network, now: Instant) {
+        for &key in neighbours {
+            let Some(hop) = self.hops.get_mut(&key) else { continue };
+            let neighbour = network.neighbour(key.0, key.1);
+            let mac = match neighbour {
+                Some(Neighbour::Known { mac, .. }) => Some(mac),
+                // The kernel tidies up entries that it does not use itself. Links stay with what they had until there is
+                // no answer.
+                None if hop.has_links() && network.probe(key.0, key.1).is_ok() => hop.mac,
                 _ => None,
             };
-            if let Some((device, address, pause)) = ask
-                && way.asked.is_none_or(|at| now.duration_since(at) >= pause)
-            {
-                way.asked = Some(now);
-                network.probe(device, address);
+            let changed = hop.mac != mac || hop.lent.is_some();
+            hop.mac = mac;
+            hop.lent = None;
+            if matches!(neighbour, Some(Neighbour::Known { fresh: false, .. })) {
+                self.due.insert((now, key.0, key.1));
             }
-            if next_hop != way.next_hop {
-                way.missing_since = now;
-                changes.push(match next_hop {
-                    Some(_) => Change::Found(*target),
-                    None => Change::Lost(*target),
-                });
+            if changed {
+                self.touch_users(key);
+            }
+        }
+    }
+
+    /// When [`Ways::confirm`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.due.first().map(|(at, ..)| *at)
+    }
+
+    /// Has the kernel confirm addresses that nobody has confirmed for a while. Without the privilege to ask for that, one
+    /// of those who use the address goes by the UDP port for a moment.
+    pub fn confirm(&mut self, network: &mut impl Network, now: Instant) {
+        while let Some(&(at, device, address)) = self.due.first() {
+            if at > now {
+                break;
+            }
+            self.due.pop_first();
+            let key = (device, address);
+            let stale = matches!(network.neighbour(device, address), Some(Neighbour::Known { fresh: false, .. }));
+            let Some(hop) = self.hops.get_mut(&key) else { continue };
+            if let Some(target) = hop.lent.take() {
+                self.touched.insert(target);
+                self.due.insert((now + CONFIRM, device, address));
+            } else if !stale {
+                // It was confirmed.
+            } else if !hop.has_links() && hop.users.len() <= FEW {
+                // Those that are still in use go by the kernel, which confirms the address, and are learned again.
+                for target in hop.users.clone() {
+                    if let Target::Host(host) = target {
+                        self.forget(host);
+                    }
+                }
+            } else if network.probe(device, address).is_ok() {
+                self.due.insert((now + CONFIRM, device, address));
+            } else if let Some(target) = hop.users.first().copied() {
+                hop.lent = Some(target);
+                self.touched.insert(target);
+                self.due.insert((now + LOAN, device, address));
+            }
+        }
+    }
+
+    /// What has become different.
+    pub fn take_changes(&mut self) -> Changes {
+        let no_hosts = std::mem::take(&mut self.no_hosts);
+        let mut targets = Vec::new();
+        for target in std::mem::take(&mut self.touched) {
+            let Some(way) = self.ways.get(&target) else {
+                targets.push(target);
+                continue;
+            };
+            let next_hop = self.way_now(target, way);
+            if next_hop == way.next_hop {
+                continue;
+            }
+            targets.push(target);
+            // A host that goes by the UDP port needs no entry.
+            if next_hop == BY_KERNEL && matches!(target, Target::Host(_)) {
+                self.remove(target);
+            } else if let Some(way) = self.ways.get_mut(&target) {
                 way.next_hop = next_hop;
             }
-            if let Target::Host(host) = target
-                && next_hop.is_none()
-                && now.duration_since(way.missing_since) >= PATIENCE
-            {
-                forgotten.push(*host);
+        }
+        Changes { no_hosts, targets }
+    }
+
+    fn way_now(&self, target: Target, way: &Way) -> NextHop {
+        let Plan::Raw(device) = plan(&self.ports, way.route) else { return BY_KERNEL };
+        let hop = hop_of(way).and_then(|key| self.hops.get(&key)).filter(|hop| hop.lent != Some(target));
+        match (hop.and_then(|hop| hop.mac), self.ports.get(&device)) {
+            (Some(dst_mac), Some(port)) => NextHop { port: port.number, dst_mac, src_mac: port.mac },
+            _ => BY_KERNEL,
+        }
+    }
+
+    /// Makes a target a user of its next hop.
+    fn link(&mut self, target: Target, network: &impl Network, now: Instant) {
+        let Some(key) = self.ways.get(&target).and_then(hop_of) else { return };
+        let hop = self.hops.entry(key).or_insert_with(|| {
+            let mut hop = Hop::default();
+            if let Some(Neighbour::Known { mac, fresh }) = network.neighbour(key.0, key.1) {
+                hop.mac = Some(mac);
+                // A host was reached by the kernel just now, which confirms the address in a few seconds.
+                let later = if matches!(target, Target::Host(_)) { CONFIRM } else { Duration::ZERO };
+                if !fresh {
+                    self.due.insert((now + later, key.0, key.1));
+                }
             }
+            hop
+        });
+        hop.users.insert(target);
+    }
+
+    fn unlink(&mut self, target: Target) {
+        let Some(key) = self.ways.get(&target).and_then(hop_of) else { return };
+        let Some(hop) = self.hops.get_mut(&key) else { return };
+        hop.users.remove(&target);
+        if hop.users.is_empty() {
+            self.hops.remove(&key);
+        } else if hop.lent == Some(target) {
+            hop.lent = None;
         }
-        for host in forgotten {
-            self.ways.remove(&Target::Host(host));
-            changes.push(Change::Forgotten(host));
+    }
+
+    fn touch_users(&mut self, key: (u32, IpAddr)) {
+        let Some(hop) = self.hops.get(&key) else { return };
+        if hop.users.len() > MANY && self.hosts.len() > MANY {
+            self.forget_hosts();
         }
-        changes
+        if let Some(hop) = self.hops.get(&key) {
+            self.touched.extend(&hop.users);
+        }
+    }
+}
+
+impl Hop {
+    /// Links come before hosts.
+    fn has_links(&self) -> bool {
+        self.users.first().is_some_and(|target| !matches!(target, Target::Host(_)))
+    }
+}
+
+fn plan(ports: &HashMap<u32, RawPort>, route: Route) -> Plan {
+    Plan::Udp(match route {
+        Route::Via { device, mtu, .. } => match (ports.get(&device), mtu) {
+            (None, _) => Why::Device(device),
+            (Some(port), Some(mtu)) if mtu < port.mtu => Why::PathMtu(mtu),
+            _ => return Plan::Raw(device),
+        },
+        Route::Here => Why::Local,
+        Route::Nowhere => Why::NoRoute,
+        Route::Encapsulated => Why::Encapsulated,
+    })
+}
+
+fn hop_of(way: &Way) -> Option<(u32, IpAddr)> {
+    match way.route {
+        Route::Via { device, next_hop, .. } => Some((device, next_hop)),
+        _ => None,
     }
 }
 
@@ -253,26 +519,44 @@ impl Ways {
 mod tests {
     use super::*;
 
-    /// A network of one device and one route.
+    /// A network of one device. Hosts and gateways are told by the third byte of the address.
     struct Fake {
         route: Route,
         neighbours: HashMap<(u32, IpAddr), Neighbour>,
-        up: bool,
+        routes_asked: usize,
         probes: Vec<IpAddr>,
+        may_probe: bool,
     }
 
     impl Network for Fake {
-        fn route(&mut self, _: IpAddr, _: IpAddr) -> Route {
+        fn route(&mut self, _destination: IpAddr, _source: IpAddr) -> Route {
+            self.routes_asked += 1;
             self.route
         }
+
         fn neighbour(&self, device: u32, address: IpAddr) -> Option<Neighbour> {
             self.neighbours.get(&(device, address)).copied()
         }
-        fn probe(&mut self, _: u32, address: IpAddr) {
+
+        fn probe(&mut self, _device: u32, address: IpAddr) -> io::Result<()> {
+            if !self.may_probe {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
             self.probes.push(address);
+            Ok(())
         }
-        fn device(&self, index: u32) -> Option<Device> {
-            Some(Device { index, mac: Some([2; 6]), up: self.up, ..Device::default() })
+    }
+
+    impl Fake {
+        /// A neighbour is known, stale or (`None`) not known any more, and the ways hear of it.
+        fn set(&mut self, ways: &mut Ways, key: (u32, IpAddr), neighbour: Option<Neighbour>, now: Instant) -> Changes {
+            match neighbour {
+                Some(neighbour) => self.neighbours.insert(key, neighbour),
+                None => self.neighbours.remove(&key),
+            };
+            ways.follow_neighbours(&[key], self, now);
+            ways.confirm(self, now);
+            ways.take_changes()
         }
     }
 
@@ -280,115 +564,211 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn setting() -> (Ways, Fake, Instant) {
-        let route = Route::Via { device: 7, next_hop: ip("10.0.0.254") };
-        let fake = Fake { route, neighbours: HashMap::new(), up: true, probes: vec![] };
-        (Ways::new([(7, 3)].into()), fake, Instant::now())
+    const MAC: [u8; 6] = [9; 6];
+    const KNOWN: Neighbour = Neighbour::Known { mac: MAC, fresh: true };
+    const STALE: Neighbour = Neighbour::Known { mac: MAC, fresh: false };
+    const RAW: NextHop = NextHop { port: 3, dst_mac: MAC, src_mac: [2; 6] };
+    const PORT: RawPort = RawPort { number: 3, mac: [2; 6], mtu: 1500 };
+    const LINK: Target = Target::External(5);
+
+    fn gateway() -> (u32, IpAddr) {
+        (7, ip("10.0.0.254"))
     }
 
-    const MAC: [u8; 6] = [9; 6];
-    const FOUND: NextHop = NextHop { port: 3, dst_mac: MAC, src_mac: [2; 6] };
+    fn setting() -> (Ways, Fake, Instant) {
+        let (device, next_hop) = gateway();
+        let fake = Fake {
+            route: Route::Via { device, next_hop, mtu: None },
+            neighbours: HashMap::new(),
+            routes_asked: 0,
+            probes: vec![],
+            may_probe: true,
+        };
+        (Ways::new([(7, PORT)].into()), fake, Instant::now())
+    }
+
+    fn changed(targets: &[Target]) -> Changes {
+        Changes { no_hosts: false, targets: targets.to_vec() }
+    }
 
     #[test]
-    fn a_link_is_found_lost_and_found() {
+    fn the_kernel_has_a_link_until_its_next_hop_is_known() {
         let (mut ways, mut net, now) = setting();
-        let gateway = (7, ip("10.0.0.254"));
-        let target = Target::External(0);
-        ways.add(target, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
-        assert_eq!(ways.refresh(&mut net, now), []);
-        assert_eq!(net.probes, [gateway.1]);
-        // Not again at once.
-        assert_eq!(ways.refresh(&mut net, now + Duration::from_millis(100)), []);
-        assert_eq!(net.probes.len(), 1);
-        assert!(ways.is_waiting());
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        assert_eq!(ways.take_changes(), Changes::default());
+        assert_eq!(ways.next_hop(LINK), BY_KERNEL);
+        assert_eq!(ways.plan(LINK), Plan::Raw(7));
 
-        net.neighbours.insert(gateway, Neighbour::Known { mac: MAC, fresh: true });
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(target)]);
-        assert_eq!(ways.refresh(&mut net, now), []);
-        assert!(ways.next_hop(target) == Some(FOUND) && !ways.is_waiting());
-
+        assert_eq!(net.set(&mut ways, gateway(), Some(KNOWN), now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), RAW);
+        // It has another address now.
+        let moved = Neighbour::Known { mac: [8; 6], fresh: true };
+        assert_eq!(net.set(&mut ways, gateway(), Some(moved), now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), NextHop { dst_mac: [8; 6], ..RAW });
         // Tidied up by the kernel: kept, and asked for.
-        net.neighbours.clear();
-        let later = now + Duration::from_secs(1);
-        assert_eq!(ways.refresh(&mut net, later), []);
-        assert_eq!(net.probes.len(), 2);
-        // No answer: gone.
-        net.neighbours.insert(gateway, Neighbour::Failed);
-        assert_eq!(ways.refresh(&mut net, later), [Change::Lost(target)]);
-
-        net.neighbours.insert(gateway, Neighbour::Known { mac: [8; 6], fresh: true });
-        let other = NextHop { dst_mac: [8; 6], ..FOUND };
-        assert_eq!(ways.refresh(&mut net, later), [Change::Found(target)]);
-        assert_eq!(ways.next_hop(target), Some(other));
-        net.up = false;
-        assert_eq!(ways.refresh(&mut net, later), [Change::Lost(target)]);
+        assert_eq!(net.set(&mut ways, gateway(), None, now), Changes::default());
+        assert_eq!(net.probes, [gateway().1]);
+        // No answer: the kernel asks with each packet.
+        assert_eq!(net.set(&mut ways, gateway(), Some(Neighbour::Failed), now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), BY_KERNEL);
+        // Whoever may not ask leaves it to the kernel at once.
+        net.may_probe = false;
+        net.set(&mut ways, gateway(), Some(KNOWN), now);
+        assert_eq!(net.set(&mut ways, gateway(), None, now), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), BY_KERNEL);
     }
 
     #[test]
     fn unconfirmed_addresses_are_used_and_confirmed() {
         let (mut ways, mut net, now) = setting();
-        net.neighbours.insert((7, ip("10.0.0.254")), Neighbour::Known { mac: MAC, fresh: false });
-        ways.add(Target::Sibling(0), ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Sibling(0))]);
-        assert_eq!(net.probes.len(), 1);
-        ways.refresh(&mut net, now + Duration::from_secs(1));
-        assert_eq!(net.probes.len(), 1);
-        ways.refresh(&mut net, now + CONFIRM);
-        assert_eq!(net.probes.len(), 2);
+        net.neighbours.insert(gateway(), STALE);
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        assert_eq!(ways.take_changes(), changed(&[LINK]));
+        let mut probes_after = |wait: Duration| {
+            ways.confirm(&mut net, now + wait);
+            assert_eq!(ways.take_changes(), Changes::default());
+            net.probes.len()
+        };
+        assert_eq!(probes_after(Duration::ZERO), 1);
+        assert_eq!(probes_after(Duration::from_secs(1)), 1);
+        assert_eq!(probes_after(CONFIRM), 2);
+        // It has been confirmed.
+        net.set(&mut ways, gateway(), Some(KNOWN), now + CONFIRM);
+        ways.confirm(&mut net, now + 3 * CONFIRM);
+        assert_eq!((net.probes.len(), ways.deadline()), (2, None));
+    }
+
+    /// Without the privilege to probe, packets of one link go by the kernel for a moment.
+    #[test]
+    fn the_kernel_confirms_addresses_that_it_uses() {
+        let (mut ways, mut net, now) = setting();
+        net.may_probe = false;
+        net.neighbours.insert(gateway(), STALE);
+        let other = Target::Sibling(1);
+        for target in [LINK, other] {
+            ways.add(target, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        }
+        ways.confirm(&mut net, now);
+        assert_eq!(ways.take_changes(), changed(&[other]));
+        assert_eq!((ways.next_hop(LINK), ways.next_hop(other)), (BY_KERNEL, RAW));
+        assert_eq!(ways.deadline(), Some(now + LOAN));
+        ways.confirm(&mut net, now + LOAN);
+        assert_eq!(ways.take_changes(), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), RAW);
+        // Once more, if that was too short; and if it is confirmed meanwhile the loan ends.
+        ways.confirm(&mut net, now + LOAN + CONFIRM);
+        assert_eq!(ways.take_changes(), changed(&[LINK]));
+        assert_eq!(net.set(&mut ways, gateway(), Some(KNOWN), now + LOAN + CONFIRM), changed(&[LINK]));
+        assert_eq!(ways.next_hop(LINK), RAW);
     }
 
     #[test]
     fn routes_are_followed() {
         let (mut ways, mut net, now) = setting();
-        net.neighbours.insert((7, ip("10.0.0.254")), Neighbour::Known { mac: MAC, fresh: true });
-        ways.add(Target::External(1), ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
-        ways.refresh(&mut net, now);
+        net.neighbours.insert(gateway(), KNOWN);
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        ways.take_changes();
         net.route = Route::Nowhere;
-        ways.reroute(&mut net);
-        assert_eq!(ways.refresh(&mut net, now), [Change::Lost(Target::External(1))]);
+        // Another route has changed: nobody asks for ours.
+        let prefix = |address: &str, length| Prefix { address: ip(address), length };
+        net.routes_asked = 0;
+        ways.reroute_within(&[prefix("10.2.0.0", 16), prefix("fd00::", 8)], &mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (0, Changes::default()));
+        ways.reroute_within(&[prefix("10.0.0.0", 8)], &mut net, now);
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), BY_KERNEL));
+        assert_eq!(ways.plan(LINK), Plan::Udp(Why::NoRoute));
         assert!(ways.devices().is_empty());
-        // A device that has no port cannot be used.
-        net.route = Route::Via { device: 8, next_hop: ip("10.0.0.254") };
-        net.neighbours.insert((8, ip("10.0.0.254")), Neighbour::Known { mac: MAC, fresh: true });
-        ways.reroute(&mut net);
-        assert_eq!(ways.refresh(&mut net, now), []);
-        assert_eq!(ways.devices(), [8]);
-    }
-
-    #[test]
-    fn processes_of_this_machine() {
-        let (mut ways, mut net, now) = setting();
-        net.route = Route::Here;
-        let (own, other, loopback) = (ip("10.0.0.1"), ip("10.9.9.9"), ip("127.0.0.1"));
-        for host in [own, other] {
-            ways.add(Target::Host(host), host, own, &mut net, now);
-            assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(host))]);
-            assert_eq!(ways.next_hop(Target::Host(host)), Some(LOCAL));
+        for (route, plan) in [
+            (Route::Here, Plan::Udp(Why::Local)),
+            (Route::Encapsulated, Plan::Udp(Why::Encapsulated)),
+            (Route::Via { device: 8, next_hop: gateway().1, mtu: None }, Plan::Udp(Why::Device(8))),
+            (Route::Via { device: 7, next_hop: gateway().1, mtu: Some(1400) }, Plan::Udp(Why::PathMtu(1400))),
+        ] {
+            net.route = route;
+            ways.reroute_all(&mut net, now);
+            assert_eq!((ways.take_changes(), ways.plan(LINK)), (Changes::default(), plan));
         }
-        // Nobody outside reaches what listens on the loopback address, unless the router does, too.
-        ways.add(Target::Host(loopback), loopback, own, &mut net, now);
-        assert_eq!(ways.refresh(&mut net, now), []);
-        let (mut ways, mut net, now) = setting();
-        net.route = Route::Here;
-        ways.add(Target::Host(loopback), loopback, ip("127.0.0.9"), &mut net, now);
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(loopback))]);
+        net.route = Route::Via { device: 7, next_hop: gateway().1, mtu: Some(1500) };
+        ways.reroute_all(&mut net, now);
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), RAW));
     }
 
     #[test]
-    fn hosts_are_forgotten() {
+    fn devices_come_and_go() {
         let (mut ways, mut net, now) = setting();
-        let host = ip("10.0.0.5");
-        net.route = Route::Via { device: 7, next_hop: host };
-        ways.add(Target::Host(host), host, ip("10.0.0.1"), &mut net, now);
-        assert_eq!(ways.refresh(&mut net, now), []);
-        assert_eq!(ways.refresh(&mut net, now + PATIENCE), [Change::Forgotten(host)]);
-        assert!(ways.is_empty());
+        net.neighbours.insert(gateway(), KNOWN);
+        ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        ways.take_changes();
+        ways.set_ports(HashMap::new());
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), BY_KERNEL));
+        assert_eq!((ways.plan(LINK), ways.devices()), (Plan::Udp(Why::Device(7)), [7].into()));
+        // With another Ethernet address.
+        ways.set_ports([(7, RawPort { mac: [5; 6], ..PORT })].into());
+        assert_eq!((ways.take_changes(), ways.next_hop(LINK)), (changed(&[LINK]), NextHop { src_mac: [5; 6], ..RAW }));
+        ways.set_ports([(7, RawPort { mac: [5; 6], ..PORT }), (8, PORT)].into());
+        assert_eq!(ways.take_changes(), Changes::default());
+    }
 
-        ways.add(Target::Host(host), host, ip("10.0.0.1"), &mut net, now);
-        net.neighbours.insert((7, host), Neighbour::Known { mac: MAC, fresh: true });
-        assert_eq!(ways.refresh(&mut net, now), [Change::Found(Target::Host(host))]);
-        net.neighbours.clear();
-        assert_eq!(ways.refresh(&mut net, now + PATIENCE), [Change::Lost(Target::Host(host))]);
-        assert_eq!(ways.refresh(&mut net, now + 2 * PATIENCE), [Change::Forgotten(host)]);
+    #[test]
+    fn hosts_with_ways_of_their_own() {
+        let (mut ways, mut net, now) = setting();
+        let (own, host) = (ip("10.0.0.1"), ip("10.0.0.5"));
+        let (target, key) = (Target::Host(host), (7, host));
+        net.route = Route::Via { device: 7, next_hop: host, mtu: None };
+        assert_eq!(ways.add_host(host, own, &mut net, now), Err(NotAdded::Unresolved));
+        assert_eq!((ways.hosts(), ways.take_changes()), (&[][..], Changes::default()));
+        net.neighbours.insert(key, KNOWN);
+        assert_eq!(ways.add_host(host, own, &mut net, now), Ok(()));
+        assert_eq!((ways.take_changes(), ways.next_hop(target)), (changed(&[target]), RAW));
+        // Its next hop grows stale: if it is still in use it will be learned again.
+        assert_eq!(net.set(&mut ways, key, Some(STALE), now), changed(&[target]));
+        assert!(!ways.contains(target) && ways.hosts().is_empty() && net.probes.is_empty());
+        // Or nobody answers.
+        ways.add_host(host, own, &mut net, now).unwrap();
+        ways.take_changes();
+        assert_eq!(net.set(&mut ways, key, Some(Neighbour::Failed), now), changed(&[target]));
+        assert!(!ways.contains(target));
+        net.route = Route::Here;
+        assert_eq!(ways.add_host(host, own, &mut net, now), Err(NotAdded::ByUdp(Why::Local)));
+    }
+
+    /// What many hosts have in common must not cost work for each of them.
+    #[test]
+    fn very_many_hosts_behind_one_gateway() {
+        let (mut ways, mut net, now) = setting();
+        net.neighbours.insert(gateway(), KNOWN);
+        let host = |n: u32| IpAddr::V4(Ipv4Addr::from_bits(0x0a09_0000 + n));
+        let add_all = |ways: &mut Ways, net: &mut Fake| {
+            for n in 0..2000 {
+                ways.add_host(host(n), ip("10.0.0.1"), net, now).unwrap();
+            }
+            ways.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), net, now);
+            ways.take_changes();
+            net.routes_asked = 0;
+        };
+        let forgotten = |targets: &[Target]| Changes { no_hosts: true, targets: targets.to_vec() };
+        add_all(&mut ways, &mut net);
+        assert_eq!(ways.hosts().len(), 2000);
+        // One host has a route of its own now.
+        ways.reroute_within(&[Prefix { address: host(7), length: 32 }], &mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (1, Changes::default()));
+        ways.reroute_within(&[Prefix { address: host(0), length: 16 }], &mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (1, forgotten(&[])));
+        add_all(&mut ways, &mut net);
+        ways.reroute_all(&mut net, now);
+        assert_eq!((net.routes_asked, ways.take_changes()), (1, forgotten(&[])));
+        add_all(&mut ways, &mut net);
+        let moved = Neighbour::Known { mac: [8; 6], fresh: true };
+        assert_eq!(net.set(&mut ways, gateway(), Some(moved), now), forgotten(&[LINK]));
+        assert_eq!(ways.next_hop(LINK).dst_mac, [8; 6]);
+        // The gateway is asked, not forgotten, when its address grows stale.
+        add_all(&mut ways, &mut net);
+        assert_eq!(net.set(&mut ways, gateway(), Some(Neighbour::Known { mac: [8; 6], fresh: false }), now), Changes::default());
+        assert_eq!(net.probes, [gateway().1]);
+        assert_eq!(ways.hosts().len(), 2000);
+        for n in 0..2000 {
+            ways.forget(host(n));
+        }
+        assert!(ways.hosts().is_empty() && ways.contains(LINK));
     }
 }

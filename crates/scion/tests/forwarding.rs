@@ -14,6 +14,8 @@ use hopwright_scion::program::{self, CPU_PORT, PacketIn, Reason, URGENT_CPU_PORT
 use hopwright_scion::synthetic::{
     self, CASES, INTERNAL_PORT, OTHER_MAC, ROUTER_MAC, brload_hosts, brload_links, key, rich_hosts, rich_links,
 };
+use hopwright_scion::tables;
+use hopwright_scion::ways::BY_KERNEL;
 
 const NOW: u32 = 1_790_000_000;
 const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
@@ -549,6 +551,33 @@ fn delivery_addresses() {
     }
 }
 
+/// The kernel reaches hosts without an entry, so that losing it does a host no harm.
+#[test]
+fn hosts_without_entries_go_by_udp() {
+    let known = inbound();
+    let mut unknown = inbound();
+    unknown.scion.dst = Host::Ip(ip("10.0.0.200"));
+    for kind in [EngineKind::Interp, EngineKind::Jit] {
+        let mut router = Router::new(kind, &rich_links(false), &rich_hosts(false));
+        tables::set_default_host(&router.vdp, BY_KERNEL).unwrap();
+        let mut check = |f: &Frame, to: &str, port: u32| {
+            let before = router.vdp.counters("link_out").unwrap();
+            let Fate::Sent(by, bytes) = router.process(2, &f.pack()) else { panic!("{to} is not reached") };
+            assert_eq!(by, port);
+            // But for the Ethernet addresses, which the UDP port does not need.
+            assert_eq!(hex(&bytes[12..]), hex(&delivered(f, to)[12..]));
+            let after = router.vdp.counters("link_out").unwrap();
+            let counted: Vec<usize> = (0..after.len()).filter(|i| after[*i].packets != before[*i].packets).collect();
+            assert!(matches!(counted[..], [cell] if cell < 1 << 10), "at the internal link: {counted:?}");
+        };
+        check(&known, "10.0.0.81:21000", INTERNAL_PORT.into());
+        check(&unknown, "10.0.0.200:21000", program::LOCAL_PORT);
+        tables::forget_hosts(&router.vdp).unwrap();
+        let Fate::Sent(by, _) = router.process(2, &known.pack()) else { panic!("a forgotten host is not reached") };
+        assert_eq!(by, program::LOCAL_PORT);
+    }
+}
+
 #[test]
 fn services() {
     let mut seen = std::collections::BTreeSet::new();
@@ -1014,7 +1043,7 @@ fn packets_from_the_agent() {
     }
 }
 
-/// Who forges the addresses of another link, a sibling or a host has to use their device.
+/// With `strict_arrival`, who forges the addresses of another link, a sibling or a host has to use their device.
 #[test]
 fn by_another_device() {
     let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 2), (1, 0)])]);
@@ -1033,7 +1062,7 @@ fn by_another_device() {
         for (port, frame) in [(2, &from_parent), (1, &from_parent), (2, &from_host), (4, &from_sibling)] {
             assert_eq!(router.process(port, frame), Fate::Dropped(Reason::WrongDevice));
         }
-        // What has waited in the agent is told apart by where it had come in.
+        // What the agent has completed is told apart by where it had come in.
         let again = router.process(CPU_PORT as u16, &program::PacketOut::process(4).before(&from_parent));
         assert!(matches!(again, Fate::Sent(2, _)));
     }

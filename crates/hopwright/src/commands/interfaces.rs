@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::str::FromStr;
 
-use hopwright_ports::device::DeviceError;
+use hopwright_ports::choice::OpenerError;
 use hopwright_sema::nearest;
 
 use crate::failure::Failure;
@@ -78,9 +78,9 @@ fn missing(name: &str, all: &[String]) -> Failure {
 }
 
 /// Why an interface cannot be opened, and what helps.
-pub fn cannot_open(error: &DeviceError) -> Failure {
-    let hint = match error.error.kind() {
-        ErrorKind::PermissionDenied => {
+pub fn cannot_open(error: &OpenerError) -> Failure {
+    let hint = match error {
+        OpenerError::Device(device) if device.error.kind() == ErrorKind::PermissionDenied => {
             "; taking packets from an interface needs root, or CAP_NET_RAW (and CAP_NET_ADMIN and CAP_BPF for AF_XDP)"
         }
         _ => "",

@@ -52,7 +52,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let (opener, pools) = Opener::new(&Wanted {
         urgent: None,
         choice: args.ports,
-        ours: None,
+        sockets: None,
         fill_checksums: false,
         mtu: JUMBO_MTU,
         devices: args.interfaces.len(),
@@ -62,7 +62,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     builder = builder.pools(pools);
     let mut how = Vec::new();
     for Interface { number, name } in &args.interfaces {
-        let opened = opener.open(name).map_err(|e| interfaces::cannot_open(&e))?;
+        let opened = opener.open(name, None).map_err(|e| interfaces::cannot_open(&e))?;
         how.push((*number, opened.how));
         builder = builder.ports(*number, opened.ports);
     }

@@ -80,6 +80,9 @@ fn check(config: &Path, config_dir: Option<&Path>, lenient: bool) -> Result<(), 
     match report.summary {
         Some(summary) => {
             println!("{summary}");
+            for link in &report.links {
+                println!("  {link}");
+            }
             Ok(())
         }
         None => Err(Failure::Reported),

@@ -130,6 +130,11 @@ impl XdpDevice {
         self.mode
     }
 
+    /// The kernel's number of the device.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// Why it is not native, if that was tried.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()

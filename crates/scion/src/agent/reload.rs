@@ -1,12 +1,10 @@
 //! Taking on a changed configuration while packets flow.
 //!
-//! The files are read and checked on a thread of their own. What the new configuration needs is opened, and its
-//! next hops are found out, while the old one is in force. Then entries are changed one by one, each behind those that
+//! The files are read and checked on a thread of their own. What the new configuration needs is opened while the old one is
+//! in force. Then entries are changed one by one, each behind those that
 //! it leads packets to; what nobody needs any more is closed last. Anything that fails before the first entry is changed
 //! leaves the router as it was; should something fail later, what ran is put back. The router goes on in any case.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,21 +13,15 @@ use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{Count, Difference, wall_clock_us};
 
 use super::{Agent, AgentError, Options, Setup};
-use crate::kernel::{Neighbour, Route};
 use crate::program::LINK_COUNTERS;
 use crate::reload::{self, Figures, Watch};
 use crate::tables::{self, LINK_TABLES};
 use crate::underlay::{self, targets};
-use crate::ways::Target;
 
 /// Files are left alone so long before they are read: a change may take several writes.
 const QUIET: Duration = Duration::from_millis(100);
 /// But changes that never end do not put it off for longer than this.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
-/// How long to look for the next hops of links that are to lead elsewhere before they do so without.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two questions for such a next hop.
-const RETRY: Duration = Duration::from_millis(250);
 
 /// Where it stands.
 pub(super) struct Reload {
@@ -45,12 +37,8 @@ pub(super) struct Reload {
 enum State {
     Idle,
     Loading(JoinHandle<Result<Setup, AgentError>>),
-    /// Everything is open; next hops are being looked for.
-    Preparing {
-        setup: Box<Setup>,
-        deadline: Instant,
-        asked: Instant,
-    },
+    /// Everything is open; the workers take up new ports.
+    Preparing(Box<Setup>),
 }
 
 impl Reload {
@@ -79,6 +67,14 @@ impl Reload {
     pub fn add_to(&self, poll: &mut PollSet) {
         if let Some(watch) = &self.watch {
             poll.add(watch.fd());
+        }
+    }
+
+    /// The setup that is about to come into force.
+    pub fn preparing(&self) -> Option<&Setup> {
+        match &self.state {
+            State::Preparing(setup) => Some(setup),
+            _ => None,
         }
     }
 
@@ -131,18 +127,14 @@ impl Agent {
                 }
             }
             State::Loading(thread) if thread.is_finished() => match thread.join() {
-                Ok(Ok(setup)) => self.prepare(setup, now),
+                Ok(Ok(setup)) => self.prepare(setup),
                 Ok(Err(error)) => self.reload.refuse(&error),
                 Err(_) => self.reload.refuse(&AgentError::Reading),
             },
-            State::Preparing { setup, deadline, mut asked } => {
-                let missing = self.ask_for_next_hops(&setup, now.duration_since(asked) >= RETRY);
-                if now.duration_since(asked) >= RETRY {
-                    asked = now;
-                }
-                // Entries must not name a port that the worker does not know yet.
-                if self.switch.ports_changing() || (missing && now < deadline) {
-                    self.reload.state = State::Preparing { setup, deadline, asked };
+            State::Preparing(setup) => {
+                // Entries must not name a port that a worker does not know yet.
+                if self.ports_changing || self.switch.ports_changing() {
+                    self.reload.state = State::Preparing(setup);
                 } else {
                     self.take_on(*setup, now);
                 }
@@ -163,7 +155,7 @@ impl Agent {
     }
 
     /// Opens what the new setup needs besides.
-    fn prepare(&mut self, mut setup: Setup, now: Instant) {
+    fn prepare(&mut self, mut setup: Setup) {
         if let Err(error) = reload::check(&self.setup, &setup) {
             self.reload.refuse(&error.into());
             return;
@@ -182,63 +174,23 @@ impl Agent {
             self.reload.refuse(&error.into());
             return;
         }
-        match self.widen(&setup) {
-            Err(error) => {
-                self.reload.refuse(&error);
-                self.narrow();
-            }
-            Ok(()) => {
-                setup.links.arrivals = self.underlay.arrivals(&self.kernel, &setup.links);
-                self.ask_for_next_hops(&setup, true);
-                let deadline = now + PATIENCE;
-                self.reload.state = State::Preparing { setup: Box::new(setup), deadline, asked: now };
-            }
+        if let Err(error) = self.underlay.bind(&setup.links) {
+            self.reload.refuse(&error);
+            return;
         }
-    }
-
-    /// Opens what a setup needs besides what is open.
-    fn widen(&mut self, setup: &Setup) -> Result<(), AgentError> {
-        for (number, ports) in self.underlay.widen(&mut self.kernel, &setup.links)? {
-            self.switch.add_ports(number, ports)?;
+        self.reload.state = State::Preparing(Box::new(setup));
+        if let Err(error) = self.follow_devices(true) {
+            self.reload.refuse(&error);
+            self.narrow();
         }
-        Ok(())
     }
 
     /// Closes what is not needed. What cannot be closed now stays open until the next change.
     fn narrow(&mut self) {
-        let narrowed = self.underlay.narrow(&mut self.kernel, &self.setup.links);
-        let ports = narrowed.unwrap_or_else(|error| {
-            tracing::warn!(%error, "devices and addresses that are no longer used stay open");
-            Vec::new()
-        });
-        for number in ports {
-            if let Err(error) = self.switch.remove_port(number) {
-                tracing::warn!(%error, number, "cannot give up a port");
-            }
+        self.underlay.unbind(&self.setup.links);
+        if let Err(error) = self.follow_devices(true) {
+            tracing::warn!(%error, "devices that are no longer used stay open");
         }
-    }
-
-    /// Links that there are already and that are to lead elsewhere.
-    fn redirected(&self, setup: &Setup) -> Vec<(IpAddr, IpAddr)> {
-        let old: HashMap<Target, _> =
-            targets(&self.setup.links).map(|(target, to, from)| (target, (to, from))).collect();
-        let redirected = |(target, to, from)| old.get(&target).filter(|o| **o != (to, from)).map(|_| (to, from));
-        targets(&setup.links).filter_map(redirected).collect()
-    }
-
-    /// Whether the next hop of a link that will lead elsewhere is not known; `probe`: ask the kernel to find out.
-    fn ask_for_next_hops(&mut self, setup: &Setup, probe: bool) -> bool {
-        let mut missing = false;
-        for (destination, source) in self.redirected(setup) {
-            let Ok(Route::Via { device, next_hop }) = self.kernel.route(destination, source) else { continue };
-            if !matches!(self.kernel.neighbour(device, next_hop), Some(Neighbour::Known { .. })) {
-                missing = true;
-                if probe && let Err(error) = self.kernel.probe(device, next_hop) {
-                    tracing::debug!(%next_hop, %error, "cannot ask for a neighbour");
-                }
-            }
-        }
-        missing
     }
 
     /// Brings a setup into force for which everything is open. Should that fail, the one before is put back.
@@ -275,15 +227,14 @@ impl Agent {
         let gone = targets(&self.setup.links).filter(|old| !targets(&setup.links).any(|new| new == *old));
         for (target, ..) in gone.collect::<Vec<_>>() {
             self.ways.remove(target);
-            self.give_up_waiting(target);
         }
         self.reset_counters(&setup)?;
         self.setup = setup;
         // Addresses may have moved since everything was opened.
-        self.setup.links.arrivals = self.underlay.arrivals(&self.kernel, &self.setup.links);
+        self.setup.links.arrivals = super::arrivals(&self.setup, &self.underlay, &self.kernel);
         self.ways.set_ports(self.underlay.ports());
         underlay::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
-        let found = self.ways.refresh(&mut self.kernel, now);
+        let changes = self.ways.take_changes();
         // Sessions of links that stay as they are go on.
         self.bfd.set_key(self.setup.keys.current.clone());
         self.bfd.configure(self.setup.bfd.clone());
@@ -296,9 +247,8 @@ impl Agent {
         difference.apply(&self.vdp)?;
         tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;
         self.rollover.set(&self.vdp, &self.setup.keys, &self.setup.config.hopwright.reload, now)?;
-        for change in found {
-            self.program(change)?;
-        }
+        self.program_all(changes)?;
+        self.log_link_ports();
         self.slow_path.set(super::slow_path_settings(&self.setup.config));
         Ok(difference.counts())
     }

@@ -11,6 +11,7 @@ use super::session::{LinkChange, Session};
 use super::spec::{Link, Spec};
 use crate::ia::IsdAs;
 use crate::keys::HopKey;
+use crate::program::LOCAL_PORT;
 use crate::tables::NextHop;
 
 /// How packets of a session travel now.
@@ -238,7 +239,11 @@ impl Entry {
     /// Only the link's other end may speak for it: by its underlay addresses, and if it is on a network that we are on,
     /// by the port that leads there. Whoever is on another link can write any address into a packet.
     fn is_from_other_end(&self, port: u16, received: &Received<'_>) -> bool {
-        let by_right_port = self.way.is_none_or(|way| !way.direct || way.next_hop.port == port);
+        // What the kernel delivers may have come by any device that it lets it come by.
+        let by_kernel = u32::from(port) == LOCAL_PORT;
+        let raw = |way: Way| u32::from(way.next_hop.port) != LOCAL_PORT;
+        let by_right_port =
+            by_kernel || self.way.is_none_or(|way| !way.direct || !raw(way) || way.next_hop.port == port);
         let Spec { underlay, .. } = &self.spec;
         received.src == underlay.remote && received.dst == underlay.local && by_right_port
     }
@@ -376,6 +381,13 @@ mod tests {
         assert_eq!(counts(&sessions, Link::External(3)).discarded, 2);
         assert_eq!(counts(&sessions, Link::External(5)).discarded, 1);
         assert_eq!(sessions.strays().values().sum::<u64>(), 4);
+        // What the kernel has let in may have come by any device, and so may what goes out by the kernel.
+        let mut others = self::sessions(vec![external(3)], now);
+        for (way_out, port) in [(7, LOCAL_PORT as u16), (LOCAL_PORT as u16, 8)] {
+            others.set_way(Link::External(3), way(way_out));
+            others.receive(port, 3, &frame_from(&external(3), State::Init), now);
+            assert_eq!(counts(&others, Link::External(3)).discarded, 0);
+        }
         // By way of a router in between it may come by any port.
         sessions.set_way(Link::External(3), way(7).map(|w| Way { direct: false, ..w }));
         sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);

@@ -34,6 +34,7 @@ pub fn page(board: &Board) -> Result<String, ControlError> {
     switch(&mut text, board, &stats);
     stages(&mut text, &stats, &figures);
     agent(&mut text, &figures);
+    link_ports(&mut text, &links, &figures);
     Ok(text.finish())
 }
 
@@ -350,19 +351,39 @@ fn stages(text: &mut Text, stats: &SwitchStats, figures: &Figures) {
 }
 
 fn agent(text: &mut Text, figures: &Figures) {
-    let mut gauge = |name, help, value: usize| {
-        text.gauge(name, help);
-        text.sample(&[], value);
-    };
-    gauge("hopwright_next_hop_waiting_packets", "Packets that wait for a next hop.", figures.waiting);
-    gauge("hopwright_next_hop_hosts", "Hosts whose next hops are followed.", figures.hosts);
-    text.counter("hopwright_next_hop_lost_packets_total", "Packets for which no next hop was found in time.");
-    text.sample(&[], figures.waiting_lost);
+    text.gauge("hopwright_host_entries", "Hosts that have an entry of their own in the program's tables.");
+    text.sample(&[], figures.hosts.entries);
+    text.counter(
+        "hopwright_host_promotions_total",
+        "Hosts that got an entry of their own, because several packets went to them.",
+    );
+    text.sample(&[], figures.hosts.promotions);
+    text.counter("hopwright_host_evictions_total", "Hosts that lost their entry to others, because there were too many.");
+    text.sample(&[], figures.hosts.evictions);
     for counts in &figures.counts {
         text.counter(counts.name, counts.help);
         for (value, count) in &counts.values {
             let labels: Labels<'_> = &[(counts.label, value)];
             text.sample(labels, count);
+        }
+    }
+}
+
+/// How each link's packets travel.
+fn link_ports(text: &mut Text, links: &[Link], figures: &Figures) {
+    let name = "hopwright_link_port_info";
+    text.gauge(name, "Kind of port by which a link's packets are received and sent, and why it is UDP. Always 1.");
+    for ports in &figures.link_ports {
+        let Some(link) = links.iter().find(|link| link.index == ports.index) else { continue };
+        for (direction, carrier) in [("receive", Some(&ports.receive)), ("send", ports.send.as_ref())] {
+            let Some(carrier) = carrier else { continue };
+            let labels = [
+                ("direction", direction),
+                ("kind", &carrier.kind.to_lowercase()),
+                ("device", carrier.device.as_deref().unwrap_or_default()),
+                ("reason", carrier.why.as_deref().unwrap_or_default()),
+            ];
+            text.sample(&link.with(&labels), 1);
         }
     }
 }

@@ -18,7 +18,7 @@ const NAP: Duration = Duration::from_millis(50);
 pub fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
     let (opener, mut pools) = Opener::new(&Wanted {
         choice: args.ports,
-        ours: None,
+        sockets: None,
         urgent: None,
         fill_checksums: false,
         mtu: 9000,
@@ -28,7 +28,7 @@ pub fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
     })?;
     let mut ports = Vec::new();
     for device in [&args.from, &args.to] {
-        let opened = opener.open(device).map_err(|e| Failure::message(e.to_string()))?;
+        let opened = opener.open(device, None).map_err(|e| Failure::message(e.to_string()))?;
         eprintln!("{device}: {}", opened.how);
         ports.extend(opened.ports);
     }

@@ -1,0 +1,94 @@
+//! Ethernet, IP and UDP headers around datagrams: what a program expects, the kernel has taken off.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::checksum;
+
+/// Ethernet address of the router in the frames of this port.
+pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+/// Ethernet address of everybody else in the frames of this port.
+pub const OTHERS_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+/// Bytes of Ethernet, IPv4 and UDP headers.
+pub const IPV4_HEADERS: usize = 14 + 20 + 8;
+/// Bytes of Ethernet, IPv6 and UDP headers.
+pub const IPV6_HEADERS: usize = 14 + 40 + 8;
+
+/// Bytes of headers before a datagram to an address.
+pub fn headers(to: IpAddr) -> usize {
+    if to.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS }
+}
+
+/// Writes the headers before the payload that `frame` ends with, and the checksums. Both addresses are of the IP version
+/// that the length of the headers is for.
+pub fn finish(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
+    write_headers(frame, from, to);
+    checksum::complete(frame);
+}
+
+/// The same without UDP's checksum.
+pub fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
+    let whole = frame.len();
+    let (out, _) = frame.split_at_mut(headers(to.ip()));
+    out.fill(0);
+    out[..6].copy_from_slice(&ROUTER_MAC);
+    out[6..12].copy_from_slice(&OTHERS_MAC);
+    let udp = out.len() - 8;
+    let udp_length = ((whole - udp) as u16).to_be_bytes();
+    match (from.ip(), to.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            out[12..14].copy_from_slice(&[0x08, 0x00]);
+            let ip = &mut out[14..34];
+            ip[0] = 0x45;
+            ip[2..4].copy_from_slice(&((whole - 14) as u16).to_be_bytes());
+            ip[6] = 0x40;
+            ip[8..10].copy_from_slice(&[64, 17]);
+            ip[12..16].copy_from_slice(&from.octets());
+            ip[16..20].copy_from_slice(&to.octets());
+            let sum = !checksum::ones_sum(ip);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            out[12..14].copy_from_slice(&[0x86, 0xdd]);
+            let ip = &mut out[14..54];
+            ip[0] = 0x60;
+            ip[4..6].copy_from_slice(&udp_length);
+            ip[6..8].copy_from_slice(&[17, 64]);
+            ip[8..24].copy_from_slice(&from.octets());
+            ip[24..40].copy_from_slice(&to.octets());
+        }
+        // A socket of one version hears of that version only.
+        _ => return,
+    }
+    out[udp..udp + 2].copy_from_slice(&from.port().to_be_bytes());
+    out[udp + 2..udp + 4].copy_from_slice(&to.port().to_be_bytes());
+    out[udp + 4..udp + 6].copy_from_slice(&udp_length);
+}
+
+/// A frame's datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    pub from: (IpAddr, u16),
+    pub to: (IpAddr, u16),
+    pub payload: &'a [u8],
+}
+
+/// What an untagged frame carries that is UDP over IPv4 without options, or over IPv6 without extension headers. None if
+/// it is something else.
+#[inline]
+pub fn datagram(frame: &[u8]) -> Option<Datagram<'_>> {
+    let (from, to, udp): (IpAddr, IpAddr, usize) = match frame.get(12..15)? {
+        [0x08, 0x00, 0x45] if *frame.get(23)? == 17 => {
+            let address = |at: usize| Some(<[u8; 4]>::try_from(frame.get(at..at + 4)?).ok()?.into());
+            (address(26)?, address(30)?, 34)
+        }
+        [0x86, 0xdd, version] if version >> 4 == 6 && *frame.get(20)? == 17 => {
+            let address = |at: usize| Some(<[u8; 16]>::try_from(frame.get(at..at + 16)?).ok()?.into());
+            (address(22)?, address(38)?, 54)
+        }
+        _ => return None,
+    };
+    let word = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
+    let payload = frame.get(udp + 8..udp + usize::from(word(udp + 4)?))?;
+    Some(Datagram { from: (from, word(udp)?), to: (to, word(udp + 2)?), payload })
+}

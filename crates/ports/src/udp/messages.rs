@@ -1,0 +1,352 @@
+//! `recvmmsg` and `sendmmsg`: many datagrams with one system call. All pointers that the kernel gets are here.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::RawFd;
+
+use hopwright_dataplane::Packet;
+
+/// Datagrams received with one call, at most.
+pub const RECEIVED_AT_ONCE: usize = 64;
+/// Messages sent with one call, at most.
+const SENT_AT_ONCE: usize = 64;
+/// Datagrams in all messages sent with one call, at most.
+const PARTS: usize = 256;
+/// Bytes for what the kernel tells beside a datagram.
+const CONTROL: usize = 128;
+/// Datagrams that may leave as one message (`UDP_MAX_SEGMENTS`), and their bytes.
+const SEGMENTS: usize = 64;
+const SEGMENTED: usize = 60 << 10;
+
+/// An address as the kernel has it; what is not used is zero.
+#[repr(C)]
+#[derive(Clone, Copy)]
+union Name {
+    v4: libc::sockaddr_in,
+    v6: libc::sockaddr_in6,
+}
+
+impl Name {
+    const NONE: Name = Name {
+        // SAFETY: all-zero is a valid sockaddr_in6.
+        v6: unsafe { MaybeUninit::zeroed().assume_init() },
+    };
+
+    /// The address, and how many bytes of it count.
+    fn new((address, port): (IpAddr, u16)) -> (Name, libc::socklen_t) {
+        let mut name = Name::NONE;
+        let bytes = match address {
+            IpAddr::V4(address) => {
+                let bits = u32::from_ne_bytes(address.octets());
+                name.v4 = libc::sockaddr_in {
+                    sin_family: libc::AF_INET as u16,
+                    sin_port: port.to_be(),
+                    sin_addr: libc::in_addr { s_addr: bits },
+                    sin_zero: [0; 8],
+                };
+                size_of::<libc::sockaddr_in>()
+            }
+            IpAddr::V6(address) => {
+                name.v6 = libc::sockaddr_in6 {
+                    sin6_family: libc::AF_INET6 as u16,
+                    sin6_port: port.to_be(),
+                    sin6_flowinfo: 0,
+                    sin6_addr: libc::in6_addr { s6_addr: address.octets() },
+                    sin6_scope_id: 0,
+                };
+                size_of::<libc::sockaddr_in6>()
+            }
+        };
+        (name, bytes as libc::socklen_t)
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        // SAFETY: the union is all integers and was zero before the kernel wrote; both members begin with the family.
+        let (family, v4, v6) = unsafe { (self.v4.sin_family, self.v4, self.v6) };
+        let (address, port): (IpAddr, u16) = match i32::from(family) {
+            libc::AF_INET => (v4.sin_addr.s_addr.to_ne_bytes().into(), v4.sin_port),
+            libc::AF_INET6 => (Ipv6Addr::from(v6.sin6_addr.s6_addr).into(), v6.sin6_port),
+            _ => return None,
+        };
+        Some(SocketAddr::new(address, u16::from_be(port)))
+    }
+}
+
+/// Control messages, aligned as the kernel wants them.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL]);
+
+fn no_message() -> libc::mmsghdr {
+    // SAFETY: all-zero is a valid mmsghdr.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+const NO_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+/// Where datagrams are received.
+pub struct Inbox {
+    messages: Box<[libc::mmsghdr]>,
+    vectors: Box<[libc::iovec]>,
+    names: Box<[Name]>,
+    controls: Box<[Control]>,
+}
+
+// SAFETY: the pointers are only followed within `receive`, where they are fresh.
+unsafe impl Send for Inbox {}
+
+/// What the kernel tells of a received datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes of the payload that are there.
+    pub length: usize,
+    /// There were more.
+    pub cut: bool,
+    pub from: Option<SocketAddr>,
+    /// Datagrams that the socket has dropped since it was opened.
+    pub dropped: Option<u32>,
+}
+
+impl Inbox {
+    pub fn new() -> Inbox {
+        let count = RECEIVED_AT_ONCE;
+        Inbox {
+            messages: vec![no_message(); count].into(),
+            vectors: vec![NO_VECTOR; count].into(),
+            names: vec![Name::NONE; count].into(),
+            controls: vec![Control([0; CONTROL]); count].into(),
+        }
+    }
+
+    /// Receives into the buffers of packets, each behind its start and so many bytes of headers. Returns how many
+    /// datagrams there were.
+    pub fn receive(&mut self, socket: RawFd, packets: &mut [Packet], headers: usize) -> io::Result<usize> {
+        let count = packets.len().min(RECEIVED_AT_ONCE);
+        for (i, packet) in packets.iter_mut().take(count).enumerate() {
+            let start = packet.raw().start as usize + headers;
+            let room = packet.buffer_mut().get_mut(start..).unwrap_or_default();
+            self.vectors[i] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+            let header = &mut self.messages[i].msg_hdr;
+            header.msg_name = (&raw mut self.names[i]).cast();
+            header.msg_namelen = size_of::<Name>() as libc::socklen_t;
+            header.msg_iov = &raw mut self.vectors[i];
+            header.msg_iovlen = 1;
+            header.msg_control = (&raw mut self.controls[i]).cast();
+            header.msg_controllen = CONTROL as _;
+            header.msg_flags = 0;
+        }
+        let messages = self.messages.as_mut_ptr();
+        // SAFETY: the first `count` messages were filled above with memory of this inbox and of packets that are borrowed
+        // until the end of this function.
+        let result =
+            unsafe { libc::recvmmsg(socket, messages, count as u32, libc::MSG_DONTWAIT as _, std::ptr::null_mut()) };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// What the kernel told of a datagram that the last call received.
+    pub fn received(&self, at: usize) -> Received {
+        let message = &self.messages[at];
+        let mut received = Received {
+            length: message.msg_len as usize,
+            cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+            from: self.names[at].address(),
+            dropped: None,
+        };
+        // SAFETY: the kernel has written as many bytes of control messages as it says into this inbox's memory, which the
+        // header still points to.
+        let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message.msg_hdr) };
+        while !next.is_null() {
+            // SAFETY: a header within the control messages.
+            let header = unsafe { &*next };
+            // SAFETY: for a value of four bytes as these kinds have.
+            let value = || unsafe { libc::CMSG_DATA(next).cast::<u32>().read_unaligned() };
+            if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) {
+                received.dropped = Some(value());
+            }
+            // SAFETY: as above.
+            next = unsafe { libc::CMSG_NXTHDR(&raw const message.msg_hdr, next) };
+        }
+        received
+    }
+}
+
+/// Datagrams that wait to be sent by one socket. Those that stand side by side, go to the same address and are equally
+/// long are one message, which the kernel takes apart as late as it can (UDP segmentation).
+pub struct Outbox {
+    messages: Box<[libc::mmsghdr]>,
+    /// Of each message.
+    pieces: Box<[Pieces]>,
+    names: Box<[Name]>,
+    controls: Box<[Control]>,
+    vectors: Box<[libc::iovec]>,
+    count: usize,
+    parts: usize,
+}
+
+/// Which datagrams a message has.
+#[derive(Clone, Copy, Default)]
+struct Pieces {
+    to: Option<(IpAddr, u16)>,
+    first: usize,
+    count: usize,
+    /// Bytes of all but the last, which may be shorter.
+    size: usize,
+    bytes: usize,
+    /// Nothing more can follow.
+    closed: bool,
+}
+
+// SAFETY: the pointers are only followed within `send`, where what they point to still lives: see `push`.
+unsafe impl Send for Outbox {}
+
+/// What became of the datagrams of a message.
+pub struct Refused {
+    /// How many.
+    pub count: usize,
+    /// Bytes of the first.
+    pub size: usize,
+    pub error: io::Error,
+}
+
+impl Outbox {
+    pub fn new() -> Outbox {
+        Outbox {
+            messages: vec![no_message(); SENT_AT_ONCE].into(),
+            pieces: vec![Pieces::default(); SENT_AT_ONCE].into(),
+            names: vec![Name::NONE; SENT_AT_ONCE].into(),
+            controls: vec![Control([0; CONTROL]); SENT_AT_ONCE].into(),
+            vectors: vec![NO_VECTOR; PARTS].into(),
+            count: 0,
+            parts: 0,
+        }
+    }
+
+    /// Whether it has to be sent before there is more.
+    pub fn is_full(&self) -> bool {
+        self.count == SENT_AT_ONCE || self.parts == PARTS
+    }
+
+    /// Adds a datagram. It joins others of at most `longest` bytes. Not for a box that is full.
+    ///
+    /// # Safety
+    /// The payload lives, unchanged, until the box is sent or cleared.
+    pub unsafe fn push(&mut self, to: (IpAddr, u16), payload: &[u8], longest: usize) {
+        let vector = libc::iovec { iov_base: payload.as_ptr().cast_mut().cast(), iov_len: payload.len() };
+        self.vectors[self.parts] = vector;
+        self.parts += 1;
+        if let Some(last) = self.count.checked_sub(1).map(|last| &mut self.pieces[last])
+            && !last.closed
+            && last.to == Some(to)
+            && (1..=last.size).contains(&payload.len())
+            && last.count < SEGMENTS
+            && last.bytes + payload.len() <= SEGMENTED
+        {
+            last.count += 1;
+            last.bytes += payload.len();
+            last.closed = payload.len() < last.size;
+            return;
+        }
+        let size = payload.len();
+        self.pieces[self.count] =
+            Pieces { to: Some(to), first: self.parts - 1, count: 1, size, bytes: size, closed: size > longest };
+        self.count += 1;
+    }
+
+    /// Sends everything and leaves the box empty. Returns how many datagrams the kernel took; each message that it did
+    /// not take is shown to `refused`, which may have its datagrams sent one by one.
+    pub fn send(&mut self, socket: RawFd, mut refused: impl FnMut(Refused) -> Again) -> usize {
+        for at in 0..self.count {
+            self.prepare(at);
+        }
+        let (mut sent, mut at) = (0, 0);
+        while at < self.count {
+            let rest = self.count - at;
+            match self.send_some(socket, at, rest) {
+                Ok(taken) => {
+                    sent += self.pieces[at..at + taken].iter().map(|pieces| pieces.count).sum::<usize>();
+                    at += taken;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let pieces = self.pieces[at];
+                    match refused(Refused { count: pieces.count, size: pieces.size, error }) {
+                        Again::OneByOne if pieces.count > 1 => sent += self.send_apart(socket, at, &mut refused),
+                        _ => {}
+                    }
+                    at += 1;
+                }
+            }
+        }
+        (self.count, self.parts) = (0, 0);
+        sent
+    }
+
+    /// Writes what the kernel reads of a message.
+    fn prepare(&mut self, at: usize) {
+        let pieces = self.pieces[at];
+        let Some(to) = pieces.to else { return };
+        let (name, name_bytes) = Name::new(to);
+        self.names[at] = name;
+        let header = &mut self.messages[at].msg_hdr;
+        header.msg_name = (&raw mut self.names[at]).cast();
+        header.msg_namelen = name_bytes;
+        header.msg_iov = &raw mut self.vectors[pieces.first];
+        header.msg_iovlen = pieces.count as _;
+        header.msg_control = std::ptr::null_mut();
+        header.msg_controllen = 0;
+        if pieces.count == 1 {
+            return;
+        }
+        header.msg_control = (&raw mut self.controls[at]).cast();
+        // SAFETY: plain arithmetic.
+        let (space, length) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
+        header.msg_controllen = space as _;
+        // SAFETY: the control memory is aligned and longer than one message with two bytes.
+        unsafe {
+            let control = libc::CMSG_FIRSTHDR(&raw const *header);
+            (*control).cmsg_level = libc::SOL_UDP;
+            (*control).cmsg_type = libc::UDP_SEGMENT;
+            (*control).cmsg_len = length as _;
+            libc::CMSG_DATA(control).cast::<u16>().write_unaligned(pieces.size as u16);
+        }
+    }
+
+    fn send_some(&mut self, socket: RawFd, at: usize, count: usize) -> io::Result<usize> {
+        assert!(at + count <= self.count);
+        // SAFETY: these messages were prepared with memory of this box and with payloads that live as long as they are in
+        // the box, as whoever pushed them promised.
+        let result = unsafe {
+            libc::sendmmsg(socket, self.messages.as_mut_ptr().add(at), count as u32, libc::MSG_DONTWAIT as _)
+        };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Sends the datagrams of one message each by itself.
+    fn send_apart(&mut self, socket: RawFd, at: usize, refused: &mut impl FnMut(Refused) -> Again) -> usize {
+        let all = self.pieces[at];
+        let mut sent = 0;
+        for first in all.first..all.first + all.count {
+            self.pieces[at] = Pieces { first, count: 1, ..all };
+            self.prepare(at);
+            loop {
+                match self.send_some(socket, at, 1) {
+                    Ok(_) => sent += 1,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => drop(refused(Refused { count: 1, size: all.size, error })),
+                }
+                break;
+            }
+        }
+        sent
+    }
+}
+
+/// What to do about a message that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing: its datagrams are lost.
+    No,
+    /// Try its datagrams one by one.
+    OneByOne,
+}

@@ -1,0 +1,158 @@
+//! Sending frames' datagrams by the sockets on their source addresses.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::destinations::Destinations;
+use super::frame::datagram;
+use super::messages::{Again, Outbox};
+use super::set::{Cells, Shared, Socket, Sockets, add};
+
+/// Datagrams after which segmentation is tried again that the kernel has refused.
+const RETRY: u32 = 4096;
+
+/// What ports and senders send with.
+pub struct Outgoing {
+    shared: Arc<Shared>,
+    sockets: Arc<Sockets>,
+    outbox: Outbox,
+    pub cells: Arc<Cells>,
+    /// Bytes of the longest datagrams that may leave several as one, and how many datagrams that holds for.
+    longest: usize,
+    until: u32,
+    /// Where the last one went, if anything may go there.
+    to: Option<(IpAddr, u16)>,
+}
+
+impl Outgoing {
+    pub fn new(shared: Arc<Shared>) -> Outgoing {
+        let cells = shared.cells();
+        Outgoing {
+            shared,
+            sockets: Arc::default(),
+            outbox: Outbox::new(),
+            cells,
+            longest: usize::MAX,
+            until: 0,
+            to: None,
+        }
+    }
+
+    /// The sockets there are now.
+    pub fn sockets(&mut self) -> &Arc<Sockets> {
+        self.shared.refresh(&mut self.sockets);
+        &self.sockets
+    }
+
+    /// Sends frames in order. Returns how many datagrams the kernel took.
+    pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>, destinations: Option<&Destinations>) -> usize {
+        self.shared.refresh(&mut self.sockets);
+        self.to = None;
+        let mut socket: Option<Arc<Socket>> = None;
+        let mut sent = 0;
+        for frame in frames {
+            let Some(datagram) = datagram(frame) else {
+                add(&self.cells.no_socket, 1);
+                continue;
+            };
+            if socket.as_ref().is_none_or(|socket| socket.key() != datagram.from) || self.outbox.is_full() {
+                sent += self.flush(socket.as_deref());
+                socket = self.sockets.by_address.get(&datagram.from).cloned();
+            }
+            if socket.is_none() {
+                add(&self.cells.no_socket, 1);
+                continue;
+            }
+            if self.to != Some(datagram.to) {
+                if !self.may_go(datagram.from.0, datagram.to) {
+                    add(&self.cells.bad_destination, 1);
+                    continue;
+                }
+                self.to = Some(datagram.to);
+            }
+            if let Some(destinations) = destinations {
+                destinations.add(datagram.to.0);
+            }
+            // SAFETY: the frames live until the end of this function, which sends everything.
+            unsafe { self.outbox.push(datagram.to, datagram.payload, self.longest) };
+        }
+        sent + self.flush(socket.as_deref())
+    }
+
+    /// Whether datagrams may go from one of our addresses to another.
+    fn may_go(&self, from: IpAddr, to: (IpAddr, u16)) -> bool {
+        let possible = match to.0 {
+            IpAddr::V4(a) => !a.is_unspecified() && !a.is_multicast() && !a.is_broadcast(),
+            IpAddr::V6(a) => !a.is_unspecified() && !a.is_multicast() && a.to_ipv4_mapped().is_none(),
+        };
+        // What goes to ourselves would come back as something that others have sent.
+        possible
+            && to.1 != 0
+            && (!to.0.is_loopback() || from.is_loopback())
+            && !self.sockets.by_address.contains_key(&to)
+    }
+
+    fn flush(&mut self, socket: Option<&Socket>) -> usize {
+        let Some(socket) = socket else { return 0 };
+        let Outgoing { outbox, cells, longest, until, .. } = self;
+        let sent = outbox.send(socket.fd(), |refused| {
+            let code = refused.error.raw_os_error().unwrap_or(0);
+            // Whatever the reason: longer than the way there takes, or a device that cannot.
+            let busy = matches!(code, libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM);
+            if refused.count > 1 && !busy {
+                (*longest, *until) = (refused.size.saturating_sub(1), RETRY);
+                return Again::OneByOne;
+            }
+            let cell = match code {
+                _ if busy => &cells.busy,
+                libc::EMSGSIZE => &cells.too_long,
+                libc::ENETUNREACH
+                | libc::EHOSTUNREACH
+                | libc::ENETDOWN
+                | libc::EADDRNOTAVAIL
+                | libc::ENODEV
+                | libc::ENXIO
+                | libc::EINVAL => &cells.unreachable,
+                _ => &cells.refused,
+            };
+            add(cell, refused.count as u64);
+            Again::No
+        });
+        *until = until.saturating_sub(sent as u32);
+        if *until == 0 {
+            *longest = usize::MAX;
+        }
+        sent
+    }
+}
+
+/// Sends frames by the sockets, for whoever cannot send them otherwise.
+pub struct UdpSender {
+    outgoing: Outgoing,
+}
+
+impl UdpSender {
+    pub(super) fn new(shared: Arc<Shared>) -> UdpSender {
+        UdpSender { outgoing: Outgoing::new(shared) }
+    }
+
+    /// Sends the datagrams in Ethernet frames, each by the socket on its source address. Returns how many the kernel took;
+    /// [`crate::UdpSockets::counts`] tells why it did not take others.
+    pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> usize {
+        let sent = self.outgoing.send(frames, None);
+        add(&self.outgoing.cells.sent_for_raw, sent as u64);
+        sent
+    }
+}
+
+impl Clone for UdpSender {
+    fn clone(&self) -> UdpSender {
+        UdpSender::new(self.outgoing.shared.clone())
+    }
+}
+
+impl std::fmt::Debug for UdpSender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UdpSender").finish_non_exhaustive()
+    }
+}

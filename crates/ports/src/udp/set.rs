@@ -1,0 +1,365 @@
+//! The sockets that ports and senders share: which there are, who reads them, what their filters leave to raw ports.
+//!
+//! Changes are made under a lock, by whoever makes them. Ports and senders have a list of the sockets of their own and
+//! look at a version number to see that there is another.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::BindError;
+use super::destinations::Destinations;
+use crate::filter::{Filter, Pattern};
+use crate::sys;
+
+/// Bytes that may wait in a socket in each direction.
+const BUFFER: libc::c_int = 4 << 20;
+
+/// A device from which raw ports take packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawDevice {
+    /// The kernel's number.
+    pub index: u32,
+    /// Its MTU.
+    pub mtu: u32,
+    /// The UDP addresses whose packets they take.
+    pub addresses: Vec<(IpAddr, u16)>,
+    /// What of it the sockets would get, too.
+    pub takes: Takes,
+}
+
+/// What packet sockets take, of which the kernel delivers a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// All there is for the addresses.
+    All,
+    /// Datagrams with a pattern; the rest never reaches the kernel.
+    Only(Pattern),
+    /// Nothing.
+    Nothing,
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpCounts {
+    /// Datagrams received for the program.
+    pub received: u64,
+    /// Datagrams handed to the kernel by ports.
+    pub sent: u64,
+    /// The same by senders, for raw ports.
+    pub sent_for_raw: u64,
+    /// Frames that are no UDP datagram, or not from an address that has a socket.
+    pub no_socket: u64,
+    /// Datagrams to where none may go: the router itself, broadcast, multicast, the loopback device from elsewhere.
+    pub bad_destination: u64,
+    /// The kernel has no route, or the way there is down.
+    pub unreachable: u64,
+    /// Longer than the way there takes, or than a datagram may be.
+    pub too_long: u64,
+    /// The kernel had no room.
+    pub busy: u64,
+    /// The kernel refused for another reason.
+    pub refused: u64,
+}
+
+impl UdpCounts {
+    /// Frames that did not leave.
+    pub fn lost(&self) -> u64 {
+        self.no_socket + self.bad_destination + self.unreachable + self.too_long + self.busy + self.refused
+    }
+}
+
+/// The counts of one port or sender, read by others.
+#[derive(Debug, Default)]
+pub struct Cells {
+    pub received: AtomicU64,
+    pub sent: AtomicU64,
+    pub sent_for_raw: AtomicU64,
+    pub no_socket: AtomicU64,
+    pub bad_destination: AtomicU64,
+    pub unreachable: AtomicU64,
+    pub too_long: AtomicU64,
+    pub busy: AtomicU64,
+    pub refused: AtomicU64,
+}
+
+/// Adds to a count that only this thread writes.
+#[inline]
+pub fn add(cell: &AtomicU64, count: u64) {
+    cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+}
+
+impl Cells {
+    fn add_to(&self, sum: &mut UdpCounts) {
+        let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        sum.received += get(&self.received);
+        sum.sent += get(&self.sent);
+        sum.sent_for_raw += get(&self.sent_for_raw);
+        sum.no_socket += get(&self.no_socket);
+        sum.bad_destination += get(&self.bad_destination);
+        sum.unreachable += get(&self.unreachable);
+        sum.too_long += get(&self.too_long);
+        sum.busy += get(&self.busy);
+        sum.refused += get(&self.refused);
+    }
+
+    pub fn counts(&self) -> UdpCounts {
+        let mut counts = UdpCounts::default();
+        self.add_to(&mut counts);
+        counts
+    }
+}
+
+/// A socket on an address.
+#[derive(Debug)]
+pub struct Socket {
+    socket: OwnedFd,
+    pub address: SocketAddr,
+    /// What tells it apart from all others there have been.
+    pub number: u64,
+}
+
+impl Socket {
+    fn bind(address: SocketAddr, number: u64) -> io::Result<Socket> {
+        let socket = match UdpSocket::bind(address) {
+            // Many systems let a process have 1,024 descriptors unless it asks for more.
+            Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                sys::allow_descriptors()?;
+                UdpSocket::bind(address)?
+            }
+            other => other?,
+        };
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        let fd = OwnedFd::from(socket);
+        for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+            // Without CAP_NET_ADMIN the buffer stays within the system's limit.
+            if sys::set_option(&fd, libc::SOL_SOCKET, forced, &BUFFER).is_err() {
+                sys::set_option(&fd, libc::SOL_SOCKET, plain, &BUFFER)?;
+            }
+        }
+        Ok(Socket { socket: fd, address, number })
+    }
+
+    pub fn key(&self) -> (IpAddr, u16) {
+        (self.address.ip(), self.address.port())
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+/// The sockets there were at some time.
+#[derive(Clone, Debug, Default)]
+pub struct Sockets {
+    pub version: u64,
+    pub by_number: HashMap<u64, Arc<Socket>>,
+    pub by_address: HashMap<(IpAddr, u16), Arc<Socket>>,
+}
+
+/// What a worker's port and other threads share.
+#[derive(Debug)]
+pub struct Worker {
+    /// Has input when one of the worker's sockets has.
+    pub ready: OwnedFd,
+    pub destinations: Destinations,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Shared {
+    version: AtomicU64,
+    state: Mutex<State>,
+    /// What closed sockets become while others still hold them.
+    nothing: OwnedFd,
+}
+
+#[derive(Debug)]
+struct State {
+    sockets: Arc<Sockets>,
+    next_number: u64,
+    workers: Vec<Arc<Worker>>,
+    raw: Vec<RawDevice>,
+    /// The filter of each socket that has one.
+    filters: BTreeMap<u64, Filter>,
+    counters: Vec<Arc<Cells>>,
+    /// The counts of those that are gone.
+    past: UdpCounts,
+}
+
+impl Shared {
+    pub fn new() -> io::Result<Shared> {
+        let nothing = OwnedFd::from(std::fs::File::open("/dev/null")?);
+        let state = State {
+            sockets: Arc::default(),
+            next_number: 0,
+            workers: Vec::new(),
+            raw: Vec::new(),
+            filters: BTreeMap::new(),
+            counters: Vec::new(),
+            past: UdpCounts::default(),
+        };
+        Ok(Shared { version: AtomicU64::new(0), state: Mutex::new(state), nothing })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts the sockets there are now in place of those there were, if they are others.
+    #[inline]
+    pub fn refresh(&self, sockets: &mut Arc<Sockets>) {
+        if self.version.load(Ordering::Acquire) != sockets.version {
+            *sockets = self.state().sockets.clone();
+        }
+    }
+
+    pub fn bind(&self, addresses: &[SocketAddr]) -> Result<(), BindError> {
+        let mut state = self.state();
+        let mut sockets = Sockets::clone(&state.sockets);
+        let mut new = Vec::new();
+        for address in addresses {
+            if address.port() != 0 && sockets.by_address.contains_key(&(address.ip(), address.port())) {
+                continue;
+            }
+            let made = state.open(*address).map_err(|error| BindError { address: *address, error })?;
+            sockets.by_number.insert(made.number, made.clone());
+            sockets.by_address.insert(made.key(), made.clone());
+            new.push(made);
+        }
+        // Last, because nothing may fail from here on.
+        for (i, socket) in new.iter().enumerate() {
+            if let Err(error) = state.watch(socket) {
+                new[..i].iter().for_each(|socket| state.unwatch(socket));
+                return Err(BindError { address: socket.address, error });
+            }
+        }
+        self.put(&mut state, sockets);
+        Ok(())
+    }
+
+    pub fn close(&self, addresses: &[SocketAddr]) {
+        let mut state = self.state();
+        let mut sockets = Sockets::clone(&state.sockets);
+        for address in addresses {
+            let Some(socket) = sockets.by_address.remove(&(address.ip(), address.port())) else { continue };
+            sockets.by_number.remove(&socket.number);
+            state.unwatch(&socket);
+            state.filters.remove(&socket.number);
+            // A worker may hold it for a while; the address is free now.
+            let _ = sys::replace(&socket.socket, &self.nothing);
+        }
+        self.put(&mut state, sockets);
+    }
+
+    fn put(&self, state: &mut State, mut sockets: Sockets) {
+        sockets.version += 1;
+        self.version.store(sockets.version, Ordering::Release);
+        state.sockets = Arc::new(sockets);
+    }
+
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        let mut addresses: Vec<_> = self.state().sockets.by_number.values().map(|socket| socket.address).collect();
+        addresses.sort_unstable();
+        addresses
+    }
+
+    /// Spreads the sockets over so many workers.
+    pub fn watch(&self, workers: usize) -> io::Result<Vec<Arc<Worker>>> {
+        let mut state = self.state();
+        let new = || Ok(Arc::new(Worker { ready: sys::poll_group(&[])?, destinations: Destinations::new() }));
+        let workers: Vec<_> = (0..workers).map(|_| new()).collect::<io::Result<_>>()?;
+        let sockets = state.sockets.clone();
+        sockets.by_number.values().for_each(|socket| state.unwatch(socket));
+        state.workers.clone_from(&workers);
+        sockets.by_number.values().try_for_each(|socket| state.watch(socket))?;
+        Ok(workers)
+    }
+
+    pub fn take_destinations(&self) -> Vec<(IpAddr, u32)> {
+        let state = self.state();
+        let mut all = Vec::new();
+        state.workers.iter().for_each(|worker| worker.destinations.take(&mut all));
+        all
+    }
+
+    /// New counters.
+    pub fn cells(&self) -> Arc<Cells> {
+        let cells = Arc::new(Cells::default());
+        let mut state = self.state();
+        state.forget_unused();
+        state.counters.push(cells.clone());
+        cells
+    }
+
+    pub fn counts(&self) -> UdpCounts {
+        let state = self.state();
+        let mut sum = state.past;
+        state.counters.iter().for_each(|cells| cells.add_to(&mut sum));
+        sum
+    }
+
+    pub fn set_raw(&self, raw: Vec<RawDevice>) -> io::Result<()> {
+        let mut state = self.state();
+        state.raw = raw;
+        let sockets = state.sockets.clone();
+        sockets.by_number.values().try_for_each(|socket| state.filter(socket))
+    }
+}
+
+impl State {
+    /// A new socket, with its filter.
+    fn open(&mut self, address: SocketAddr) -> io::Result<Arc<Socket>> {
+        let socket = Arc::new(Socket::bind(address, self.next_number)?);
+        self.next_number += 1;
+        self.filter(&socket)?;
+        Ok(socket)
+    }
+
+    /// Sees to it that the socket leaves to raw ports what they take.
+    fn filter(&mut self, socket: &Socket) -> io::Result<()> {
+        let raw: Vec<_> = self.raw.iter().filter(|raw| raw.addresses.contains(&socket.key())).collect();
+        let filter = Filter::but_raw(&raw, socket.address.is_ipv4()).map_err(io::Error::other)?;
+        let before = self.filters.get(&socket.number);
+        match &filter {
+            Some(filter) if before != Some(filter) => sys::attach_filter(&socket.socket, filter)?,
+            None if before.is_some() => sys::detach_filter(&socket.socket)?,
+            _ => return Ok(()),
+        }
+        match filter {
+            Some(filter) => drop(self.filters.insert(socket.number, filter)),
+            None => drop(self.filters.remove(&socket.number)),
+        }
+        Ok(())
+    }
+
+    fn worker_of(&self, socket: &Socket) -> Option<&Worker> {
+        self.workers.get(socket.number as usize % self.workers.len().max(1)).map(|worker| &**worker)
+    }
+
+    fn watch(&self, socket: &Socket) -> io::Result<()> {
+        self.worker_of(socket).map_or(Ok(()), |worker| sys::poll_add(&worker.ready, socket.fd(), socket.number))
+    }
+
+    fn unwatch(&self, socket: &Socket) {
+        if let Some(worker) = self.worker_of(socket) {
+            // It may not be there any more.
+            let _ = sys::poll_remove(&worker.ready, socket.fd());
+        }
+    }
+
+    fn forget_unused(&mut self) {
+        let State { counters, past, .. } = self;
+        counters.retain(|cells| {
+            let used = Arc::strong_count(cells) > 1;
+            if !used {
+                cells.add_to(past);
+            }
+            used
+        });
+    }
+}
