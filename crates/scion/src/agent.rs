@@ -659,6 +659,8 @@ impl Agent {
     fn report(&mut self, options: &Options) -> Result<Stats, AgentError> {
         let mut stats = Stats::collect(&self.switch, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
         stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
+        let strays = self.bfd.strays().values().sum::<u64>();
+        stats.slow_path.extend((strays > 0).then(|| ("bfd_without_session".into(), strays)));
         stats.reloads = self.reload.figures();
         if let Some(file) = &options.stats {
             match self.stats_file.write(&stats, file) {
