@@ -485,9 +485,9 @@ fn unknown_key(file: &Path, key: String, sample: &str) -> UnknownKey {
     let known = sample_keys(sample);
     let distance = |known: &String| {
         let plain = |key: &str| key.to_lowercase().replace('-', "_");
-        let close = strsim::damerau_levenshtein(&plain(&key), &plain(known));
-        // The right name in the wrong table.
-        if name(known) == name(&key) { close.min(1) } else { close }
+        let between = |a: &str, b: &str| strsim::damerau_levenshtein(&plain(a), &plain(b));
+        // The name may be in the wrong table.
+        between(&key, known).min(1 + between(&name(&key), &name(known)))
     };
     let closest = known.iter().map(|known| (distance(known), known)).min();
     let own = sample_keys(HOPWRIGHT_SAMPLE).into_iter().find(|own| name(own) == name(&key));
@@ -701,6 +701,7 @@ mod tests {
             ("port = 'auto'", "port: unknown key; did you mean `ports`?"),
             ("[hopwright]\nports = 'auto'", "the keys of hopwright.toml have no `hopwright` in front"),
             ("[reload]\nkeyoverlap = '1h'", "did you mean `reload.key_overlap`?"),
+            ("keyoverlap = '1h'", "did you mean `reload.key_overlap`?"),
         ];
         let load = |router: &str, own: Option<&str>, lenient| {
             let dir = tempfile::tempdir().unwrap();
