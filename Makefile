@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload soak-short soak bench bench-long bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts soak-short soak bench bench-long bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -48,11 +48,11 @@ tutorial:
 endif
 
 ifneq ($(ROOT),)
-interop: braccept test-pages test-migrate test-network test-reload soak-short
+interop: braccept test-pages test-migrate test-network test-reload test-hosts soak-short
 else
 interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: braccept, test-pages, test-migrate, test-network, test-reload and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: braccept, test-pages, test-migrate, test-network, test-reload, test-hosts and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make interop\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -94,6 +94,10 @@ test-migrate: hopwright interop-tools
 # A router's configuration changes under traffic.
 test-reload: hopwright
 	tests/interop/reload_test.py
+
+# A router is flooded with packets to very many hosts, and must reach a new one.
+test-hosts: hopwright
+	tests/interop/hosts_test.py
 
 # A router under load, floods, flapping links and changes of its configuration, and
 # its books: a short one for every test, and ten minutes of it.

@@ -15,10 +15,10 @@ use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
-use crate::device::{DeviceError, failed};
+use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern, TooLong};
 use crate::sys;
-use crate::udp::{RawDevice, Takes, UdpSockets};
+use crate::udp::{RawDevice, Takes, UdpSender, UdpSockets};
 
 /// Which back end to use for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,8 @@ impl fmt::Display for PortChoice {
 
 /// Most memory for the packets of one worker, unless it needs more for two bursts.
 const POOL_BYTES: usize = 64 << 20;
+/// Frames for packets that do not fit the others. Their memory is used when there are such packets.
+const LARGE_FRAMES: u32 = 256;
 /// Frames that wait on each device in each direction, at most.
 const RING: u32 = 1024;
 
@@ -83,6 +85,8 @@ pub struct Opener {
 struct Device {
     index: u32,
     mtu: u32,
+    /// What its ports know of it.
+    facts: Vec<Weak<Facts>>,
     /// Whose frames are taken.
     addresses: Vec<(IpAddr, u16)>,
     /// The program on it, as long as ports use it.
@@ -140,7 +144,9 @@ impl Filters {
 pub struct Opened {
     /// A port for each worker.
     pub ports: Vec<Box<dyn Port>>,
-    /// Which back end it is and why, for the log.
+    /// Which back end it is: AF_XDP or AF_PACKET.
+    pub kind: &'static str,
+    /// The same and why, for the log.
     pub how: String,
 }
 
@@ -185,9 +191,15 @@ impl Opener {
             workers: wanted.workers.max(1),
             devices: Mutex::default(),
         };
+        // What the sockets receive may be longer than any device's packets.
+        let large = if wanted.sockets.is_some() { LARGE_FRAMES } else { 0 };
+        let pool = |frames, size| match large {
+            0 => Pool::new(frames, size),
+            _ => Pool::new(frames, size)?.with_large(large),
+        };
         if wanted.choice == PortChoice::AfPacket {
             let size = FrameSize::for_mtu(wanted.mtu);
-            let pools = (0..opener.workers).map(|_| Pool::new(4096, size)).collect::<Result<_, _>>()?;
+            let pools = (0..opener.workers).map(|_| pool(4096, size)).collect::<Result<_, _>>()?;
             return Ok((opener, pools));
         }
         let size = FrameSize::shared(wanted.mtu);
@@ -195,7 +207,7 @@ impl Opener {
         let rings = 2 * (wanted.devices.max(1) + 1);
         let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);
         opener.options.ring = RING.min(1 << (frames / rings).ilog2());
-        let pools: Vec<Pool> = (0..opener.workers).map(|_| Pool::new(frames as u32, size)).collect::<Result<_, _>>()?;
+        let pools: Vec<Pool> = (0..opener.workers).map(|_| pool(frames as u32, size)).collect::<Result<_, _>>()?;
         opener.frames = pools.iter().filter_map(|pool| SharedFrames::new(pool).ok()).collect();
         Ok((opener, pools))
     }
@@ -239,10 +251,16 @@ impl Opener {
         {
             first.receive_apart(urgent)?;
         }
-        ports.iter_mut().for_each(|port| port.fill_checksums(self.fill_checksums));
+        for port in &mut ports {
+            port.fill_checksums(self.fill_checksums);
+            if let Some(fallback) = self.fallback(ours) {
+                port.fall_back(fallback);
+            }
+        }
         let found = Device {
             index,
             mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
+            facts: ports.iter().map(AfPacket::facts).collect(),
             addresses: ours.map(|(addresses, _)| addresses.to_vec()).unwrap_or_default(),
             program: None,
             sockets: [
@@ -252,7 +270,7 @@ impl Opener {
         };
         let segments = segmentation(ports.iter().all(AfPacket::segments_udp));
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-        Ok((Opened { ports, how: format!("AF_PACKET: {why}{segments}") }, found))
+        Ok((Opened { ports, kind: "AF_PACKET", how: format!("AF_PACKET: {why}{segments}") }, found))
     }
 
     /// Changes the UDP addresses whose datagrams the ports of an open device take; there is no moment when they do not take
@@ -280,9 +298,9 @@ impl Opener {
     /// Looks at devices again: at MTUs that may have changed, and at what ports there still are.
     pub fn refresh(&self) -> Result<(), OpenerError> {
         let mut devices = lock(&self.devices);
-        let control = sys::control_socket().map_err(OpenerError::Socket)?;
-        for (name, device) in devices.iter_mut() {
-            if let Ok(mtu) = sys::mtu(&control, name) {
+        for device in devices.values_mut() {
+            device.facts.iter().filter_map(Weak::upgrade).for_each(|facts| facts.refresh());
+            if let Some(mtu) = device.facts.iter().find_map(Weak::upgrade).and_then(|facts| facts.info().mtu) {
                 device.mtu = mtu;
             }
         }
@@ -304,6 +322,11 @@ impl Opener {
             },
         };
         sockets.set_raw(devices.values().map(raw).collect()).map_err(OpenerError::Sockets)
+    }
+
+    /// What sends what a device cannot, if its ports do not take everything.
+    fn fallback(&self, ours: Option<(&[(IpAddr, u16)], &Filters)>) -> Option<UdpSender> {
+        self.sockets.as_ref().filter(|_| ours.is_some()).map(UdpSockets::sender)
     }
 
     /// By AF_XDP; the reason if packet sockets are better.
@@ -334,12 +357,18 @@ impl Opener {
                 // Every queue has a socket of another worker: this one only sends.
                 let mut sender = AfPacket::sender(device)?;
                 sender.fill_checksums(self.fill_checksums);
+                if let Some(fallback) = self.fallback(ours) {
+                    sender.fall_back(fallback);
+                }
                 ports.push(Box::new(sender));
                 continue;
             }
             let mut port: AfXdp = xdp.port(frames, &mine)?;
             zero_copy &= port.is_zero_copy();
             port.fill_checksums(self.fill_checksums);
+            if let Some(fallback) = self.fallback(ours) {
+                port.fall_back(fallback);
+            }
             if let Some((_, Filters { urgent: Some(filter), .. })) = ours
                 && ports.is_empty()
             {
@@ -361,11 +390,12 @@ impl Opener {
         let found = Device {
             index: xdp.index(),
             mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
+            facts: vec![xdp.facts()],
             addresses: addresses.map(<[_]>::to_vec).unwrap_or_default(),
             program: Some(Arc::downgrade(&xdp)),
             sockets: [Vec::new(), setters],
         };
-        Ok(Ok((Opened { ports, how }, found)))
+        Ok(Ok((Opened { ports, kind: "AF_XDP", how }, found)))
     }
 }
 

@@ -57,6 +57,8 @@ const FRAGMENT: u32 = 0x3fff;
 const ETHERTYPE: u32 = 12;
 const NETWORK: u32 = 14;
 const UDP_HEADER: u32 = 8;
+/// The kernel's number of the loopback device, in every network namespace.
+const LOOPBACK: u32 = 1;
 /// Bytes of a frame the socket gets: all.
 const WHOLE: u32 = u32::MAX;
 
@@ -248,7 +250,13 @@ impl Filter {
     /// What the kernel has put together cannot be told from what came whole, nor seen by packet sockets. Over IPv4 datagrams
     /// in fragments may be fragmented, and those that may not be are whole; over IPv6 what is longer than the MTU came in
     /// fragments.
-    pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool) -> Result<Option<Filter>, TooLong> {
+    ///
+    /// With `arrivals` it drops what came by other devices than these and the loopback device.
+    pub(crate) fn but_raw(
+        raw: &[&RawDevice],
+        ipv4: bool,
+        arrivals: Option<&[u32]>,
+    ) -> Result<Option<Filter>, TooLong> {
         let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
         let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
         for device in raw {
@@ -287,11 +295,15 @@ impl Filter {
                 None => blocks.push((block, vec![device.index])),
             }
         }
-        if blocks.is_empty() {
-            return Ok(None);
-        }
         // From the last block on, because jumps go forward.
-        let mut code = vec![accept];
+        let mut code = match arrivals {
+            None if blocks.is_empty() => return Ok(None),
+            None => vec![accept],
+            Some(devices) => {
+                let pass = |index: &u32| [jump(JUMP_EQUAL, *index, 0, 1), accept];
+                [LOOPBACK].iter().chain(devices).flat_map(pass).chain([drop]).collect()
+            }
+        };
         for (block, devices) in blocks {
             // Each device is two instructions that jump over those behind it to the block.
             let mut part = Vec::new();
@@ -306,6 +318,17 @@ impl Filter {
         }
         code.insert(0, op(LOAD_WORD, INTERFACE));
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Some(Filter(code))) }
+    }
+
+    /// For a raw ICMP socket, whose data begin with the IPv4 header: passes "fragmentation needed" (RFC 1191).
+    pub(crate) fn fragmentation_needed() -> Filter {
+        Filter(vec![
+            op(LOAD_INDEX_HEADER_LENGTH, 0),
+            op(LOAD_HALF_INDEXED, 0),
+            jump(JUMP_EQUAL, 0x0304, 0, 1),
+            op(RETURN, WHOLE),
+            op(RETURN, 0),
+        ])
     }
 
     /// Passes untagged frames addressed to this host that answer the question for a neighbour's link-layer address:
@@ -341,6 +364,10 @@ mod tests {
     /// What the kernel does with the program: an interpreter of the instructions used here. A load beyond the packet
     /// drops it.
     fn run(filter: &Filter, packet: &[u8], packet_type: u32, tagged: bool) -> bool {
+        run_tagged(filter, packet, packet_type, tagged.then_some(5))
+    }
+
+    fn run_tagged(filter: &Filter, packet: &[u8], packet_type: u32, tag: Option<u16>) -> bool {
         let (mut a, mut x, mut pc) = (0u32, 0u32, 0usize);
         let byte = |at: u32| packet.get(at as usize).map(|b| u32::from(*b));
         let load = |at: u32, bytes: u32| (0..bytes).try_fold(0, |v, i| Some(v << 8 | byte(at + i)?));
@@ -349,7 +376,8 @@ mod tests {
             pc += 1;
             let value = match i.code {
                 LOAD_BYTE if i.operand == PACKET_TYPE => Some(packet_type),
-                LOAD_BYTE if i.operand == VLAN_TAG_PRESENT => Some(u32::from(tagged)),
+                LOAD_BYTE if i.operand == VLAN_TAG_PRESENT => Some(u32::from(tag.is_some())),
+                LOAD_HALF if i.operand == VLAN_TAG => Some(u32::from(tag.unwrap_or(0))),
                 LOAD_BYTE => load(i.operand, 1),
                 LOAD_HALF => load(i.operand, 2),
                 LOAD_WORD => load(i.operand, 4),
@@ -424,7 +452,7 @@ mod tests {
         let f = Filter::udp_destinations(&ours).unwrap();
         let pass = |p: &[u8]| run(&f, p, 0, false);
         assert!(pass(&v4([192, 0, 2, 1], 30042, 0)));
-        assert!(pass(&v4([192, 0, 2, 1], 50000, 3)));
+        assert!(!pass(&v4([192, 0, 2, 1], 50000, 3)), "with options");
         assert!(pass(&v4([198, 51, 100, 7], 30042, 0)));
         assert!(!pass(&v4([198, 51, 100, 7], 50000, 0)), "the other address's port");
         assert!(!pass(&v4([192, 0, 2, 2], 30042, 0)), "another address");
@@ -436,6 +464,7 @@ mod tests {
         let good = v4([192, 0, 2, 1], 30042, 0);
         assert!(!run(&f, &good, 3, false), "another host's frame");
         assert!(!run(&f, &good, 0, true), "a VLAN's frame");
+        assert!(run_tagged(&f, &good, 0, Some(0x6000)), "only a priority");
         let change = |at: usize, to: u8| {
             let mut p = good.clone();
             p[at] = to;
@@ -445,7 +474,7 @@ mod tests {
         assert!(!change(14, 0x65), "version 6 in IPv4");
         assert!(!change(20, 0x20), "first fragment");
         assert!(!change(21, 1), "later fragment");
-        assert!(change(20, 0), "without DF");
+        assert!(!change(20, 0), "what may be fragments");
         assert!(!change(23, 6), "TCP");
         for cut in 0..38 {
             assert!(!pass(&good[..cut]), "cut to {cut}");
@@ -458,7 +487,7 @@ mod tests {
         let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2, 9])] };
         let [matching, others] = Filter::divided(&ours, &pattern).unwrap();
         let mut seen = [0; 3];
-        for start in [v4([192, 0, 2, 1], 30042, 0), v4([192, 0, 2, 1], 30042, 5), v6("fd00::1", 50000)] {
+        for start in [v4([192, 0, 2, 1], 30042, 0), v6("fd00::1", 50000)] {
             // Up to the payload.
             let start = &start[..start.len() - if start[12] == 8 { 4 } else { 0 }];
             for (protocol, kind, want) in

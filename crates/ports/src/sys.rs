@@ -22,6 +22,35 @@ pub fn packet_socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: plain system call; the result is checked.
+    let fd = check(unsafe { libc::socket(family, kind, protocol) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A socket that gets ICMP messages "fragmentation needed", with their IPv4 headers.
+pub fn icmp_socket() -> io::Result<OwnedFd> {
+    const ICMP_FILTER: libc::c_int = 1;
+    const DESTINATION_UNREACHABLE: u32 = 3;
+    let socket = raw_socket(libc::AF_INET, libc::IPPROTO_ICMP)?;
+    set_option(&socket, libc::SOL_RAW, ICMP_FILTER, &!(1u32 << DESTINATION_UNREACHABLE))?;
+    attach_filter(&socket, &Filter::fragmentation_needed())?;
+    Ok(socket)
+}
+
+/// A socket that gets ICMPv6 messages "packet too big", without IPv6 headers.
+pub fn icmpv6_socket() -> io::Result<OwnedFd> {
+    const ICMP6_FILTER: libc::c_int = 1;
+    const PACKET_TOO_BIG: u32 = 2;
+    let socket = raw_socket(libc::AF_INET6, libc::IPPROTO_ICMPV6)?;
+    let mut blocked = [u32::MAX; 8];
+    blocked[0] &= !(1 << PACKET_TOO_BIG);
+    set_option(&socket, libc::IPPROTO_ICMPV6, ICMP6_FILTER, &blocked)?;
+    Ok(socket)
+}
+
 /// The number of a network device.
 pub fn interface_index(name: &str) -> io::Result<i32> {
     let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;

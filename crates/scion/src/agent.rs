@@ -17,6 +17,7 @@ use hopwright_dataplane::{
     BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, Worker, wall_clock_us,
 };
 use hopwright_ir::Pipeline;
+use hopwright_ports::PortChoice;
 
 use crate::bfd::{self, Bfd};
 use crate::board::{Board, Figures, Session, Setting};
@@ -178,7 +179,12 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
     underlay.bind(&setup.links)?;
     let used = underlay::used_devices(&mut kernel, &setup.links);
-    let raw = underlay.follow(&kernel, &[&setup.links], &used)?;
+    let mut raw = underlay.follow(&kernel, &[&setup.links], &used);
+    if setup.config.hopwright.ports == PortChoice::AfXdp
+        && let Some(error) = raw.refused.pop()
+    {
+        return Err(error);
+    }
     for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
         builder = builder.ports(number, ports);
     }
@@ -426,7 +432,7 @@ impl Agent {
             links.push(&setup.links);
         }
         if anyway || !self.underlay.is_following(&used) {
-            let changed = self.underlay.follow(&self.kernel, &links, &used)?;
+            let changed = self.underlay.follow(&self.kernel, &links, &used);
             self.follow_ports(changed)?;
             self.follow_addresses()?;
         }
@@ -443,8 +449,13 @@ impl Agent {
             }
         }
         for (number, ports) in changed.opened {
-            self.switch.add_ports(number, ports)?;
-            self.ports_changing = true;
+            match self.switch.add_ports(number, ports) {
+                Ok(()) => self.ports_changing = true,
+                Err(error) => {
+                    tracing::warn!(%error, number, "cannot add a port");
+                    self.underlay.give_up(&self.kernel, number, error.to_string());
+                }
+            }
         }
         Ok(())
     }
@@ -651,7 +662,11 @@ impl Agent {
             own_packets,
             slow_path: self.slow_path_time,
             slow_path_drops,
-            counts: slow_path.into_iter().chain([self.reload.figures().family()]).collect(),
+            counts: slow_path
+                .into_iter()
+                .chain([self.reload.figures().family()])
+                .chain(self.underlay.families())
+                .collect(),
         }
     }
 

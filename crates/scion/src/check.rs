@@ -189,7 +189,9 @@ mod tests {
         assert_eq!((report.links, report.warnings), (vec![], vec![]));
         let half = TOPOLOGY.replace("10.0.0.1:", "127.0.0.11:").replace("10.3.0.", "192.0.2.");
         let (_dir, report) = files("general.id = 'a'", &half, &KEYS);
-        assert!(report.summary.is_some() && report.warnings[0].starts_with("192.0.2.1 is not an address of this machine"));
+        assert!(
+            report.summary.is_some() && report.warnings[0].starts_with("192.0.2.1 is not an address of this machine")
+        );
     }
 
     #[test]

@@ -83,9 +83,7 @@ impl Hosts {
         now: Instant,
     ) -> BTreeSet<u32> {
         let candidate = |host: IpAddr| {
-            host.is_ipv4() == source.is_ipv4()
-                && !self.declined.contains(&host)
-                && !ways.contains(Target::Host(host))
+            host.is_ipv4() == source.is_ipv4() && !self.declined.contains(&host) && !ways.contains(Target::Host(host))
         };
         destinations.retain(|(host, packets)| *packets >= SEVERAL && candidate(*host));
         destinations.sort_unstable_by_key(|(_, packets)| std::cmp::Reverse(*packets));

@@ -9,8 +9,8 @@ use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
 use num_bigint::BigUint;
 
 use crate::keys::HopKey;
-use crate::program::LOCAL_PORT;
 use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
+use crate::program::LOCAL_PORT;
 use crate::topology::{Relation, Underlay};
 use crate::ways::Target;
 

@@ -13,6 +13,7 @@ use hopwright_dataplane::{Pool, Port};
 use hopwright_ports::{Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
+use crate::board;
 use crate::kernel::{Device, Kernel};
 use crate::links::Links;
 use crate::packet;
@@ -26,6 +27,8 @@ pub type NewPort = (u32, Vec<Box<dyn Port>>);
 const SPARE_DEVICES: usize = 4;
 /// MTUs of devices that packet buffers are made for. Others are used by the UDP port, as far as packets fit.
 const MTU_RANGE: (u32, u32) = (1500, 9216);
+/// Bytes of IPv6 and UDP headers.
+const HEADERS: u32 = 48;
 /// Kinds of device that only the kernel can use as it does: those that share their frames with another device, and those
 /// that carry nothing.
 const NOT_RAW: [&str; 7] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "ifb", "nlmon", "vrf"];
@@ -49,8 +52,6 @@ pub struct Underlay {
     /// Packets fit frames if their device's MTU is not more.
     longest_mtu: u32,
     workers: usize,
-    /// AF_XDP or nothing.
-    only_xdp: bool,
 }
 
 /// A device with a raw port.
@@ -75,6 +76,8 @@ pub struct Changed {
     pub opened: Vec<NewPort>,
     /// Numbers of ports that it must give back, once nothing leads there.
     pub closed: Vec<u32>,
+    /// The devices that could not be opened.
+    pub refused: Vec<AgentError>,
 }
 
 impl Underlay {
@@ -82,7 +85,7 @@ impl Underlay {
     pub fn new(kernel: &mut Kernel, setup: &Setup) -> Result<Underlay, AgentError> {
         let sockets = UdpSockets::new().map_err(AgentError::Sockets)?;
         let devices: Vec<Device> = devices_of(kernel, &setup.links);
-        let longest_mtu = devices.iter().map(|d| d.mtu).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1);
+        let longest_mtu = longest_mtu(&devices, &setup.links);
         let settings = &setup.config.hopwright;
         let workers = settings.cpus.len().max(1);
         let raw = devices.iter().filter(|device| obstacle(device, kernel.devices(), longest_mtu).is_none()).count();
@@ -107,7 +110,6 @@ impl Underlay {
             numbers: HashMap::new(),
             longest_mtu,
             workers,
-            only_xdp: settings.ports == PortChoice::AfXdp,
         })
     }
 
@@ -149,15 +151,7 @@ impl Underlay {
 
     /// Opens and closes raw ports so that they fit the devices as they are, the addresses of `links`, and the devices that
     /// are `used` besides those with such addresses. A device that cannot be opened is used by the UDP port.
-    ///
-    /// # Errors
-    /// If the configuration wants AF_XDP or nothing, and a device cannot have it.
-    pub fn follow(
-        &mut self,
-        kernel: &Kernel,
-        links: &[&Links],
-        used: &BTreeSet<u32>,
-    ) -> Result<Changed, AgentError> {
+    pub fn follow(&mut self, kernel: &Kernel, links: &[&Links], used: &BTreeSet<u32>) -> Changed {
         self.used.clone_from(used);
         let wanted = raw_devices(kernel.devices(), links, used, self.longest_mtu);
         let mut changed = Changed::default();
@@ -175,13 +169,17 @@ impl Underlay {
                 tracing::info!(device = open.name, "raw port closed");
             }
         }
-        self.opener.refresh()?;
+        if let Err(error) = self.opener.refresh() {
+            tracing::warn!(%error, "cannot tell raw ports and UDP sockets apart");
+        }
         for (index, addresses) in wanted {
             let Some(device) = kernel.devices().get(&index) else { continue };
             if let Some(open) = self.devices.get_mut(&index) {
                 (open.mac, open.mtu) = (device.mac.unwrap_or_default(), device.mtu);
                 if open.addresses != addresses {
-                    self.opener.set_addresses(&open.name, &addresses)?;
+                    if let Err(error) = self.opener.set_addresses(&open.name, &addresses) {
+                        tracing::warn!(device = open.name, %error, "cannot change whose packets a raw port takes");
+                    }
                     open.addresses = addresses;
                 }
                 continue;
@@ -191,14 +189,26 @@ impl Underlay {
             }
             match self.open(device, addresses) {
                 Ok(port) => changed.opened.push(port),
-                Err(error) if self.only_xdp => return Err(error),
                 Err(error) => {
-                    tracing::warn!(device = device.name, %error, "device is used by the kernel's UDP sockets only");
+                    tracing::warn!(device = device.name, %error, "device is used by UDP sockets only");
                     self.refused.insert(index, (device.clone(), error.to_string()));
+                    changed.refused.push(error);
                 }
             }
         }
-        Ok(changed)
+        changed
+    }
+
+    /// A port that the switch did not take: the device is used by the UDP port.
+    pub fn give_up(&mut self, kernel: &Kernel, number: u32, why: String) {
+        let found = self.devices.iter().find(|(_, open)| open.number == number).map(|(index, _)| *index);
+        let Some((index, open)) = found.and_then(|index| Some((index, self.devices.remove(&index)?))) else { return };
+        if let Err(error) = self.opener.close(&open.name) {
+            tracing::warn!(device = open.name, %error, "the sockets do not take all of a device's packets");
+        }
+        if let Some(device) = kernel.devices().get(&index) {
+            self.refused.insert(index, (device.clone(), why));
+        }
     }
 
     fn open(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>) -> Result<NewPort, AgentError> {
@@ -250,6 +260,36 @@ impl Underlay {
     /// The switch's port number of each device with a raw port.
     pub fn numbers(&self) -> HashMap<u32, u16> {
         self.devices.iter().map(|(index, open)| (*index, open.number as u16)).collect()
+    }
+
+    /// What the UDP sockets have carried and lost, as metrics.
+    pub fn families(&self) -> [board::Counts; 2] {
+        let counts = self.sockets.counts();
+        let family = |name, help, label, values: &[(&str, u64)]| {
+            let values = values.iter().map(|(value, count)| (value.to_string(), *count)).collect();
+            board::Counts { name, help, label, values }
+        };
+        [
+            family(
+                "hopwright_udp_packets_total",
+                "Packets that the kernel's UDP sockets carried: received, sent, and sent because a raw port could not.",
+                "what",
+                &[("received", counts.received), ("sent", counts.sent), ("sent_for_raw_port", counts.sent_for_raw)],
+            ),
+            family(
+                "hopwright_udp_lost_packets_total",
+                "Packets that the kernel's UDP sockets could not send, by why.",
+                "reason",
+                &[
+                    ("no_socket", counts.no_socket),
+                    ("bad_destination", counts.bad_destination),
+                    ("unreachable", counts.unreachable),
+                    ("too_long", counts.too_long),
+                    ("busy", counts.busy),
+                    ("refused", counts.refused),
+                ],
+            ),
+        ]
     }
 
     /// By which kinds of port each link's packets come and go.
@@ -409,12 +449,8 @@ fn link_ports<'a>(
         Plan::Udp(why) => Carrier::udp(why.to_string()),
     };
     let inside = receive(links.internal.ip());
-    let internal = LinkPorts {
-        index: crate::links::INTERNAL_INDEX,
-        link: "internal".into(),
-        receive: inside.clone(),
-        send: None,
-    };
+    let internal =
+        LinkPorts { index: crate::links::INTERNAL_INDEX, link: "internal".into(), receive: inside.clone(), send: None };
     let external = links.external.iter().map(|e| LinkPorts {
         index: e.index,
         link: format!("interface {}", e.id),
@@ -450,7 +486,7 @@ pub fn survey(kernel: &mut Kernel, links: &Links, choice: PortChoice) -> Result<
     } else if !foreign.is_empty() {
         return Err(Foreign::Some(foreign));
     }
-    let mtu = devices_of(kernel, links).iter().map(|d| d.mtu).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1);
+    let mtu = longest_mtu(&devices_of(kernel, links), links);
     let mut ways = Ways::default();
     add_links(&mut ways, links, kernel);
     let raw = raw_devices(kernel.devices(), &[links], &ways.devices(), mtu);
@@ -482,6 +518,12 @@ fn own_addresses(links: &Links) -> Vec<SocketAddr> {
     addresses.sort_unstable();
     addresses.dedup();
     addresses
+}
+
+/// What packet buffers are made for: the MTUs of devices, and those of links, whose packets may come in fragments.
+fn longest_mtu(devices: &[Device], links: &Links) -> u32 {
+    let of_links = links.external.iter().map(|e| e.mtu.saturating_add(HEADERS));
+    devices.iter().map(|d| d.mtu).chain(of_links).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1)
 }
 
 /// The devices packets come in and go out by: those that have our addresses, and those that routes lead to.

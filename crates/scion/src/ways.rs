@@ -23,14 +23,13 @@ use crate::tables::NextHop;
 const CONFIRM: Duration = Duration::from_secs(20);
 /// How long a target goes by the UDP port so that the kernel confirms its next hop.
 const LOAN: Duration = Duration::from_millis(300);
-/// Hosts with the same next hop that are forgotten rather than confirmed when its address grows stale.
+/// Hosts with the same next hop that are forgotten rather than kept when the kernel has not confirmed its address.
 const FEW: usize = 8;
 /// Hosts that one event may concern before all hosts are forgotten.
 const MANY: usize = 1024;
 
 /// By the UDP port, whose frames have no real Ethernet addresses.
-pub const BY_KERNEL: NextHop =
-    NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC };
+pub const BY_KERNEL: NextHop = NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC };
 
 /// Who must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -360,9 +359,9 @@ impl Ways {
             let neighbour = network.neighbour(key.0, key.1);
             let mac = match neighbour {
                 Some(Neighbour::Known { mac, .. }) => Some(mac),
-                // The kernel tidies up entries that it does not use itself. Links stay with what they had until there is
-                // no answer.
-                None if hop.has_links() && network.probe(key.0, key.1).is_ok() => hop.mac,
+                // The kernel tidies up entries that it does not use itself, and when there are too many. Links, and hosts
+                // behind a gateway, stay with what they had until there is no answer.
+                None if hop.is_shared() && network.probe(key.0, key.1).is_ok() => hop.mac,
                 _ => None,
             };
             let changed = hop.mac != mac || hop.lent.is_some();
@@ -398,7 +397,7 @@ impl Ways {
                 self.due.insert((now + CONFIRM, device, address));
             } else if !stale {
                 // It was confirmed.
-            } else if !hop.has_links() && hop.users.len() <= FEW {
+            } else if !hop.is_shared() {
                 // Those that are still in use go by the kernel, which confirms the address, and are learned again.
                 for target in hop.users.clone() {
                     if let Target::Host(host) = target {
@@ -489,9 +488,9 @@ impl Ways {
 }
 
 impl Hop {
-    /// Links come before hosts.
-    fn has_links(&self) -> bool {
-        self.users.first().is_some_and(|target| !matches!(target, Target::Host(_)))
+    /// Worth more than to be learned again. Links come before hosts.
+    fn is_shared(&self) -> bool {
+        self.users.len() > FEW || self.users.first().is_some_and(|target| !matches!(target, Target::Host(_)))
     }
 }
 
@@ -763,7 +762,10 @@ mod tests {
         assert_eq!(ways.next_hop(LINK).dst_mac, [8; 6]);
         // The gateway is asked, not forgotten, when its address grows stale.
         add_all(&mut ways, &mut net);
-        assert_eq!(net.set(&mut ways, gateway(), Some(Neighbour::Known { mac: [8; 6], fresh: false }), now), Changes::default());
+        assert_eq!(
+            net.set(&mut ways, gateway(), Some(Neighbour::Known { mac: [8; 6], fresh: false }), now),
+            Changes::default()
+        );
         assert_eq!(net.probes, [gateway().1]);
         assert_eq!(ways.hosts().len(), 2000);
         for n in 0..2000 {

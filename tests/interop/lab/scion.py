@@ -118,6 +118,23 @@ def transit(key: bytes, ingress: int, egress: int, payload: bytes, spoil: str = 
     return packet[:40] if spoil == "length" else packet
 
 
+def deliver(key: bytes, ingress: int, destination: str, host: str, port: int, payload: bytes) -> bytes:
+    """A UDP packet of another AS that ends at a host of this one (`destination`), having come by an interface.
+
+    Only the address at [28:32] differs between hosts: hop fields do not cover it.
+    """
+    begin, expiry, seg_id = int(time.time()) - 10, 63, 0x1234
+    message = struct.pack("!HHIBBHHH", 0, seg_id, begin, 0, expiry, ingress, 0, 0)
+    hop = struct.pack("!BBHH", 0, expiry, ingress, 0) + cmac(key, message)[:6]
+    other = struct.pack("!BBHH6s", 0, expiry, 0, 8, b"others")
+    path = struct.pack("!IBBHI", 1 << 24 | 2 << 12, 1, 0, seg_id, begin) + other + hop
+    addresses = isd_as(destination) + isd_as("1-ff00:0:66") + socket.inet_aton(host) + bytes([10, 66, 0, 1])
+    words = (12 + len(addresses) + len(path)) // 4
+    udp = struct.pack("!HHHH", 40000, port, 8 + len(payload), 0) + payload
+    common = struct.pack("!IBBHBBH", 1, 17, words, len(udp), 1, 0, 0)
+    return common + addresses + path + udp
+
+
 BFD = 203
 
 

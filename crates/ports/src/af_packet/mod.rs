@@ -37,6 +37,7 @@ use crate::checksum;
 pub use crate::device::DeviceError;
 use crate::device::{Facts, failed};
 use crate::filter::Filter;
+use crate::udp::UdpSender;
 use crate::{segmentation, sys};
 
 /// Bytes the kernel may queue for sending.
@@ -44,7 +45,7 @@ const SEND_BUFFER: libc::c_int = 8 << 20;
 
 /// A packet socket on one device.
 pub struct AfPacket {
-    facts: Facts,
+    facts: Arc<Facts>,
     /// None of a port that only sends.
     input: Option<Input>,
     /// Read first: what must not be lost when the other's ring is full.
@@ -59,6 +60,8 @@ struct Input {
     // The ring is unmapped before its socket is closed.
     ring: Ring,
     socket: Arc<OwnedFd>,
+    /// Tags go back into frames. What a filter passes has none but such that say a priority.
+    tags: bool,
 }
 
 impl AfPacket {
@@ -95,7 +98,8 @@ impl AfPacket {
             port.input = Some(input);
             ports.push(port);
         }
-        for input in ports.iter().filter_map(|port| port.input.as_ref()) {
+        for input in ports.iter_mut().filter_map(|port| port.input.as_mut()) {
+            input.tags = filter.is_none();
             match filter {
                 Some(filter) => sys::attach_filter(&input.socket, filter),
                 None => sys::detach_filter(&input.socket),
@@ -112,13 +116,18 @@ impl AfPacket {
         let sender = sending_socket(device)?;
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
         let control = sys::control_socket().map_err(failed("open a socket"))?;
-        let facts = Facts::new(device, control).map_err(failed("read the MTU"))?;
+        let facts = Arc::new(Facts::new(device, control).map_err(failed("read the MTU"))?);
         // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
         // port works as well, at a little more cost.
         let ring = facts.is_ethernet().then(|| send_ring(device, index).ok()).flatten();
         let joiner = Joiner::new(device, index)?;
         let (burst, stats, overrun) = (Burst::new(ring, joiner), DeviceStats::default(), AtomicU64::new(0));
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
+    }
+
+    /// For whoever has them looked at again.
+    pub(crate) fn facts(&self) -> Weak<Facts> {
+        Arc::downgrade(&self.facts)
     }
 
     /// Whether the device takes several datagrams as one frame.
@@ -131,6 +140,12 @@ impl AfPacket {
     /// it is for datagrams that the program itself wraps around what it forwards.
     pub fn fill_checksums(&mut self, yes: bool) {
         self.burst.fill_checksums(yes);
+    }
+
+    /// Has the kernel's UDP sockets send what the device cannot: frames longer than its MTU, and all while it is down or
+    /// gone.
+    pub fn fall_back(&mut self, sender: UdpSender) {
+        self.burst.fall_back(sender);
     }
 
     /// Receives what passes this filter, too, by a small ring of its own that is read first. The port's own filter should
@@ -204,7 +219,7 @@ impl Input {
         if let Some(filter) = filter {
             sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
         }
-        Ok(Input { ring, socket: Arc::new(socket) })
+        Ok(Input { ring, socket: Arc::new(socket), tags: filter.is_none() })
     }
 
     fn filter_setter(&self) -> FilterSetter {
@@ -232,7 +247,8 @@ struct Taken {
 /// Copies a received frame into a packet, or the next datagram of one that is several: the tag goes back in, the
 /// checksum is completed.
 #[inline]
-fn take(packet: &mut Packet, received: &Received<'_>, longest: u32) -> Taken {
+fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) -> Taken {
+    let tag = received.tag.filter(|_| tags);
     if received.segment_size > 0
         && let Some(next) = segmentation::segment(received.bytes, received.segment_size.into(), received.turn)
     {
@@ -241,11 +257,11 @@ fn take(packet: &mut Packet, received: &Received<'_>, longest: u32) -> Taken {
         if fits {
             segmentation::finish(packet.bytes_mut(), received.turn);
         }
-        let fits = fits && received.tag.is_none_or(|tag| insert_tag(packet, tag));
+        let fits = fits && tag.is_none_or(|tag| insert_tag(packet, tag));
         return Taken { fits, more: next.more };
     }
     let whole = received.bytes.len() as u64 >= u64::from(received.length) && received.length <= longest;
-    let fits = whole && packet.fill(received.bytes) && received.tag.is_none_or(|tag| insert_tag(packet, tag));
+    let fits = whole && packet.fill(received.bytes) && tag.is_none_or(|tag| insert_tag(packet, tag));
     if fits && received.partial_checksum {
         checksum::complete(packet.bytes_mut());
     }
@@ -282,7 +298,7 @@ impl Port for AfPacket {
                 let Some(mut packet) = pool.take() else { break };
                 let mut taken = Taken::default();
                 let some = input.ring.next(|received| {
-                    taken = take(&mut packet, &received, longest);
+                    taken = take(&mut packet, &received, longest, input.tags);
                     taken.more
                 });
                 if some && taken.fits {
@@ -370,7 +386,7 @@ mod tests {
                     segment_size: 10,
                     turn,
                 };
-                let taken = take(&mut packet, &received, 60);
+                let taken = take(&mut packet, &received, 60, true);
                 assert_eq!((taken.fits, taken.more), (true, turn < 2));
                 let mut bytes = packet.bytes().to_vec();
                 if tag.is_some() {
@@ -381,7 +397,7 @@ mod tests {
                 assert_eq!(bytes[16..20], [0, 28 + length as u8, 0, 9 + turn as u8]);
                 assert!(checksum::is_right(&bytes) && checksum::ones_sum(&bytes[14..34]) == 0xffff);
                 // Each has to fit.
-                let taken = take(&mut packet, &received, 42 + length as u32 - 1);
+                let taken = take(&mut packet, &received, 42 + length as u32 - 1, true);
                 assert_eq!((taken.fits, taken.more), (false, turn < 2));
                 assert!(packet.set_bounds(start, start));
             }

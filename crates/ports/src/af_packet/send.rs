@@ -1,5 +1,5 @@
 //! Sending a burst of frames: several datagrams of a flow as one, others by a transmit ring, and by `sendmmsg` what that
-//! does not take.
+//! does not take. What the device cannot send goes by the kernel's UDP sockets, if there are such.
 //!
 //! What became of each frame is told by `sendmmsg`, which finds out anew why the ring did not take it.
 
@@ -11,11 +11,14 @@ use hopwright_dataplane::{MAX_BATCH, Packet};
 
 use super::joined::Joiner;
 use super::send_ring::SendRing;
+use crate::udp::UdpSender;
 
 /// The ring if there is one; descriptors of the frames of a burst, reused.
 pub(super) struct Burst {
     joiner: Joiner,
     ring: Option<SendRing>,
+    /// Sends what the device cannot.
+    fallback: Option<UdpSender>,
     vectors: Box<[libc::iovec]>,
     messages: Box<[libc::mmsghdr]>,
 }
@@ -39,11 +42,16 @@ impl Burst {
         // SAFETY: all-zero is a valid iovec and mmsghdr.
         let (vector, message) = unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
         let (vectors, messages) = (vec![vector; MAX_BATCH].into(), vec![message; MAX_BATCH].into());
-        Burst { joiner, ring, vectors, messages }
+        Burst { joiner, ring, fallback: None, vectors, messages }
     }
 
     pub fn fill_checksums(&mut self, yes: bool) {
         self.joiner.fill_checksums(yes);
+    }
+
+    /// Has somebody else send what the device cannot, or not now.
+    pub fn fall_back(&mut self, sender: UdpSender) {
+        self.fallback = Some(sender);
     }
 
     /// The ring's socket.
@@ -56,9 +64,32 @@ impl Burst {
     /// datagrams as one frame.
     pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
         let mut result = Sent::default();
+        let mut rest = packets;
+        while let Some(fallback) = &self.fallback
+            && !rest.is_empty()
+        {
+            let fits = |packet: &&Packet| packet.len() <= longest && !fallback.is_too_long(packet.bytes());
+            let (fitting, others) = rest.split_at(rest.iter().take_while(fits).count());
+            let (too_long, others) = others.split_at(others.iter().take_while(|packet| !fits(packet)).count());
+            self.send_fitting(socket, fitting, longest, segments, &mut result);
+            self.refuse(too_long, &mut result);
+            rest = others;
+        }
+        self.send_fitting(socket, rest, longest, segments, &mut result);
+        result
+    }
+
+    fn send_fitting(
+        &mut self,
+        socket: &OwnedFd,
+        packets: &[Packet],
+        longest: usize,
+        segments: bool,
+        result: &mut Sent,
+    ) {
         if !segments {
-            self.send_apart(socket, packets, longest, &mut result);
-            return result;
+            self.send_apart(socket, packets, longest, result);
+            return;
         }
         // Those before `next` from here on leave one by one.
         let (mut apart, mut next) = (0, 0);
@@ -68,15 +99,25 @@ impl Burst {
                 next += 1;
                 continue;
             }
-            self.send_apart(socket, &packets[apart..next], longest, &mut result);
+            self.send_apart(socket, &packets[apart..next], longest, result);
             (apart, next) = (next, next + count);
             if self.joiner.send(&packets[apart..next]) {
                 result.sent += count;
                 apart = next;
             }
         }
-        self.send_apart(socket, &packets[apart..], longest, &mut result);
-        result
+        self.send_apart(socket, &packets[apart..], longest, result);
+    }
+
+    /// What the device cannot send.
+    fn refuse(&mut self, packets: &[Packet], result: &mut Sent) {
+        if packets.is_empty() {
+            return;
+        }
+        let frames = packets.iter().map(Packet::bytes);
+        let sent = self.fallback.as_mut().map_or(0, |fallback| fallback.send(frames));
+        result.sent += sent;
+        result.refused += packets.len() - sent;
     }
 
     /// Sends packets as they are.
@@ -126,11 +167,11 @@ impl Burst {
                     at += 1;
                 }
                 Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                    result.refused += rest;
+                    self.refuse(&packets[at..], result);
                     return;
                 }
                 _ => {
-                    result.refused += 1;
+                    self.refuse(&packets[at..=at], result);
                     at += 1;
                 }
             }

@@ -46,7 +46,6 @@ pub(super) enum Width {
 pub(super) enum When {
     Equal = 0x10,
     Greater = 0x20,
-    Less = 0xa0,
     NotEqual = 0x50,
 }
 
@@ -110,19 +109,9 @@ impl Assembler {
         self.emit(0x07, to, R0, 0, value);
     }
 
-    /// `to += from`
-    pub fn add_register(&mut self, to: Register, from: Register) {
-        self.emit(0x0f, to, from, 0, 0);
-    }
-
     /// `to &= value`
     pub fn and(&mut self, to: Register, value: i32) {
         self.emit(0x57, to, R0, 0, value);
-    }
-
-    /// `to <<= bits`
-    pub fn shift_left(&mut self, to: Register, bits: i32) {
-        self.emit(0x67, to, R0, 0, bits);
     }
 
     /// `to` = a map or an address in it.

@@ -30,7 +30,7 @@ mod socket;
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
@@ -44,6 +44,7 @@ use crate::checksum;
 use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern};
 use crate::sys;
+use crate::udp::UdpSender;
 
 /// System calls in a row for one burst of sending.
 const KICKS: u32 = 8;
@@ -70,7 +71,7 @@ impl Default for XdpOptions {
 /// A device with the redirect program attached. It leaves the device when the last port made of it is dropped, or when
 /// the process ends in whatever way.
 pub struct XdpDevice {
-    facts: Facts,
+    facts: Arc<Facts>,
     index: u32,
     redirect: Redirect,
     mode: XdpMode,
@@ -103,7 +104,7 @@ impl XdpDevice {
     ) -> Result<Arc<XdpDevice>, DeviceError> {
         let index = sys::interface_index(device).map_err(failed(device, "find the device"))? as u32;
         let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
-        let facts = Facts::new(device, control).map_err(failed(device, "read the MTU"))?;
+        let facts = Arc::new(Facts::new(device, control).map_err(failed(device, "read the MTU"))?);
         let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
         let attach = |mode| Redirect::attach(index, mac, destinations, apart, mode);
         let (redirect, mode, refused) = match options.mode {
@@ -128,6 +129,11 @@ impl XdpDevice {
     /// How the program is attached.
     pub fn mode(&self) -> XdpMode {
         self.mode
+    }
+
+    /// For whoever has them looked at again.
+    pub(crate) fn facts(&self) -> Weak<Facts> {
+        Arc::downgrade(&self.facts)
     }
 
     /// The kernel's number of the device.
@@ -177,6 +183,7 @@ impl XdpDevice {
             group,
             urgent: None,
             joiner,
+            fallback: None,
             pieces: vec![0; per_frame].into(),
             stats: DeviceStats::default(),
             frames: frames.clone(),
@@ -239,6 +246,8 @@ pub struct AfXdp {
     urgent: Option<AfPacket>,
     /// Sends several datagrams as one if frames are copied anyway.
     joiner: Option<Joiner>,
+    /// Sends what the device cannot.
+    fallback: Option<UdpSender>,
     device: Arc<XdpDevice>,
     /// Descriptors not completed yet of each frame that is sent in pieces; empty if none ever is.
     pieces: Box<[u8]>,
@@ -258,6 +267,12 @@ impl AfXdp {
         if let Some(joiner) = &mut self.joiner {
             joiner.fill_checksums(yes);
         }
+    }
+
+    /// Has the kernel's UDP sockets send what the device cannot: frames longer than its MTU, and all while it is down or
+    /// gone.
+    pub fn fall_back(&mut self, sender: UdpSender) {
+        self.fallback = Some(sender);
     }
 
     /// Receives what passes this filter, too, by a packet socket with a small ring of its own that is read first. The
@@ -468,6 +483,8 @@ impl Port for AfXdp {
             queue.kick();
         }
         let untagged = self.device.facts.longest_untagged() as usize;
+        // Datagrams that others can send are untagged.
+        let longest = if self.fallback.is_some() { untagged } else { longest };
         let mut joiner = self.joiner.as_mut().filter(|_| self.device.facts.segments_udp());
         let mut sent = 0;
         let mut packets = packets.drain(..);
@@ -491,12 +508,21 @@ impl Port for AfXdp {
                     apart = rest.len() - count + 1;
                 }
             }
-            let Some(packet) = packets.next() else { break };
-            if packet.len() > longest || packet.len() < 14 || queue.down {
-                self.stats.tx_error += 1;
-                pool.give(packet);
+            let down = queue.down;
+            let refused = |packet: &&Packet| {
+                let narrow = self.fallback.as_ref().is_some_and(|fallback| fallback.is_too_long(packet.bytes()));
+                down || narrow || packet.len() > longest || packet.len() < 14
+            };
+            let count = rest.iter().take_while(refused).count();
+            if count > 0 {
+                let frames = rest[..count].iter().map(Packet::bytes);
+                let taken = self.fallback.as_mut().map_or(0, |fallback| fallback.send(frames));
+                sent += taken;
+                self.stats.tx_error += (count - taken) as u64;
+                packets.by_ref().take(count).for_each(|packet| pool.give(packet));
                 continue;
             }
+            let Some(packet) = packets.next() else { break };
             let mut result = queue.push(pool, packet, chunk, &mut self.pieces);
             if let Err(packet) = result {
                 // Once more with what the device is done with.

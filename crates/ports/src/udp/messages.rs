@@ -5,10 +5,16 @@ use std::mem::{MaybeUninit, size_of};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
 
+use hopwright_dataplane::packet::JUMBO_BYTES;
 use hopwright_dataplane::Packet;
 
 /// Datagrams received with one call, at most.
 pub const RECEIVED_AT_ONCE: usize = 64;
+/// Messages of several datagrams received with one call, at most, and the bytes of one.
+const JOINED_AT_ONCE: usize = 8;
+const JOINED_BYTES: usize = 1 << 16;
+/// Bytes of the longest frame that is received; what is longer is lost.
+const LONGEST: usize = JUMBO_BYTES as usize;
 /// Messages sent with one call, at most.
 const SENT_AT_ONCE: usize = 64;
 /// Datagrams in all messages sent with one call, at most.
@@ -85,18 +91,14 @@ fn no_message() -> libc::mmsghdr {
 
 const NO_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-/// Where datagrams are received.
-pub struct Inbox {
+/// What `recvmmsg` writes to beside the payloads.
+struct Envelopes {
     messages: Box<[libc::mmsghdr]>,
-    vectors: Box<[libc::iovec]>,
     names: Box<[Name]>,
     controls: Box<[Control]>,
 }
 
-// SAFETY: the pointers are only followed within `receive`, where they are fresh.
-unsafe impl Send for Inbox {}
-
-/// What the kernel tells of a received datagram.
+/// What the kernel tells of a received message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Bytes of the payload that are there.
@@ -105,17 +107,93 @@ pub struct Received {
     pub cut: bool,
     pub from: Option<SocketAddr>,
     /// Datagrams that the socket has dropped since it was opened.
-    pub dropped: Option<u32>,
+    pub dropped: u32,
+    /// Bytes of each of the datagrams that it is, but for the last.
+    pub segment: Option<usize>,
 }
+
+impl Envelopes {
+    fn new(count: usize) -> Envelopes {
+        Envelopes {
+            messages: vec![no_message(); count].into(),
+            names: vec![Name::NONE; count].into(),
+            controls: vec![Control([0; CONTROL]); count].into(),
+        }
+    }
+
+    /// Receives at most `count` messages, each into the same number of vectors.
+    ///
+    /// # Safety
+    /// The vectors are of memory that nobody else uses during the call.
+    unsafe fn receive(&mut self, socket: RawFd, vectors: &mut [libc::iovec], count: usize) -> io::Result<usize> {
+        if count == 0 {
+            return Ok(0);
+        }
+        let each = vectors.len() / count;
+        for (i, vectors) in vectors.chunks_exact_mut(each).enumerate() {
+            let header = &mut self.messages[i].msg_hdr;
+            header.msg_name = (&raw mut self.names[i]).cast();
+            header.msg_namelen = size_of::<Name>() as libc::socklen_t;
+            header.msg_iov = vectors.as_mut_ptr();
+            header.msg_iovlen = each as _;
+            header.msg_control = (&raw mut self.controls[i]).cast();
+            header.msg_controllen = CONTROL as _;
+            header.msg_flags = 0;
+        }
+        let messages = self.messages.as_mut_ptr();
+        // SAFETY: the first `count` messages, of which there are as many as chunks of vectors, were filled above with memory
+        // of ours and with that of the vectors.
+        let result =
+            unsafe { libc::recvmmsg(socket, messages, count as u32, libc::MSG_DONTWAIT as _, std::ptr::null_mut()) };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// What the kernel told of a message that the last call received.
+    fn received(&self, at: usize) -> Received {
+        let message = &self.messages[at];
+        let mut received = Received {
+            length: message.msg_len as usize,
+            cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+            from: self.names[at].address(),
+            ..Received::default()
+        };
+        // SAFETY: the kernel has written as many bytes of control messages as it says into memory of ours, which the header
+        // still points to.
+        let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message.msg_hdr) };
+        while !next.is_null() {
+            // SAFETY: a header within the control messages.
+            let header = unsafe { &*next };
+            // SAFETY: for a value of four bytes as both kinds have.
+            let value = || unsafe { libc::CMSG_DATA(next).cast::<u32>().read_unaligned() };
+            match (header.cmsg_level, header.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => received.dropped = value(),
+                (libc::SOL_UDP, libc::UDP_GRO) => received.segment = Some(value() as usize),
+                _ => {}
+            }
+            // SAFETY: as above.
+            next = unsafe { libc::CMSG_NXTHDR(&raw const message.msg_hdr, next) };
+        }
+        received
+    }
+}
+
+/// Where datagrams are received one by one: in packets, and what they have no room for behind them.
+pub struct Inbox {
+    envelopes: Envelopes,
+    vectors: Box<[libc::iovec]>,
+    rest: Box<[u8]>,
+}
+
+// SAFETY: the pointers are only followed within `receive`, where they are fresh.
+unsafe impl Send for Inbox {}
 
 impl Inbox {
     pub fn new() -> Inbox {
-        let count = RECEIVED_AT_ONCE;
         Inbox {
-            messages: vec![no_message(); count].into(),
-            vectors: vec![NO_VECTOR; count].into(),
-            names: vec![Name::NONE; count].into(),
-            controls: vec![Control([0; CONTROL]); count].into(),
+            envelopes: Envelopes::new(RECEIVED_AT_ONCE),
+            vectors: vec![NO_VECTOR; 2 * RECEIVED_AT_ONCE].into(),
+            // Touched only when it is needed.
+            rest: vec![0; RECEIVED_AT_ONCE * LONGEST].into(),
         }
     }
 
@@ -123,51 +201,86 @@ impl Inbox {
     /// datagrams there were.
     pub fn receive(&mut self, socket: RawFd, packets: &mut [Packet], headers: usize) -> io::Result<usize> {
         let count = packets.len().min(RECEIVED_AT_ONCE);
-        for (i, packet) in packets.iter_mut().take(count).enumerate() {
+        let places = self.vectors.chunks_exact_mut(2).zip(self.rest.chunks_exact_mut(LONGEST));
+        for (packet, (vectors, rest)) in packets.iter_mut().take(count).zip(places) {
             let start = packet.raw().start as usize + headers;
             let room = packet.buffer_mut().get_mut(start..).unwrap_or_default();
-            self.vectors[i] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
-            let header = &mut self.messages[i].msg_hdr;
-            header.msg_name = (&raw mut self.names[i]).cast();
-            header.msg_namelen = size_of::<Name>() as libc::socklen_t;
-            header.msg_iov = &raw mut self.vectors[i];
-            header.msg_iovlen = 1;
-            header.msg_control = (&raw mut self.controls[i]).cast();
-            header.msg_controllen = CONTROL as _;
-            header.msg_flags = 0;
+            vectors[0] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+            vectors[1] = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
         }
-        let messages = self.messages.as_mut_ptr();
-        // SAFETY: the first `count` messages were filled above with memory of this inbox and of packets that are borrowed
-        // until the end of this function.
-        let result =
-            unsafe { libc::recvmmsg(socket, messages, count as u32, libc::MSG_DONTWAIT as _, std::ptr::null_mut()) };
-        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+        // SAFETY: the vectors are of packets and of memory that are borrowed until the end of this function.
+        unsafe { self.envelopes.receive(socket, &mut self.vectors[..2 * count], count) }
     }
 
     /// What the kernel told of a datagram that the last call received.
     pub fn received(&self, at: usize) -> Received {
-        let message = &self.messages[at];
-        let mut received = Received {
-            length: message.msg_len as usize,
-            cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
-            from: self.names[at].address(),
-            dropped: None,
-        };
-        // SAFETY: the kernel has written as many bytes of control messages as it says into this inbox's memory, which the
-        // header still points to.
-        let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message.msg_hdr) };
-        while !next.is_null() {
-            // SAFETY: a header within the control messages.
-            let header = unsafe { &*next };
-            // SAFETY: for a value of four bytes as these kinds have.
-            let value = || unsafe { libc::CMSG_DATA(next).cast::<u32>().read_unaligned() };
-            if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) {
-                received.dropped = Some(value());
-            }
-            // SAFETY: as above.
-            next = unsafe { libc::CMSG_NXTHDR(&raw const message.msg_hdr, next) };
+        self.envelopes.received(at)
+    }
+
+    /// What the packet had no room for.
+    pub fn rest(&self, at: usize) -> &[u8] {
+        &self.rest[at * LONGEST..(at + 1) * LONGEST]
+    }
+}
+
+/// Where datagrams are received several at a time, of one flow each (the kernel's GRO).
+pub struct Joined {
+    envelopes: Envelopes,
+    vectors: Box<[libc::iovec]>,
+    buffers: Box<[u8]>,
+    /// Messages that the last call received, and the next datagram: of which message, and where in it.
+    count: usize,
+    at: usize,
+    offset: usize,
+}
+
+// SAFETY: the pointers are only followed within `receive`, where they are fresh.
+unsafe impl Send for Joined {}
+
+impl Joined {
+    pub fn new() -> Joined {
+        Joined {
+            envelopes: Envelopes::new(JOINED_AT_ONCE),
+            vectors: vec![NO_VECTOR; JOINED_AT_ONCE].into(),
+            // Touched only when it is needed.
+            buffers: vec![0; JOINED_AT_ONCE * JOINED_BYTES].into(),
+            count: 0,
+            at: 0,
+            offset: 0,
         }
-        received
+    }
+
+    /// Whether all that was received has been taken.
+    pub fn is_empty(&self) -> bool {
+        self.at == self.count
+    }
+
+    /// Receives messages in place of those there were.
+    pub fn receive(&mut self, socket: RawFd) -> io::Result<()> {
+        (self.count, self.at, self.offset) = (0, 0, 0);
+        for (vector, buffer) in self.vectors.iter_mut().zip(self.buffers.chunks_exact_mut(JOINED_BYTES)) {
+            *vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        }
+        // SAFETY: the vectors are of memory that is borrowed until the end of this function.
+        self.count = unsafe { self.envelopes.receive(socket, &mut self.vectors, JOINED_AT_ONCE) }?;
+        Ok(())
+    }
+
+    /// The next datagram, and what the kernel told of its message. The length is the message's.
+    pub fn next(&mut self) -> Option<(Received, &[u8])> {
+        if self.is_empty() {
+            return None;
+        }
+        let received = self.envelopes.received(self.at);
+        let message = &self.buffers[self.at * JOINED_BYTES..][..received.length.min(JOINED_BYTES)];
+        let size = received.segment.filter(|size| *size > 0).unwrap_or(message.len());
+        let end = message.len().min(self.offset + size);
+        let datagram = &message[self.offset..end];
+        self.offset = end;
+        if end == message.len() {
+            (self.at, self.offset) = (self.at + 1, 0);
+        }
+        Some((received, datagram))
     }
 }
 

@@ -11,6 +11,7 @@
 mod destinations;
 mod frame;
 mod messages;
+mod path_mtu;
 mod port;
 mod sender;
 mod set;
@@ -94,6 +95,12 @@ impl UdpSockets {
     /// What ports and senders have counted.
     pub fn counts(&self) -> UdpCounts {
         self.0.counts()
+    }
+
+    /// Has sockets on some addresses take only what came by some devices, by the kernel's numbers, or the loopback device.
+    /// Sockets on other addresses take what comes by any.
+    pub fn set_arrivals(&self, arrivals: &[(IpAddr, Vec<u32>)]) -> io::Result<()> {
+        self.0.set_arrivals(arrivals)
     }
 
     /// Says which devices have raw ports, so that the sockets leave to these what they take. [`crate::Opener`] does.

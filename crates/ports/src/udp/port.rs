@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 
 use super::frame;
-use super::messages::{Inbox, RECEIVED_AT_ONCE};
+use super::messages::{Inbox, Joined, RECEIVED_AT_ONCE, Received};
 use super::sender::Outgoing;
-use super::set::{Shared, Socket, Worker, add};
+use super::set::{ICMP, Shared, Socket, Sockets, Worker, add};
 use crate::sys::Events;
 
 /// How long the kernel is not asked again when nothing was there: asking costs a system call, and other ports have more
@@ -23,10 +23,15 @@ pub struct UdpPort {
     worker: Arc<Worker>,
     outgoing: Outgoing,
     inbox: Inbox,
+    joined: Joined,
+    /// Where what is in `joined` came from.
+    joined_at: Option<Arc<Socket>>,
     events: Events<SOCKETS_AT_ONCE>,
     /// Packets to receive into.
     empty: Vec<Packet>,
+    turn: usize,
     rx_too_long: u64,
+    rx_overrun: u64,
     /// Nothing was there when the kernel was asked.
     idle_since: Option<Instant>,
 }
@@ -37,9 +42,13 @@ impl UdpPort {
             worker,
             outgoing: Outgoing::new(shared),
             inbox: Inbox::new(),
+            joined: Joined::new(),
+            joined_at: None,
             events: Events::new(),
             empty: Vec::with_capacity(RECEIVED_AT_ONCE),
+            turn: 0,
             rx_too_long: 0,
+            rx_overrun: 0,
             idle_since: None,
         }
     }
@@ -54,26 +63,85 @@ impl UdpPort {
         // Errors are of datagrams that were sent before, and tell nothing that anybody could use.
         let count = self.inbox.receive(socket.fd(), &mut self.empty, headers).unwrap_or(0);
         let mut good = 0;
-        for (i, mut packet) in self.empty.drain(..).enumerate() {
-            if i < count {
-                let received = self.inbox.received(i);
-                let start = packet.raw().start;
-                let end = start as usize + headers + received.length;
-                if let Some(from) = received.from
-                    && !received.cut
-                    && packet.set_bounds(start, end as u32)
-                {
-                    frame::finish(packet.bytes_mut(), from, socket.address);
+        for (i, packet) in self.empty.drain(..).enumerate() {
+            if i >= count {
+                pool.give(packet);
+                continue;
+            }
+            let received = self.inbox.received(i);
+            self.rx_overrun += socket.overrun(received.dropped);
+            match put(pool, packet, socket, &received, self.inbox.rest(i)) {
+                Some(packet) => {
                     batch.push(packet);
                     good += 1;
-                    continue;
                 }
-                self.rx_too_long += 1;
+                None => self.rx_too_long += 1,
             }
-            pool.give(packet);
         }
         good
     }
+
+    /// Takes what was received several datagrams at a time.
+    fn take_joined(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let Some(socket) = &self.joined_at else { return 0 };
+        let headers = frame::headers(socket.address.ip());
+        let mut good = 0;
+        while good < limit && !self.joined.is_empty() {
+            let Some(mut packet) = pool.take() else { break };
+            let Some((received, datagram)) = self.joined.next() else {
+                pool.give(packet);
+                break;
+            };
+            self.rx_overrun += socket.overrun(received.dropped);
+            let start = packet.raw().start as usize + headers;
+            let room = packet.buffer_mut().get_mut(start..).unwrap_or_default();
+            let here = datagram.len().min(room.len());
+            let (datagram, rest) = datagram.split_at(here);
+            room[..here].copy_from_slice(datagram);
+            let received = Received { length: here + rest.len(), ..received };
+            match put(pool, packet, socket, &received, rest) {
+                Some(packet) => {
+                    batch.push(packet);
+                    good += 1;
+                }
+                None => self.rx_too_long += 1,
+            }
+        }
+        if self.joined.is_empty() {
+            self.joined_at = None;
+        }
+        good
+    }
+}
+
+/// Makes a frame of a packet behind whose headers the datagram begins, and of the rest for which it has no room. None if
+/// there is no frame for so much.
+fn put(pool: &mut Pool, mut packet: Packet, socket: &Socket, received: &Received, rest: &[u8]) -> Option<Packet> {
+    let headers = frame::headers(socket.address.ip());
+    let length = headers + received.length;
+    let start = packet.raw().start;
+    let from = received.from.filter(|_| !received.cut);
+    if from.is_some() && !packet.set_bounds(start, start + length as u32) {
+        let whole = packet.raw().capacity;
+        packet.set_bounds(start, whole);
+        let here = packet.len();
+        let large = pool.take_large().and_then(|mut large| {
+            let fits = large.fill(packet.bytes()) && rest.get(..length - here).is_some_and(|rest| large.append(rest));
+            if fits {
+                return Some(large);
+            }
+            pool.give(large);
+            None
+        });
+        pool.give(packet);
+        packet = large?;
+    }
+    let Some(from) = from else {
+        pool.give(packet);
+        return None;
+    };
+    frame::finish(packet.bytes_mut(), from, socket.address);
+    Some(packet)
 }
 
 impl Port for UdpPort {
@@ -82,22 +150,34 @@ impl Port for UdpPort {
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let mut count = self.take_joined(pool, batch, limit);
         if self.idle_since.is_some_and(|since| since.elapsed() < REST) {
-            return 0;
+            return count;
         }
-        let mut count = 0;
-        let ready = self.events.take(&self.worker.ready);
-        let sockets = self.outgoing.sockets().clone();
+        let ready = if count < limit { self.events.take(&self.worker.ready) } else { 0 };
+        let sockets: Arc<Sockets> = self.outgoing.sockets().clone();
+        // In turn, so that none is always the last.
+        self.turn = self.turn.wrapping_add(1);
         for i in 0..ready {
-            if count == limit {
+            let i = self.turn.wrapping_add(i) % ready;
+            if count == limit || !self.joined.is_empty() {
                 break;
             }
-            // One that is not there was closed in between.
-            if let Some(socket) = sockets.by_number.get(&self.events.data(i)) {
-                count += self.receive_from(socket, pool, batch, limit - count);
+            match sockets.by_number.get(&self.events.data(i)) {
+                Some(socket) if socket.joins() => {
+                    // Errors are of datagrams that were sent before, and tell nothing that anybody could use.
+                    if self.joined.receive(socket.fd()).is_ok() {
+                        self.joined_at = Some(socket.clone());
+                        count += self.take_joined(pool, batch, limit - count);
+                    }
+                }
+                Some(socket) => count += self.receive_from(socket, pool, batch, limit - count),
+                None if self.events.data(i) >= ICMP => self.outgoing.learn_path_mtus(),
+                // It was closed in between.
+                None => {}
             }
         }
-        self.idle_since = (ready == 0).then(Instant::now);
+        self.idle_since = (count == 0 && ready == 0).then(Instant::now);
         add(&self.outgoing.cells.received, count as u64);
         count
     }
@@ -110,17 +190,23 @@ impl Port for UdpPort {
         sent
     }
 
+    fn pending(&mut self) -> bool {
+        // Received, but there was no frame for it.
+        !self.joined.is_empty()
+    }
+
     fn poll_fd(&self) -> Option<RawFd> {
         Some(self.worker.ready.as_raw_fd())
     }
 
     fn stats(&self) -> DeviceStats {
+        self.outgoing.forget_path_mtus();
         let counts = self.outgoing.cells.counts();
         DeviceStats {
+            rx_overrun: self.rx_overrun,
             rx_too_long: self.rx_too_long,
             tx_busy: counts.busy,
             tx_error: counts.lost() - counts.busy,
-            ..DeviceStats::default()
         }
     }
 }

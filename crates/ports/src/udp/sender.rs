@@ -44,6 +44,16 @@ impl Outgoing {
         &self.sockets
     }
 
+    /// Reads what routers tell of paths that are narrower than their devices.
+    pub fn learn_path_mtus(&self) {
+        self.shared.paths.learn(|from| self.sockets.by_address.contains_key(from));
+    }
+
+    /// Forgets what they told long ago.
+    pub fn forget_path_mtus(&self) {
+        self.shared.paths.forget();
+    }
+
     /// Sends frames in order. Returns how many datagrams the kernel took.
     pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>, destinations: Option<&Destinations>) -> usize {
         self.shared.refresh(&mut self.sockets);
@@ -134,6 +144,13 @@ pub struct UdpSender {
 impl UdpSender {
     pub(super) fn new(shared: Arc<Shared>) -> UdpSender {
         UdpSender { outgoing: Outgoing::new(shared) }
+    }
+
+    /// Whether a frame is too long for the way to where it goes, as some router has told, though not for the device: then the
+    /// kernel has to make fragments of it.
+    #[inline]
+    pub fn is_too_long(&self, frame: &[u8]) -> bool {
+        self.outgoing.shared.paths.is_too_long(frame)
     }
 
     /// Sends the datagrams in Ethernet frames, each by the socket on its source address. Returns how many the kernel took;

@@ -7,14 +7,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::BindError;
 use super::destinations::Destinations;
+use super::path_mtu::PathMtus;
 use crate::filter::{Filter, Pattern};
 use crate::sys;
 
+/// The numbers of sockets are less; this is that of ICMP in a worker's group.
+pub const ICMP: u64 = u64::MAX;
 /// Bytes that may wait in a socket in each direction.
 const BUFFER: libc::c_int = 4 << 20;
 
@@ -120,7 +123,15 @@ pub struct Socket {
     pub address: SocketAddr,
     /// What tells it apart from all others there have been.
     pub number: u64,
+    /// Datagrams come several at a time (the kernel's GRO).
+    joins: AtomicBool,
+    /// What it has dropped; `UNKNOWN` until the next datagram tells.
+    dropped: AtomicU64,
+    /// A filter is among those that drop.
+    is_filtered: AtomicBool,
 }
+
+const UNKNOWN: u64 = u64::MAX;
 
 impl Socket {
     fn bind(address: SocketAddr, number: u64) -> io::Result<Socket> {
@@ -135,13 +146,45 @@ impl Socket {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         let fd = OwnedFd::from(socket);
+        sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &(1 as libc::c_int))?;
         for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
             // Without CAP_NET_ADMIN the buffer stays within the system's limit.
             if sys::set_option(&fd, libc::SOL_SOCKET, forced, &BUFFER).is_err() {
                 sys::set_option(&fd, libc::SOL_SOCKET, plain, &BUFFER)?;
             }
         }
-        Ok(Socket { socket: fd, address, number })
+        let (joins, is_filtered) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Socket { socket: fd, address, number, joins, dropped: AtomicU64::new(0), is_filtered })
+    }
+
+    /// Whether datagrams come several at a time.
+    pub fn joins(&self) -> bool {
+        self.joins.load(Ordering::Relaxed)
+    }
+
+    /// Has datagrams come several at a time, or not.
+    fn join(&self, yes: bool) {
+        if self.joins() == yes {
+            return;
+        }
+        // Linux 5.0 has it. Who reads must know while there may be such.
+        self.joins.store(true, Ordering::Relaxed);
+        let works = sys::set_option(&self.socket, libc::SOL_UDP, libc::UDP_GRO, &libc::c_int::from(yes)).is_ok();
+        self.joins.store(yes && works, Ordering::Relaxed);
+    }
+
+    /// Datagrams lost since this was asked last, because nobody read fast enough: of all that the socket has dropped. Not
+    /// known while a filter drops some.
+    pub fn overrun(&self, dropped: u32) -> u64 {
+        let before = self.dropped.load(Ordering::Relaxed);
+        if before == u64::from(dropped) {
+            return 0;
+        }
+        self.dropped.store(dropped.into(), Ordering::Relaxed);
+        if before == UNKNOWN || self.is_filtered.load(Ordering::Relaxed) {
+            return 0;
+        }
+        u64::from(dropped.wrapping_sub(before as u32))
     }
 
     pub fn key(&self) -> (IpAddr, u16) {
@@ -176,6 +219,7 @@ pub struct Shared {
     state: Mutex<State>,
     /// What closed sockets become while others still hold them.
     nothing: OwnedFd,
+    pub paths: PathMtus,
 }
 
 #[derive(Debug)]
@@ -184,6 +228,8 @@ struct State {
     next_number: u64,
     workers: Vec<Arc<Worker>>,
     raw: Vec<RawDevice>,
+    /// By which devices datagrams to an address may come, if not by all.
+    arrivals: HashMap<IpAddr, Vec<u32>>,
     /// The filter of each socket that has one.
     filters: BTreeMap<u64, Filter>,
     counters: Vec<Arc<Cells>>,
@@ -199,11 +245,12 @@ impl Shared {
             next_number: 0,
             workers: Vec::new(),
             raw: Vec::new(),
+            arrivals: HashMap::new(),
             filters: BTreeMap::new(),
             counters: Vec::new(),
             past: UdpCounts::default(),
         };
-        Ok(Shared { version: AtomicU64::new(0), state: Mutex::new(state), nothing })
+        Ok(Shared { version: AtomicU64::new(0), state: Mutex::new(state), nothing, paths: PathMtus::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -276,6 +323,9 @@ impl Shared {
         let sockets = state.sockets.clone();
         sockets.by_number.values().for_each(|socket| state.unwatch(socket));
         state.workers.clone_from(&workers);
+        for icmp in self.paths.sockets.iter().flatten() {
+            sys::poll_add(&workers[0].ready, icmp.as_raw_fd(), ICMP)?;
+        }
         sockets.by_number.values().try_for_each(|socket| state.watch(socket))?;
         Ok(workers)
     }
@@ -306,8 +356,13 @@ impl Shared {
     pub fn set_raw(&self, raw: Vec<RawDevice>) -> io::Result<()> {
         let mut state = self.state();
         state.raw = raw;
-        let sockets = state.sockets.clone();
-        sockets.by_number.values().try_for_each(|socket| state.filter(socket))
+        state.filter_all()
+    }
+
+    pub fn set_arrivals(&self, arrivals: &[(IpAddr, Vec<u32>)]) -> io::Result<()> {
+        let mut state = self.state();
+        state.arrivals = arrivals.iter().cloned().collect();
+        state.filter_all()
     }
 }
 
@@ -320,19 +375,35 @@ impl State {
         Ok(socket)
     }
 
-    /// Sees to it that the socket leaves to raw ports what they take.
+    fn filter_all(&mut self) -> io::Result<()> {
+        let sockets = self.sockets.clone();
+        sockets.by_number.values().try_for_each(|socket| self.filter(socket))
+    }
+
+    /// Sees to it that the socket leaves to raw ports what they take, and takes only what may come.
     fn filter(&mut self, socket: &Socket) -> io::Result<()> {
         let raw: Vec<_> = self.raw.iter().filter(|raw| raw.addresses.contains(&socket.key())).collect();
-        let filter = Filter::but_raw(&raw, socket.address.is_ipv4()).map_err(io::Error::other)?;
-        let before = self.filters.get(&socket.number);
-        match &filter {
-            Some(filter) if before != Some(filter) => sys::attach_filter(&socket.socket, filter)?,
-            None if before.is_some() => sys::detach_filter(&socket.socket)?,
-            _ => return Ok(()),
+        let arrivals = self.arrivals.get(&socket.address.ip()).map(Vec::as_slice);
+        let filter = Filter::but_raw(&raw, socket.address.is_ipv4(), arrivals).map_err(io::Error::other)?;
+        // The filter sees joined datagrams as one, which need not be alike in all that it looks at.
+        if !raw.is_empty() {
+            socket.join(false);
         }
-        match filter {
-            Some(filter) => drop(self.filters.insert(socket.number, filter)),
-            None => drop(self.filters.remove(&socket.number)),
+        let before = self.filters.get(&socket.number);
+        if before != filter.as_ref() {
+            match &filter {
+                Some(filter) => sys::attach_filter(&socket.socket, filter)?,
+                None => sys::detach_filter(&socket.socket)?,
+            }
+            socket.is_filtered.store(filter.is_some(), Ordering::Relaxed);
+            socket.dropped.store(UNKNOWN, Ordering::Relaxed);
+            match filter {
+                Some(filter) => drop(self.filters.insert(socket.number, filter)),
+                None => drop(self.filters.remove(&socket.number)),
+            }
+        }
+        if raw.is_empty() {
+            socket.join(true);
         }
         Ok(())
     }

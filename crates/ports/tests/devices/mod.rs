@@ -1,6 +1,8 @@
 //! A network namespace with pairs of virtual devices for a test. Needs root and the `ip` command; says so where it has
 //! to skip.
 
+#![allow(dead_code)]
+
 use std::process::Command;
 
 pub const MAC_A: &str = "02:00:00:00:00:0a";
@@ -11,11 +13,19 @@ pub fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Whether a test that needs a network has to be skipped. Says so.
+pub fn skips() -> bool {
+    // SAFETY: plain system call without arguments.
+    let skips = unsafe { libc::geteuid() } != 0 || Command::new("ip").arg("-V").output().is_err();
+    if skips {
+        eprintln!("\n*** SKIPPED, NOT TESTED: packet sockets need root and the `ip` command ***\n");
+    }
+    skips
+}
+
 /// Runs a test on a thread in a fresh network namespace with devices `va` and `vb` that are each other's peer.
 pub fn with_devices(test: impl FnOnce() + Send) {
-    // SAFETY: plain system call without arguments.
-    if unsafe { libc::geteuid() } != 0 || Command::new("ip").arg("-V").output().is_err() {
-        eprintln!("\n*** SKIPPED, NOT TESTED: packet sockets need root and the `ip` command ***\n");
+    if skips() {
         return;
     }
     std::thread::scope(|scope| {

@@ -358,7 +358,10 @@ fn agent(text: &mut Text, figures: &Figures) {
         "Hosts that got an entry of their own, because several packets went to them.",
     );
     text.sample(&[], figures.hosts.promotions);
-    text.counter("hopwright_host_evictions_total", "Hosts that lost their entry to others, because there were too many.");
+    text.counter(
+        "hopwright_host_evictions_total",
+        "Hosts that lost their entry to others, because there were too many.",
+    );
     text.sample(&[], figures.hosts.evictions);
     for counts in &figures.counts {
         text.counter(counts.name, counts.help);

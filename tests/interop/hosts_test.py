@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Floods a border router with packets to very many hosts of its AS, then asks it to reach a new one.
+
+Anybody who has a path to an AS can send to every address that the AS's routes cover. No
+matter how many addresses that are, hosts that the router has not seen yet must be reached,
+and the router must be idle afterwards.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could
+not be carried out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.process import unwind_on_signals
+from lab.router import RouterKind, wait_ready
+from lab.scion import deliver, hop_key, udp_socket
+from lab.scrape import metrics, total
+
+PREFIX = f"hwh{os.getpid()}-"
+PORT = 50000
+HOST_PORT = 40001
+AS = "1-ff00:0:1"
+METRICS = "127.0.0.1:30442"
+# Of one core.
+IDLE = 0.03
+# Packets to each made-up host: enough to make it look like one that is in use.
+EACH = 5
+
+
+class Lab:
+    """A router between a neighbour AS and a network of hosts, some on its link and some behind a gateway."""
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="hopwright-hosts-"))
+        conf = self.directory / "conf"
+        (conf / "keys").mkdir(parents=True)
+        for name in ("master0.key", "master1.key"):
+            (conf / "keys" / name).write_text(base64.b64encode(b"0123456789abcdef").decode())
+        (conf / "topology.json").write_text(json.dumps({
+            "isd_as": AS, "mtu": 1400, "attributes": [],
+            "border_routers": {"r1": {"internal_addr": "10.0.0.1:30042", "interfaces": {"1": {
+                "isd_as": "1-ff00:0:11", "link_to": "parent", "mtu": 1400,
+                "underlay": {"local": f"10.1.0.1:{PORT}", "remote": f"10.1.0.2:{PORT}"}}}}},
+            "control_service": {"cs": {"addr": "10.0.0.9:30252"}}}))
+        (conf / "router.toml").write_text(
+            f'[general]\nid = "r1"\nconfig_dir = "{conf}"\n[router.bfd]\ndisable = true\n'
+            f'[metrics]\nprometheus = "{METRICS}"\n')
+        self.conf = conf
+        self.key = hop_key(conf / "keys" / "master0.key")
+        self.outside = Namespace(PREFIX + "outside", ipv6=False)
+        self.router = Namespace(PREFIX + "router", ipv6=False)
+        self.hosts = Namespace(PREFIX + "hosts", ipv6=False)
+        veth(End(self.router, "if1", ("10.1.0.1/24",)), End(self.outside, "out1", ("10.1.0.2/24",)), 1500)
+        veth(End(self.router, "if0", ("10.0.0.1/16",)), End(self.hosts, "in0", ("10.0.0.254/16",)), 1500)
+        self.router.ip("route", "add", "10.128.0.0/9", "via", "10.0.0.254")
+        # What is for addresses that nobody has is not answered, as if it had gone further.
+        self.hosts.ip("route", "add", "blackhole", "10.128.0.0/9")
+        self.out = udp_socket(self.outside, "10.1.0.2", PORT)
+        self.process = None
+        self.next_host = 0
+
+    def start(self, kind: RouterKind) -> None:
+        self.process = kind.start("router", self.router, self.conf / "router.toml",
+                                  self.directory / "router.log", self.directory / "stats.json")
+        wait_ready(self.process)
+
+    def send(self, host: str, number: int) -> None:
+        packet = deliver(self.key, 1, AS, host, HOST_PORT, number.to_bytes(8, "big"))
+        self.out.sendto(packet, ("10.1.0.1", PORT))
+
+    def flood(self, first: str, count: int, rate: float, each: int) -> float:
+        """Some packets to each of so many addresses; returns the rate there was."""
+        packet = bytearray(deliver(self.key, 1, AS, first, HOST_PORT, bytes(8)))
+        base, start = int.from_bytes(socket.inet_aton(first), "big"), time.monotonic()
+        for number in range(count):
+            packet[28:32] = (base + number).to_bytes(4, "big")
+            for _ in range(each):
+                self.out.sendto(packet, ("10.1.0.1", PORT))
+            if number % 50 == 0:
+                time.sleep(max(0.0, start + number * each / rate - time.monotonic()))
+        return count * each / (time.monotonic() - start)
+
+    def new_host(self, behind_gateway: bool) -> socket.socket:
+        """A host that nobody has sent anything to yet."""
+        self.next_host += 1
+        address = f"10.{200 if behind_gateway else 0}.255.{self.next_host}"
+        self.hosts.ip("addr", "add", f"{address}/32", "dev", "lo")
+        sock = udp_socket(self.hosts, address, HOST_PORT)
+        sock.settimeout(1.0)
+        return sock
+
+    def reach(self, sock: socket.socket, count: int = 200, pause: float = 0.005) -> tuple[int, float]:
+        """How many of some packets reach a host, and after how long the first does."""
+        host = sock.getsockname()[0]
+        start, first, seen = time.monotonic(), 0.0, 0
+        sock.setblocking(False)
+        for number in range(count + 200):
+            if number < count:
+                self.send(host, number)
+            time.sleep(pause)
+            while True:
+                try:
+                    sock.recv(9000)
+                except BlockingIOError:
+                    break
+                first = first or time.monotonic() - start
+                seen += 1
+            if seen >= count:
+                break
+        return seen, first
+
+    def cpu(self, seconds: float) -> float:
+        """Share of a core that the router uses."""
+        def used() -> float:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        before, start = used(), time.monotonic()
+        time.sleep(seconds)
+        return (used() - before) / (time.monotonic() - start)
+
+    def close(self, keep: bool) -> None:
+        if self.process:
+            self.process.stop()
+        remove_all(PREFIX)
+        if keep:
+            print(f"files are kept in {self.directory}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def run(lab: Lab, kind: RouterKind, addresses: int) -> int:
+    """The checks; returns how many failed."""
+    failed = 0
+
+    def that(what: str, good: bool, detail: object) -> None:
+        nonlocal failed
+        failed += not good
+        print(f"  {'pass' if good else 'FAIL'}  {what}: {detail}", flush=True)
+
+    ours = kind.name != "reference"
+    lab.start(kind)
+    for behind in (True, False):
+        where = "behind a gateway" if behind else "on the link"
+        sock = lab.new_host(behind)
+        seen, first = lab.reach(sock)
+        # The kernel may lose one where it has just begun to ask for the address.
+        that(f"a host {where}", seen >= 199, f"{seen} of 200, the first after {first * 1000:.1f} ms")
+        if ours:
+            time.sleep(0.5)
+    if ours:
+        page = metrics(lab.router, METRICS)
+        entries = total(page, "hopwright_host_entries")
+        that("both have entries", entries == 2, f"{entries:.0f}")
+    idle = lab.cpu(2)
+    bounded = None
+    for behind, base in ((True, "10.129.0.0"), (False, "10.0.16.0")):
+        where = "behind a gateway" if behind else "on the link"
+        count = addresses if behind else min(addresses, 50_000)
+        rate = lab.flood(base, count, 20_000, EACH)
+        seen, first = lab.reach(lab.new_host(True))
+        that(f"a new host after packets to {count} addresses {where}", seen >= 199,
+             f"{seen} of 200, the first after {first * 1000:.1f} ms ({rate:.0f} packets/s before)")
+        time.sleep(1)
+        bounded = bounded or metrics(lab.router, METRICS) if ours else None
+        now = lab.cpu(2)
+        that("idle afterwards", now <= idle + IDLE, f"{now:.1%} of a core, before {idle:.1%}")
+    if bounded:
+        page = bounded
+        names = ("entries", "promotions_total", "evictions_total")
+        entries, promotions, evictions = (total(page, f"hopwright_host_{name}") for name in names)
+        that("hosts behind the gateway have entries, not too many", 2 < entries <= min(60_000, promotions),
+             f"{entries:.0f} entries, {promotions:.0f} promotions, {evictions:.0f} evictions")
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--router", default="hopwright",
+                        help="reference, hopwright (default), or hopwright with settings")
+    parser.add_argument("--addresses", type=int, default=70_000, help="made-up hosts behind the gateway")
+    args = parser.parse_args()
+    unwind_on_signals()
+    failed = 1
+    try:
+        require_root("The hosts test")
+        lab = Lab()
+        try:
+            failed = run(lab, RouterKind(args.router), args.addresses)
+        finally:
+            lab.close(keep=failed > 0)
+    except LabError as error:
+        print(f"hosts test: {error}", file=sys.stderr)
+        return 2
+    print(f"hosts, {args.router}: {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
