@@ -252,11 +252,7 @@ impl Filter {
     /// fragments.
     ///
     /// With `arrivals` it drops what came by other devices than these and the loopback device.
-    pub(crate) fn but_raw(
-        raw: &[&RawDevice],
-        ipv4: bool,
-        arrivals: Option<&[u32]>,
-    ) -> Result<Option<Filter>, TooLong> {
+    pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool, arrivals: Option<&[u32]>) -> Result<Option<Filter>, TooLong> {
         let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
         let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
         for device in raw {

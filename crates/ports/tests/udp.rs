@@ -283,8 +283,7 @@ fn is_ready(fd: RawFd) -> bool {
 }
 
 /// Pairs of the router's address and one of the host's.
-const PAIRS: [(&str, &str); 2] =
-    [("192.0.2.1:30042", "192.0.2.2:4000"), ("[fd00::1]:30042", "[fd00::2]:4000")];
+const PAIRS: [(&str, &str); 2] = [("192.0.2.1:30042", "192.0.2.2:4000"), ("[fd00::1]:30042", "[fd00::2]:4000")];
 
 #[test]
 fn datagrams_come_and_go_whole_fragments_included() {
@@ -372,7 +371,8 @@ fn where_packets_went_is_told_once() {
 #[test]
 fn nothing_goes_where_nothing_may_go() {
     with_hosts(|_| {
-        let mut router = Router::with_sockets(&[own(), [sockaddr("127.0.0.7:30042"), sockaddr("[::1]:30042")]].concat());
+        let mut router =
+            Router::with_sockets(&[own(), [sockaddr("127.0.0.7:30042"), sockaddr("[::1]:30042")]].concat());
         let [v4, v6] = own();
         let here = socket("127.0.0.1:4000");
         let bad = [
@@ -471,7 +471,8 @@ fn addresses_are_bound_and_freed_at_once() {
 #[test]
 fn a_thousand_sockets_are_served_by_two_workers() {
     with_hosts(|_| {
-        let addresses: Vec<_> = (0..1100).map(|i| SocketAddr::from(([127, 1, (i >> 8) as u8, i as u8], 30042))).collect();
+        let addresses: Vec<_> =
+            (0..1100).map(|i| SocketAddr::from(([127, 1, (i >> 8) as u8, i as u8], 30042))).collect();
         let mut router = Router::with_sockets(&addresses[..600]);
         router.udp = router.sockets.ports(2).unwrap();
         router.sockets.bind_all(&addresses[600..]).unwrap();
@@ -627,7 +628,10 @@ fn instead_of_raw_ports(choice: PortChoice) {
         router.send_raw(&frames[..1]);
         assert_eq!(router.send_raw(&frames[1..]), 49);
         let got: Vec<_> = (1..50).map(|_| take(&peer).0).collect();
-        assert!(got.iter().zip(&frames[1..]).all(|(got, f)| *got == payload(f)) || got[1..].iter().zip(&frames[1..]).all(|(got, f)| *got == payload(f)));
+        assert!(
+            got.iter().zip(&frames[1..]).all(|(got, f)| *got == payload(f))
+                || got[1..].iter().zip(&frames[1..]).all(|(got, f)| *got == payload(f))
+        );
     });
 }
 
@@ -703,7 +707,10 @@ fn a_device_without_ethernet_will_do() {
         let pairs = [("198.51.100.1:30042", "198.51.100.2:4000"), ("[fd01::1]:30042", "[fd01::2]:4000")];
         let mut router = Router::with_sockets(&pairs.map(|(ours, _)| sockaddr(ours)));
         for (ours, theirs) in pairs.map(|(ours, theirs)| (sockaddr(ours), sockaddr(theirs))) {
-            assert_eq!(device.write(&frame(theirs, ours, b"hello")[14..]).unwrap(), if ours.is_ipv4() { 33 } else { 53 });
+            assert_eq!(
+                device.write(&frame(theirs, ours, b"hello")[14..]).unwrap(),
+                if ours.is_ipv4() { 33 } else { 53 }
+            );
             assert_eq!(router.payloads(1, 1), [b"hello"]);
             assert_eq!(router.send_by_udp(&[frame(ours, theirs, b"and back")]), 1);
             let mut packet = vec![0; 2000];

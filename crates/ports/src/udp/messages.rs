@@ -5,8 +5,8 @@ use std::mem::{MaybeUninit, size_of};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
 
-use hopwright_dataplane::packet::JUMBO_BYTES;
 use hopwright_dataplane::Packet;
+use hopwright_dataplane::packet::JUMBO_BYTES;
 
 /// Datagrams received with one call, at most.
 pub const RECEIVED_AT_ONCE: usize = 64;

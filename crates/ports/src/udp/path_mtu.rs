@@ -212,6 +212,9 @@ mod tests {
         for i in 0..1000u32 {
             paths.set(i.to_be_bytes().into(), 1300);
         }
-        assert_eq!(paths.used.load(Ordering::Relaxed) as usize, paths.slots.iter().filter(|s| s.mtu.load(Ordering::Relaxed) > 0).count());
+        assert_eq!(
+            paths.used.load(Ordering::Relaxed) as usize,
+            paths.slots.iter().filter(|s| s.mtu.load(Ordering::Relaxed) > 0).count()
+        );
     }
 }
