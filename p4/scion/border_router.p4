@@ -50,13 +50,21 @@ control VerifyUnderlay(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Lengths of frame, IP, UDP and SCION header against each other. Bytes behind the IP packet are padding.
+// Lengths of frame, IP, UDP, SCION header and its extensions against each other. Bytes behind the IP packet are padding.
 control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
     bit<32> ip_header = 0;
     bit<32> ip_total = 0;
     bit<32> before_ip = 14;
+    bit<32> scion_words = 0;
 
     apply {
+        scion_words = (bit<32>) hdr.scion.hdr_len;
+        if (hdr.hop_by_hop.isValid()) {
+            scion_words = scion_words + (bit<32>) hdr.hop_by_hop.len + 1;
+        }
+        if (hdr.end_to_end.isValid()) {
+            scion_words = scion_words + (bit<32>) hdr.end_to_end.len + 1;
+        }
         if (hdr.ipv4.isValid()) {
             ip_header = 20;
             ip_total = (bit<32>) hdr.ipv4.total_len;
@@ -70,7 +78,7 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
         if (std.parser_error != error.NoError
             || before_ip + ip_total > std.packet_length
             || ip_header + (bit<32>) hdr.udp.length > ip_total
-            || (bit<32>) UDP_BYTES + ((bit<32>) hdr.scion.hdr_len << 2) > (bit<32>) hdr.udp.length) {
+            || (bit<32>) UDP_BYTES + (scion_words << 2) > (bit<32>) hdr.udp.length) {
             meta.reason = Reason.MALFORMED;
         }
     }
@@ -145,7 +153,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     apply {
         ingress_port = (bit<16>) std.ingress_port;
-        if (hdr.packet_out.isValid() && hdr.packet_out.port != PROCESS) {
+        if (hdr.packet_out.isValid() && hdr.packet_out.port != PROCESS && hdr.packet_out.port != RECEIVED) {
             std.egress_spec = (bit<9>) hdr.packet_out.port;
             hdr.packet_out.setInvalid();
             return;

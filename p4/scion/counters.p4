@@ -6,18 +6,26 @@
 const bit<32> LINK_COUNT = 1024;
 
 control CountReceived(in headers_t hdr, inout metadata_t meta) {
-    // By link and size.
-    counter(LINK_COUNT << 5, CounterType.packets_and_bytes) link_in;
+    // By link, whether there is a packet_out_t in front, and size.
+    counter(LINK_COUNT << 6, CounterType.packets_and_bytes) link_in;
     bit<16> size = 0;
 
     apply {
-        // Steps of 64 bytes of SCION packet below 1024, then of 1024: every power of two is a boundary.
+        // Steps of 64 bytes of SCION packet below 1024, then of 1024: every power of two is a boundary. A datagram that
+        // says that it is shorter than its own header has no SCION packet.
         size = hdr.udp.length - UDP_BYTES;
-        meta.size = size < 1024 ? 1w0 ++ size[9:6] : 1w1 ++ size[13:10];
-        // What the agent sends once more has been counted when it came.
+        if (size < 1024) {
+            meta.size = 1w0 ++ size[9:6];
+        } else if (size < 16384) {
+            meta.size = 1w1 ++ size[13:10];
+        } else {
+            meta.size = hdr.udp.length < UDP_BYTES ? 5w0 : 5w31;
+        }
         meta.front = (bit<1>) hdr.packet_out.isValid() ++ (bit<1>) hdr.ipv6.isValid();
-        if (!hdr.packet_out.isValid()) {
-            link_in.count((bit<32>) (meta.source.index ++ meta.size));
+        // What the agent sends once more has been counted when it came, unless it came in a form that only the agent
+        // understands.
+        if (!hdr.packet_out.isValid() || hdr.packet_out.port == RECEIVED) {
+            link_in.count((bit<32>) (meta.source.index ++ (bit<1>) hdr.packet_out.isValid() ++ meta.size));
         }
     }
 }

@@ -97,6 +97,12 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
             }
             meta.target.dst_port = meta.l4_port;
         }
+        if (meta.target.dst_port == meta.router.port
+            && (meta.target.over_ipv6 == 0 ? meta.target.dst4 == meta.router.addr4
+                                           : meta.target.dst6 == meta.router.addr6)) {
+            meta.reason = Reason.OWN_PORT;
+            return;
+        }
         if (meta.target.over_ipv6 != meta.router.over_ipv6) {
             meta.reason = Reason.UNDERLAY_MISMATCH;
             return;

@@ -28,14 +28,16 @@ header packet_in_t {
 // In front of a packet from the agent.
 @controller_header("packet_out")
 header packet_out_t {
-    bit<16> port;            // send as it is by this port; PROCESS: treat as if it had been received
-    bit<16> ingress_port;    // with PROCESS: by which port
-    bit<16> l4_port;         // with PROCESS: where to deliver an SCMP error, 0 if not known
+    bit<16> port;            // send as it is by this port; PROCESS, RECEIVED: treat as if it had been received
+    bit<16> ingress_port;    // ... by which port
+    bit<16> l4_port;         // ... where to deliver an SCMP error, 0 if not known
 }
 
 const bit<32> PACKET_OUT_BYTES = 6;
 
 const bit<16> PROCESS = 0xffff;
+// The same for a packet that was punted before it was counted as received.
+const bit<16> RECEIVED = 0xfffe;
 
 // ---------------------------------------------------------------------------------------------------------
 // Underlay
@@ -220,7 +222,8 @@ struct headers_t {
     hop_t        hop;            // current hop
     hop_t        hop_next;       // first hop of the next segment, if the current is the last of its own
 
-    // Behind the path, only if the packet may be for a host of this AS.
+    // Behind the path, only if the packet may be for a host of this AS or has extension headers. In transit, path_rest
+    // begins behind the last hop above.
     path_rest_t  path_rest;
     extension_t  hop_by_hop;
     extension_t  end_to_end;
@@ -322,6 +325,7 @@ struct metadata_t {
     bit<1>   last_of_segment;    // current hop is the last of its segment, but not of the path
     bit<1>   last_of_path;       // current hop is the last of all
     bit<8>   path_words;         // SCION header up to the end of the path, in words
+    bit<1>   in_transit;         // has extension headers, but is for another AS
 
     // Path, from the checks.
     bit<1>   peering;            // current hop is at a peering link: its segment's chain is not continued

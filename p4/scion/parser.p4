@@ -7,7 +7,8 @@ error {
     ScionPathMalformed,      // no segment, a gap between segments, or CurrINF beyond the last
     ScionHopNotInSegment,    // CurrHF is not a hop of segment CurrINF
     ScionTooManyHops,
-    ScionHeaderTooShort      // the path does not fit into HdrLen
+    ScionHeaderTooShort,     // the path does not fit into HdrLen
+    ScionExtensionOrder      // an extension header twice, or hop-by-hop behind end-to-end
 }
 
 // Port at which hosts take what has no port of its own.
@@ -43,6 +44,7 @@ parser BorderRouterParser(packet_in packet,
         packet.extract(hdr.packet_out);
         transition select(hdr.packet_out.port) {
             PROCESS: ethernet;
+            RECEIVED: ethernet;
             default: accept;
         }
     }
@@ -272,13 +274,29 @@ parser BorderRouterParser(packet_in packet,
         transition select(meta.last_of_segment, meta.last_of_path) {
             (1, _): next_hop;
             (_, 1): behind_path;
-            default: accept;
+            default: in_transit;
         }
     }
 
     state next_hop {
         packet.extract(hdr.hop_next);
-        transition accept;
+        current = current + 1;
+        transition in_transit;
+    }
+
+    // For another AS: only extension headers are looked at, which must not be longer than the packet, nor repeat.
+    state in_transit {
+        transition select(hdr.scion.next_hdr) {
+            PROTO_HOP_BY_HOP: transit_extensions;
+            PROTO_END_TO_END: transit_extensions;
+            default: accept;
+        }
+    }
+
+    state transit_extensions {
+        meta.in_transit = 1;
+        meta.path_words = meta.path_words - HOP_WORDS * (hop_count - 1 - current);
+        transition behind_path;
     }
 
     // ---- Other path types ---------------------------------------------------------------------------
@@ -321,6 +339,7 @@ parser BorderRouterParser(packet_in packet,
     state maybe_end_to_end {
         transition select(next_hdr) {
             PROTO_END_TO_END: end_to_end;
+            PROTO_HOP_BY_HOP: extension_order;
             default: l4;
         }
     }
@@ -329,15 +348,24 @@ parser BorderRouterParser(packet_in packet,
         bit<16> first = packet.lookahead<bit<16>>();
         packet.extract(hdr.end_to_end, ((bit<32>) first[7:0] + 1) * 32 - 16);
         next_hdr = hdr.end_to_end.next_hdr;
-        transition l4;
+        transition select(next_hdr) {
+            PROTO_HOP_BY_HOP: extension_order;
+            PROTO_END_TO_END: extension_order;
+            default: l4;
+        }
+    }
+
+    state extension_order {
+        verify(false, error.ScionExtensionOrder);
+        transition accept;
     }
 
     state l4 {
-        transition select(next_hdr) {
-            PROTO_UDP: l4_udp;
-            PROTO_TCP: l4_tcp;
-            PROTO_SCMP: l4_scmp;
-            PROTO_BFD: l4_bfd;
+        transition select(meta.in_transit, next_hdr) {
+            (0, PROTO_UDP): l4_udp;
+            (0, PROTO_TCP): l4_tcp;
+            (0, PROTO_SCMP): l4_scmp;
+            (0, PROTO_BFD): l4_bfd;
             default: accept;
         }
     }

@@ -229,5 +229,10 @@ control AdvancePath(inout headers_t hdr, inout metadata_t meta) {
                                                    curr_inf ++ curr_hf ++ 8w0);
         hdr.path.curr_inf = curr_inf;
         hdr.path.curr_hf = curr_hf;
+        // Whoever moves on in the path writes the path meta header anew, without what is reserved.
+        if (hdr.path.reserved != 0 && (leaves == 1 || meta.segment_change == 1)) {
+            meta.changes = meta.changes + sum_change16(8w0 ++ hdr.path.reserved ++ 2w0, 0);
+            hdr.path.reserved = 0;
+        }
     }
 }

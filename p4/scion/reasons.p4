@@ -32,6 +32,7 @@ enum bit<8> Reason {
     BFD_FROM_HOST              = 21,  // BFD from inside that is not from a sibling router
     BFD_TOO_OFTEN              = 22,  // more BFD packets than a session sends
     WRONG_DEVICE               = 23,  // by another device than the one that has the address it came to
+    OWN_PORT                   = 24,  // to be delivered to the router's own address and port: it would come back
 
     // Punted: somebody must answer, or look closer.
     IP_OPTIONS                 = 64,  // IPv4 options or a fragment

@@ -105,6 +105,8 @@ class Migration:
             wait_ping(self.network, route) for route in LEAF_ROUTES))
 
     def there(self) -> None:
+        # Own settings need not be taken away for the way back.
+        (self.base / "hopwright.toml").write_text("batch = 64\n")
         self.rights_of_the_files()
         check = subprocess.run(self.command("ExecStartPre"), capture_output=True, text=True)
         self.checks.that("scion check, as the unit's user", check.returncode == 0 and

@@ -74,8 +74,12 @@ class Lab:
 
     def replace(self, path: Path, text: str) -> None:
         """A new file in the old one's place, as tools do it."""
+        self.put(path, lambda new: new.write_text(text))
+
+    def put(self, path: Path, make) -> None:
+        """Something new in a file's place."""
         new = path.with_suffix(".new")
-        new.write_text(text)
+        make(new)
         new.rename(path)
 
     def write_topology(self) -> None:
@@ -85,7 +89,8 @@ class Lab:
         settings = "\n".join(f"{key} = {value}" for key, value in self.settings.items())
         self.replace(self.conf / "router.toml",
                      f'[general]\nid = "{name}"\nconfig_dir = "{self.conf}"\n'
-                     f'[router.bfd]\ndisable = true\n[hopwright.reload]\n{settings}\n')
+                     '[router.bfd]\ndisable = true\n')
+        self.replace(self.conf / "hopwright.toml", f"[reload]\n{settings}\n")
 
     def write_key(self, name: str, key: bytes) -> None:
         self.replace(self.conf / "keys" / name, base64.b64encode(key).decode() + "\n")
@@ -265,6 +270,10 @@ class Test:
                 lab.conf / "topology.json", good.replace('"1-ff00:0:1"', '"1-ff00:0:2"'))),
             ("a key that is none", lambda: lab.replace(lab.conf / "keys" / "master0.key", "?!")),
             ("no such router", lambda: lab.write_settings("r9")),
+            ("an unknown key", lambda: lab.replace(lab.conf / "hopwright.toml", "watch_file = true\n")),
+            ("a FIFO", lambda: lab.put(lab.conf / "topology.json", os.mkfifo)),
+            ("a file without end", lambda: lab.put(
+                lab.conf / "topology.json", lambda path: path.symlink_to("/dev/zero"))),
         ]
         for what, spoil in cases:
             before = lab.figures()["refused"]

@@ -137,5 +137,5 @@ fn written(spec: &Spec, bytes: &[u8], key: &HopKey, next_hop: &NextHop) -> Vec<u
 fn counts(sessions: &Sessions) -> [u64; 3] {
     let status = sessions.status();
     let of = |figure: fn(&Counts) -> u64| status.iter().map(|s| figure(&s.counts)).sum();
-    [of(|c| c.received), of(|c| c.discarded), sessions.strays()]
+    [of(|c| c.received), of(|c| c.discarded), sessions.strays().values().sum()]
 }

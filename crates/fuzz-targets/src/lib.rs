@@ -74,6 +74,9 @@ pub fn router_config(data: &[u8]) {
     if let Err(error) = Config::parse(Path::new("router.toml"), text) {
         assert!(error.to_string().starts_with("router.toml"), "{error}");
     }
+    if let Err(error) = Config::default().add_hopwright(Path::new("hopwright.toml"), text) {
+        assert!(error.to_string().starts_with("hopwright.toml"), "{error}");
+    }
 }
 
 /// Any text is a packet test: it is accepted, or the errors name file and line.

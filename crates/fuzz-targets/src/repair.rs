@@ -113,6 +113,17 @@ fn checksums(frame: &mut [u8], ip: Ip, udp: usize) {
         let sum = internet_checksum(&frame[14..udp], 0);
         set_word(frame, 24, sum);
     }
+    udp_checksum_at(frame, ip, udp);
+}
+
+/// Makes the UDP checksum right, if there is one.
+pub(crate) fn udp_checksum(frame: &mut [u8]) {
+    if let Some((ip, udp)) = underlay(frame) {
+        udp_checksum_at(frame, ip, udp);
+    }
+}
+
+fn udp_checksum_at(frame: &mut [u8], ip: Ip, udp: usize) {
     if word(frame, udp + 6) == Some(0) {
         return;
     }

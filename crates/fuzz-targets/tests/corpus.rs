@@ -95,7 +95,17 @@ fn slow_path() {
         "traceroute_reply",
     ];
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
-    let wanted = ["bounce", "malformed", "no_port", "no_way_back", "not_ours", "process", "scmp_error"];
+    let wanted = [
+        "bad_checksum",
+        "bad_source",
+        "bounce",
+        "malformed",
+        "no_port",
+        "no_way_back",
+        "not_ours",
+        "process",
+        "scmp_error",
+    ];
     assert_eq!(others.into_iter().collect::<Vec<_>>(), wanted);
 }
 
@@ -111,6 +121,7 @@ fn packets() {
     let elsewhere = [
         Reason::NotConfigured,
         Reason::WrongDevice,
+        Reason::OwnPort,
         Reason::EpicTooOld,
         Reason::EpicFromFuture,
         Reason::EpicHvf,

@@ -354,13 +354,16 @@ pub struct ScionArgs {
     /// Write counters as JSON to this file each second and at exit
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    /// Warn about unknown keys in router.toml and hopwright.toml instead of refusing them
+    #[arg(long)]
+    pub lenient: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ScionCommand {
     /// Check a router's files without running it
     ///
-    /// Reads router.toml, topology.json and keys, and says everything that is wrong with them, each with file and field.
+    /// Reads router.toml, hopwright.toml beside it, topology.json and keys, and says everything that is wrong with them, each with file and field.
     /// Needs no privileges, no network and no devices. Exit status: 0 the router would start with these files (there may
     /// be warnings), 1 it would not, 2 the command line is wrong.
     Check {
@@ -370,13 +373,15 @@ pub enum ScionCommand {
         /// Look there for topology.json and keys, instead of where the configuration says
         #[arg(long, value_name = "DIR")]
         config_dir: Option<PathBuf>,
+        /// Warn about unknown keys in router.toml and hopwright.toml instead of refusing them
+        #[arg(long)]
+        lenient: bool,
     },
     /// Print how to set up the slow path by TAP devices
     ///
-    /// For a router whose router.toml says `hopwright.slow_path = "tap"`: a shell script that makes the network
-    /// namespace with the TAP devices. Run it as root before the router: `hopwright scion slow-path --config
-    /// router.toml | sh`. Then start the reference router in that namespace with the same files, but without the table
-    /// `[hopwright]`, which it refuses.
+    /// For a router whose hopwright.toml says `slow_path = "tap"`: a shell script that makes the network namespace with
+    /// the TAP devices. Run it as root before the router: `hopwright scion slow-path --config router.toml | sh`. Then
+    /// start the reference router in that namespace with the same files.
     SlowPath {
         /// The router's configuration
         #[arg(long, value_name = "router.toml")]
@@ -393,6 +398,10 @@ pub enum ScionCommand {
 pub enum SampleCommand {
     /// Print a router.toml with every key, its default and what it does
     Config,
+    /// Print a hopwright.toml with every key, its default and what it does
+    ///
+    /// The settings that the reference router does not have. The file belongs in the directory of router.toml.
+    Hopwright,
 }
 
 #[derive(Args, Debug)]

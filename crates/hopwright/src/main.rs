@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Reported) => ExitCode::FAILURE,
         Err(Failure::Error(error)) => {
-            eprintln!("hopwright: {error:#}");
+            eprintln!("hopwright: {}", Failure::text(&error));
             ExitCode::FAILURE
         }
     }

@@ -24,16 +24,16 @@ use crate::board::{Board, Figures, Session, Setting};
 use crate::config::{Config, ConfigError};
 use crate::hosts::Hosts;
 use crate::http::{HttpError, Listeners, LogLevel, NoLog};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Route};
 use crate::keys::{self, KeyError, Keys};
-use crate::links::{Links, LinksError};
+use crate::links::{INTERNAL_INDEX, Links, LinksError};
 use crate::metrics::OwnPackets;
 use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
 use crate::reload::NeedsRestart;
 use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
 use crate::service::{self, Manager, Phase, PrivilegeError};
-use crate::stats::Stats;
+use crate::stats::{Stats, StatsFile, WriteChange};
 use crate::tables::{self, Way};
 use crate::tap::{TapError, Taps};
 use crate::topology::{Topology, TopologyError};
@@ -101,8 +101,6 @@ pub enum AgentError {
     Bfd(#[from] bfd::spec::BadInterval),
     #[error("cannot run BFD: {0}")]
     BfdThread(#[source] io::Error),
-    #[error("{}: {source}", file.display())]
-    Stats { file: PathBuf, source: io::Error },
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error("cannot start the thread that serves HTTP: {0}")]
@@ -137,9 +135,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Reads `router.toml` and what it refers to.
-    pub fn load(file: &Path) -> Result<Setup, AgentError> {
-        let mut setup = Setup::from_config(Config::load(file)?)?;
+    /// Reads `router.toml`, `hopwright.toml` beside it, and what they refer to. `lenient`: unknown keys are warnings.
+    pub fn load(file: &Path, lenient: bool) -> Result<Setup, AgentError> {
+        let mut setup = Setup::from_config(Config::load(file, lenient)?)?;
         setup.file = Some(file.to_path_buf());
         Ok(setup)
     }
@@ -231,6 +229,7 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         slow_path: SlowPath::new(slow_path_settings(&setup.config)),
         taps,
         started: Instant::now(),
+        stats_file: StatsFile::default(),
         own_packets: OwnPackets::default(),
         slow_path_time: StageTime::default(),
         board: board.clone(),
@@ -323,6 +322,7 @@ struct Agent {
     /// Where punted packets go instead, if another router has the slow path.
     taps: Option<Taps>,
     started: Instant,
+    stats_file: StatsFile,
     /// Packets that the router itself has sent.
     own_packets: OwnPackets,
     /// Time spent on punted packets.
@@ -369,7 +369,7 @@ impl Agent {
                 if options.stats.is_some()
                     && let Err(error) = self.report(options)
                 {
-                    tracing::error!(%error, "cannot write the statistics");
+                    tracing::error!(%error, "cannot collect the statistics");
                 }
             }
         }
@@ -554,7 +554,7 @@ impl Agent {
     /// Brings the tables in line with what BFD has found out.
     fn follow_bfd(&mut self) -> Result<(), AgentError> {
         for (link, change) in self.bfd.take_changes() {
-            tracing::info!(%link, ?change, "BFD");
+            tracing::info!(%link, %change, "BFD");
             if let Some(target) = self.setup.links.target(link) {
                 self.program_way(target)?;
             }
@@ -620,7 +620,9 @@ impl Agent {
     /// Answers a packet that the program has punted, or completes it.
     fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
         let injector = self.switch.injector();
-        let sent = match self.slow_path.handle(packet, header, &self.setup.links, Instant::now(), wall_clock_us()) {
+        let (now, kernel) = ((Instant::now(), wall_clock_us()), &mut self.kernel);
+        let has_route = |to, from| matches!(kernel.route(to, from), Ok(Route::Via { .. } | Route::Here));
+        let sent = match self.slow_path.handle(packet, header, &self.setup.links, now, has_route) {
             Outcome::Reply(_, frame) | Outcome::Bounce(frame) => {
                 let sent = injector.transmit(header.port.into(), &frame);
                 let way_out = scmp::way_out(&frame, header.ingress, &self.setup.links);
@@ -630,23 +632,28 @@ impl Agent {
                 sent
             }
             Outcome::Process { frame, l4_port } => {
-                let header = PacketOut { l4_port, ..PacketOut::process(header.port) };
-                injector.packet_out(CPU_PORT, &header.before(&frame))
+                injector.packet_out(CPU_PORT, &PacketOut::resume(header, l4_port).before(&frame))
             }
             Outcome::Drop(_) => Ok(()),
         };
         if sent.is_err() {
-            self.slow_path.not_sent();
+            self.slow_path.not_sent(packet, header, &self.setup.links);
         }
     }
 
     /// What the agent knows and the data plane's counters do not.
     fn figures(&self) -> Figures {
         let mut own_packets = self.own_packets.clone();
+        let mut slow_path_drops = self.slow_path.drops().clone();
+        for (interface, packets) in self.bfd.strays() {
+            let index = self.setup.links.interface(interface).map_or(INTERNAL_INDEX, |link| link.index);
+            slow_path_drops.invalid(index, bfd::frame::LEAST_BYTES, packets);
+        }
         let mut sessions = BTreeMap::new();
         for status in self.bfd.status() {
             let Some(index) = self.setup.links.index(status.link) else { continue };
-            let bfd::Counts { state_changes, sent, received, .. } = status.counts;
+            let bfd::Counts { state_changes, sent, received, discarded, .. } = status.counts;
+            slow_path_drops.invalid(index, status.packet_bytes, discarded);
             own_packets.add(index, status.packet_bytes, sent);
             sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received });
         }
@@ -657,6 +664,7 @@ impl Agent {
             link_ports: self.link_ports.clone(),
             own_packets,
             slow_path: self.slow_path_time,
+            slow_path_drops,
             counts: slow_path
                 .into_iter()
                 .chain([self.reload.figures().family()])
@@ -665,12 +673,21 @@ impl Agent {
         }
     }
 
-    fn report(&self, options: &Options) -> Result<Stats, AgentError> {
+    /// Collects the figures and writes them where they are wanted. That they cannot be written is logged, once.
+    fn report(&mut self, options: &Options) -> Result<Stats, AgentError> {
         let mut stats = Stats::collect(&self.switch, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
         stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
+        let strays = self.bfd.strays().values().sum::<u64>();
+        stats.slow_path.extend((strays > 0).then(|| ("bfd_without_session".into(), strays)));
         stats.reloads = self.reload.figures();
         if let Some(file) = &options.stats {
-            stats.write(file).map_err(|source| AgentError::Stats { file: file.clone(), source })?;
+            match self.stats_file.write(&stats, file) {
+                Some(WriteChange::Fails(error)) => {
+                    tracing::error!(file = %file.display(), %error, "cannot write the statistics; trying on");
+                }
+                Some(WriteChange::Works) => tracing::info!(file = %file.display(), "the statistics are written again"),
+                None => {}
+            }
         }
         Ok(stats)
     }

@@ -11,7 +11,7 @@ use hopwright_dataplane::{StageTime, Switch};
 use crate::config::Config;
 use crate::hosts;
 use crate::links::Links;
-use crate::metrics::OwnPackets;
+use crate::metrics::{OwnPackets, SlowPathDrops};
 use crate::topology::Topology;
 use crate::underlay::LinkPorts;
 
@@ -41,6 +41,8 @@ pub struct Figures {
     pub own_packets: OwnPackets,
     /// BFD sessions by the counter index of their links. A link without one counts as up.
     pub sessions: BTreeMap<u16, Session>,
+    /// Punted packets that were dropped.
+    pub slow_path_drops: SlowPathDrops,
     /// Hosts that have entries.
     pub hosts: hosts::Figures,
     /// By which kinds of port each link is used.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use hopwright_ports::PortChoice;
 
 use crate::bfd;
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
+use crate::files;
 use crate::kernel::Kernel;
 use crate::keys;
 use crate::links::Links;
@@ -28,14 +29,12 @@ pub struct Report {
     pub links: Vec<String>,
 }
 
-/// Reads `router.toml` and everything it refers to. `config_dir` stands for the directory that the file names.
-pub fn check(file: &Path, config_dir: Option<&Path>) -> Report {
+/// Reads `router.toml`, `hopwright.toml` beside it, and everything they refer to. `config_dir` stands for the directory that the file names.
+/// `lenient`: unknown keys are warnings.
+pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
     let mut report = Report::default();
-    let config = std::fs::read_to_string(file)
-        .map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })
-        .and_then(|text| Config::parse_unchecked(file, &text));
-    let config = match config {
-        Ok(config) => config,
+    let config = match Config::read_unchecked(file) {
+        Ok(config) => Config { lenient, ..config },
         Err(error) => {
             report.problem(error);
             return report;
@@ -44,9 +43,10 @@ pub fn check(file: &Path, config_dir: Option<&Path>) -> Report {
     for problem in config.problems(file) {
         report.problem(problem);
     }
-    for key in &config.unknown_keys {
-        report.warnings.push(format!("{}: {key}: unknown, and ignored", file.display()));
+    for key in config.unknown_keys.iter().filter(|_| !lenient) {
+        report.problem(key);
     }
+    report.warnings.extend(config.warnings(file));
     for (field, address) in [("metrics.prometheus", &config.metrics.prometheus), ("api.addr", &config.api.addr)] {
         let address = if address.starts_with(':') { format!("[::]{address}") } else { address.clone() };
         if !address.is_empty() && address.to_socket_addrs().is_err() {
@@ -106,7 +106,7 @@ impl Report {
 }
 
 fn topology(file: &Path, id: &str, report: &mut Report) -> Option<Links> {
-    let text = std::fs::read(file)
+    let text = files::read(file, files::LONGEST_TOPOLOGY)
         .map_err(|source| vec![TopologyError::Read { file: file.to_path_buf(), source }])
         .and_then(|text| Topology::parse_all(file, &text));
     let topology = match text {
@@ -151,7 +151,7 @@ mod tests {
             std::fs::write(&key, text).unwrap();
             std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
         }
-        let report = check(&file, Some(dir.path()));
+        let report = check(&file, Some(dir.path()), false);
         (dir, report)
     }
 
@@ -220,14 +220,17 @@ mod tests {
             "topology.json: control_service.cs.addr: ",
             "keys/master0.key: not base64",
             "keys/master1.key: ",
+            "router.toml: turbo: unknown key",
         ] {
             assert!(problems.iter().any(|p| p.starts_with(wanted)), "{wanted} in {problems:#?}");
         }
-        assert_eq!(problems.len(), 12, "{problems:#?}");
+        assert_eq!(problems.len(), 13, "{problems:#?}");
         assert!(!problems.iter().any(|p| p.contains("secret")), "{problems:#?}");
+        let report = check(&dir.path().join("router.toml"), Some(dir.path()), true);
+        assert_eq!(report.problems.len(), 12, "{:?}", report.problems);
         assert_eq!(
             report.warnings.iter().map(|p| name(p)).collect::<Vec<_>>(),
-            ["router.toml: turbo: unknown, and ignored"]
+            ["router.toml: turbo: unknown key (ignored)"]
         );
     }
 
@@ -248,9 +251,9 @@ mod tests {
         assert!(report.problems[0].contains("topology.json: general.id: the topology has no border router `x`"));
         let key = dir.path().join("keys/master0.key");
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let report = check(&dir.path().join("router.toml"), Some(dir.path()));
+        let report = check(&dir.path().join("router.toml"), Some(dir.path()), false);
         assert!(report.warnings[0].contains("master0.key: mode 644"), "{:?}", report.warnings);
-        let report = check(&dir.path().join("router.toml"), Some(Path::new("/nowhere/at/all")));
+        let report = check(&dir.path().join("router.toml"), Some(Path::new("/nowhere/at/all")), false);
         assert!(report.problems[0].contains("general.config_dir: /nowhere/at/all is no directory"));
     }
 }

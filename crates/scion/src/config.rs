@@ -1,10 +1,11 @@
-//! `router.toml`: the reference router's configuration file.
+//! `router.toml`, the reference router's configuration file, and `hopwright.toml` beside it, with the settings that the
+//! reference does not have and would refuse.
 //!
-//! Keys, defaults and checks are those of the reference (`router/config`, `private/env`, `pkg/log`). Keys it does not
-//! know are reported, not refused. Does not live here: what stands in the files of `config_dir` ([`crate::topology`],
-//! [`crate::keys`]).
+//! Keys, defaults and checks of `router.toml` are those of the reference (`router/config`, `private/env`, `pkg/log`).
+//! Unknown keys are errors, unless the operator asks for leniency.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,10 +15,23 @@ use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-/// A sample file with every key, as `sample config` prints it.
+use crate::files;
+
+/// A sample `router.toml` with every key, as `sample config` prints it.
 pub const SAMPLE: &str = include_str!("sample_router.toml");
 
-/// `router.toml`.
+/// A sample `hopwright.toml` with every key, as `sample hopwright` prints it.
+pub const HOPWRIGHT_SAMPLE: &str = include_str!("sample_hopwright.toml");
+
+/// Name of the file with Hopwright's own settings, in the directory of `router.toml`.
+pub const HOPWRIGHT_FILE: &str = "hopwright.toml";
+
+/// Where Hopwright's own settings for a `router.toml` are.
+pub fn hopwright_file(router_toml: &Path) -> PathBuf {
+    router_toml.with_file_name(HOPWRIGHT_FILE)
+}
+
+/// `router.toml`, and `hopwright.toml` if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
@@ -34,14 +48,41 @@ pub struct Config {
     pub api: Api,
     /// `[router]`
     pub router: Router,
-    /// `[hopwright]`
+    /// `hopwright.toml`
     pub hopwright: Hopwright,
-    /// Keys in the file that have no meaning.
+    /// Where [`Config::hopwright`] was read, if not from `router.toml`.
     #[serde(skip)]
-    pub unknown_keys: Vec<String>,
+    pub hopwright_file: Option<PathBuf>,
+    /// Keys in the files that have no meaning.
+    #[serde(skip)]
+    pub unknown_keys: Vec<UnknownKey>,
+    /// Settings are in a table `[hopwright]` of `router.toml`.
+    #[serde(skip)]
+    pub has_hopwright_table: bool,
+    /// Unknown keys are warnings, not errors.
+    #[serde(skip)]
+    pub lenient: bool,
 }
 
-/// `[hopwright]`: what the reference does not have. It refuses a file with this table.
+/// A key that has no meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownKey {
+    /// The file it is in.
+    pub file: PathBuf,
+    /// The key with the tables around it: `router.bfd.disabled`.
+    pub key: String,
+    /// What may have been meant.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for UnknownKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: unknown key", self.file.display(), self.key)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}
+
+/// `hopwright.toml`: what the reference does not have. A table `[hopwright]` in `router.toml` is read as well.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hopwright {
@@ -62,9 +103,9 @@ pub struct Hopwright {
     pub slow_path: SlowPathBy,
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
     pub slow_path_netns: String,
-    /// `[hopwright.scmp]`
+    /// `[scmp]`
     pub scmp: crate::scmp::Limit,
-    /// `[hopwright.reload]`
+    /// `[reload]`
     pub reload: crate::reload::Settings,
 }
 
@@ -243,7 +284,12 @@ pub enum ConfigError {
     #[error("{}: {message}", file.display())]
     Toml { file: PathBuf, message: String },
     #[error("{}: {field}: {message}", file.display())]
-    Field { file: PathBuf, field: &'static str, message: String },
+    Field { file: PathBuf, field: String, message: String },
+    #[error("{0}")]
+    UnknownKey(UnknownKey),
+    #[error("{}: settings are in a table [hopwright] of {}, too: move them here and remove the table",
+        hopwright_toml.display(), router_toml.display())]
+    Both { hopwright_toml: PathBuf, router_toml: PathBuf },
 }
 
 impl Config {
@@ -254,49 +300,93 @@ impl Config {
         (self.hopwright.slow_path == SlowPathBy::Tap).then_some(name)
     }
 
-    /// Reads a configuration file and checks what it says.
+    /// Reads `router.toml`, and `hopwright.toml` beside it if there is one, and checks what they say. Unknown keys are
+    /// collected, not refused.
     pub fn read(file: &Path) -> Result<Config, ConfigError> {
-        let text =
-            std::fs::read_to_string(file).map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
-        Config::parse(file, &text)
+        Config::read_unchecked(file)?.checked(file)
     }
 
-    /// Reads a configuration file and checks it. Unknown keys are logged as warnings.
-    pub fn load(file: &Path) -> Result<Config, ConfigError> {
-        let config = Config::read(file)?;
-        for key in &config.unknown_keys {
-            tracing::warn!(file = %file.display(), key, "unknown key in the configuration is ignored");
+    /// As [`Config::read`]; what is wrong with single values, [`Config::problems`] says.
+    pub fn read_unchecked(file: &Path) -> Result<Config, ConfigError> {
+        let error = |file: &Path, source| ConfigError::Read { file: file.to_path_buf(), source };
+        let text = files::read_text(file, files::LONGEST_TOML).map_err(|source| error(file, source))?;
+        let mut config = Config::parse_unchecked(file, &text)?;
+        let beside = hopwright_file(file);
+        match files::read_text(&beside, files::LONGEST_TOML) {
+            Ok(_) if config.has_hopwright_table => {
+                Err(ConfigError::Both { hopwright_toml: beside, router_toml: file.to_path_buf() })
+            }
+            Ok(text) => {
+                config.add_hopwright(&beside, &text)?;
+                Ok(config)
+            }
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(config),
+            Err(source) => Err(error(&beside, source)),
+        }
+    }
+
+    /// Reads the configuration files and checks them. Unknown keys are errors, or with `lenient` warnings in the log.
+    pub fn load(file: &Path, lenient: bool) -> Result<Config, ConfigError> {
+        let mut config = Config::read(file)?;
+        config.lenient = lenient;
+        if let (Some(key), false) = (config.unknown_keys.first(), lenient) {
+            return Err(ConfigError::UnknownKey(key.clone()));
+        }
+        for warning in config.warnings(file) {
+            tracing::warn!("{warning}");
         }
         let dir = &config.general.config_dir;
         if !dir.as_os_str().is_empty() && !dir.is_dir() {
             let message = format!("{} is no directory", dir.display());
-            return Err(ConfigError::Field { file: file.to_path_buf(), field: "general.config_dir", message });
+            let field = "general.config_dir".into();
+            return Err(ConfigError::Field { file: file.to_path_buf(), field, message });
         }
         Ok(config)
     }
 
-    /// Reads and checks a configuration's text; `file` is for messages.
+    /// What works and should be changed all the same.
+    pub fn warnings(&self, file: &Path) -> Vec<String> {
+        let unknown = self.unknown_keys.iter().filter(|_| self.lenient).map(|key| format!("{key} (ignored)"));
+        let table = self.has_hopwright_table.then(|| {
+            format!(
+                "{}: [hopwright]: the reference router refuses a file with this table; move its keys to {}, without \
+                 `hopwright` in front",
+                file.display(),
+                hopwright_file(file).display()
+            )
+        });
+        unknown.chain(table).collect()
+    }
+
+    /// Reads and checks the text of a `router.toml`; `file` is for messages.
     pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
-        let config = Config::parse_unchecked(file, text)?;
-        match config.problems(file).into_iter().next() {
+        Config::parse_unchecked(file, text)?.checked(file)
+    }
+
+    fn checked(self, file: &Path) -> Result<Config, ConfigError> {
+        match self.problems(file).into_iter().next() {
             Some(problem) => Err(problem),
-            None => Ok(config),
+            None => Ok(self),
         }
     }
 
-    /// Reads a configuration's text; what is wrong with single values, [`Config::problems`] says.
+    /// Reads the text of a `router.toml`; what is wrong with single values, [`Config::problems`] says.
     pub fn parse_unchecked(file: &Path, text: &str) -> Result<Config, ConfigError> {
-        let mut unknown_keys = Vec::new();
-        let in_toml = |error: toml::de::Error| ConfigError::Toml {
-            file: file.to_path_buf(),
-            message: error.to_string().trim_end().to_string(),
-        };
-        let parsed = toml::Deserializer::parse(text).map_err(in_toml)?;
-        let mut config: Config =
-            serde_ignored::deserialize(parsed, |path| unknown_keys.push(path.to_string())).map_err(in_toml)?;
-        config.unknown_keys = unknown_keys;
+        let (mut config, unknown_keys) = from_toml::<Config>(file, text)?;
+        let tables: toml::Table = text.parse().map_err(|error| in_toml(file, error))?;
+        config.has_hopwright_table = tables.contains_key("hopwright");
+        config.unknown_keys = unknown_keys.into_iter().map(|key| unknown_key(file, key, SAMPLE)).collect();
         config.default_zeros();
         Ok(config)
+    }
+
+    /// Adds the settings of a `hopwright.toml`; `file` is for messages.
+    pub fn add_hopwright(&mut self, file: &Path, text: &str) -> Result<(), ConfigError> {
+        let (hopwright, unknown_keys) = from_toml::<Hopwright>(file, text)?;
+        self.hopwright = hopwright;
+        self.hopwright_file = Some(file.to_path_buf());
+        self.unknown_keys.extend(unknown_keys.into_iter().map(|key| unknown_key(file, key, HOPWRIGHT_SAMPLE)));
+        Ok(())
     }
 
     /// A zero or an empty text means the default, as for the reference.
@@ -320,8 +410,13 @@ impl Config {
     /// Every value that makes no sense.
     pub fn problems(&self, file: &Path) -> Vec<ConfigError> {
         let mut problems = Vec::new();
-        let mut problem =
-            |field, message| problems.push(ConfigError::Field { file: file.to_path_buf(), field, message });
+        let mut problem = |field: &str, message| {
+            let (file, field) = match (field.strip_prefix("hopwright."), &self.hopwright_file) {
+                (Some(own), Some(hopwright_file)) => (hopwright_file.as_path(), own),
+                _ => (file, field),
+            };
+            problems.push(ConfigError::Field { file: file.to_path_buf(), field: field.into(), message });
+        };
         if self.general.id.is_empty() {
             problem("general.id", "missing: which border router of the topology is this?".into());
         }
@@ -369,6 +464,73 @@ impl Config {
         }
         problems
     }
+}
+
+fn in_toml(file: &Path, error: toml::de::Error) -> ConfigError {
+    ConfigError::Toml { file: file.to_path_buf(), message: error.to_string().trim_end().to_string() }
+}
+
+/// A TOML text as a `T`, and the keys that `T` does not have.
+fn from_toml<T: serde::de::DeserializeOwned>(file: &Path, text: &str) -> Result<(T, Vec<String>), ConfigError> {
+    let mut unknown_keys = Vec::new();
+    let parsed = toml::Deserializer::parse(text).map_err(|error| in_toml(file, error))?;
+    let value = serde_ignored::deserialize(parsed, |path| unknown_keys.push(path.to_string()));
+    Ok((value.map_err(|error| in_toml(file, error))?, unknown_keys))
+}
+
+/// An unknown key with a hint; `sample` is the sample of the file it is in.
+fn unknown_key(file: &Path, key: String, sample: &str) -> UnknownKey {
+    let in_router_toml = sample == SAMPLE;
+    let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_string();
+    let known = sample_keys(sample);
+    let distance = |known: &String| {
+        let plain = |key: &str| key.to_lowercase().replace('-', "_");
+        let between = |a: &str, b: &str| strsim::damerau_levenshtein(&plain(a), &plain(b));
+        // The name may be in the wrong table.
+        between(&key, known).min(1 + between(&name(&key), &name(known)))
+    };
+    let closest = known.iter().map(|known| (distance(known), known)).min();
+    let own = sample_keys(HOPWRIGHT_SAMPLE).into_iter().find(|own| name(own) == name(&key));
+    let hint = match (closest, own) {
+        (Some((distance, known)), _) if distance <= 3.min(key.len() / 3) => Some(format!("did you mean `{known}`?")),
+        (_, Some(own)) if in_router_toml => Some(format!("`{own}` belongs in {HOPWRIGHT_FILE} beside this file")),
+        _ if !in_router_toml && key.starts_with("hopwright") => {
+            Some(format!("the keys of {HOPWRIGHT_FILE} have no `hopwright` in front"))
+        }
+        _ => None,
+    };
+    UnknownKey { file: file.to_path_buf(), key, hint }
+}
+
+/// Every key and table of a sample file, those that are commented out included.
+fn sample_keys(sample: &str) -> Vec<String> {
+    fn add(table: &toml::Table, front: &str, keys: &mut Vec<String>) {
+        for (key, value) in table {
+            let key = format!("{front}{key}");
+            if let toml::Value::Table(inner) = value {
+                add(inner, &format!("{key}."), keys);
+            }
+            keys.push(key);
+        }
+    }
+    let mut keys = Vec::new();
+    // The samples are part of this crate and tested.
+    add(&uncommented(sample).parse().unwrap_or_default(), "", &mut keys);
+    keys
+}
+
+/// A sample with the keys that are commented out.
+fn uncommented(sample: &str) -> String {
+    let mut text = String::new();
+    for line in sample.lines() {
+        let setting = line.trim_start().strip_prefix("# ").filter(|rest| {
+            let key = rest.split(" = ").next().unwrap_or_default();
+            key.len() < rest.len() && key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        });
+        text.push_str(setting.unwrap_or(line));
+        text.push('\n');
+    }
+    text
 }
 
 /// The reference's durations: a whole number and one unit, as in `200ms`.
@@ -445,7 +607,7 @@ mod tests {
     #[test]
     fn the_sample_is_good_and_has_no_unknown_key() {
         let config = parse(SAMPLE).unwrap();
-        assert_eq!(config.unknown_keys, Vec::<String>::new());
+        assert_eq!(config.unknown_keys, []);
         assert_eq!(config.general.id, "router-1");
         assert_eq!(config.general.config_dir, Path::new("/etc/scion"));
         assert_eq!(config.router, Router { num_processors: 8, ..Router::default() });
@@ -512,14 +674,130 @@ mod tests {
         {
             let config = parse(text).unwrap();
             let shown = toml::to_string(&config).unwrap();
-            assert_eq!(parse(&shown).unwrap(), config, "{shown}");
+            let again = Config { has_hopwright_table: false, ..parse(&shown).unwrap() };
+            assert_eq!(again, config, "{shown}");
         }
     }
 
     #[test]
     fn unknown_keys_are_reported() {
         let config = parse("general.id = 'a'\ngeneral.reconnect = true\n[router.turbo]\non = 1\n[tracing]\nx = 2");
-        assert_eq!(config.unwrap().unknown_keys, ["general.reconnect", "router.turbo", "tracing"]);
+        let keys: Vec<_> = config.unwrap().unknown_keys.into_iter().map(|unknown| unknown.key).collect();
+        assert_eq!(keys, ["general.reconnect", "router.turbo", "tracing"]);
+    }
+
+    #[test]
+    fn unknown_keys_are_errors_with_a_hint() {
+        let in_router = [
+            ("router.batchsize = 3", "router.batchsize: unknown key; did you mean `router.batch_size`?"),
+            ("router.bfd.detect-mult = 3", "did you mean `router.bfd.detect_mult`?"),
+            ("metric.prometheus = ''", "metric: unknown key; did you mean `metrics`?"),
+            ("batch_size = 64", "did you mean `router.batch_size`?"),
+            ("router.cpus = [1]", "`cpus` belongs in hopwright.toml beside this file"),
+            ("[scmp]\nrate = 3", "`scmp` belongs in hopwright.toml beside this file"),
+            ("[tracing]\nenabled = true", "tracing: unknown key"),
+        ];
+        let in_hopwright = [
+            ("port = 'auto'", "port: unknown key; did you mean `ports`?"),
+            ("[hopwright]\nports = 'auto'", "the keys of hopwright.toml have no `hopwright` in front"),
+            ("[reload]\nkeyoverlap = '1h'", "did you mean `reload.key_overlap`?"),
+            ("keyoverlap = '1h'", "did you mean `reload.key_overlap`?"),
+        ];
+        let load = |router: &str, own: Option<&str>, lenient| {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("br1.toml");
+            std::fs::write(&file, format!("general.id = 'a'\n{router}")).unwrap();
+            if let Some(own) = own {
+                std::fs::write(dir.path().join("hopwright.toml"), own).unwrap();
+            }
+            Config::load(&file, lenient)
+        };
+        for (text, wanted) in in_router {
+            let message = load(text, None, false).unwrap_err().to_string();
+            assert!(message.contains("br1.toml: ") && message.ends_with(wanted), "{message}");
+            let config = load(text, None, true).unwrap();
+            assert_eq!(config.warnings(Path::new("br1.toml")).len(), 1);
+        }
+        for (text, wanted) in in_hopwright {
+            let message = load("", Some(text), false).unwrap_err().to_string();
+            assert!(message.contains("hopwright.toml: ") && message.ends_with(wanted), "{message}");
+            assert!(load("", Some(text), true).is_ok());
+        }
+    }
+
+    #[test]
+    fn own_settings_are_in_a_file_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let (router, own) = (dir.path().join("br1.toml"), dir.path().join("hopwright.toml"));
+        let plain = "general.id = 'a'\n";
+        std::fs::write(&router, plain).unwrap();
+        assert_eq!(Config::load(&router, false).unwrap().hopwright, Hopwright::default());
+        std::fs::write(&own, "batch = 32\n[scmp]\nrate = 7\n[reload]\nkey_overlap = '1h'\n").unwrap();
+        let config = Config::load(&router, false).unwrap();
+        assert_eq!((config.hopwright.batch, config.hopwright.scmp.rate), (32, 7));
+        assert_eq!(config.hopwright.reload.key_overlap, Duration::from_secs(3600));
+        assert_eq!(config.warnings(&router), Vec::<String>::new());
+        // Errors name the file that they are in.
+        for (text, wanted) in [("batch = 0", "hopwright.toml: batch: 0 is not"), ("batch = ", "hopwright.toml: ")] {
+            std::fs::write(&own, text).unwrap();
+            let message = Config::load(&router, false).unwrap_err().to_string();
+            assert!(message.contains(wanted), "{message}");
+        }
+        // In both is in one too many.
+        std::fs::write(&own, "batch = 32").unwrap();
+        std::fs::write(&router, format!("{plain}[hopwright]\nbatch = 16\n")).unwrap();
+        let message = Config::load(&router, false).unwrap_err().to_string();
+        assert!(message.contains("hopwright.toml: settings are in a table [hopwright] of"), "{message}");
+        // In router.toml they still work.
+        std::fs::remove_file(&own).unwrap();
+        let config = Config::load(&router, false).unwrap();
+        assert_eq!(config.hopwright.batch, 16);
+        let warnings = config.warnings(&router);
+        assert!(warnings[0].contains("move its keys to ") && warnings.len() == 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn files_that_are_no_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let router = dir.path().join("br1.toml");
+        std::fs::write(&router, "general.id = 'a'").unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("hopwright.toml")).unwrap();
+        let message = Config::load(&router, false).unwrap_err().to_string();
+        assert!(message.ends_with("hopwright.toml: not a regular file"), "{message}");
+        assert!(Config::load(Path::new("/dev/zero"), false).unwrap_err().to_string().contains("not a regular file"));
+    }
+
+    /// Every key is in a sample, and every key of a sample is one.
+    #[test]
+    fn samples_have_every_key() {
+        let file = Path::new("sample");
+        let keys = |text: &str| {
+            let mut keys = sample_keys(text);
+            keys.retain(|key| !keys_of_tables().contains(&key.as_str()));
+            keys.sort();
+            keys
+        };
+        fn keys_of_tables() -> [&'static str; 10] {
+            ["general", "features", "log", "log.console", "metrics", "api", "router", "router.bfd", "scmp", "reload"]
+        }
+        let mut config = Config::parse(file, &uncommented(SAMPLE)).unwrap();
+        assert_eq!(config.unknown_keys, []);
+        config.add_hopwright(file, &uncommented(HOPWRIGHT_SAMPLE)).unwrap();
+        assert_eq!(config.unknown_keys, []);
+        assert_eq!(config.problems(file).len(), 0);
+        // What commented keys say is the default.
+        let mut default = Config::parse(file, SAMPLE).unwrap();
+        default.add_hopwright(file, HOPWRIGHT_SAMPLE).unwrap();
+        assert_eq!(default.hopwright, Hopwright::default());
+        assert_eq!(keys(SAMPLE).len(), 20);
+        let mut shown = toml::Table::try_from(&config.hopwright).unwrap();
+        let tables: Vec<_> = ["scmp", "reload"].map(|t| (t, shown.remove(t).unwrap())).into();
+        let mut wanted: Vec<String> = shown.keys().cloned().collect();
+        for (table, value) in tables {
+            wanted.extend(value.as_table().unwrap().keys().map(|key| format!("{table}.{key}")));
+        }
+        wanted.sort();
+        assert_eq!(keys(HOPWRIGHT_SAMPLE), wanted);
     }
 
     #[test]
@@ -560,9 +838,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("router.toml");
         std::fs::write(&file, "[general]\nid = 'a'\nconfig_dir = '/nowhere/at/all'").unwrap();
-        let message = Config::load(&file).unwrap_err().to_string();
+        let message = Config::load(&file, false).unwrap_err().to_string();
         assert!(message.contains("general.config_dir: /nowhere/at/all is no directory"), "{message}");
-        assert!(Config::load(&dir.path().join("absent.toml")).unwrap_err().to_string().contains("absent.toml"));
+        assert!(Config::load(&dir.path().join("absent.toml"), false).unwrap_err().to_string().contains("absent.toml"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod bfd;
 pub mod board;
 pub mod check;
 pub mod config;
+pub mod files;
 pub mod hosts;
 pub mod http;
 pub mod ia;

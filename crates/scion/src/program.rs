@@ -51,13 +51,16 @@ pub const MAX_DEVICE_PORT: u32 = 499;
 
 /// The program's counters by link, and how many cells each link has.
 pub const LINK_COUNTERS: [(&str, u64); 4] =
-    [("link_in", 1 << 5), ("link_out", 1 << 10), ("link_reasons", 1 << 7), ("link_dropped", 1 << 5)];
+    [("link_in", 1 << 6), ("link_out", 1 << 10), ("link_reasons", 1 << 7), ("link_dropped", 1 << 5)];
 
 /// Port number of the machine's UDP sockets (`LOCAL_PORT`).
 pub const LOCAL_PORT: u32 = 509;
 
 /// In a packet-out header instead of a port: process the packet as if it had been received (`PROCESS`).
 pub const PROCESS: u16 = 0xffff;
+
+/// As [`PROCESS`], for a packet that was punted before it was counted as received (`RECEIVED`).
+pub const RECEIVED: u16 = 0xfffe;
 
 macro_rules! reasons {
     ($($variant:ident $name:literal = $value:literal),* $(,)?) => {
@@ -116,6 +119,7 @@ reasons! {
     BfdFromHost "BFD_FROM_HOST" = 21,
     BfdTooOften "BFD_TOO_OFTEN" = 22,
     WrongDevice "WRONG_DEVICE" = 23,
+    OwnPort "OWN_PORT" = 24,
     IpOptions "IP_OPTIONS" = 64,
     Bfd "BFD" = 65,
     PathExpired "PATH_EXPIRED" = 67,
@@ -192,11 +196,11 @@ impl PacketIn {
 /// What stands in front of a packet from the agent (`packet_out_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOut {
-    /// Send it as it is by this port; [`PROCESS`]: treat it as if it had been received.
+    /// Send it as it is by this port; [`PROCESS`] or [`RECEIVED`]: treat it as if it had been received.
     pub port: u16,
-    /// With [`PROCESS`]: by which port.
+    /// With these: by which port.
     pub ingress_port: u16,
-    /// With [`PROCESS`]: where to deliver an SCMP error, 0 if not known.
+    /// With these: where to deliver an SCMP error, 0 if not known.
     pub l4_port: u16,
 }
 
@@ -207,6 +211,13 @@ impl PacketOut {
     /// To be processed as if received by a port.
     pub fn process(ingress_port: u16) -> PacketOut {
         PacketOut { port: PROCESS, ingress_port, l4_port: 0 }
+    }
+
+    /// To be processed again after it was punted and completed.
+    pub fn resume(punted: &PacketIn, l4_port: u16) -> PacketOut {
+        // Packets with IP options are punted before their link is known.
+        let port = if punted.reason == Reason::IpOptions as u8 { RECEIVED } else { PROCESS };
+        PacketOut { port, ingress_port: punted.port, l4_port }
     }
 
     /// The header and a packet.
@@ -257,6 +268,7 @@ mod tests {
         assert!(text.contains(&format!("const bit<16> LOCAL_PORT = {LOCAL_PORT};")));
         assert!(text.contains(&format!("const bit<9> URGENT_CPU_PORT = {URGENT_CPU_PORT};")));
         assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
+        assert!(text.contains(&format!("const bit<16> RECEIVED = {RECEIVED:#x};")));
         assert!(text.contains(&format!("const bit<32> PACKET_OUT_BYTES = {};", PacketOut::BYTES)));
     }
 

@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Setup;
 use crate::board::Counts;
-use crate::config::{Config, duration, duration_text};
+use crate::config::{self, Config, duration, duration_text};
 use crate::links::{External, Links, Sibling};
 
 mod watch;
 
 pub use watch::Watch;
 
-/// `[hopwright.reload]`
+/// `[reload]` of `hopwright.toml`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -116,7 +116,13 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
 
 /// Whether two setups are the same in everything that a router looks at.
 pub fn unchanged(running: &Setup, new: &Setup) -> bool {
-    let looked_at = |config: &Config| Config { unknown_keys: Vec::new(), ..config.clone() };
+    // Not where it is written, nor what has no meaning.
+    let looked_at = |config: &Config| Config {
+        unknown_keys: Vec::new(),
+        hopwright_file: None,
+        has_hopwright_table: false,
+        ..config.clone()
+    };
     looked_at(&running.config) == looked_at(&new.config) && running.links == new.links && running.keys == new.keys
 }
 
@@ -159,12 +165,11 @@ pub fn describe(old: &Links, new: &Links) -> Vec<String> {
 }
 
 fn external(link: &External) -> String {
-    format!("{} {:?}, {} to {}", link.neighbour, link.relation, link.underlay.local, link.underlay.remote)
+    format!("{} {}, {} to {}", link.neighbour, link.relation, link.underlay.local, link.underlay.remote)
 }
 
 fn sibling(sibling: &Sibling) -> String {
-    let interfaces: Vec<String> =
-        sibling.interfaces.iter().map(|(id, relation)| format!("{id} {relation:?}")).collect();
+    let interfaces: Vec<String> = sibling.interfaces.iter().map(|(id, relation)| format!("{id} {relation}")).collect();
     format!("{} with {}", sibling.address, interfaces.join(", "))
 }
 
@@ -177,7 +182,7 @@ fn list(addresses: &[SocketAddr]) -> String {
 
 /// The files a configuration consists of.
 pub fn files(file: &Path, config_dir: &Path) -> Vec<std::path::PathBuf> {
-    let mut files = vec![file.to_path_buf(), config_dir.join("topology.json")];
+    let mut files = vec![file.to_path_buf(), config::hopwright_file(file), config_dir.join("topology.json")];
     files.extend(["keys/master0.key", "keys/master1.key"].map(|name| config_dir.join(name)));
     files
 }
@@ -197,7 +202,7 @@ mod tests {
         new.siblings[0].interfaces.push((777, crate::topology::Relation::Child));
         new.services[0].1.clear();
         let lines = describe(&old, &new).join("\n");
-        for wanted in ["removed: ", "to 192.0.2.9:7; was ", "777 Child; was ", "changed: no instance"] {
+        for wanted in ["removed: ", "to 192.0.2.9:7; was ", "777 child; was ", "changed: no instance"] {
             assert!(lines.contains(wanted), "{wanted}: {lines}");
         }
         assert_eq!(describe(&old, &new).len(), 4);

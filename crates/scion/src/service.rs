@@ -53,7 +53,11 @@ pub fn drop_privileges(phase: Phase) -> Result<(), PrivilegeError> {
     rustix::thread::set_no_new_privs(true).map_err(io::Error::from)?;
     let mut names: Vec<_> = rest.iter().map(ToString::to_string).collect();
     names.sort_unstable();
-    tracing::debug!(kept = names.join(" "), ?phase, "privileges dropped");
+    let phase = match phase {
+        Phase::Starting => "starting",
+        Phase::Running => "running",
+    };
+    tracing::debug!(kept = names.join(" "), phase, "privileges dropped");
     Ok(())
 }
 

@@ -96,6 +96,33 @@ pub struct PortStats {
     pub lost: u64,
 }
 
+/// Writes the statistics file, and says when that begins to fail and when it works again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StatsFile {
+    failing: bool,
+}
+
+/// What is different from the last time the statistics were written.
+#[derive(Debug)]
+pub enum WriteChange {
+    /// It worked before.
+    Fails(std::io::Error),
+    /// It failed before.
+    Works,
+}
+
+impl StatsFile {
+    /// Writes the figures.
+    pub fn write(&mut self, stats: &Stats, file: &Path) -> Option<WriteChange> {
+        let result = stats.write(file);
+        let failed_before = std::mem::replace(&mut self.failing, result.is_err());
+        match result {
+            Ok(()) => failed_before.then_some(WriteChange::Works),
+            Err(error) => (!failed_before).then_some(WriteChange::Fails(error)),
+        }
+    }
+}
+
 impl BfdStats {
     fn of(session: &bfd::Status) -> (String, BfdStats) {
         let bfd::Counts { state_changes, sent, received, discarded, unsent } = session.counts;
@@ -195,5 +222,25 @@ impl Stats {
         serde_json::to_writer_pretty(&mut out, self)?;
         out.write_all(b"\n")?;
         std::fs::rename(&new, file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_told_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("run");
+        let file = folder.join("stats.json");
+        let (mut stats_file, stats) = (StatsFile::default(), Stats::default());
+        assert!(matches!(stats_file.write(&stats, &file), Some(WriteChange::Fails(_))));
+        assert!(stats_file.write(&stats, &file).is_none());
+        std::fs::create_dir(&folder).unwrap();
+        assert!(matches!(stats_file.write(&stats, &file), Some(WriteChange::Works)));
+        assert!(stats_file.write(&stats, &file).is_none() && file.exists());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(stats_file.write(&stats, &file), Some(WriteChange::Fails(_))));
     }
 }

@@ -248,3 +248,17 @@ fn address(ip: IpAddr) -> BigUint {
 fn mac(mac: [u8; 6]) -> u64 {
     mac.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_for_people() {
+        let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6] };
+        assert_eq!(Way::Up(next_hop).to_string(), "up, by port 3 to 02:00:00:ab:00:01");
+        assert_eq!(Way::Down(Some(next_hop)).to_string(), "down, by port 3 to 02:00:00:ab:00:01");
+        assert_eq!(Way::Down(None).to_string(), "down");
+        assert_eq!(Way::Unresolved.to_string(), "unresolved");
+    }
+}

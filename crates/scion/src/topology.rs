@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::config::duration;
+use crate::files;
 use crate::ia::IsdAs;
 
 /// The AS.
@@ -132,7 +133,8 @@ pub enum TopologyError {
 impl Topology {
     /// Reads and checks a topology file.
     pub fn load(file: &Path) -> Result<Topology, TopologyError> {
-        let text = std::fs::read(file).map_err(|source| TopologyError::Read { file: file.to_path_buf(), source })?;
+        let text = files::read(file, files::LONGEST_TOPOLOGY)
+            .map_err(|source| TopologyError::Read { file: file.to_path_buf(), source })?;
         Topology::parse(file, &text)
     }
 

@@ -157,9 +157,14 @@ fn sent(mut frame: Frame, src: &str, dst: &str, change: impl FnOnce(&mut ScionPa
 
 #[track_caller]
 fn expect_sent(port: u16, frame: &Frame, out: u16, wanted: &[u8]) {
+    expect_bytes_sent(port, &frame.pack(), out, wanted);
+}
+
+#[track_caller]
+fn expect_bytes_sent(port: u16, bytes: &[u8], out: u16, wanted: &[u8]) {
     for router in rich().iter_mut() {
         let engine = router.vdp.engine_kind();
-        match router.process(port, &frame.pack()) {
+        match router.process(port, bytes) {
             Fate::Sent(to, bytes) => {
                 assert_eq!(to, u32::from(out), "{engine:?}");
                 assert_eq!(hex(&bytes), hex(wanted), "{engine:?}");
@@ -397,6 +402,128 @@ fn delivery_ports() {
             Err(reason) => expect_reason(2, &f.pack(), reason),
         }
     }
+}
+
+/// Whatever the path, extension headers must end where the packet does and come at most once, hop-by-hop first.
+#[test]
+fn extension_headers() {
+    let transit = |extensions: &[(u8, Vec<u8>)]| {
+        let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 2), (1, 0)])]);
+        let mut f = frame(PARENT.0, PARENT.1, (FAR, IsdAs(5)), path);
+        f.scion.extensions = extensions.to_vec();
+        f
+    };
+    let change = |extensions: &[(u8, Vec<u8>)]| {
+        let path = ScionPath::at(
+            1,
+            vec![segment(info(false, 0x111), &[(0, 9), (0, 2)]), segment(info(true, 0x222), &[(0, 3), (7, 8), (1, 0)])],
+        );
+        let mut f = frame(CHILD.0, CHILD.1, (FAR, IsdAs(5)), path);
+        f.scion.extensions = extensions.to_vec();
+        f
+    };
+    let (hop_by_hop, end_to_end) = (packet::HOP_BY_HOP, packet::END_TO_END);
+    let good = vec![0, 1, 1, 4, 0, 0, 0, 0];
+    let transit_sent = |f: &Frame| {
+        sent(f.clone(), CHILD.1, CHILD.0, |p| {
+            chain(p, 0, 1);
+            p.curr_hf = 2;
+        })
+    };
+    for extensions in [
+        vec![(hop_by_hop, good.clone())],
+        vec![(end_to_end, good.clone())],
+        vec![(hop_by_hop, good.clone()), (end_to_end, vec![0, 0, 0, 0])],
+    ] {
+        let mut f = transit(&extensions);
+        expect_sent(4, &f, 2, &transit_sent(&f));
+        // They may be all there is, and the header may be longer than the path.
+        (f.scion.payload, f.scion.next_hdr, f.scion.extra_words) = (vec![], 77, 3);
+        expect_sent(4, &f, 2, &transit_sent(&f));
+        let f = change(&extensions);
+        let wanted = sent(f.clone(), CHILD6.1, CHILD6.0, |p| {
+            chain(p, 0, 1);
+            chain(p, 1, 0);
+            (p.curr_inf, p.curr_hf) = (1, 3);
+        });
+        expect_sent(2, &f, 3, &wanted);
+    }
+    for extensions in [
+        vec![(hop_by_hop, vec![0, 200, 1, 0])],
+        vec![(end_to_end, vec![0, 255, 1, 0])],
+        // 26 bytes of payload follow: one word too many.
+        vec![(end_to_end, vec![0, 7, 1, 0])],
+        vec![(hop_by_hop, good.clone()), (end_to_end, vec![0, 7, 1, 0])],
+        vec![(hop_by_hop, good.clone()), (hop_by_hop, good.clone())],
+        vec![(end_to_end, good.clone()), (end_to_end, good.clone())],
+        vec![(end_to_end, good.clone()), (hop_by_hop, good.clone())],
+        vec![(hop_by_hop, good.clone()), (end_to_end, good.clone()), (end_to_end, good.clone())],
+    ] {
+        let mut to_host = inbound();
+        to_host.scion.extensions = extensions.clone();
+        for (port, f) in [(4, transit(&extensions)), (2, change(&extensions)), (2, to_host)] {
+            expect_reason(port, &f.pack(), Reason::Malformed);
+            // Bytes behind the IP packet are not part of it.
+            expect_reason(port, &[f.pack(), vec![0; 1024]].concat(), Reason::Malformed);
+        }
+    }
+}
+
+/// Whoever moves on in a path clears the reserved bits of its meta header, as the reference does.
+#[test]
+fn reserved_bits_of_the_path() {
+    // Behind underlay headers, common header and addresses, the second byte.
+    const RESERVED: usize = 14 + 20 + 8 + 12 + 16 + 8 + 1;
+    let with_reserved = |bytes: Vec<u8>| {
+        let mut bytes = bytes;
+        bytes[RESERVED] |= 0xfc;
+        bytes[40..42].fill(0);
+        let addresses = [26, 30].map(|at| IpAddr::from(<[u8; 4]>::try_from(&bytes[at..at + 4]).unwrap()));
+        let checksum = packet::udp_checksum(addresses[0], addresses[1], &bytes[34..]);
+        bytes[40..42].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    };
+    let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 2), (1, 0)])]);
+    let f = frame(PARENT.0, PARENT.1, (FAR, IsdAs(5)), path);
+    let wanted = sent(f.clone(), CHILD.1, CHILD.0, |p| {
+        chain(p, 0, 1);
+        p.curr_hf = 2;
+    });
+    expect_bytes_sent(4, &with_reserved(f.pack()), 2, &wanted);
+    // At a segment change towards a sibling.
+    let path = ScionPath::at(
+        1,
+        vec![segment(info(false, 0x111), &[(0, 9), (0, 2)]), segment(info(true, 0x222), &[(0, 11), (1, 0)])],
+    );
+    let f = frame(CHILD.0, CHILD.1, (FAR, IsdAs(5)), path);
+    let wanted = sent(f.clone(), INTERNAL, "10.0.0.2:30042", |p| {
+        chain(p, 0, 1);
+        (p.curr_inf, p.curr_hf) = (1, 2);
+    });
+    expect_bytes_sent(2, &with_reserved(f.pack()), INTERNAL_PORT, &wanted);
+    // Who does not move on leaves them: to a host, and to a sibling.
+    let f = inbound();
+    let wanted = with_reserved(delivered(&f, "10.0.0.81:21000"));
+    expect_bytes_sent(2, &with_reserved(f.pack()), INTERNAL_PORT, &wanted);
+    let to_sibling = ScionPath::at(1, vec![segment(info(false, 0x111), &[(0, 9), (13, 2), (1, 0)])]);
+    let f = frame(CHILD.0, CHILD.1, (FAR, IsdAs(5)), to_sibling);
+    let wanted = with_reserved(sent(f.clone(), INTERNAL, "10.0.0.2:30042", |p| chain(p, 0, 1)));
+    expect_bytes_sent(2, &with_reserved(f.pack()), INTERNAL_PORT, &wanted);
+}
+
+/// The router is no host: what is for its own port would come back to it.
+#[test]
+fn the_routers_own_port() {
+    let to = |host: &str, port: u16| {
+        let mut f = inbound();
+        f.scion.dst = Host::Ip(ip(host));
+        f.scion.payload = udp_payload(30041, port, b"x");
+        f
+    };
+    expect_reason(2, &to("10.0.0.1", 30042).pack(), Reason::OwnPort);
+    let f = to("10.0.0.81", 30042);
+    expect_sent(2, &f, INTERNAL_PORT, &delivered(&f, "10.0.0.81:30042"));
+    expect_reason(2, &to("10.0.0.1", 30041).pack(), Reason::NextHopUnresolved);
 }
 
 #[test]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -47,8 +48,8 @@ class RouterKind:
     With `hopwright+slow_path=tap` the reference's router runs beside ours, in a
     namespace of its own, and has the slow path.
 
-    `hopwright+KEY=VALUE+…` is hopwright with settings in the `[hopwright]` table
-    of its configuration, for example `hopwright+ports="af_packet"+workers=2`;
+    `hopwright+KEY=VALUE+…` is hopwright with settings in `hopwright.toml` beside
+    a copy of its router.toml, for example `hopwright+ports="af_packet"+workers=2`;
     quotes around a word may be left out.
 
     In a command line `{config}` stands for the path of router.toml and
@@ -92,9 +93,11 @@ class RouterKind:
         if self.by_tap:
             settings = [*settings, f'slow_path_netns = "{namespace.name}-slow"']
         if settings:
-            text = "\n".join([config.read_text(), "[hopwright]", *settings, ""])
-            config = config.with_name(f"{config.stem}-{self.name}.toml")
-            config.write_text(text)
+            # Routers of one AS may share a directory, and need not have the same settings.
+            directory = config.with_name(f"{config.stem}-own-settings")
+            directory.mkdir(exist_ok=True)
+            config = Path(shutil.copy(config, directory))
+            (directory / "hopwright.toml").write_text("\n".join([*settings, ""]))
         if self.by_tap:
             # As an operator would. Not `ip netns exec`: what is mounted there is not seen here.
             done = subprocess.run(

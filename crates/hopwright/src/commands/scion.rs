@@ -27,18 +27,24 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
             print!("{}", config::SAMPLE);
             return Ok(());
         }
+        Some(ScionCommand::Sample(SampleCommand::Hopwright)) => {
+            print!("{}", config::HOPWRIGHT_SAMPLE);
+            return Ok(());
+        }
         Some(ScionCommand::Version) => {
             println!("hopwright {}", env!("CARGO_PKG_VERSION"));
             return Ok(());
         }
-        Some(ScionCommand::Check { config, config_dir }) => return check(config, config_dir.as_deref()),
+        Some(ScionCommand::Check { config, config_dir, lenient }) => {
+            return check(config, config_dir.as_deref(), *lenient);
+        }
         Some(ScionCommand::SlowPath { config }) => return slow_path(config),
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
     // Before the first thread is started: privileges belong to threads.
     service::drop_privileges(Phase::Starting)?;
-    let setup = Setup::load(file)?;
+    let setup = Setup::load(file, args.lenient)?;
     let options = Options { stats: args.stats.clone(), log_level: Some(Arc::new(logging)), ..Options::default() };
     let stop = options.stop.clone();
     let reload = options.reload.clone();
@@ -54,17 +60,17 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
 
 /// Prints how to set up the namespace for the router that has the slow path.
 fn slow_path(config: &Path) -> Result<(), Failure> {
-    let setup = Setup::load(config)?;
+    let setup = Setup::load(config, true)?;
     let Some(namespace) = setup.config.slow_path_netns() else {
-        return Err(Failure::message("hopwright.slow_path is not \"tap\" in this configuration"));
+        return Err(Failure::message("slow_path is not \"tap\" in hopwright.toml"));
     };
     print!("{}", hopwright_scion::tap::script(&namespace, &setup.links));
     Ok(())
 }
 
 /// Says what is wrong with a router's files.
-fn check(config: &Path, config_dir: Option<&Path>) -> Result<(), Failure> {
-    let report = hopwright_scion::check::check(config, config_dir);
+fn check(config: &Path, config_dir: Option<&Path>, lenient: bool) -> Result<(), Failure> {
+    let report = hopwright_scion::check::check(config, config_dir, lenient);
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }

@@ -147,7 +147,8 @@ impl Agent {
     fn load(&mut self) {
         let Some(file) = self.setup.file.clone() else { return };
         tracing::info!(file = %file.display(), "reading the configuration again");
-        match std::thread::Builder::new().name("reload".into()).spawn(move || Setup::load(&file)) {
+        let lenient = self.setup.config.lenient;
+        match std::thread::Builder::new().name("reload".into()).spawn(move || Setup::load(&file, lenient)) {
             Ok(thread) => self.reload.state = State::Loading(thread),
             Err(error) => self.reload.refuse(&AgentError::Worker(error.to_string())),
         }

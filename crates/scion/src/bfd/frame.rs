@@ -16,6 +16,9 @@ use crate::tables::NextHop;
 /// Seconds that the path's timestamp lies back, for clocks that differ.
 const CLOCK_DRIFT: u32 = 10;
 
+/// Bytes of the shortest SCION packet with a BFD packet in it: IPv4 hosts, no path.
+pub const LEAST_BYTES: usize = 36 + Control::BYTES;
+
 /// Bytes of the SCION packet that takes a packet to the other end: common header and AS numbers, two host addresses,
 /// path, payload.
 pub fn packet_bytes(spec: &Spec) -> usize {

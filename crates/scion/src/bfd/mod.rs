@@ -16,6 +16,7 @@ pub mod session;
 pub mod sessions;
 pub mod spec;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,9 +124,9 @@ impl Bfd {
         self.shared.sessions().status()
     }
 
-    /// BFD packets that belonged to no session.
-    pub fn strays(&self) -> u64 {
-        self.shared.sessions().strays()
+    /// BFD packets that belonged to no session, by the interface they came by; 0: from inside the AS.
+    pub fn strays(&self) -> BTreeMap<u16, u64> {
+        self.shared.sessions().strays().clone()
     }
 
     /// Whether the thread has ended although nobody told it to.

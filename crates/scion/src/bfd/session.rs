@@ -10,6 +10,7 @@
 //! that, and a reference router keeps the discriminator it has learnt first as long as it hears us, also after we
 //! have been started anew and have another. Discarding its packets would keep that link down for good.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::machine::{Action, Event, State, step};
@@ -40,6 +41,15 @@ pub enum LinkChange {
     Up,
     /// It cannot.
     Down,
+}
+
+impl fmt::Display for LinkChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LinkChange::Up => "up",
+            LinkChange::Down => "down",
+        })
+    }
 }
 
 /// A session. It begins Down.

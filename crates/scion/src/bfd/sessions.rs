@@ -80,14 +80,21 @@ pub struct Sessions {
     deadlines: BTreeSet<(Instant, Link)>,
     changes: Vec<(Link, LinkChange)>,
     /// BFD packets for which there was no session.
-    strays: u64,
+    strays: BTreeMap<u16, u64>,
     random: fn() -> u64,
 }
 
 impl Sessions {
     /// No sessions yet. `key` signs hop fields; `random` gives 64 bits that nobody can foretell.
     pub fn new(key: HopKey, random: fn() -> u64) -> Sessions {
-        Sessions { key, by_link: BTreeMap::new(), deadlines: BTreeSet::new(), changes: Vec::new(), strays: 0, random }
+        Sessions {
+            key,
+            by_link: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            changes: Vec::new(),
+            strays: BTreeMap::new(),
+            random,
+        }
     }
 
     /// From now on hop fields are signed with this key.
@@ -150,12 +157,12 @@ impl Sessions {
     /// A frame that the program took for BFD: by which port and interface (0: from inside) it came.
     pub fn receive(&mut self, port: u16, interface: u16, bytes: &[u8], now: Instant) {
         let Some(received) = frame::read(bytes) else {
-            self.strays += 1;
+            *self.strays.entry(interface).or_default() += 1;
             return;
         };
         let link = if interface == 0 { Link::Sibling(received.src) } else { Link::External(interface) };
         let Some(entry) = self.by_link.get_mut(&link) else {
-            self.strays += 1;
+            *self.strays.entry(interface).or_default() += 1;
             return;
         };
         let packet =
@@ -222,9 +229,9 @@ impl Sessions {
         self.by_link.iter().map(status).collect()
     }
 
-    /// BFD packets that belong to no session.
-    pub fn strays(&self) -> u64 {
-        self.strays
+    /// BFD packets that belong to no session, by the interface they came by; 0: from inside the AS.
+    pub fn strays(&self) -> &BTreeMap<u16, u64> {
+        &self.strays
     }
 }
 
@@ -348,7 +355,7 @@ mod tests {
             let packet = Control::decode(frame::read(frame).unwrap().payload).unwrap();
             assert_eq!((*port, packet.state, packet.your_discriminator), (7, State::Up, 5));
         }
-        assert_eq!(sessions.strays(), 0);
+        assert!(sessions.strays().is_empty());
     }
 
     #[test]
@@ -373,7 +380,7 @@ mod tests {
         assert_eq!(sessions.take_changes(), []);
         assert_eq!(counts(&sessions, Link::External(3)).discarded, 2);
         assert_eq!(counts(&sessions, Link::External(5)).discarded, 1);
-        assert_eq!(sessions.strays(), 4);
+        assert_eq!(sessions.strays().values().sum::<u64>(), 4);
         // What the kernel has let in may have come by any device, and so may what goes out by the kernel.
         let mut others = self::sessions(vec![external(3)], now);
         for (way_out, port) in [(7, LOCAL_PORT as u16), (LOCAL_PORT as u16, 8)] {

@@ -21,6 +21,17 @@ pub enum Level {
     Error,
 }
 
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        })
+    }
+}
+
 impl Level {
     /// The level with a name; upper case will do, and names above `error` mean it.
     pub fn parse(name: &str) -> Option<Level> {
@@ -87,7 +98,7 @@ pub fn answer(level: &dyn LogLevel, method: &Method, headers: &HeaderMap, body: 
             match wish {
                 Ok(wish) => {
                     level.set(wish);
-                    tracing::info!(level = ?wish, "log level set over HTTP");
+                    tracing::info!(level = %wish, "log level set over HTTP");
                     json(StatusCode::OK, &Answer { level: wish })
                 }
                 Err(error) => refuse(StatusCode::BAD_REQUEST, error),

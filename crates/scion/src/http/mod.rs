@@ -1,9 +1,10 @@
 //! The router's HTTP servers: status pages and metrics at `metrics.prometheus`, the management API at `api.addr`.
 //!
 //! On a thread of their own with low priority, beside the data path: they read what the agent posts and the data
-//! plane's counters. Whatever a client does is bounded: connections, time, header and body sizes. Does not live here:
-//! what the figures mean ([`crate::metrics`]).
+//! plane's counters. Whatever a client does is bounded: connections, time, header and body sizes. A new connection is
+//! always accepted; where there are too many, an old one makes room ([`connections`]).
 
+mod connections;
 mod interfaces;
 mod level;
 mod pages;
@@ -20,17 +21,20 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
+use tokio_io_timeout::TimeoutStream;
 
 use crate::board::Board;
 use crate::config::Config;
 
 pub use level::{Level, LogLevel, NoLog};
 
-/// Connections at the same time, of each server.
-const CONNECTIONS: usize = 64;
+use connections::Connections;
+
 /// How long a client may take to send a request's header, or to come back with another.
 const HEADER_TIME: Duration = Duration::from_secs(5);
+/// How long a client may take nothing of an answer.
+const STALL_TIME: Duration = Duration::from_secs(2);
 /// How long a connection may last.
 const CONNECTION_TIME: Duration = Duration::from_secs(120);
 /// Bytes that are buffered of a request.
@@ -132,7 +136,7 @@ fn listen(address: &str) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves connections, a bounded number at a time; more wait in the kernel's bounded queue.
+/// Serves connections, a bounded number at a time.
 async fn accept(listener: TcpListener, pages: Router) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
@@ -141,11 +145,10 @@ async fn accept(listener: TcpListener, pages: Router) {
             return;
         }
     };
-    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = Connections::default();
     loop {
-        let Ok(place) = free.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, say: it gets better or it does not, but not at once.
                 tracing::debug!(%error, "cannot accept an HTTP connection");
@@ -153,8 +156,11 @@ async fn accept(listener: TcpListener, pages: Router) {
                 continue;
             }
         };
+        connections.make_room(peer.ip());
+        let mut stream = Box::pin(TimeoutStream::new(stream));
+        stream.as_mut().set_write_timeout_pinned(Some(STALL_TIME));
         let service = TowerToHyperService::new(pages.clone());
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIME)
@@ -162,8 +168,8 @@ async fn accept(listener: TcpListener, pages: Router) {
                 .serve_connection(TokioIo::new(stream), service);
             // Errors are the client's business; the end of its time ends the connection.
             let _ = tokio::time::timeout(CONNECTION_TIME, connection).await;
-            drop(place);
         });
+        connections.add(peer.ip(), task.abort_handle());
     }
 }
 

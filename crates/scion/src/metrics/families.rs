@@ -8,7 +8,7 @@ use hopwright_ir::TableId;
 
 use super::process;
 use super::text::{Labels, Text};
-use super::traffic::{BySize, KINDS, LinkTraffic, SIZE_CLASSES};
+use super::traffic::{BySize, DropsBySize, KINDS, LinkTraffic, SIZE_CLASSES};
 use crate::board::{Board, Figures, Session, Setting};
 use crate::links::{INTERNAL_INDEX, SERVICE_CONTROL};
 use crate::program::Reason;
@@ -20,6 +20,7 @@ pub fn page(board: &Board) -> Result<String, ControlError> {
     let mut links = link_labels(&setting);
     for link in &mut links {
         link.traffic = LinkTraffic::read(&vdp, link.index, link.ipv6, &figures.own_packets)?;
+        link.slow_path = figures.slow_path_drops.of(link.index);
     }
     lost_before_and_behind(&mut links, &stats);
     let mut text = Text::default();
@@ -45,8 +46,22 @@ struct Link {
     isd_as: String,
     neighbour: String,
     traffic: LinkTraffic,
-    /// Lost where packets arrive, on the way out and on the way to the slow path.
-    busy: [u64; 3],
+    slow_path: DropsBySize,
+    /// Lost outside of the program.
+    lost: Lost,
+}
+
+/// Packets that are lost outside of the program, by the reference's reasons.
+#[derive(Default)]
+struct Lost {
+    /// Where packets arrive.
+    processor: u64,
+    /// On the way out.
+    forwarder: u64,
+    /// On the way to the slow path.
+    slow_path: u64,
+    /// The program could not go on with them.
+    invalid: u64,
 }
 
 impl Link {
@@ -65,7 +80,8 @@ fn link_labels(setting: &Setting) -> Vec<Link> {
         isd_as: isd_as.clone(),
         neighbour,
         traffic: LinkTraffic::default(),
-        busy: [0; 3],
+        slow_path: DropsBySize::default(),
+        lost: Lost::default(),
     };
     let internal = setting.links.internal.ip();
     let mut links = vec![link(INTERNAL_INDEX, internal, "internal".into(), isd_as.clone())];
@@ -83,21 +99,25 @@ fn link_labels(setting: &Setting) -> Vec<Link> {
 fn lost_before_and_behind(links: &mut [Link], stats: &SwitchStats) {
     let Some(internal) = links.first_mut() else { return };
     let ports = || stats.ports.iter().chain([&stats.removed_ports]);
-    let arriving = ports().map(|p| p.device.rx_overrun).sum::<u64>() + stats.no_frame;
-    let leaving = ports().map(|p| p.tx_lost).sum();
-    internal.busy = [arriving, leaving, stats.punt_lost];
+    internal.lost = Lost {
+        processor: ports().map(|p| p.device.rx_overrun + p.device.rx_too_long).sum::<u64>() + stats.no_frame,
+        forwarder: ports().map(|p| p.tx_lost).sum::<u64>() + stats.no_such_port,
+        slow_path: stats.punt_lost,
+        invalid: stats.faults + stats.no_headroom,
+    };
 }
 
 fn traffic(text: &mut Text, links: &[Link]) {
     text.counter("router_dropped_pkts_total", "Total number of packets dropped by the router.");
     for link in links {
         for (class, name) in SIZE_CLASSES.iter().enumerate() {
-            let busy = if class == 0 { link.busy } else { [0; 3] };
+            let none = Lost::default();
+            let lost = if class == 0 { &link.lost } else { &none };
             for (reason, count) in [
-                ("busy_forwarder", busy[1]),
-                ("busy_processor", busy[0]),
-                ("busy_slow_path", busy[2]),
-                ("invalid", link.traffic.dropped[class]),
+                ("busy_forwarder", lost.forwarder),
+                ("busy_processor", lost.processor),
+                ("busy_slow_path", lost.slow_path + link.slow_path.busy[class]),
+                ("invalid", lost.invalid + link.traffic.dropped[class] + link.slow_path.invalid[class]),
             ] {
                 text.sample(&link.with(&[("reason", reason), ("sizeclass", name)]), count);
             }

@@ -10,4 +10,4 @@ mod traffic;
 
 pub use families::page;
 pub use text::CONTENT_TYPE;
-pub use traffic::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, size_class};
+pub use traffic::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, SlowPathDrops, size_class};

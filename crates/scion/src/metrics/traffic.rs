@@ -63,6 +63,36 @@ impl OwnPackets {
     }
 }
 
+/// Packets that the slow path has dropped, by the index of the link they came by. Kept by the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlowPathDrops(BTreeMap<u16, DropsBySize>);
+
+/// Dropped packets by size class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DropsBySize {
+    /// Nothing can be done about them.
+    pub invalid: [u64; SIZE_CLASSES.len()],
+    /// There were too many.
+    pub busy: [u64; SIZE_CLASSES.len()],
+}
+
+impl SlowPathDrops {
+    /// Counts packets with `bytes` of SCION packet about which nothing can be done.
+    pub fn invalid(&mut self, index: u16, bytes: usize, packets: u64) {
+        self.0.entry(index).or_default().invalid[size_class(bytes)] += packets;
+    }
+
+    /// Counts one packet too many.
+    pub fn busy(&mut self, index: u16, bytes: usize) {
+        self.0.entry(index).or_default().busy[size_class(bytes)] += 1;
+    }
+
+    /// Of a link.
+    pub fn of(&self, index: u16) -> DropsBySize {
+        self.0.get(&index).copied().unwrap_or_default()
+    }
+}
+
 /// What a link has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkTraffic {
@@ -84,8 +114,9 @@ impl LinkTraffic {
             let start = u64::from(index) << bits;
             vdp.counters_in(name, start..start + (1 << bits))
         };
-        for (step, count) in cells("link_in", SIZE_BITS)?.into_iter().enumerate() {
-            add(&mut traffic.input[class_of_step(step)], count, usize::from(ipv6));
+        for (cell, count) in cells("link_in", 1 + SIZE_BITS)?.into_iter().enumerate() {
+            let (step, from_agent) = (cell & 0x1f, cell >> 5);
+            add(&mut traffic.input[class_of_step(step)], count, from_agent << 1 | usize::from(ipv6));
         }
         for (cell, count) in cells("link_out", KIND_BITS + SIZE_BITS)?.into_iter().enumerate() {
             let (step, front, kind) = (cell & 0x1f, cell >> 5 & 3, cell >> 7);

@@ -3,7 +3,7 @@
 //! The reference router changes a packet while it checks it, and quotes what it has by then: here the changes that
 //! belong to the reason are made first. Does not live here: whether an answer may be sent now ([`super::limit`]).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use super::message::{self, Kind, Message};
 use super::path::{HOP, INFO, META};
@@ -11,7 +11,7 @@ use super::spao;
 use super::view::{COMMON, ETHERNET, Underlay, View, word};
 use crate::links::Links;
 use crate::packet::{self, END_TO_END, Envelope, Host, Path, SCMP, Scion, ScionPath};
-use crate::program::{PacketIn, Reason};
+use crate::program::{LOCAL_PORT, PacketIn, Reason};
 
 /// Bytes of SCION packet that an error message has at most, quote included.
 const LONGEST: usize = 1232;
@@ -46,10 +46,14 @@ pub enum Silence {
     Limited,
     /// It cannot be read.
     Malformed,
+    /// Its UDP checksum is wrong: nothing in it can be trusted, the sender's address least of all.
+    BadChecksum,
     /// SCMP errors are not answered.
     ScmpError,
-    /// There is no way back: the path cannot be reversed, or the sender cannot have sent it.
+    /// There is no way back: the path cannot be reversed, or no route leads to the sender.
     NoWayBack,
+    /// No machine can have sent it: the underlay addresses are none that may be answered (RFC 1122, 3.2.1.3).
+    BadSource,
     /// An error message for a host whose quote does not tell the port.
     NoPort,
 }
@@ -62,7 +66,9 @@ impl Silence {
             Silence::Limited => "limited",
             Silence::Malformed => "malformed",
             Silence::ScmpError => "scmp_error",
+            Silence::BadChecksum => "bad_checksum",
             Silence::NoWayBack => "no_way_back",
+            Silence::BadSource => "bad_source",
             Silence::NoPort => "no_port",
         }
     }
@@ -83,6 +89,9 @@ pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64)
         return Outcome::Drop(Silence::NotOurs);
     };
     let Some(underlay) = Underlay::parse(frame) else { return Outcome::Drop(Silence::Malformed) };
+    if !underlay.has_good_checksum() {
+        return Outcome::Drop(Silence::BadChecksum);
+    }
     let result = match reason {
         Reason::IpOptions => without_options(frame, &underlay),
         Reason::NoUdpChecksum => with_checksum(frame, &underlay),
@@ -231,8 +240,8 @@ fn reply(
     router: &Router<'_>,
     now_us: u64,
 ) -> Result<Outcome, Silence> {
-    if !can_be_sender(underlay) {
-        return Err(Silence::NoWayBack);
+    if !can_be_sender(underlay, header, router.links) {
+        return Err(Silence::BadSource);
     }
     let checked = Checked::new(reason, underlay, header)?;
     let Some(message) = checked.message(reason, header, router.links)? else {
@@ -276,14 +285,33 @@ fn reply(
     Ok(Outcome::Reply(message.kind, underlay_back(underlay, packet)))
 }
 
-/// Whether the underlay addresses are those of two machines: an answer would go to many or to nobody otherwise.
-fn can_be_sender(underlay: &Underlay<'_>) -> bool {
-    let one = |address: &SocketAddr| match address.ip() {
-        IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
-        IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
-    };
+/// Whether the underlay addresses are those of two machines: an answer would go to many, to nobody or to the router
+/// itself otherwise.
+fn can_be_sender(underlay: &Underlay<'_>, header: &PacketIn, links: &Links) -> bool {
+    let Underlay { src, dst, .. } = underlay;
     let one_mac = |mac: &[u8; 6]| mac[0] & 1 == 0;
-    one(&underlay.src) && one(&underlay.dst) && one_mac(&underlay.src_mac) && one_mac(&underlay.dst_mac)
+    // Loopback addresses are those of this machine: what comes from elsewhere cannot have them.
+    let good_loopback = u32::from(header.port) == LOCAL_PORT || !(src.ip().is_loopback() || dst.ip().is_loopback());
+    let is_own = links.internal == *src || links.external.iter().any(|link| link.underlay.local == *src);
+    is_host(src.ip())
+        && is_host(dst.ip())
+        && src.port() != 0
+        && good_loopback
+        && !is_own
+        && one_mac(&underlay.src_mac)
+        && one_mac(&underlay.dst_mac)
+}
+
+/// Whether an address can be that of one machine (RFC 1122, 3.2.1.3; RFC 4291, 2.5.5 and 2.7).
+fn is_host(address: IpAddr) -> bool {
+    match address {
+        // 0/8 is this network, 224/4 multicast, 240/4 reserved but for broadcast.
+        IpAddr::V4(ip) => ip.octets()[0] != 0 && ip.octets()[0] < 224,
+        IpAddr::V6(ip) => {
+            let v4_in_disguise = matches!(ip.segments(), [0, 0, 0, 0, 0, 0 | 0xffff, ..]);
+            !ip.is_multicast() && (!v4_in_disguise || ip.is_loopback())
+        }
+    }
 }
 
 /// A frame to whoever sent one.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// `[hopwright.scmp]`: the limit for each reason and each interface; interface 0 is the inside of the AS.
+/// `[scmp]` of `hopwright.toml`: the limit for each reason and each interface; interface 0 is the inside of the AS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limit {

@@ -6,10 +6,12 @@
 //! ([`crate::agent`]), BFD.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use crate::board;
 use crate::links::{INTERNAL_INDEX, Links};
+use crate::metrics::SlowPathDrops;
 use crate::program::{PacketIn, Reason};
 
 mod answer;
@@ -28,7 +30,7 @@ pub use message::Kind;
 pub struct Settings {
     /// `features.experimental_scmp_authentication`.
     pub authenticate: bool,
-    /// `[hopwright.scmp]`.
+    /// `[scmp]` of `hopwright.toml`.
     pub limit: Limit,
 }
 
@@ -38,6 +40,7 @@ pub struct SlowPath {
     authenticate: bool,
     limiter: limit::Limiter,
     counts: Counts,
+    drops: SlowPathDrops,
 }
 
 /// What the slow path has done since it started.
@@ -104,11 +107,27 @@ impl Counts {
 /// bytes of its SCION packet.
 pub fn way_out(frame: &[u8], ingress: u16, links: &Links) -> Option<(u16, usize)> {
     let underlay = view::Underlay::parse(frame)?;
-    let index = match ingress {
-        0 => links.siblings.iter().find(|s| s.address == underlay.dst).map_or(INTERNAL_INDEX, |s| s.index),
-        id => links.interface(id)?.index,
-    };
-    Some((index, underlay.payload().len()))
+    Some((index(links, ingress, Some(underlay.dst)), underlay.payload().len()))
+}
+
+/// Whether the program has counted a punted packet as received by a link. It does not know the link of packets with IP
+/// options or in fragments.
+fn is_counted(header: &PacketIn) -> bool {
+    header.reason != Reason::IpOptions as u8
+}
+
+/// The link that a punted frame came in by, by the index of its counters, and the bytes of its SCION packet; 0 if there
+/// is none in it.
+fn way_in(frame: &[u8], ingress: u16, links: &Links) -> (u16, usize) {
+    let underlay = view::Underlay::parse(frame);
+    (index(links, ingress, underlay.map(|u| u.src)), underlay.map_or(0, |u| u.payload().len()))
+}
+
+/// The index of the counters of an interface or, if it is 0, of the inside of the AS where `peer` is.
+fn index(links: &Links, interface: u16, peer: Option<SocketAddr>) -> u16 {
+    let external = links.interface(interface).map(|e| e.index);
+    let sibling = || links.siblings.iter().find(|s| Some(s.address) == peer).map(|s| s.index);
+    external.or_else(sibling).unwrap_or(INTERNAL_INDEX)
 }
 
 impl SlowPath {
@@ -118,6 +137,7 @@ impl SlowPath {
             authenticate: settings.authenticate,
             limiter: limit::Limiter::new(settings.limit),
             counts: Counts::default(),
+            drops: SlowPathDrops::default(),
         }
     }
 
@@ -132,29 +152,62 @@ impl SlowPath {
         answer::is_ours(reason)
     }
 
-    /// What to do about a punted packet, within the limit. `now_us`: microseconds since 1970. What the outcome says is
-    /// counted as done; tell [`SlowPath::not_sent`] if it was not.
-    pub fn handle(&mut self, frame: &[u8], header: &PacketIn, links: &Links, now: Instant, now_us: u64) -> Outcome {
+    /// What to do about a punted packet, within the limit. `now_us`: microseconds since 1970; `has_route`: whether a
+    /// route leads to the first address from the second. What the outcome says is counted as done; tell
+    /// [`SlowPath::not_sent`] if it was not.
+    pub fn handle(
+        &mut self,
+        punted: &[u8],
+        header: &PacketIn,
+        links: &Links,
+        (now, now_us): (Instant, u64),
+        has_route: impl FnOnce(IpAddr, IpAddr) -> bool,
+    ) -> Outcome {
         let Some(reason) = Reason::from_number(header.reason).filter(|r| SlowPath::takes(*r)) else {
             return Outcome::Drop(Silence::NotOurs);
         };
         if !self.limiter.admit(header.reason, header.ingress, now) {
             *self.counts.limited.entry(reason).or_default() += 1;
+            if is_counted(header) {
+                let (link, bytes) = way_in(punted, header.ingress, links);
+                self.drops.busy(link, bytes);
+            }
             return Outcome::Drop(Silence::Limited);
         }
-        let outcome = answer(frame, header, &Router { links, authenticate: self.authenticate }, now_us);
+        let mut outcome = answer(punted, header, &Router { links, authenticate: self.authenticate }, now_us);
+        // The other end of a link is where the packet came from.
+        if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame), 0) = (&outcome, header.ingress)
+            && !view::Underlay::parse(frame).is_some_and(|back| has_route(back.dst.ip(), back.src.ip()))
+        {
+            outcome = Outcome::Drop(Silence::NoWayBack);
+        }
         match &outcome {
             Outcome::Reply(kind, _) => *self.counts.sent.entry(*kind).or_default() += 1,
             Outcome::Bounce(_) => self.counts.bounced += 1,
             Outcome::Process { .. } => *self.counts.resumed.entry(reason).or_default() += 1,
-            Outcome::Drop(silence) => *self.counts.silent.entry(*silence).or_default() += 1,
+            Outcome::Drop(silence) => {
+                *self.counts.silent.entry(*silence).or_default() += 1;
+                if is_counted(header) {
+                    let (link, bytes) = way_in(punted, header.ingress, links);
+                    self.drops.invalid(link, bytes, 1);
+                }
+            }
         }
         outcome
     }
 
-    /// The data plane could not take a frame.
-    pub fn not_sent(&mut self) {
+    /// The data plane could not take what [`SlowPath::handle`] has made of a frame.
+    pub fn not_sent(&mut self, frame: &[u8], header: &PacketIn, links: &Links) {
         self.counts.not_sent += 1;
+        if is_counted(header) {
+            let (link, bytes) = way_in(frame, header.ingress, links);
+            self.drops.busy(link, bytes);
+        }
+    }
+
+    /// Punted packets that were dropped, by link.
+    pub fn drops(&self) -> &SlowPathDrops {
+        &self.drops
     }
 
     /// What it has done.
@@ -182,7 +235,8 @@ mod tests {
             next_hop: None,
         };
         let now = Instant::now();
-        let mut handle = |reason, ingress| slow_path.handle(b"no frame", &header(reason, ingress), &links, now, 0);
+        let mut handle =
+            |reason, ingress| slow_path.handle(b"no frame", &header(reason, ingress), &links, (now, 0), |_, _| true);
         for _ in 0..2 {
             assert_eq!(handle(Reason::PathExpired, 4), Outcome::Drop(Silence::Malformed));
         }
@@ -191,7 +245,10 @@ mod tests {
         for reason in [Reason::Bfd, Reason::NextHopUnresolved, Reason::Malformed] {
             assert_eq!(handle(reason, 4), Outcome::Drop(Silence::NotOurs));
         }
-        slow_path.not_sent();
+        slow_path.not_sent(b"no frame", &header(Reason::PathExpired, 4), &links);
+        let drops = slow_path.drops().of(links.interface(4).unwrap().index);
+        assert_eq!((drops.invalid[0], drops.busy[0]), (2, 2));
+
         let named = slow_path.counts().by_name();
         let wanted = [("limited_path_expired", 1), ("not_sent", 1), ("silent_malformed", 3)];
         assert_eq!(named, wanted.map(|(name, n)| (name.to_string(), n)).into());

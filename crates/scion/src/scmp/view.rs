@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
 use crate::ia::IsdAs;
-use crate::packet::{END_TO_END, HOP_BY_HOP, UDP};
+use crate::packet::{self, END_TO_END, HOP_BY_HOP, UDP};
 
 /// Bytes of the common header.
 pub(super) const COMMON: usize = 12;
@@ -67,6 +67,14 @@ impl<'a> Underlay<'a> {
             ip_header,
             udp,
         })
+    }
+
+    /// Whether the UDP checksum is right. Over IPv4 there need not be one.
+    pub fn has_good_checksum(&self) -> bool {
+        match [self.udp[6], self.udp[7]] {
+            [0, 0] => self.src.is_ipv4(),
+            sum => sum == packet::udp_checksum(self.src.ip(), self.dst.ip(), self.udp).to_be_bytes(),
+        }
     }
 
     /// What the datagram carries: the SCION packet.

@@ -163,8 +163,11 @@ impl Traffic {
             if self.one_in(8) {
                 let words = 1 + self.below(5);
                 let mut bytes = vec![0; 4 * words];
-                bytes[1] = words as u8 - 1;
-                extensions.push((number, bytes));
+                bytes[1] = if self.one_in(16) { self.number() as u8 } else { words as u8 - 1 };
+                extensions.push((number, bytes.clone()));
+                if self.one_in(16) {
+                    extensions.push((number, bytes));
+                }
             }
         }
         let (next_hdr, payload) = self.payload();
@@ -184,7 +187,7 @@ impl Traffic {
     }
 
     fn payload(&mut self) -> (u8, Vec<u8>) {
-        let port = self.number() as u16;
+        let port = if self.one_in(8) { self.links.internal.port() } else { self.number() as u16 };
         // Now and then longer than the links carry.
         let mut data = vec![0x5a; if self.one_in(40) { 1300 + self.below(300) } else { self.below(100) }];
         match self.below(12) {
@@ -220,6 +223,7 @@ impl Traffic {
             4 if self.one_in(4) => {
                 Host::Ip(self.pick(&["::ffff:10.0.0.51", "::", "0.0.0.0"]).parse().expect("literal"))
             }
+            5 if self.one_in(2) => Host::Ip(self.links.internal.ip()),
             _ => Host::Ip(known),
         }
     }

@@ -1,0 +1,73 @@
+//! Reading configuration and key files: regular files of bounded size only.
+//!
+//! Opening never blocks, so a FIFO, a device or an endless file in the place of a configuration file is an error instead
+//! of a thread that hangs or memory that runs out.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+/// Longest `router.toml` or `hopwright.toml`, in bytes.
+pub const LONGEST_TOML: usize = 1 << 20;
+/// Longest `topology.json`, in bytes: some ten times what the largest router needs.
+pub const LONGEST_TOPOLOGY: usize = 16 << 20;
+/// Longest key file, in bytes.
+pub const LONGEST_KEY: usize = 4096;
+
+/// Reads a regular file of at most `limit` bytes. The result is wiped when dropped, and was never copied.
+pub fn read(file: &Path, limit: usize) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Without O_NONBLOCK, opening a FIFO waits for somebody to write.
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file)?;
+    let metadata = opened.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {limit} bytes"));
+    let length = usize::try_from(metadata.len()).ok().filter(|l| *l <= limit).ok_or_else(too_long)?;
+    // With room to spare: a vector that grows leaves copies behind. Files below /proc say that they are empty.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length.max(LONGEST_KEY) + 64));
+    opened.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > limit {
+        return Err(too_long());
+    }
+    Ok(bytes)
+}
+
+/// As [`read`], of a file with UTF-8 text.
+pub fn read_text(file: &Path, limit: usize) -> io::Result<String> {
+    let bytes = read(file, limit)?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(text.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn regular_files_of_bounded_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("good"), "12345").unwrap();
+        assert_eq!(read_text(&at("good"), 5).unwrap(), "12345");
+        assert_eq!(read(&at("good"), 4).unwrap_err().to_string(), "longer than 4 bytes");
+        std::fs::write(at("binary"), [0xff, 0xfe]).unwrap();
+        assert_eq!(read_text(&at("binary"), 5).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        std::os::unix::fs::symlink(at("good"), at("link")).unwrap();
+        assert_eq!(read_text(&at("link"), 5).unwrap(), "12345");
+        let made = std::process::Command::new("mkfifo").arg(at("fifo")).status().unwrap();
+        assert!(made.success());
+        std::os::unix::fs::symlink("/dev/zero", at("zero")).unwrap();
+        let start = Instant::now();
+        for odd in ["fifo", "zero", "."] {
+            assert_eq!(read(&at(odd), 1 << 20).unwrap_err().to_string(), "not a regular file", "{odd}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert_eq!(read(&at("absent"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
