@@ -124,6 +124,8 @@ struct Lowering<'p> {
     externs: Vec<ExternInstance>,
     /// Where the program asks direct counters and meters.
     direct_uses: Vec<(ExternId, Span)>,
+    /// Calls of `digest` with data whose type has no name.
+    nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
     /// Uses of each name, to keep names unique.
     names: HashMap<String, u32>,
@@ -181,6 +183,7 @@ impl<'p> Lowering<'p> {
             value_sets: Vec::new(),
             externs: Vec::new(),
             direct_uses: Vec::new(),
+            nameless_digests: Vec::new(),
             field_lists: Vec::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),

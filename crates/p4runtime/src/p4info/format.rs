@@ -2,7 +2,7 @@
 
 use prost::Message;
 use prost_reflect::text_format::FormatOptions;
-use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, SerializeOptions};
 
 use super::P4InfoError;
 use crate::proto;
@@ -36,11 +36,23 @@ pub fn to_binary(info: &P4Info) -> Vec<u8> {
     info.encode_to_vec()
 }
 
+/// Reads the text form of protocol buffers.
+///
+/// # Errors
+/// Text that is not of a P4Info.
+pub fn from_text(text: &str) -> Result<P4Info, P4InfoError> {
+    let message =
+        DynamicMessage::parse_text_format(descriptor()?, text).map_err(|e| P4InfoError::Form(e.to_string()))?;
+    message.transcode_to().map_err(|e| P4InfoError::Form(e.to_string()))
+}
+
+fn descriptor() -> Result<MessageDescriptor, P4InfoError> {
+    let pool = DescriptorPool::decode(proto::DESCRIPTORS).map_err(|e| P4InfoError::Form(e.to_string()))?;
+    pool.get_message_by_name("p4.config.v1.P4Info").ok_or_else(|| P4InfoError::Form("no descriptor".into()))
+}
+
 fn dynamic(info: &P4Info) -> Result<DynamicMessage, P4InfoError> {
-    let form = |e: &dyn std::fmt::Display| P4InfoError::Form(e.to_string());
-    let pool = DescriptorPool::decode(proto::DESCRIPTORS).map_err(|e| form(&e))?;
-    let descriptor = pool.get_message_by_name("p4.config.v1.P4Info").ok_or_else(|| form(&"no descriptor"))?;
-    let mut message = DynamicMessage::new(descriptor);
-    message.transcode_from(info).map_err(|e| form(&e))?;
+    let mut message = DynamicMessage::new(descriptor()?);
+    message.transcode_from(info).map_err(|e| P4InfoError::Form(e.to_string()))?;
     Ok(message)
 }
