@@ -1,6 +1,7 @@
 //! Annotations of the source that P4Info carries or obeys.
 
 use hopwright_sema::hir::{Annotation, AnnotationArg, AnnotationForm};
+use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use super::P4InfoError;
@@ -124,7 +125,10 @@ pub fn pairs<'a>(annotations: &'a [Annotation], name: &str) -> Vec<(&'a str, Ann
             [key, equals, value @ ..] if equals == "=" => {
                 let text = |word: &String| word.trim_matches('"').to_string();
                 let value = match value {
-                    [one] if !one.starts_with('"') => AnnotationArg::Int(one.parse().ok()?),
+                    [one] if !one.starts_with('"') => AnnotationArg::Int(match one.strip_prefix("0x") {
+                        Some(digits) => BigInt::parse_bytes(digits.as_bytes(), 16)?,
+                        None => one.parse().ok()?,
+                    }),
                     parts => AnnotationArg::String(parts.iter().filter(|p| *p != "++").map(text).collect()),
                 };
                 Some((key.as_str(), value))

@@ -202,10 +202,7 @@ impl<'p> Builder<'p> {
         let mut package = p4::PkgInfo {
             arch: "v1model".into(),
             annotations: annotations::texts(annotated, &SAID),
-            structured_annotations: annotations::structured(annotated)
-                .into_iter()
-                .filter(|a| !SAID.contains(&a.name.as_str()))
-                .collect(),
+            structured_annotations: annotations::structured(annotated),
             doc: annotations::documentation(annotated),
             ..Default::default()
         };
