@@ -423,7 +423,8 @@ fn a_p4info_with_other_numbers_is_refused_on_push() {
     };
     assert_eq!(push(ours.clone()), Ok(()));
     assert_eq!(push(p4info::from_text(&p4info::to_text(&ours).unwrap()).unwrap()), Ok(()));
-    let changes: [(&str, fn(&mut P4Info)); 5] = [
+    type Change = fn(&mut P4Info);
+    let changes: [(&str, Change); 5] = [
         ("parameters", |info| info.actions.iter_mut().flat_map(|a| &mut a.params).for_each(|p| p.id += 10)),
         ("match fields", |info| info.tables.iter_mut().flat_map(|t| &mut t.match_fields).for_each(|f| f.id += 10)),
         ("members", |info| {
