@@ -211,7 +211,7 @@ fn what_is_in_use_stays_and_what_is_not_goes() {
     let action = ActionCall { action: names.actions[0].0, args: vec![1u32.into()] };
     let elsewhere = ActionCall { action: names.actions[2].0, args: vec![1u32.into()] };
     let key = || vec![MatchValue::Exact(1u32.into()), MatchValue::Optional(None), MatchValue::Optional(None)];
-    let group = Group { members: [(7, 3)].into(), max_size: 3 };
+    let group = Group { members: [(7, 3)].into(), max_size: 3, ..Group::default() };
     let says = |r: Result<(), ControlError>| r.map_err(|e| e.to_string());
 
     vdp.insert_member(names.sel, 7, action.clone()).unwrap();
@@ -222,7 +222,7 @@ fn what_is_in_use_stays_and_what_is_not_goes() {
         Err("`I.sel`: member 7 is in use: a group or an entry leads to it".into())
     );
     assert_eq!(says(vdp.delete_group(names.sel, 2)), Err("`I.sel`: group 2 is in use: an entry leads to it".into()));
-    let bigger = Group { members: [(7, 4)].into(), max_size: 3 };
+    let bigger = Group { members: [(7, 4)].into(), max_size: 3, ..Group::default() };
     assert_eq!(
         says(vdp.modify_group(names.sel, 2, bigger)),
         Err("`I.sel`: the weights are together more than 3".into())
@@ -254,7 +254,7 @@ fn a_worker_sees_old_or_new_and_nothing_between() {
     let call = |v: u64| ActionCall { action: names.actions[1].0, args: vec![v.into(), v.into()] };
     vdp.insert_member(names.sel, 0, call(1)).unwrap();
     vdp.insert_member(names.sel, 1, call(2)).unwrap();
-    vdp.insert_group(names.sel, 0, Group { members: [(0, 1)].into(), max_size: 0 }).unwrap();
+    vdp.insert_group(names.sel, 0, Group { members: [(0, 1)].into(), max_size: 0, ..Group::default() }).unwrap();
     let key = || vec![MatchValue::Exact(1u32.into()), MatchValue::Optional(None), MatchValue::Optional(None)];
     vdp.insert_target(names.tables[0], key(), 0, EntryTarget::Group(0)).unwrap();
     let stop = AtomicBool::new(false);
@@ -267,7 +267,7 @@ fn a_worker_sees_old_or_new_and_nothing_between() {
                 let rates = Rates { cir: v, cburst: v, pir: v, pburst: v };
                 let done = match below(&mut random, 5) {
                     0 => vdp.modify_member(names.sel, 0, call(v)),
-                    1 => vdp.modify_group(names.sel, 0, Group { members, max_size: 0 }),
+                    1 => vdp.modify_group(names.sel, 0, Group { members, max_size: 0, ..Group::default() }),
                     2 => {
                         vdp.modify_target(names.tables[0], key(), 0, EntryTarget::Member(below(&mut random, 2) as u32))
                     }

@@ -59,7 +59,7 @@ impl std::fmt::Display for ProfileError {
             ProfileError::MemberInUse(id) => write!(f, "member {id} is in use: a group or an entry leads to it"),
             ProfileError::GroupInUse(id) => write!(f, "group {id} is in use: an entry leads to it"),
             ProfileError::Full { size } => write!(f, "no room for another member: the size is {size}"),
-            ProfileError::GroupFull { size } => write!(f, "the weights are together more than {size}"),
+            ProfileError::GroupFull { size } => write!(f, "the weights, or members, are together more than {size}"),
             ProfileError::Weight => f.write_str("a weight must be above zero"),
             ProfileError::MaxSize => f.write_str("the maximum size of a group cannot be changed"),
             ProfileError::NoSelector => f.write_str("groups and sets of actions need an action selector"),
@@ -292,7 +292,7 @@ impl Profile {
             if *weight == 0 {
                 return Err(ProfileError::Weight);
             }
-            sum += u64::from(*weight);
+            sum += if group.counts_members { 1 } else { u64::from(*weight) };
         }
         if group.max_size != 0 && sum > u64::from(group.max_size) {
             return Err(ProfileError::GroupFull { size: group.max_size });

@@ -10,10 +10,12 @@ use hopwright_dataplane::Digest;
 use num_bigint::BigUint;
 use prost::Message;
 
-use crate::bytes;
+use crate::bytes::{self, Coding};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::program::Program;
 use crate::proto::config::p4_bitstring_like_type_spec::TypeSpec as Bits;
+use crate::proto::config::p4_new_type_spec::Representation;
+use crate::proto::config::p4_new_type_translation::SdnType;
 use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
 use crate::proto::v1;
 use crate::state::{State, UndoLog};
@@ -207,6 +209,16 @@ fn value<'a>(
         _ if depth > MAX_DEPTH => None,
         Some(TypeSpec::Bool(_)) => Some(Data::Bool(fields.next().is_some_and(|(bits, _)| *bits != BigUint::ZERO))),
         Some(TypeSpec::SerializableEnum(_)) => Some(Data::EnumValue(number(fields))),
+        Some(TypeSpec::NewType(name)) => {
+            match types.new_types.get(&name.name).and_then(|t| t.representation.as_ref()) {
+                Some(Representation::OriginalType(spec)) => return value(Some(spec), types, fields, depth + 1),
+                Some(Representation::TranslatedType(p4::P4NewTypeTranslation {
+                    sdn_type: Some(SdnType::SdnString(_)),
+                    ..
+                })) => fields.next().map(|(bits, _)| Data::Bitstring(Coding::Text.write(bits))),
+                _ => Some(Data::Bitstring(number(fields))),
+            }
+        }
         Some(TypeSpec::Enum(name)) => {
             let members = types.enums.get(&name.name).map(|e| e.members.as_slice()).unwrap_or_default();
             let at = fields.next().and_then(|(bits, _)| usize::try_from(bits).ok());

@@ -7,8 +7,10 @@ use tonic::{Code, Status};
 use crate::bytes::NotANumber;
 use crate::proto::{rpc, v1};
 
-/// Most bytes of details in an answer: they travel in a trailer, and clients bound those.
-const MAX_DETAILS: usize = 24 << 10;
+/// Most bytes of an answer's trailers: gRPC's C library takes 8 KiB for sure, and ends the stream at 16.
+const MAX_TRAILERS: usize = 7 << 10;
+/// Most bytes of a message for people in them.
+const MAX_MESSAGE: usize = 512;
 
 /// A canonical code and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,47 +105,115 @@ pub fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
     match error {
         NotANumber::Empty => out_of_range(format!("`{name}`: an empty byte string is no value")),
         NotANumber::TooWide => out_of_range(format!("`{name}`: the value does not fit {width} bits")),
+        NotANumber::NotDecimal => invalid(format!("`{name}`: strings are numbers in decimal digits to this switch")),
     }
 }
 
 /// The status of a write of which some updates failed: one error for each update, in order, those that went well
-/// included.
+/// included, as long as there is room; the first failures with their messages.
 pub fn batch(results: &[Result<()>]) -> Status {
     let failed = results.iter().filter(|r| r.is_err()).count();
     let first = results.iter().enumerate().find_map(|(at, r)| Some((at, r.as_ref().err()?)));
-    let message = match first {
-        Some((at, failure)) => {
-            format!("{failed} of {} updates failed; the first is number {at}: {}", results.len(), failure.message)
-        }
-        None => String::new(),
-    };
-    let mut details = details(results, true);
-    if size(&details) > MAX_DETAILS {
-        details = self::details(results, false);
-    }
-    let mut room = MAX_DETAILS;
-    details.retain(|d| {
-        let fits = room >= d.encoded_len();
-        room = if fits { room - d.encoded_len() } else { 0 };
-        fits
+    let message = first.map_or_else(String::new, |(at, failure)| {
+        let (all, why) = (results.len(), cut(&failure.message));
+        format!("{failed} of {all} updates failed; the first is number {at}: {why}")
     });
+    // The message comes twice: percent-encoded, which may be three times as long, and in the details, which come in
+    // Base64.
+    let room = (MAX_TRAILERS - 3 * message.len().min(MAX_TRAILERS / 4)) * 3 / 4 - message.len();
+    let code = |result| any(&error(result, false));
+    let codes: usize = results.iter().map(|r| size(&code(r))).sum();
+    let mut for_messages = room.saturating_sub(codes).max(room / 2);
+    let mut left = room;
+    let mut details = Vec::new();
+    for result in results {
+        let (short, full) = (code(result), any(&error(result, true)));
+        let more = size(&full) - size(&short);
+        let detail = match for_messages.checked_sub(more) {
+            Some(rest) => {
+                for_messages = rest;
+                full
+            }
+            None => {
+                for_messages = 0;
+                short
+            }
+        };
+        match left.checked_sub(size(&detail)) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+        details.push(detail);
+    }
     let status = rpc::Status { code: Code::Unknown as i32, message: message.clone(), details };
     Status::with_details(Code::Unknown, message, status.encode_to_vec().into())
 }
 
-fn size(details: &[prost_types::Any]) -> usize {
-    details.iter().map(Message::encoded_len).sum()
+fn error(result: &Result<()>, message: bool) -> v1::Error {
+    match result {
+        Ok(()) => v1::Error::default(),
+        Err(failure) if message => v1::Error { message: cut(&failure.message), ..failure.detail() },
+        Err(failure) => v1::Error { message: String::new(), ..failure.detail() },
+    }
 }
 
-fn details(results: &[Result<()>], messages: bool) -> Vec<prost_types::Any> {
-    results
-        .iter()
-        .map(|result| {
-            let mut error = result.as_ref().err().map(Failure::detail).unwrap_or_default();
-            if !messages {
-                error.message.clear();
+fn any(error: &v1::Error) -> prost_types::Any {
+    prost_types::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
+}
+
+/// Bytes in a status: with tag and length.
+fn size(error: &prost_types::Any) -> usize {
+    error.encoded_len() + 3
+}
+
+fn cut(message: &str) -> String {
+    match message.len() <= MAX_MESSAGE {
+        true => message.to_string(),
+        false => format!("{}…", &message[..message.floor_char_boundary(MAX_MESSAGE)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the trailers of an answer take on the wire.
+    fn trailers(status: &Status) -> usize {
+        let encoded: usize = status.message().bytes().map(|b| if b.is_ascii_alphanumeric() { 1 } else { 3 }).sum();
+        encoded + status.details().len().div_ceil(3) * 4
+    }
+
+    fn errors(status: &Status) -> Vec<v1::Error> {
+        let details = rpc::Status::decode(status.details()).unwrap().details;
+        details.iter().map(|d| v1::Error::decode(d.value.as_slice()).unwrap()).collect()
+    }
+
+    #[test]
+    fn an_answer_to_a_batch_fits_what_clients_take() {
+        let long = || Err(not_found("`ipv4_lpm` has no such entry ".repeat(100)));
+        let short = || Err(exists("it exists"));
+        for results in [
+            vec![short(); 3],
+            vec![short(); 100_000],
+            vec![long(); 3],
+            vec![long(); 100_000],
+            [vec![Ok(()); 5000], vec![long(); 5000]].concat(),
+        ] {
+            let status = batch(&results);
+            assert!(trailers(&status) < 8 << 10, "{}", trailers(&status));
+            let failed = results.iter().filter(|r| r.is_err()).count();
+            assert!(status.message().starts_with(&format!("{failed} of {} updates failed", results.len())));
+            let errors = errors(&status);
+            assert!(errors.len() == results.len() || errors.len() > 40, "{}", errors.len());
+            if let Err(first) = &results[0] {
+                assert!(
+                    first.message.starts_with(errors[0].message.trim_end_matches('…')) && errors[0].message.len() > 8
+                );
             }
-            prost_types::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
-        })
-        .collect()
+            for (error, result) in errors.iter().zip(&results) {
+                let code = result.as_ref().err().map_or(0, |f| f.code as i32);
+                assert_eq!(error.canonical_code, code);
+            }
+        }
+    }
 }

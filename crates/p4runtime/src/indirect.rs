@@ -75,9 +75,19 @@ fn weight(said: i32) -> Result<u32> {
     u32::try_from(said).ok().filter(|w| *w > 0).ok_or_else(|| invalid("a weight must be above zero"))
 }
 
-/// Weights together are bounded by what the group says or else the program.
+/// Weights together, or members, are bounded by what the group says or else the program.
 fn check_size(profile: &Profile, said: u32, weights: impl Iterator<Item = u32>) -> Result<()> {
     let most = if said != 0 { said } else { profile.max_group_size };
+    if let Some(heaviest) = profile.of_members {
+        let (name, weights) = (&profile.name, weights.collect::<Vec<_>>());
+        if let Some(weight) = weights.iter().find(|w| heaviest != 0 && **w > heaviest) {
+            return Err(invalid(format!("`{name}`: a weight is {weight}, and may be {heaviest}")));
+        }
+        if most != 0 && weights.len() > most as usize {
+            return Err(exhausted(format!("`{name}`: there are {} members, and may be {most}", weights.len())));
+        }
+        return Ok(());
+    }
     let sum: u64 = weights.map(u64::from).sum();
     if most != 0 && sum > u64::from(most) {
         let name = &profile.name;
@@ -333,7 +343,7 @@ fn group(profile: &Profile, said: &v1::ActionProfileGroup) -> Result<Group> {
         let most = profile.max_group_size;
         return Err(invalid(format!("groups of `{}` have at most {most} members, not {max_size}", profile.name)));
     }
-    let mut group = Group { max_size, ..Group::default() };
+    let mut group = Group { max_size, counts_members: profile.of_members.is_some(), ..Group::default() };
     for member in &said.members {
         use v1::action_profile_group::member::WatchKind;
         match &member.watch_kind {

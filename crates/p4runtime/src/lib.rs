@@ -13,6 +13,7 @@ mod digests;
 mod entries;
 mod failure;
 mod indirect;
+mod memory;
 pub mod p4info;
 mod packet;
 mod program;

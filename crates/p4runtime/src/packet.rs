@@ -4,7 +4,6 @@ use ::bytes::Bytes;
 use hopwright_ir::bits;
 use num_bigint::BigUint;
 
-use crate::bytes;
 use crate::failure::{Result, bad_number, invalid};
 use crate::proto::v1;
 use crate::schema::Schema;
@@ -18,7 +17,7 @@ pub fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
         .iter()
         .map(|m| {
             let value = (&header >> m.below) & bits::mask(m.width);
-            v1::PacketMetadata { metadata_id: m.id, value: bytes::of(&value) }
+            v1::PacketMetadata { metadata_id: m.id, value: m.coding.write(&value) }
         })
         .collect();
     Some(v1::PacketIn { payload: Bytes::copy_from_slice(payload), metadata })
@@ -35,7 +34,7 @@ pub fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<u8>> {
         let mut said = packet.metadata.iter().filter(|said| said.metadata_id == m.id);
         match (said.next(), said.next()) {
             (Some(said), None) => {
-                let value = bytes::number(&said.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
+                let value = m.coding.read(&said.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
                 header |= value << m.below;
                 seen += 1;
             }

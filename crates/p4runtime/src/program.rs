@@ -4,7 +4,7 @@
 //! "defines": ["N=4"], "include_paths": ["include"]}`. Includes find files as on disk: beside the including file, then in the
 //! include paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result, invalid, unimplemented};
 use crate::p4info;
-use crate::proto::config::{P4Info, Preamble};
+use crate::proto::config::{self, P4Info, Preamble};
 use crate::proto::v1;
 use crate::schema::Schema;
 
@@ -103,7 +103,7 @@ impl Program {
             return Err(invalid(format!("the program does not compile, it has {errors}:\n{text}")));
         };
         let info = p4info::of(typed, pipeline).map_err(|e| invalid(e.to_string()))?;
-        let schema = Arc::new(Schema::new(&info, pipeline));
+        let schema = Arc::new(Schema::new(&info, typed, pipeline));
         let config = v1::ForwardingPipelineConfig { p4info: Some(info), p4_device_config: device_config, cookie: None };
         Ok(Program { pipeline: Arc::new(pipeline.clone()), schema, config })
     }
@@ -236,15 +236,37 @@ fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
         "register" registers;
         "digest" digests;
     }
-    let shape = |t: &crate::proto::config::Table| {
-        let fields: Vec<_> = t.match_fields.iter().map(|f| (f.id, f.bitwidth)).collect();
-        (t.preamble.as_ref().map(|p| p.id), fields)
-    };
-    for table in &said.tables {
-        if !ours.tables.iter().any(|t| shape(t) == shape(table)) {
-            let name = table.preamble.as_ref().map_or("", |p| p.name.as_str());
-            return Err(invalid(format!("the P4Info is of another program: table `{name}` has other match fields")));
-        }
+    macro_rules! parts {
+        ($($what:literal $field:ident $parts:literal $shape:expr;)*) => {
+            $(
+                let shape = $shape;
+                for object in &said.$field {
+                    let id = |o: &Option<Preamble>| o.as_ref().map(|p| p.id);
+                    let ours = ours.$field.iter().find(|o| id(&o.preamble) == id(&object.preamble));
+                    if ours.is_none_or(|ours| shape(ours) != shape(object)) {
+                        let name = object.preamble.as_ref().map_or("", |p| p.name.as_str());
+                        return Err(invalid(format!(
+                            concat!("the P4Info is of another program: ", $what, " `{}` has other ", $parts), name
+                        )));
+                    }
+                }
+            )*
+        };
+    }
+    parts! {
+        "table" tables "match fields" |t: &config::Table| {
+            t.match_fields.iter().map(|f| (f.id, f.bitwidth, f.r#match.clone())).collect::<Vec<_>>()
+        };
+        "table" tables "actions" |t: &config::Table| t.action_refs.iter().map(|a| a.id).collect::<BTreeSet<_>>();
+        "action" actions "parameters" |a: &config::Action| {
+            a.params.iter().map(|p| (p.id, p.bitwidth)).collect::<Vec<_>>()
+        };
+        "controller header" controller_packet_metadata "members" |c: &config::ControllerPacketMetadata| {
+            c.metadata.iter().map(|m| (m.id, m.bitwidth)).collect::<Vec<_>>()
+        };
+        "value set" value_sets "match fields" |v: &config::ValueSet| {
+            v.r#match.iter().map(|f| (f.id, f.bitwidth)).collect::<Vec<_>>()
+        };
     }
     Ok(())
 }

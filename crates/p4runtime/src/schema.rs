@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 
 use hopwright_ir::{ActionId, ExternId, ExternKind, MatchKind, Pipeline, TableId, Type, ValueSetId};
+use hopwright_sema::hir::{self, TypedProgram};
 
+use crate::bytes::Coding;
+use crate::p4info::{self, flat_fields};
 use crate::proto::config as p4;
 
 /// A program as P4Runtime names its parts.
@@ -45,8 +48,10 @@ pub struct Profile {
     pub name: String,
     /// It has groups.
     pub selector: bool,
-    /// Most weights of a group together; 0 is no limit.
+    /// Most weights, or members, of a group together; 0 is no limit.
     pub max_group_size: u32,
+    /// Sizes count members, whose weights are at most this; 0 is no limit.
+    pub of_members: Option<u32>,
     /// The tables that use it.
     pub tables: Vec<u32>,
 }
@@ -93,6 +98,8 @@ pub struct Field {
     pub width: u32,
     /// Which of the pipeline's keys it is.
     pub key: usize,
+    /// How controllers write values.
+    pub coding: Coding,
 }
 
 /// An action as a table has it.
@@ -108,8 +115,21 @@ pub struct Action {
     pub default_only: bool,
     /// Not as default action.
     pub table_only: bool,
-    /// Parameters: number, name, bits.
-    pub params: Vec<(u32, String, u32)>,
+    /// Parameters, in the pipeline's order.
+    pub params: Vec<Param>,
+}
+
+/// A parameter of an action.
+#[derive(Debug)]
+pub struct Param {
+    /// Its number.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Bits.
+    pub width: u32,
+    /// How controllers write values.
+    pub coding: Coding,
 }
 
 /// An array of counters, registers or meters.
@@ -136,16 +156,18 @@ pub struct Metadata {
     pub below: u32,
     /// A packet-out may leave it away.
     pub padding: bool,
+    /// How controllers write values.
+    pub coding: Coding,
 }
 
 impl Schema {
-    /// The schema of a pipeline with its P4Info.
-    pub fn new(info: &p4::P4Info, pipeline: &Pipeline) -> Schema {
+    /// The schema of a pipeline with the program that it was made from and the P4Info.
+    pub fn new(info: &p4::P4Info, program: &TypedProgram, pipeline: &Pipeline) -> Schema {
         let mut schema = Schema { table_ids: vec![0; pipeline.tables.len()], ..Schema::default() };
         let actions: HashMap<u32, &p4::Action> =
             info.actions.iter().filter_map(|a| Some((a.preamble.as_ref()?.id, a))).collect();
         for table in &info.tables {
-            if let Some(table) = Table::new(table, &actions, pipeline) {
+            if let Some(table) = Table::new(table, &actions, program, pipeline) {
                 schema.table_ids[table.at.index()] = table.id;
                 schema.tables.insert(table.id, table);
             }
@@ -171,7 +193,13 @@ impl Schema {
             if let Some((id, Cells { at, name, .. })) = cells(&said.preamble, said.size) {
                 let max_group_size = u32::try_from(said.max_group_size).unwrap_or(0);
                 let tables = said.table_ids.clone();
-                let profile = Profile { at, name, selector: said.with_selector, max_group_size, tables };
+                let of_members = match &said.selector_size_semantics {
+                    Some(p4::action_profile::SelectorSizeSemantics::SumOfMembers(sum)) => {
+                        Some(u32::try_from(sum.max_member_weight).unwrap_or(0))
+                    }
+                    _ => None,
+                };
+                let profile = Profile { at, name, selector: said.with_selector, max_group_size, of_members, tables };
                 schema.action_profiles.insert(id, profile);
             }
         }
@@ -192,18 +220,28 @@ impl Schema {
                 .find(|c| c.preamble.as_ref().is_some_and(|p| p.name == name))
                 .map(|c| c.metadata.as_slice())
                 .unwrap_or_default();
-            let fields = header
-                .fields
+            let sources = program
+                .structs
                 .iter()
-                .filter_map(|f| {
-                    let said = listed.iter().find(|m| m.name == f.name)?;
-                    Some(Metadata {
-                        id: said.id,
-                        name: f.name.clone(),
-                        width: f.width,
-                        below: header.fixed_bits - f.offset_bits - f.width,
-                        padding: said.annotations.iter().any(|a| a == "@padding"),
+                .position(|s| {
+                    s.annotations.iter().any(|a| {
+                        a.name == "controller_header" && a.args == [hir::AnnotationArg::String(name.to_string())]
                     })
+                })
+                .map(|at| flat_fields(program, hir::StructId(at as u32)))
+                .unwrap_or_default();
+            // P4Info lists the members in order, without hidden ones.
+            let shown = header.fields.iter().zip(&sources);
+            let fields = shown
+                .filter(|(_, source)| !p4info::has_annotation(&source.annotations, "hidden"))
+                .zip(listed)
+                .map(|((f, source), said)| Metadata {
+                    id: said.id,
+                    name: said.name.clone(),
+                    width: f.width,
+                    below: header.fixed_bits - f.offset_bits - f.width,
+                    padding: said.annotations.iter().any(|a| a == "@padding"),
+                    coding: coding(program, source.new_type),
                 })
                 .collect();
             let bytes = header.fixed_bits.div_ceil(8) as usize;
@@ -222,38 +260,55 @@ impl Schema {
 }
 
 impl Table {
-    fn new(table: &p4::Table, actions: &HashMap<u32, &p4::Action>, pipeline: &Pipeline) -> Option<Table> {
+    fn new(
+        table: &p4::Table,
+        actions: &HashMap<u32, &p4::Action>,
+        program: &TypedProgram,
+        pipeline: &Pipeline,
+    ) -> Option<Table> {
         let preamble = table.preamble.as_ref()?;
         let at = TableId(pipeline.tables.iter().position(|t| t.name == preamble.name)? as u32);
         let model = &pipeline[at];
-        let keys = model.keys.iter().enumerate().filter(|(_, k)| k.kind != MatchKind::Selector);
+        let source = program.tables.iter().find(|t| t.control_plane_name == preamble.name)?;
+        let keys = model.keys.iter().zip(&source.keys).enumerate();
+        let keys = keys.filter(|(_, (k, _))| k.kind != MatchKind::Selector);
         let fields = table
             .match_fields
             .iter()
             .zip(keys)
-            .map(|(said, (key, model))| Field {
+            .map(|(said, (key, (model, source)))| Field {
                 id: said.id,
                 name: said.name.clone(),
                 kind: model.kind,
                 width: model.expr.ty.width(),
                 key,
+                coding: coding(program, source.new_type),
             })
             .collect();
-        // Both list them in the order of the source, and then the default action if that is not among them.
+        // All list them in the order of the source, and then the default action if that is not among them.
+        let sources = source.actions.iter().map(|a| &a.action).chain([&source.default_action]);
         let actions = table
             .action_refs
             .iter()
             .zip(&model.actions)
-            .filter_map(|(said, listed)| {
+            .zip(sources)
+            .filter_map(|((said, listed), source)| {
                 let action = actions.get(&said.id)?;
-                let params = action.params.iter().zip(&pipeline[listed.action].params);
+                let sources = program[source.function].params.iter().filter(|p| p.direction == hir::Direction::None);
+                let params = action.params.iter().zip(&pipeline[listed.action].params).zip(sources);
+                let params = params.map(|((said, model), source)| Param {
+                    id: said.id,
+                    name: said.name.clone(),
+                    width: model.ty.width(),
+                    coding: coding(program, source.new_type),
+                });
                 Some(Action {
                     id: said.id,
                     at: listed.action,
                     name: action.preamble.as_ref()?.name.clone(),
                     default_only: listed.default_only,
                     table_only: listed.table_only,
-                    params: params.map(|(said, model)| (said.id, said.name.clone(), model.ty.width())).collect(),
+                    params: params.collect(),
                 })
             })
             .collect();
@@ -288,5 +343,14 @@ fn field(said: &p4::MatchField, key: usize) -> Option<Field> {
         },
         Match::OtherMatchType(_) => return None,
     };
-    Some(Field { id: said.id, name: said.name.clone(), kind, width: said.bitwidth.max(0) as u32, key })
+    let width = said.bitwidth.max(0) as u32;
+    Some(Field { id: said.id, name: said.name.clone(), kind, width, key, coding: Coding::Number })
+}
+
+/// How controllers write values of a type.
+fn coding(program: &TypedProgram, new_type: Option<hir::NewTypeId>) -> Coding {
+    match new_type.and_then(|id| p4info::translation(&program[id].annotations)) {
+        Some(p4info::Translation { width: None, .. }) => Coding::Text,
+        _ => Coding::Number,
+    }
 }

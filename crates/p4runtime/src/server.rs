@@ -96,6 +96,7 @@ impl Server {
             device.start_telling()?;
         }
         let service = Service::new(devices.iter().cloned());
+        runtime.spawn(service.give_memory_back());
         let trace = TraceServer::new(service.clone());
         let service =
             P4RuntimeServer::new(service).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);

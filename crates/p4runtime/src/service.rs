@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -13,11 +14,14 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::arbitration::{Outgoing, stream_error};
 use crate::device::Device;
 use crate::failure::{Failure, denied, exhausted, invalid, not_found, precondition, unimplemented};
+use crate::memory;
 use crate::proto::v1::{self, p4_runtime_server::P4Runtime};
 use v1::get_forwarding_pipeline_config_request::ResponseType;
 use v1::stream_error::Details;
 use v1::stream_message_request::Update;
 
+/// Between two looks whether there is memory to give back.
+const GIVE_BACK: Duration = Duration::from_secs(1);
 /// The version of the specification.
 const VERSION: &str = "1.5.0";
 /// Messages that wait for a controller before more are lost.
@@ -26,6 +30,10 @@ const WAITING: usize = 4096;
 const PIECE: usize = 512;
 /// Calls at a time that read, write or compile; others wait.
 const AT_A_TIME: usize = 4;
+/// Errors that wait for a controller before more are lost: each has the message that it answers.
+const ERRORS_WAITING: usize = 64;
+/// Longest message that an error repeats: a packet with its metadata.
+const MAX_REPEATED: usize = 16 << 10;
 /// Streams at a time, of all devices.
 const MAX_STREAMS: usize = 256;
 
@@ -36,6 +44,8 @@ pub struct Service {
     work: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     next_stream: Arc<AtomicU64>,
+    /// Requests or streams have ended since somebody looked.
+    ended: Arc<AtomicBool>,
 }
 
 impl Service {
@@ -46,11 +56,25 @@ impl Service {
             work: Arc::new(Semaphore::new(AT_A_TIME)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             next_stream: Arc::new(AtomicU64::new(1)),
+            ended: Arc::default(),
         }
     }
 
     pub(crate) fn device(&self, id: u64) -> Result<Arc<Device>, Failure> {
         self.devices.get(&id).cloned().ok_or_else(|| not_found(format!("there is no device {id}")))
+    }
+
+    /// Gives memory back for as long as the server runs, when requests or streams have ended.
+    pub fn give_memory_back(&self) -> impl Future<Output = ()> + Send + 'static {
+        let ended = self.ended.clone();
+        async move {
+            loop {
+                tokio::time::sleep(GIVE_BACK).await;
+                if ended.swap(false, Ordering::Relaxed) {
+                    let _ = tokio::task::spawn_blocking(memory::give_back).await;
+                }
+            }
+        }
     }
 
     /// Does work that may take long.
@@ -59,9 +83,12 @@ impl Service {
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         let permit = self.work.clone().acquire_owned().await;
+        let ended = self.ended.clone();
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            work()
+            let done = work();
+            ended.store(true, Ordering::Relaxed);
+            done
         });
         done.await.unwrap_or_else(|_| Err(Status::internal("the request could not be carried out")))
     }
@@ -221,7 +248,9 @@ impl Channel {
 
     fn complain(&self, failure: Failure, details: Option<Details>) {
         // A client that does not read its errors loses them.
-        let _ = self.to.try_send(Ok(stream_error(failure, details)));
+        if self.to.max_capacity() - self.to.capacity() < ERRORS_WAITING {
+            let _ = self.to.try_send(Ok(stream_error(failure, details.filter(|d| d.encoded_len() <= MAX_REPEATED))));
+        }
     }
 }
 
@@ -230,5 +259,6 @@ impl Drop for Channel {
         if let Some(device) = &self.device {
             device.elections().leave(device.id(), self.id);
         }
+        self.service.ended.store(true, Ordering::Relaxed);
     }
 }

@@ -4,10 +4,9 @@ use ::bytes::Bytes;
 use hopwright_ir::{ActionCall, MatchKind, MatchValue, TableEntry, bits};
 use num_bigint::BigUint;
 
-use crate::bytes;
 use crate::failure::{Failure, Result, bad_number, denied, invalid, not_found};
 use crate::proto::v1;
-use crate::schema::{Action, Field, Schema, Table};
+use crate::schema::{Action, Field, Param, Schema, Table};
 use v1::field_match::FieldMatchType as Wire;
 
 /// The table with this id.
@@ -70,7 +69,7 @@ fn anything(kind: MatchKind, width: u32) -> MatchValue {
 }
 
 fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
-    let number = |b: &[u8]| bytes::number(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
+    let number = |b: &[u8]| field.coding.read(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
     let dont_care = || invalid(format!("`{}`: leave out a field that matches anything", field.name));
     let masked = || invalid(format!("`{}`: bits that are not matched must be zero", field.name));
     match (field.kind, &said.field_match_type) {
@@ -120,21 +119,20 @@ pub fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1::FieldM
         .iter()
         .filter_map(|field| {
             let value = &matches[field.key];
+            let of = |value| field.coding.write(value);
             let wire = match value {
-                MatchValue::Exact(v) => Wire::Exact(v1::field_match::Exact { value: bytes::of(v) }),
+                MatchValue::Exact(v) => Wire::Exact(v1::field_match::Exact { value: of(v) }),
                 MatchValue::Lpm { prefix_len: 0, .. } | MatchValue::Optional(None) => return None,
                 MatchValue::Lpm { value, prefix_len } => {
-                    Wire::Lpm(v1::field_match::Lpm { value: bytes::of(value), prefix_len: *prefix_len as i32 })
+                    Wire::Lpm(v1::field_match::Lpm { value: of(value), prefix_len: *prefix_len as i32 })
                 }
                 MatchValue::Ternary { mask, .. } if *mask == BigUint::ZERO => return None,
                 MatchValue::Ternary { value, mask } => {
-                    Wire::Ternary(v1::field_match::Ternary { value: bytes::of(value), mask: bytes::of(mask) })
+                    Wire::Ternary(v1::field_match::Ternary { value: of(value), mask: of(mask) })
                 }
                 MatchValue::Range { lo, hi } if *lo == BigUint::ZERO && *hi == bits::mask(field.width) => return None,
-                MatchValue::Range { lo, hi } => {
-                    Wire::Range(v1::field_match::Range { low: bytes::of(lo), high: bytes::of(hi) })
-                }
-                MatchValue::Optional(Some(v)) => Wire::Optional(v1::field_match::Optional { value: bytes::of(v) }),
+                MatchValue::Range { lo, hi } => Wire::Range(v1::field_match::Range { low: of(lo), high: of(hi) }),
+                MatchValue::Optional(Some(v)) => Wire::Optional(v1::field_match::Optional { value: of(v) }),
             };
             Some(v1::FieldMatch { field_id: field.id, field_match_type: Some(wire) })
         })
@@ -179,7 +177,7 @@ pub fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<Action
         return Err(invalid(format!("`{}` has {wants} parameters, not {got}", listed.name)));
     }
     let mut args = Vec::with_capacity(listed.params.len());
-    for (at, (id, name, width)) in listed.params.iter().enumerate() {
+    for (at, Param { id, name, width, coding }) in listed.params.iter().enumerate() {
         let param = match &said.params[at] {
             param if param.param_id == *id => param,
             _ => said
@@ -188,7 +186,7 @@ pub fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<Action
                 .find(|p| p.param_id == *id)
                 .ok_or_else(|| invalid(format!("`{}`: parameter `{name}` is missing", listed.name)))?,
         };
-        args.push(bytes::number(&param.value, *width).map_err(|e| bad_number(name, *width, e))?);
+        args.push(coding.read(&param.value, *width).map_err(|e| bad_number(name, *width, e))?);
     }
     Ok(ActionCall { action: listed.at, args })
 }
@@ -206,7 +204,7 @@ pub fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
         .params
         .iter()
         .zip(&call.args)
-        .map(|((id, ..), value)| v1::action::Param { param_id: *id, value: bytes::of(value) })
+        .map(|(param, value)| v1::action::Param { param_id: param.id, value: param.coding.write(value) })
         .collect();
     Some(v1::Action { action_id: listed.id, params })
 }

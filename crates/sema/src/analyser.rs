@@ -69,6 +69,7 @@ pub(crate) struct Analyser<'a> {
     struct_ids: HashMap<(usize, Rc<[Ty]>), hir::StructId>,
     anonymous: HashMap<Ty, hir::StructId>,
     enum_ids: HashMap<usize, hir::EnumId>,
+    new_type_ids: HashMap<usize, hir::NewTypeId>,
     leaves: HashMap<Ty, u64>,
     pub specialised: HashMap<(Span, Vec<Ty>, String), hir::FunctionId>,
     /// Type parameters that stand for `_` in the signature being read.
@@ -114,6 +115,7 @@ impl<'a> Analyser<'a> {
                 name: name.to_string(),
                 structs: Vec::new(),
                 enums: Vec::new(),
+                new_types: Vec::new(),
                 errors: Vec::new(),
                 functions: Vec::new(),
                 instances: Vec::new(),
@@ -126,12 +128,14 @@ impl<'a> Analyser<'a> {
                     blocks: Vec::new(),
                     values: Vec::new(),
                     objects: Vec::new(),
+                    annotations: Vec::new(),
                     span: Span::none(),
                 },
             },
             struct_ids: HashMap::new(),
             anonymous: HashMap::new(),
             enum_ids: HashMap::new(),
+            new_type_ids: HashMap::new(),
             leaves: HashMap::new(),
             specialised: HashMap::new(),
             open_types: None,
@@ -257,13 +261,17 @@ impl<'a> Analyser<'a> {
                     .iter()
                     .map(|(n, t)| hir::Field {
                         name: n.to_string(),
+                        control_plane_name: n.to_string(),
                         ty: self.hir_ty(t),
+                        new_type: self.new_type(t),
                         annotations: Vec::new(),
                         span: Span::none(),
                     })
                     .collect();
+                let name = format!("anonymous_{}", self.anonymous.len());
                 self.out.structs.push(hir::Struct {
-                    name: format!("anonymous_{}", self.anonymous.len()),
+                    name: name.clone(),
+                    control_plane_name: name,
                     fields,
                     annotations: Vec::new(),
                     span: Span::none(),
@@ -292,6 +300,7 @@ impl<'a> Analyser<'a> {
         let def = &self.defs.enums[e];
         self.out.enums.push(hir::Enum {
             name: def.name.to_string(),
+            control_plane_name: self.global_name(&def.name, def.annotations),
             underlying,
             members: def.members.iter().map(|(n, v)| (n.to_string(), v.clone())).collect(),
             span: def.span,
@@ -299,6 +308,38 @@ impl<'a> Analyser<'a> {
         let id = hir::EnumId((self.out.enums.len() - 1) as u32);
         self.enum_ids.insert(e, id);
         id
+    }
+
+    /// The `type` declaration behind a type, if it is one.
+    pub fn new_type(&mut self, ty: &Ty) -> Option<hir::NewTypeId> {
+        let Ty::Newtype(n) = ty else { return None };
+        if let Some(id) = self.new_type_ids.get(n) {
+            return Some(*id);
+        }
+        let below = self.defs.strip_newtype(ty);
+        let below = self.hir_ty(&below);
+        let def = &self.defs.newtypes[*n];
+        let (annotations, span) = (def.annotations, def.span);
+        let control_plane_name = self.global_name(&def.name, annotations);
+        let annotations = self.annotations(annotations);
+        self.out.new_types.push(hir::NewType { control_plane_name, ty: below, annotations, span });
+        let id = hir::NewTypeId((self.out.new_types.len() - 1) as u32);
+        self.new_type_ids.insert(*n, id);
+        Some(id)
+    }
+
+    /// Adds headers that nothing uses but the control plane knows.
+    pub fn controller_headers(&mut self) {
+        for d in 0..self.defs.structs.len() {
+            let def = &self.defs.structs[d];
+            if def.kind == ast::StructKind::Header
+                && def.type_params.is_empty()
+                && ast::find_annotation(def.annotations, "controller_header").is_some()
+            {
+                let none: Rc<[Ty]> = Rc::new([]);
+                self.struct_id(d, &none);
+            }
+        }
     }
 
     fn struct_id(&mut self, d: usize, args: &Rc<[Ty]>) -> hir::StructId {
@@ -310,17 +351,21 @@ impl<'a> Analyser<'a> {
         let (name, annotations, span, field_defs) =
             (def.name.to_string(), def.annotations, def.span, def.fields.clone());
         let subst = bind(&def.type_params, args);
+        let control_plane_name = self.global_name(&name, annotations);
         let annotations = self.annotations(annotations);
         let fields = field_defs
             .iter()
-            .map(|f| hir::Field {
+            .map(|f| (f, f.ty.subst(&subst)))
+            .map(|(f, ty)| hir::Field {
                 name: f.name.to_string(),
-                ty: self.hir_ty(&f.ty.subst(&subst)),
+                control_plane_name: self.global_name(&f.name, f.annotations),
+                ty: self.hir_ty(&ty),
+                new_type: self.new_type(&ty),
                 annotations: self.annotations(f.annotations),
                 span: f.span,
             })
             .collect();
-        self.out.structs.push(hir::Struct { name, fields, annotations, span });
+        self.out.structs.push(hir::Struct { name, control_plane_name, fields, annotations, span });
         let id = hir::StructId((self.out.structs.len() - 1) as u32);
         self.struct_ids.insert(key, id);
         id
@@ -373,6 +418,13 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// The control-plane name of what has no path.
+    pub fn global_name(&self, local: &str, annotations: &[ast::Annotation]) -> String {
+        let given = self.annotation_text(annotations, "name");
+        let name = given.as_deref().unwrap_or(local);
+        name.strip_prefix('.').unwrap_or(name).to_string()
+    }
+
     /// The string that an annotation of this name has as its only argument.
     pub fn annotation_text(&self, annotations: &[ast::Annotation], name: &str) -> Option<Arc<str>> {
         let annotation = ast::find_annotation(annotations, name)?;
@@ -402,7 +454,12 @@ impl<'a> Analyser<'a> {
         }
         annotations
             .iter()
-            .map(|a| hir::Annotation { name: a.name.to_string(), args: self.annotation_args(a), span: a.span })
+            .map(|a| hir::Annotation {
+                name: a.name.to_string(),
+                args: self.annotation_args(a),
+                form: annotation_form(a),
+                span: a.span,
+            })
             .collect()
     }
 
@@ -423,14 +480,35 @@ impl<'a> Analyser<'a> {
                         .collect()
                 })
             }
-            ast::AnnotationBody::Exprs(exprs) => exprs.iter().filter_map(|e| self.annotation_value(e)).collect(),
+            ast::AnnotationBody::Exprs(exprs) => exprs.iter().filter_map(|e| self.constant_value(e)).collect(),
             ast::AnnotationBody::KeyValues(pairs) => pairs
                 .iter()
                 .filter_map(|p| {
-                    let value = self.annotation_value(&p.value)?;
+                    let value = self.constant_value(&p.value)?;
                     Some(hir::AnnotationArg::KeyValue(p.name.to_string(), Box::new(value)))
                 })
                 .collect(),
+        }
+    }
+
+    /// A constant expression in a structured annotation.
+    fn constant_value(&mut self, e: &'a ast::Expr) -> Option<hir::AnnotationArg> {
+        use crate::value::Value;
+        if let Some(value) = self.annotation_value(e) {
+            return Some(value);
+        }
+        let typed = self.expr(e, None);
+        if typed.is_err() {
+            return None;
+        }
+        match typed.value {
+            Some(Value::Int(i)) => Some(hir::AnnotationArg::Int(i)),
+            Some(Value::Bool(b)) => Some(hir::AnnotationArg::Bool(b)),
+            Some(Value::Str(s)) => Some(hir::AnnotationArg::String(s.to_string())),
+            _ => {
+                self.not_constant(e.span);
+                None
+            }
         }
     }
 
@@ -439,13 +517,13 @@ impl<'a> Analyser<'a> {
         use crate::value::Value;
         let constant = |value: &Value| match value {
             Value::Int(i) => Some(hir::AnnotationArg::Int(i.clone())),
-            Value::Bool(b) => Some(hir::AnnotationArg::Int(u8::from(*b).into())),
+            Value::Bool(b) => Some(hir::AnnotationArg::Bool(*b)),
             Value::Str(s) => Some(hir::AnnotationArg::String(s.to_string())),
             _ => None,
         };
         match &e.kind {
             ast::ExprKind::Int(lit) => Some(hir::AnnotationArg::Int(lit.value.clone())),
-            ast::ExprKind::Bool(b) => Some(hir::AnnotationArg::Int(u8::from(*b).into())),
+            ast::ExprKind::Bool(b) => Some(hir::AnnotationArg::Bool(*b)),
             ast::ExprKind::String(s) => Some(hir::AnnotationArg::String(s.to_string())),
             ast::ExprKind::Path(path) => match &self.lookup(path.name.as_str(), path.leading_dot)?.entity {
                 Entity::Const(value, _) => constant(value),
@@ -486,5 +564,20 @@ impl<'a> Analyser<'a> {
         let members = &self.defs.enums[e].members;
         let (_, value) = members.iter().find(|(n, _)| **n == *name.name)?;
         Some(hir::AnnotationArg::Int(value.clone()))
+    }
+}
+
+fn annotation_form(a: &ast::Annotation) -> hir::AnnotationForm {
+    let word = |t: &ast::AnnotationToken| match t.kind {
+        ast::AnnotationTokenKind::String => format!("\"{}\"", t.text),
+        _ => t.text.to_string(),
+    };
+    match &a.body {
+        ast::AnnotationBody::None => hir::AnnotationForm::Free(Vec::new()),
+        ast::AnnotationBody::Unstructured { tokens, .. } => {
+            hir::AnnotationForm::Free(tokens.iter().map(word).collect())
+        }
+        ast::AnnotationBody::Exprs(_) => hir::AnnotationForm::List,
+        ast::AnnotationBody::KeyValues(_) => hir::AnnotationForm::KeyValues,
     }
 }

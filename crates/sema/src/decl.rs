@@ -40,6 +40,7 @@ impl<'a> Analyser<'a> {
             self.order = i + 1;
             self.top_level(d);
         }
+        self.controller_headers();
         if self.errors == 0 {
             self.control_plane_names();
         }
@@ -121,7 +122,7 @@ impl<'a> Analyser<'a> {
                 self.struct_decl(d, s);
             }
             ast::DeclKind::Enum(e) => {
-                self.enum_decl(e);
+                self.enum_decl(e, &d.annotations);
             }
             ast::DeclKind::Typedef(t) => self.typedef(d, t),
             ast::DeclKind::ParserType(sig) => self.block_decl(d, sig, &[], None, true),
@@ -296,6 +297,7 @@ impl<'a> Analyser<'a> {
             out.push(ParamSig {
                 name: p.name.name.clone(),
                 renamed: self.annotation_text(&p.annotations, "name"),
+                annotations: self.annotations(&p.annotations).into(),
                 direction,
                 ty: if ty == Ty::Void { Ty::Err } else { ty },
                 default,
@@ -585,7 +587,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn enum_decl(&mut self, e: &'a ast::EnumDecl) {
+    fn enum_decl(&mut self, e: &'a ast::EnumDecl, annotations: &'a [ast::Annotation]) {
         let underlying = e.underlying.as_ref().map(|t| {
             let ty = self.ty(t);
             if ty.is_err() || ty.width().is_some() {
@@ -647,6 +649,7 @@ impl<'a> Analyser<'a> {
         self.scopes.pop();
         self.defs.enums.push(EnumDef {
             name: e.name.name.clone(),
+            annotations,
             underlying: underlying.clone(),
             members,
             span: e.name.span,
@@ -666,7 +669,7 @@ impl<'a> Analyser<'a> {
                         &s.name
                     }
                     ast::DeclKind::Enum(e) => {
-                        self.enum_decl(e);
+                        self.enum_decl(e, &[]);
                         &e.name
                     }
                     _ => {
@@ -702,7 +705,8 @@ impl<'a> Analyser<'a> {
             self.declare(&t.name, Entity::Broken);
             return;
         }
-        self.defs.newtypes.push(NewtypeDef { name: t.name.name.clone(), target });
+        let (annotations, span) = (&*d.annotations, t.name.span);
+        self.defs.newtypes.push(NewtypeDef { name: t.name.name.clone(), target, annotations, span });
         let id = self.defs.newtypes.len() - 1;
         self.declare(&t.name, Entity::Type(Ty::Newtype(id)));
     }

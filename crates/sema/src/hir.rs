@@ -21,6 +21,9 @@ pub struct TypedProgram {
     pub structs: Vec<Struct>,
     /// Enums with and without underlying type; [`EnumId`] indexes them.
     pub enums: Vec<Enum>,
+    /// Types that `type` declares; [`NewTypeId`] indexes them. Values have the type below: [`Field::new_type`] and its
+    /// like say where the source has one of these.
+    pub new_types: Vec<NewType>,
     /// Members of `error`, `NoError` first.
     pub errors: Vec<String>,
     /// Functions, and actions of all scopes; [`FunctionId`] indexes them. Actions of a control instance are
@@ -97,6 +100,7 @@ macro_rules! ids {
 ids! {
     StructId => structs: Struct;
     EnumId => enums: Enum;
+    NewTypeId => new_types: NewType;
     FunctionId => functions: Function;
     InstanceId => instances: Instance;
     TableId => tables: Table;
@@ -117,6 +121,8 @@ pub struct Package {
     pub values: Vec<(String, Expr)>,
     /// Constructor parameters that are extern objects.
     pub objects: Vec<(String, ObjectId)>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
     /// The declaration of `main`.
     pub span: Span,
 }
@@ -163,6 +169,8 @@ pub enum Type {
 pub struct Struct {
     /// Name in the source.
     pub name: String,
+    /// What the control plane calls it: its name, or what `@name` says.
+    pub control_plane_name: String,
     /// Members in order.
     pub fields: Vec<Field>,
     /// Annotations.
@@ -176,7 +184,24 @@ pub struct Struct {
 pub struct Field {
     /// Name.
     pub name: String,
+    /// What the control plane calls it: its name, or what `@name` says.
+    pub control_plane_name: String,
     /// Type.
+    pub ty: Type,
+    /// The type in the source, if `type` declares it.
+    pub new_type: Option<NewTypeId>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// Declaration.
+    pub span: Span,
+}
+
+/// A type that `type` declares.
+#[derive(Clone, Debug)]
+pub struct NewType {
+    /// What the control plane calls it: its name, or what `@name` says.
+    pub control_plane_name: String,
+    /// The type below, which no `type` declares.
     pub ty: Type,
     /// Annotations.
     pub annotations: Vec<Annotation>,
@@ -189,6 +214,8 @@ pub struct Field {
 pub struct Enum {
     /// Name.
     pub name: String,
+    /// What the control plane calls it: its name, or what `@name` says.
+    pub control_plane_name: String,
     /// `bit<W>` or `int<W>` for serialisable enums.
     pub underlying: Option<Type>,
     /// Members; without an underlying type the value is the position.
@@ -204,8 +231,31 @@ pub struct Annotation {
     pub name: String,
     /// Evaluated arguments of the structured forms and of the standard unstructured ones.
     pub args: Vec<AnnotationArg>,
+    /// What stands behind the name.
+    pub form: AnnotationForm,
     /// Text.
     pub span: Span,
+}
+
+impl Annotation {
+    /// What `@name` says, if it is there.
+    pub fn name_of(annotations: &[Annotation]) -> Option<&str> {
+        annotations.iter().filter(|a| a.name == "name").find_map(|a| match a.args.as_slice() {
+            [AnnotationArg::String(name)] => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// What stands behind an annotation's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnnotationForm {
+    /// `@name` or `@name(..)`: the words in the parentheses, with macros expanded and strings in quotes.
+    Free(Vec<String>),
+    /// `@name[..]` with values.
+    List,
+    /// `@name[..]` with keys and values.
+    KeyValues,
 }
 
 /// A value in an annotation.
@@ -213,8 +263,10 @@ pub struct Annotation {
 pub enum AnnotationArg {
     /// String.
     String(String),
-    /// Integer (also booleans as 0 and 1).
+    /// Integer.
     Int(BigInt),
+    /// Boolean.
+    Bool(bool),
     /// `key = value`.
     KeyValue(String, Box<AnnotationArg>),
 }
@@ -255,6 +307,10 @@ pub struct Param {
     pub direction: Direction,
     /// What the control plane calls it: its name, or what `@name` says.
     pub control_plane_name: String,
+    /// The type in the source, if `type` declares it.
+    pub new_type: Option<NewTypeId>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
 }
 
 /// A function or action.
@@ -395,6 +451,8 @@ pub struct Object {
     pub type_name: String,
     /// Type arguments (of the extern type, after inference).
     pub type_args: Vec<Type>,
+    /// Those of them that `type` declares.
+    pub new_types: Vec<Option<NewTypeId>>,
     /// Constructor arguments, constants (`ExprKind::Int`, `Bool`, `String`, `EnumMember`).
     pub args: Vec<Expr>,
     /// Annotations.
@@ -452,8 +510,10 @@ pub struct TableKey {
     pub expr: Expr,
     /// `exact`, `lpm`, ...
     pub match_kind: String,
-    /// Control-plane name: `@name`, else the source text normalised as P4Runtime says (`hdr.ipv4.isValid()`, `h.f[3:0]`).
+    /// Control-plane name: `@name`, else the source text normalised as P4Runtime says (`hdr.ipv4.$valid$`, `h.f[3:0]`).
     pub name: String,
+    /// The type in the source, if `type` declares it.
+    pub new_type: Option<NewTypeId>,
     /// Annotations.
     pub annotations: Vec<Annotation>,
 }

@@ -164,10 +164,12 @@ impl<'a> Analyser<'a> {
                 let types = self.inferred(&name, &sig, &params, &checked, span)?;
                 let annotations = self.annotations(named.annotations);
                 let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
+                let new_types = types.iter().map(|t| self.new_type(t)).collect();
                 let object = hir::Object {
                     name: self.qualified(named.name, named.annotations),
                     type_name: name.to_string(),
                     type_args,
+                    new_types,
                     args: checked.args.into_iter().flatten().map(|t| t.hir).collect(),
                     annotations,
                     span,
@@ -259,11 +261,13 @@ impl<'a> Analyser<'a> {
                     return Some(Entity::Const(Value::Package(Rc::new(bound)), ty.clone()));
                 }
                 let values = bound.values.into_iter().map(|(n, v, t)| (n, self.constant(v, &t, span).hir)).collect();
+                let annotations = self.annotations(named.annotations);
                 self.out.main = hir::Package {
                     type_name: name.to_string(),
                     blocks: bound.blocks,
                     values,
                     objects: bound.objects,
+                    annotations,
                     span,
                 };
                 self.has_main = true;
@@ -447,8 +451,13 @@ impl<'a> Analyser<'a> {
                 };
                 let entity = if p.ty.is_err() { Entity::Broken } else { Entity::Var(var, p.ty.clone(), place) };
                 self.declare_at(&p.name, p.span, entity);
-                let control_plane_name = p.renamed.as_ref().unwrap_or(&p.name).to_string();
-                Some(hir::Param { var, direction: p.direction, control_plane_name })
+                Some(hir::Param {
+                    var,
+                    direction: p.direction,
+                    control_plane_name: p.renamed.as_ref().unwrap_or(&p.name).to_string(),
+                    new_type: self.new_type(&p.ty),
+                    annotations: p.annotations.to_vec(),
+                })
             })
             .collect()
     }

@@ -268,14 +268,61 @@ impl<'a> Analyser<'a> {
                     .help("give it one for the control plane: `... @name(\"key\")`"),
             );
         }
-        let name = given.map_or_else(|| source_text(&k.expr), |s| s.to_string());
+        let name = given.map_or_else(|| self.key_name(&k.expr, &t.hir), |s| s.to_string());
+        let new_type = self.new_type(&t.ty);
         let key = hir::TableKey {
             expr: t.hir,
             match_kind: kind.to_string(),
             name,
+            new_type,
             annotations: self.annotations(&k.annotations),
         };
         (t.ty, Some(key))
+    }
+
+    /// What a control plane calls a key that `@name` does not name: its text, with the names that the control plane has
+    /// for fields, and `$valid$` for `isValid()`.
+    fn key_name(&self, e: &ast::Expr, typed: &hir::Expr) -> String {
+        use ast::ExprKind as K;
+        match (&e.kind, &typed.kind) {
+            (K::Cast { .. }, _) => source_text(e),
+            (_, hir::ExprKind::Cast(inner)) => self.key_name(e, inner),
+            (K::Member { base, name }, hir::ExprKind::Field(of, at)) => {
+                let field = match &of.ty {
+                    hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) => {
+                        self.out[*id].fields.get(*at).and_then(|f| hir::Annotation::name_of(&f.annotations))
+                    }
+                    _ => None,
+                };
+                match field {
+                    Some(global) if global.starts_with('.') => global[1..].to_string(),
+                    Some(field) => format!("{}.{field}", self.key_name(base, of)),
+                    None => format!("{}.{name}", self.key_name(base, of)),
+                }
+            }
+            (K::Call { callee, .. }, hir::ExprKind::Call(call)) => match (&callee.kind, &call.callee) {
+                (K::Member { base, name }, hir::Callee::Builtin(of, _)) if name.as_str() == "isValid" => {
+                    format!("{}.$valid$", self.key_name(base, of))
+                }
+                _ => source_text(e),
+            },
+            (K::Index { base, index }, hir::ExprKind::Index(of, _)) => {
+                format!("{}[{}]", self.key_name(base, of), source_text(index))
+            }
+            (K::Slice { base, hi, lo }, hir::ExprKind::Slice(of, ..)) => {
+                format!("{}[{}:{}]", self.key_name(base, of), source_text(hi), source_text(lo))
+            }
+            (K::Binary { op, left, right }, hir::ExprKind::Binary(_, l, r)) => {
+                format!("{} {} {}", self.key_name(left, l), op.symbol(), self.key_name(right, r))
+            }
+            (K::Int(lit), _) => match lit.base {
+                2 => format!("{:#b}", lit.value),
+                8 => format!("{:#o}", lit.value),
+                16 => format!("{:#x}", lit.value),
+                _ => lit.value.to_string(),
+            },
+            _ => source_text(e),
+        }
     }
 
     fn find_action(&mut self, path: &ast::Path) -> Option<Rc<ActionEntity>> {
@@ -457,10 +504,14 @@ impl<'a> Analyser<'a> {
                     }
                     self.report(d);
                 }
-                let path = format!("{}.{name}", out.control_plane_name);
+                let path = match self.annotation_text(&p.annotations, "name") {
+                    Some(given) => given.strip_prefix('.').unwrap_or(&given).to_string(),
+                    None => format!("{}.{name}", out.control_plane_name),
+                };
                 let was_path = std::mem::take(&mut self.context.path);
                 let was_args = std::mem::replace(&mut self.context.constructing, true);
                 self.context.nameless = Some(path);
+                let objects = self.out.objects.len();
                 let t = self.expr(e, None);
                 self.context.nameless = None;
                 self.context.constructing = was_args;
@@ -469,7 +520,13 @@ impl<'a> Analyser<'a> {
                     return;
                 }
                 let value = match t.value {
-                    Some(Value::Object(id)) => hir::Property::Object(id),
+                    Some(Value::Object(id)) => {
+                        if id.0 as usize >= objects {
+                            // Constructed here: the property's annotations are its own.
+                            self.out.objects[id.0 as usize].annotations = self.annotations(&p.annotations);
+                        }
+                        hir::Property::Object(id)
+                    }
                     Some(Value::Instance(_)) => {
                         self.property_form(p, "a value or an extern object");
                         return;
@@ -668,7 +725,7 @@ fn names_itself(e: &ast::Expr) -> bool {
     }
 }
 
-/// The text of an expression as control planes name keys: `hdr.ipv4.isValid()`, `h.f[3:0]`.
+/// The text of an expression as control planes name keys: `h.f[3:0]`, `a & 15`.
 pub(crate) fn source_text(e: &ast::Expr) -> String {
     use ast::ExprKind as K;
     let list = |items: &[ast::Arg]| items.iter().map(|a| source_text(&a.value)).collect::<Vec<_>>().join(", ");

@@ -71,16 +71,19 @@ pub(crate) struct FieldDef<'a> {
     pub span: Span,
 }
 
-pub(crate) struct EnumDef {
+pub(crate) struct EnumDef<'a> {
     pub name: Arc<str>,
+    pub annotations: &'a [ast::Annotation],
     pub underlying: Option<Ty>,
     pub members: Vec<(Arc<str>, BigInt)>,
     pub span: Span,
 }
 
-pub(crate) struct NewtypeDef {
+pub(crate) struct NewtypeDef<'a> {
     pub name: Arc<str>,
     pub target: Ty,
+    pub annotations: &'a [ast::Annotation],
+    pub span: Span,
 }
 
 pub(crate) struct ExternDef {
@@ -141,6 +144,7 @@ pub(crate) struct ParamSig {
     pub name: Arc<str>,
     /// `@name`.
     pub renamed: Option<Arc<str>>,
+    pub annotations: Rc<[hir::Annotation]>,
     pub direction: hir::Direction,
     pub ty: Ty,
     pub default: Option<Rc<Typed>>,
@@ -159,8 +163,8 @@ impl ParamSig {
 #[derive(Default)]
 pub(crate) struct Defs<'a> {
     pub structs: Vec<StructDef<'a>>,
-    pub enums: Vec<EnumDef>,
-    pub newtypes: Vec<NewtypeDef>,
+    pub enums: Vec<EnumDef<'a>>,
+    pub newtypes: Vec<NewtypeDef<'a>>,
     pub externs: Vec<ExternDef>,
     pub blocks: Vec<BlockDef<'a>>,
     pub packages: Vec<PackageDef>,

@@ -70,7 +70,7 @@ fn the_whole_language_program_has_its_parts() {
         [
             ("dst", "lpm"),
             ("hdr.ipv4.ttl[3:0]", "ternary"),
-            ("hdr.labels[0].isValid()", "exact"),
+            ("hdr.labels[0].$valid$", "exact"),
             ("meta.inner.port", "optional")
         ]
     );

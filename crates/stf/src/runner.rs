@@ -292,7 +292,7 @@ impl<'a> Runner<'a> {
             }
             Command::Group(change, selector, group, members) => {
                 let selector = self.profile(selector)?;
-                let to = Group { members: members.iter().copied().collect(), max_size: 0 };
+                let to = Group { members: members.iter().copied().collect(), ..Group::default() };
                 self.engine.change_group(*change, selector, *group, to)?;
             }
             Command::ValueSet(name, members) => {

@@ -73,6 +73,20 @@ impl Lowering<'_> {
         }
     }
 
+    /// What the control plane calls a digest: the type of its data, or a number if that has no name.
+    fn digest_name(&mut self, ty: &hir::Type, span: Span) -> String {
+        if let hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) = ty
+            && self.program[*id].span != Span::none()
+        {
+            return self.program[*id].control_plane_name.clone();
+        }
+        let at = self.nameless_digests.iter().position(|s| *s == span).unwrap_or_else(|| {
+            self.nameless_digests.push(span);
+            self.nameless_digests.len() - 1
+        });
+        format!("digest_{at}")
+    }
+
     /// The name of the enum member an expression is.
     fn member_name(&self, e: &hir::Expr) -> Option<&str> {
         match &e.kind {
@@ -139,7 +153,7 @@ impl Lowering<'_> {
                 args.list(self, 1)?;
                 let data = args.at(1)?;
                 let type_name = call.type_args.first().unwrap_or(&data.ty);
-                ExternFn::Digest(self.type_name(type_name))
+                ExternFn::Digest(self.digest_name(type_name, span))
             }
             "clone" | "clone_preserving_field_list" | "clone3" => {
                 let egress = match self.member_name(args.at(0)?) {

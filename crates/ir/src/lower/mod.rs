@@ -126,6 +126,8 @@ struct Lowering<'p> {
     tables: Vec<Table>,
     value_sets: Vec<ValueSet>,
     externs: Vec<ExternInstance>,
+    /// Calls of `digest` with data whose type has no name.
+    nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
     /// Uses of each name, to keep names unique.
     names: HashMap<String, u32>,
@@ -184,6 +186,7 @@ impl<'p> Lowering<'p> {
             tables: Vec::new(),
             value_sets: Vec::new(),
             externs: Vec::new(),
+            nameless_digests: Vec::new(),
             field_lists: Vec::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),

@@ -15,7 +15,7 @@ use crate::{
     TableAction, TableEntry, TableId, Type,
 };
 
-/// `size` of a table that names none.
+/// `size` of a table that names none, or zero.
 const DEFAULT_SIZE: u64 = 1024;
 
 /// A table's keys, and those that must be computed into a slot before each apply.
@@ -61,7 +61,7 @@ impl Lowering<'_> {
             const_default_action: table.const_default_action,
             entries: Vec::new(),
             const_entries: table.const_entries,
-            size: table.size.unwrap_or(DEFAULT_SIZE),
+            size: table.size.filter(|size| *size != 0).unwrap_or(DEFAULT_SIZE),
             implementation: None,
             direct_counter: None,
             direct_meter: None,

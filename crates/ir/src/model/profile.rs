@@ -27,6 +27,8 @@ pub struct WeightedAction {
 pub struct Group {
     /// Members by number, each with its share (from 1).
     pub members: std::collections::BTreeMap<u32, u32>,
-    /// Most shares together; 0 is no limit.
+    /// Most shares together, or most members; 0 is no limit.
     pub max_size: u32,
+    /// `max_size` counts members.
+    pub counts_members: bool,
 }

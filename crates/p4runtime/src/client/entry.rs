@@ -13,8 +13,8 @@ use std::fmt;
 use num_bigint::BigUint;
 use serde::{Serialize, Serializer};
 
-use super::names::{Names, alias, field_format, param_format};
-use super::value::{match_text, number_text, parse_match, parse_number};
+use super::names::{Names, alias, field_format, param_format, width};
+use super::value::{Format, match_text, number_text, parse_match, parse_number};
 use super::{ClientError, Result};
 use crate::bytes;
 use crate::proto::config as p4;
@@ -210,8 +210,11 @@ impl Names {
             if params.iter().any(|p| p.param_id == param.id) {
                 return Err(wrong("there twice".into()));
             }
-            let value = parse_number(value, param.bitwidth.max(0) as u32).map_err(wrong)?;
-            params.push(v1::action::Param { param_id: param.id, value: bytes::of(&value) });
+            let value = match param_format(param) {
+                Format::Text => value.clone().into_bytes().into(),
+                _ => bytes::of(&parse_number(value, width(param.bitwidth)).map_err(wrong)?),
+            };
+            params.push(v1::action::Param { param_id: param.id, value });
         }
         if let Some(missing) = action.params.iter().find(|p| params.iter().all(|said| said.param_id != p.id)) {
             let name = alias(&action.preamble);
@@ -228,7 +231,7 @@ impl Names {
             .iter()
             .filter_map(|f| {
                 let said = entry.r#match.iter().find(|m| m.field_id == f.id)?;
-                let text = match_text(field_format(f), f.bitwidth.max(0) as u32, said.field_match_type.as_ref()?);
+                let text = match_text(field_format(f), width(f.bitwidth), said.field_match_type.as_ref()?);
                 Some((f.name.clone(), text))
             })
             .collect();

@@ -111,14 +111,25 @@ pub fn alias(preamble: &Option<p4::Preamble>) -> &str {
     preamble.as_ref().map_or("", |p| if p.alias.is_empty() { &p.name } else { &p.alias })
 }
 
-/// How values of a match field are printed.
+/// Bits of a number. P4Info has none for `error`.
+pub fn width(bitwidth: i32) -> u32 {
+    if bitwidth > 0 { bitwidth as u32 } else { 32 }
+}
+
+/// How values of a match field are printed: those of a declared type without a width are strings.
 pub fn field_format(field: &p4::MatchField) -> Format {
-    Format::of(&field.name, field.bitwidth.max(0) as u32, &field.annotations)
+    if field.bitwidth == 0 && field.type_name.is_some() {
+        return Format::Text;
+    }
+    Format::of(&field.name, width(field.bitwidth), &field.annotations)
 }
 
 /// How values of a parameter are printed.
 pub fn param_format(param: &p4::action::Param) -> Format {
-    Format::of(&param.name, param.bitwidth.max(0) as u32, &param.annotations)
+    if param.bitwidth == 0 && param.type_name.is_some() {
+        return Format::Text;
+    }
+    Format::of(&param.name, width(param.bitwidth), &param.annotations)
 }
 
 fn find<'a, T>(what: &str, name: &str, all: impl Iterator<Item = (&'a Option<p4::Preamble>, T)>) -> Result<T, Unknown> {

@@ -24,6 +24,8 @@ pub enum Format {
     Hex,
     /// `1500`
     Decimal,
+    /// `Ethernet0`: a string.
+    Text,
 }
 
 impl Format {
@@ -55,6 +57,9 @@ impl Format {
 
 /// A value as people read it.
 pub fn number_text(format: Format, value: &[u8]) -> String {
+    if format == Format::Text {
+        return String::from_utf8_lossy(value).into_owned();
+    }
     let value = BigUint::from_bytes_be(value);
     let digits = value.to_bytes_be();
     /// The last bytes of a number.
@@ -69,7 +74,7 @@ pub fn number_text(format: Format, value: &[u8]) -> String {
         Format::Ipv6 => last::<16>(&digits).map(|b| Ipv6Addr::from(b).to_string()),
         Format::Mac => last::<6>(&digits).map(|b| b.map(|b| format!("{b:02x}")).join(":")),
         Format::Decimal => Some(value.to_string()),
-        Format::Hex => None,
+        Format::Hex | Format::Text => None,
     }
     .unwrap_or_else(|| format!("{value:#x}"))
 }
@@ -149,9 +154,14 @@ fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
 /// # Errors
 /// What is wrong with it.
 pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchType>, String> {
-    let width = field.bitwidth.max(0) as u32;
+    let width = super::names::width(field.bitwidth);
     let number = |text: &str| parse_number(text.trim(), width);
     let encode = |v: &BigUint| bytes::of(v);
+    let format = super::names::field_format(field);
+    let encoded = |text: &str| match format {
+        Format::Text => Ok(Bytes::copy_from_slice(text.trim().as_bytes())),
+        _ => number(text).map(|value| encode(&value)),
+    };
     let kind = match &field.r#match {
         Some(match_field::Match::MatchType(kind)) => match_field::MatchType::try_from(*kind).ok(),
         _ => None,
@@ -171,8 +181,8 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
         };
     }
     Ok(match kind {
-        Some(Kind::Exact) => Some(FieldMatchType::Exact(wire::Exact { value: encode(&number(text)?) })),
-        Some(Kind::Optional) => Some(FieldMatchType::Optional(wire::Optional { value: encode(&number(text)?) })),
+        Some(Kind::Exact) => Some(FieldMatchType::Exact(wire::Exact { value: encoded(text)? })),
+        Some(Kind::Optional) => Some(FieldMatchType::Optional(wire::Optional { value: encoded(text)? })),
         Some(Kind::Lpm) => {
             let (value, len) = match text.split_once('/') {
                 Some((value, behind)) => {

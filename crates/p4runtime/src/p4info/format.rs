@@ -2,7 +2,9 @@
 
 use prost::Message;
 use prost_reflect::text_format::FormatOptions;
-use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, MapKey, MessageDescriptor, ReflectMessage, SerializeOptions, Value,
+};
 
 use super::P4InfoError;
 use crate::proto;
@@ -13,8 +15,33 @@ use crate::proto::config::P4Info;
 /// # Errors
 /// None that a program can cause.
 pub fn to_text(info: &P4Info) -> Result<String, P4InfoError> {
-    let text = dynamic(info)?.to_text_format_with_options(&FormatOptions::new().pretty(true));
-    Ok(text + "\n")
+    let print =
+        |message: &DynamicMessage| message.to_text_format_with_options(&FormatOptions::new().pretty(true)) + "\n";
+    let mut message = dynamic(info)?;
+    let types = message.get_field_by_name("type_info").map(|types| types.into_owned());
+    message.clear_field_by_name("type_info");
+    let mut text = print(&message);
+    let Some(Value::Message(types)) = types.filter(|_| info.type_info.is_some()) else { return Ok(text) };
+    // Maps have no order of their own: one entry after the other, by name.
+    text.push_str("type_info {\n");
+    for (field, value) in types.fields() {
+        let parts = match value {
+            Value::Map(entries) => {
+                let mut entries: Vec<_> = entries.iter().collect();
+                entries.sort_by_key(|(key, _)| key.as_str());
+                let one = |(key, value): (&MapKey, &Value)| Value::Map([(key.clone(), value.clone())].into());
+                entries.into_iter().map(one).collect()
+            }
+            other => vec![other.clone()],
+        };
+        for part in parts {
+            let mut one = DynamicMessage::new(types.descriptor());
+            one.set_field(&field, part);
+            print(&one).lines().for_each(|line| text.extend(["  ", line, "\n"]));
+        }
+    }
+    text.push_str("}\n");
+    Ok(text)
 }
 
 /// The JSON form of protocol buffers.
@@ -36,11 +63,23 @@ pub fn to_binary(info: &P4Info) -> Vec<u8> {
     info.encode_to_vec()
 }
 
+/// Reads the text form of protocol buffers.
+///
+/// # Errors
+/// Text that is not of a P4Info.
+pub fn from_text(text: &str) -> Result<P4Info, P4InfoError> {
+    let message =
+        DynamicMessage::parse_text_format(descriptor()?, text).map_err(|e| P4InfoError::Form(e.to_string()))?;
+    message.transcode_to().map_err(|e| P4InfoError::Form(e.to_string()))
+}
+
+fn descriptor() -> Result<MessageDescriptor, P4InfoError> {
+    let pool = DescriptorPool::decode(proto::DESCRIPTORS).map_err(|e| P4InfoError::Form(e.to_string()))?;
+    pool.get_message_by_name("p4.config.v1.P4Info").ok_or_else(|| P4InfoError::Form("no descriptor".into()))
+}
+
 fn dynamic(info: &P4Info) -> Result<DynamicMessage, P4InfoError> {
-    let form = |e: &dyn std::fmt::Display| P4InfoError::Form(e.to_string());
-    let pool = DescriptorPool::decode(proto::DESCRIPTORS).map_err(|e| form(&e))?;
-    let descriptor = pool.get_message_by_name("p4.config.v1.P4Info").ok_or_else(|| form(&"no descriptor"))?;
-    let mut message = DynamicMessage::new(descriptor);
-    message.transcode_from(info).map_err(|e| form(&e))?;
+    let mut message = DynamicMessage::new(descriptor()?);
+    message.transcode_from(info).map_err(|e| P4InfoError::Form(e.to_string()))?;
     Ok(message)
 }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::P4InfoError;
+use hopwright_sema::hir::Annotation;
+
+use super::{P4InfoError, annotations};
 
 /// Kinds of objects, numbered as the first byte of their ids (P4Runtime 6.3.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,6 +25,25 @@ pub enum Kind {
     DirectMeter = 0x15,
     Register = 0x16,
     Digest = 0x17,
+}
+
+impl Kind {
+    /// For messages.
+    fn words(self) -> &'static str {
+        match self {
+            Kind::Action => "action",
+            Kind::Table => "table",
+            Kind::ValueSet => "value set",
+            Kind::ControllerHeader => "controller header",
+            Kind::ActionProfile => "action profile",
+            Kind::Counter => "counter",
+            Kind::DirectCounter => "direct counter",
+            Kind::Meter => "meter",
+            Kind::DirectMeter => "direct meter",
+            Kind::Register => "register",
+            Kind::Digest => "digest",
+        }
+    }
 }
 
 /// Bits of an id that are not its kind.
@@ -51,10 +72,16 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds an object; `id` is what its `@id` says. A name may be added again.
-    pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) {
-        let wanted = self.wanted.entry(kind).or_default().entry(name.to_string()).or_default();
-        *wanted = wanted.or(id);
+    /// Adds an object with the id that its `@id` asks for.
+    ///
+    /// # Errors
+    /// An `@id` that is no number of 32 bits, or a name that another object of the kind has.
+    pub fn add(&mut self, kind: Kind, name: &str, annotated: &[Annotation]) -> Result<(), P4InfoError> {
+        let id = annotations::id(annotated, name)?;
+        match self.wanted.entry(kind).or_default().insert(name.to_string(), id) {
+            None => Ok(()),
+            Some(_) => Err(P4InfoError::DuplicateName { kind: kind.words(), name: name.to_string() }),
+        }
     }
 
     /// Assigns ids and aliases to all objects that were added.
@@ -117,6 +144,13 @@ fn suffixes_of(name: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopwright_sema::hir::{AnnotationArg, AnnotationForm};
+    use hopwright_syntax::Span;
+
+    fn id(number: u32) -> Annotation {
+        let form = AnnotationForm::Free(vec![number.to_string()]);
+        Annotation { name: "id".into(), args: vec![AnnotationArg::Int(number.into())], form, span: Span::none() }
+    }
 
     /// Ids found in public P4Info files made by p4c.
     #[test]
@@ -132,7 +166,7 @@ mod tests {
         ];
         let mut names = Names::default();
         for (kind, name, _) in cases {
-            names.add(kind, name, None);
+            names.add(kind, name, &[]).unwrap();
         }
         names.assign().unwrap();
         for (kind, name, id) in cases {
@@ -143,15 +177,15 @@ mod tests {
     #[test]
     fn ids_of_the_source() {
         let mut names = Names::default();
-        names.add(Kind::Table, "a", Some(7));
-        names.add(Kind::Table, "b", Some(0x0200_0008));
+        names.add(Kind::Table, "a", &[id(7)]).unwrap();
+        names.add(Kind::Table, "b", &[id(0x0200_0008)]).unwrap();
         names.assign().unwrap();
         assert_eq!((names.id(Kind::Table, "a"), names.id(Kind::Table, "b")), (0x0200_0007, 0x0200_0008));
 
-        names.add(Kind::Table, "c", Some(8));
+        names.add(Kind::Table, "c", &[id(8)]).unwrap();
         assert!(matches!(names.assign(), Err(P4InfoError::DuplicateId { .. })));
         let mut names = Names::default();
-        names.add(Kind::Action, "a", Some(0x0200_0001));
+        names.add(Kind::Action, "a", &[id(0x0200_0001)]).unwrap();
         assert!(matches!(names.assign(), Err(P4InfoError::WrongId { .. })));
     }
 
@@ -159,15 +193,15 @@ mod tests {
     fn aliases_are_the_shortest_unique_suffixes() {
         let mut names = Names::default();
         for name in ["A.x.t", "B.x.t", "B.u", "v"] {
-            names.add(Kind::Table, name, None);
+            names.add(Kind::Table, name, &[]).unwrap();
         }
-        names.add(Kind::Action, "C.u", None);
+        names.add(Kind::Action, "C.u", &[]).unwrap();
         names.assign().unwrap();
         let aliases = ["A.x.t", "B.x.t", "B.u", "C.u", "v"].map(|n| names.alias(n));
         assert_eq!(aliases, ["A.x.t", "B.x.t", "B.u", "C.u", "v"]);
         let mut names = Names::default();
-        names.add(Kind::Table, "A.x.t", None);
-        names.add(Kind::Action, "A.x.u", None);
+        names.add(Kind::Table, "A.x.t", &[]).unwrap();
+        names.add(Kind::Action, "A.x.u", &[]).unwrap();
         names.assign().unwrap();
         assert_eq!((names.alias("A.x.t"), names.alias("A.x.u")), ("t".into(), "u".into()));
     }

@@ -1,26 +1,29 @@
 //! P4Info: the tables, actions and extern objects of a program, with ids, as a controller needs to know them.
 //!
-//! Ids, names and aliases are those p4c gives (rooms: `ids`, `annotations`, `types`, `format`). Left out, because the
-//! typed program does not know them any more: `type` newtypes and their translations, annotations of action parameters.
-//! Extern objects of other types than v1model's are not listed.
+//! It is the P4Info that p4c makes of the program (rooms: `ids`, `annotations`, `types`, `format`). Extern objects of other
+//! types than v1model's are not listed.
 
 mod annotations;
 mod format;
 mod ids;
+mod reached;
 mod types;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use hopwright_ir::{self as ir, ExternFn, ExternKind, Pipeline, Unit, walk};
-use hopwright_sema::hir::{self, Annotation, Callee, TypedProgram};
+use ::bytes::Bytes;
+use hopwright_ir::{self as ir, ExternFn, ExternKind, Pipeline, StmtKind, Unit, walk};
+use hopwright_sema::hir::{self, Annotation, AnnotationArg, TypedProgram};
+use num_bigint::BigUint;
 
-pub use format::{to_binary, to_json, to_text};
+pub(crate) use annotations::{Translation, has as has_annotation, translation};
+pub use format::{from_text, to_binary, to_json, to_text};
 pub use ids::Kind;
+pub(crate) use types::flat_fields;
 
-use crate::bytes;
 use crate::proto::config as p4;
-use annotations::Annotations;
 use ids::Names;
+use reached::Reached;
 use types::Types;
 
 /// Why there is no P4Info for a program.
@@ -31,179 +34,259 @@ pub enum P4InfoError {
     WrongId { name: String, id: u32, prefix: u8 },
     #[error("`{name}`: @id({id:#x}) is used twice, or zero")]
     DuplicateId { name: String, id: u32 },
+    #[error("`{name}`: @id takes a number of 32 bits")]
+    BadId { name: String },
+    #[error("`{name}`: @{annotation} takes {takes}")]
+    BadAnnotation { name: String, annotation: &'static str, takes: &'static str },
     #[error("two {kind}s are called `{name}`: give one of them another `@name`")]
-    SharedName { kind: &'static str, name: String },
+    DuplicateName { kind: &'static str, name: String },
     #[error("P4Info cannot be written: {0}")]
     Form(String),
 }
 
+type Result<T> = std::result::Result<T, P4InfoError>;
+
 /// The P4Info of a program. The pipeline is the one made from it.
 ///
 /// # Errors
-/// If an `@id` is of another kind or given twice, or two objects have one name.
-pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info, P4InfoError> {
-    if let Some(shared) = program.shared_names().into_iter().next() {
-        return Err(P4InfoError::SharedName { kind: shared.kind, name: shared.name });
-    }
-    let annotations = Annotations { sources: &pipeline.sources };
+/// If an `@id` is malformed, of another kind or given twice, or another annotation has no meaning.
+pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
+    let reached = Reached::new(program);
+    let tables: Vec<&hir::Table> = reached.tables.iter().map(|t| &program[*t]).collect();
     let mut builder = Builder {
         program,
         pipeline,
-        annotations,
         names: Names::default(),
-        types: Types { program, annotations, info: p4::P4TypeInfo::default() },
-        actions: actions(program),
-        digests: digests(pipeline),
+        types: Types { program, info: p4::P4TypeInfo::default() },
+        actions: actions(program, &tables, &reached.called),
+        digests: digests(&reached, pipeline),
+        tables,
     };
-    builder.collect();
+    builder.collect()?;
     builder.names.assign()?;
-    Ok(builder.build())
+    builder.build()
+}
+
+/// A number as p4c writes it into P4Info: in as many bytes as its type has.
+fn padded(value: &BigUint, width: u32) -> Bytes {
+    let digits = value.to_bytes_be();
+    let mut bytes = vec![0; (width.div_ceil(8) as usize).saturating_sub(digits.len())];
+    bytes.extend(digits);
+    bytes.into()
 }
 
 struct Builder<'p> {
     program: &'p TypedProgram,
     pipeline: &'p Pipeline,
-    annotations: Annotations<'p>,
     names: Names,
     types: Types<'p>,
-    /// Those of tables, and those controls call.
-    actions: Vec<&'p hir::Function>,
-    digests: BTreeSet<String>,
+    /// Those that a control applies, hidden ones included.
+    tables: Vec<&'p hir::Table>,
+    /// Those of these tables (true), and others that controls call (false), hidden ones included.
+    actions: Vec<(&'p hir::Function, bool)>,
+    /// By name: what they are made of.
+    digests: BTreeMap<String, &'p hir::Type>,
 }
 
-/// A field of a structured annotation's or header's element: its number.
-fn sub_ids<'a>(annotations: impl Iterator<Item = &'a [Annotation]>) -> Vec<u32> {
-    let wanted: Vec<Option<u32>> = annotations.map(|a| annotations::number(a, "id")).collect();
+/// Numbers parts of an object: what `@id` says, or else the place, counted from one, or the next number that is free.
+///
+/// # Errors
+/// If an `@id` is malformed, zero or given twice.
+fn sub_ids<'a>(owner: &str, parts: impl Iterator<Item = (&'a str, &'a [Annotation])>) -> Result<Vec<u32>> {
+    let mut taken = HashSet::new();
+    let mut wanted = Vec::new();
+    for (name, annotated) in parts {
+        let name = format!("{owner}.{name}");
+        let id = annotations::id(annotated, &name)?;
+        if let Some(id) = id
+            && (id == 0 || !taken.insert(id))
+        {
+            return Err(P4InfoError::DuplicateId { name, id });
+        }
+        wanted.push(id);
+    }
     let mut next = 1;
     let mut ids = Vec::new();
-    for id in &wanted {
+    for id in wanted {
+        // p4c counts on where `@id` says something.
+        next += u32::from(id.is_some());
         ids.push(id.unwrap_or_else(|| {
-            while wanted.contains(&Some(next)) {
+            while !taken.insert(next) {
                 next += 1;
             }
-            next += 1;
-            next - 1
+            next
         }));
     }
-    ids
+    Ok(ids)
+}
+
+fn is_hidden(annotated: &[Annotation]) -> bool {
+    annotations::has(annotated, "hidden")
 }
 
 impl<'p> Builder<'p> {
-    fn collect(&mut self) {
-        let id = |a: &[Annotation]| annotations::number(a, "id");
-        for action in &self.actions {
-            self.names.add(Kind::Action, &action.control_plane_name, id(&action.annotations));
+    fn collect(&mut self) -> Result<()> {
+        let names = &mut self.names;
+        for (action, _) in &self.actions {
+            names.add(Kind::Action, &action.control_plane_name, &action.annotations)?;
         }
-        for table in self.tables() {
-            self.names.add(Kind::Table, &table.control_plane_name, id(&table.annotations));
+        for table in &self.tables {
+            names.add(Kind::Table, &table.control_plane_name, &table.annotations)?;
         }
         for set in &self.program.value_sets {
-            self.names.add(Kind::ValueSet, &set.name, id(&set.annotations));
+            names.add(Kind::ValueSet, &set.name, &set.annotations)?;
         }
         // Known by what the annotation says, numbered by the type's name.
-        for (header, _) in self.controller_headers() {
-            self.names.add(Kind::ControllerHeader, &header.name, id(&header.annotations));
+        for (header, _) in controller_headers(self.program) {
+            names.add(Kind::ControllerHeader, &header.control_plane_name, &header.annotations)?;
         }
         for object in &self.program.objects {
-            if let Some(kind) = object_kind(&object.type_name)
-                && !annotations::has(&object.annotations, "hidden")
-            {
-                self.names.add(kind, &object.name, id(&object.annotations));
+            if let Some(kind) = object_kind(&object.type_name) {
+                names.add(kind, &object.name, &object.annotations)?;
             }
         }
-        for digest in &self.digests {
-            self.names.add(Kind::Digest, digest, None);
+        for digest in self.digests.keys() {
+            names.add(Kind::Digest, digest, &[])?;
         }
+        Ok(())
     }
 
-    fn tables(&self) -> impl Iterator<Item = &'p hir::Table> + use<'p> {
-        let pipeline = self.pipeline;
-        self.program.tables.iter().filter(move |t| {
-            !annotations::has(&t.annotations, "hidden")
-                && pipeline.tables.iter().any(|i| i.name == t.control_plane_name)
-        })
-    }
-
-    fn controller_headers(&self) -> impl Iterator<Item = (&'p hir::Struct, &'p str)> + use<'p> {
-        let mut seen = BTreeSet::new();
-        self.program
-            .structs
-            .iter()
-            .filter_map(|s| annotations::string(&s.annotations, "controller_header").map(|name| (s, name)))
-            .filter(move |(_, name)| seen.insert(*name))
-    }
-
-    fn preamble(&self, kind: Kind, name: &str, annotated: &[Annotation]) -> p4::Preamble {
-        let text = |name| annotations::string(annotated, name).unwrap_or_default().to_string();
-        let doc = p4::Documentation { brief: text("brief"), description: text("description") };
+    fn preamble(&self, kind: Kind, name: &str, annotated: &[Annotation], silent: &[&str]) -> p4::Preamble {
         p4::Preamble {
             id: self.names.id(kind, name),
             name: name.to_string(),
             alias: self.names.alias(name),
-            annotations: self.annotations.texts(annotated),
-            doc: (doc != p4::Documentation::default()).then_some(doc),
+            annotations: annotations::texts(annotated, silent),
+            structured_annotations: annotations::structured(annotated),
+            doc: annotations::documentation(annotated),
             ..Default::default()
         }
     }
 
-    fn build(mut self) -> p4::P4Info {
-        let mut info = p4::P4Info { pkg_info: Some(self.package()), ..Default::default() };
-        info.tables = self.tables().filter_map(|t| self.table(t)).collect();
-        info.actions = self.actions.iter().map(|a| self.action(a)).collect();
-        for (object, instance) in self.program.objects.iter().zip(&self.pipeline.externs) {
-            if !annotations::has(&object.annotations, "hidden") {
-                self.object(object, instance, &mut info);
+    fn build(mut self) -> Result<p4::P4Info> {
+        let mut info = p4::P4Info { pkg_info: Some(self.package()?), ..Default::default() };
+        for table in std::mem::take(&mut self.tables) {
+            if !is_hidden(&table.annotations) {
+                info.tables.extend(self.table(table)?);
             }
         }
-        info.controller_packet_metadata = self
-            .controller_headers()
-            .map(|(header, name)| {
-                let ids = sub_ids(header.fields.iter().map(|f| f.annotations.as_slice()));
-                let metadata = |(f, id): (&hir::Field, u32)| p4::controller_packet_metadata::Metadata {
-                    id,
-                    name: f.name.clone(),
-                    annotations: self.annotations.texts(&f.annotations),
-                    bitwidth: self.types.width(&f.ty) as i32,
-                    ..Default::default()
-                };
-                let preamble = self.preamble(Kind::ControllerHeader, &header.name, &header.annotations);
-                p4::ControllerPacketMetadata {
-                    preamble: Some(p4::Preamble { name: name.into(), alias: name.into(), ..preamble }),
-                    metadata: header.fields.iter().zip(ids).map(metadata).collect(),
-                }
-            })
-            .collect();
-        info.value_sets = self.program.value_sets.iter().map(|set| self.value_set(set)).collect();
-        for name in std::mem::take(&mut self.digests) {
-            let found = self.program.structs.iter().position(|s| s.name == name);
-            let type_spec = found.map(|at| self.types.spec(&hir::Type::Struct(hir::StructId(at as u32))));
-            info.digests.push(p4::Digest { preamble: Some(self.preamble(Kind::Digest, &name, &[])), type_spec });
+        for (action, in_table) in std::mem::take(&mut self.actions) {
+            if !is_hidden(&action.annotations) {
+                info.actions.push(self.action(action, in_table)?);
+            }
+        }
+        for (object, instance) in self.program.objects.iter().zip(&self.pipeline.externs) {
+            if !is_hidden(&object.annotations) {
+                self.object(object, instance, &mut info)?;
+            }
+        }
+        for (header, name) in controller_headers(self.program) {
+            if !is_hidden(&header.annotations) {
+                info.controller_packet_metadata.push(self.controller_header(header, name)?);
+            }
+        }
+        info.value_sets = self.program.value_sets.iter().map(|set| self.value_set(set)).collect::<Result<_>>()?;
+        for (name, ty) in std::mem::take(&mut self.digests) {
+            let type_spec = Some(self.types.spec(ty));
+            info.digests.push(p4::Digest { preamble: Some(self.preamble(Kind::Digest, &name, &[], &[])), type_spec });
         }
         let types = std::mem::take(&mut self.types.info);
         info.type_info = (types != p4::P4TypeInfo::default()).then_some(types);
-        info
+        Ok(info)
     }
 
-    fn package(&self) -> p4::PkgInfo {
-        p4::PkgInfo { arch: "v1model".into(), ..Default::default() }
+    fn package(&self) -> Result<p4::PkgInfo> {
+        const SAID: [&str; 2] = ["pkginfo", "platform_property"];
+        let annotated = &self.program.main.annotations;
+        let wrong = |annotation, takes| P4InfoError::BadAnnotation { name: "main".into(), annotation, takes };
+        let mut package = p4::PkgInfo {
+            arch: "v1model".into(),
+            annotations: annotations::texts(annotated, &SAID),
+            structured_annotations: annotations::structured(annotated),
+            doc: annotations::documentation(annotated),
+            ..Default::default()
+        };
+        for (key, value) in annotations::pairs(annotated, SAID[0]) {
+            let field = match key {
+                "name" => &mut package.name,
+                "version" => &mut package.version,
+                "organization" => &mut package.organization,
+                "contact" => &mut package.contact,
+                "url" => &mut package.url,
+                "arch" => &mut package.arch,
+                _ => continue,
+            };
+            let AnnotationArg::String(text) = value else { return Err(wrong(SAID[0], "strings")) };
+            *field = text;
+        }
+        let mut properties = p4::PlatformProperties::default();
+        for (key, value) in annotations::pairs(annotated, SAID[1]) {
+            let field = match key {
+                "multicast_group_table_size" => &mut properties.multicast_group_table_size,
+                "multicast_group_table_total_replicas" => &mut properties.multicast_group_table_total_replicas,
+                "multicast_group_table_max_replicas_per_entry" => {
+                    &mut properties.multicast_group_table_max_replicas_per_entry
+                }
+                _ => continue,
+            };
+            let number = match value {
+                AnnotationArg::Int(number) => i32::try_from(number).ok(),
+                _ => None,
+            };
+            *field = number.ok_or_else(|| wrong(SAID[1], "numbers of 31 bits"))?;
+        }
+        if annotations::has(annotated, SAID[1]) {
+            package.platform_properties = Some(properties);
+        }
+        Ok(package)
     }
 
-    fn table(&self, table: &hir::Table) -> Option<p4::Table> {
-        let model = self.pipeline.tables.iter().find(|t| t.name == table.control_plane_name)?;
-        let keys: Vec<_> = table.keys.iter().zip(&model.keys).filter(|(k, _)| k.match_kind != "selector").collect();
-        let ids = sub_ids(keys.iter().map(|(k, _)| k.annotations.as_slice()));
-        let match_fields = keys
-            .iter()
-            .zip(ids)
-            .map(|((key, model), id)| p4::MatchField {
+    fn controller_header(&mut self, header: &'p hir::Struct, name: &str) -> Result<p4::ControllerPacketMetadata> {
+        let program = self.program;
+        let at = program.structs.iter().position(|s| std::ptr::eq(s, header)).unwrap_or_default();
+        let fields = flat_fields(program, hir::StructId(at as u32));
+        let ids = sub_ids(name, fields.iter().map(|f| (f.name.as_str(), f.annotations.as_slice())))?;
+        let mut metadata = Vec::new();
+        for (f, id) in fields.into_iter().zip(ids).filter(|(f, _)| !is_hidden(&f.annotations)) {
+            let (type_name, bitwidth) = self.types.number(f.ty, f.new_type);
+            metadata.push(p4::controller_packet_metadata::Metadata {
+                id,
+                name: f.name,
+                annotations: annotations::texts(&f.annotations, &[]),
+                structured_annotations: annotations::structured(&f.annotations),
+                bitwidth,
+                type_name,
+                ..Default::default()
+            });
+        }
+        let preamble = self.preamble(Kind::ControllerHeader, &header.control_plane_name, &header.annotations, &[]);
+        let preamble = Some(p4::Preamble { name: name.into(), alias: name.into(), ..preamble });
+        Ok(p4::ControllerPacketMetadata { preamble, metadata })
+    }
+
+    fn table(&mut self, table: &hir::Table) -> Result<Option<p4::Table>> {
+        let name = &table.control_plane_name;
+        let Some(model) = self.pipeline.tables.iter().find(|t| t.name == *name) else { return Ok(None) };
+        // Selector keys have numbers, too.
+        let ids = sub_ids(name, table.keys.iter().map(|k| (k.name.as_str(), k.annotations.as_slice())))?;
+        let mut match_fields = Vec::new();
+        for ((key, model), id) in table.keys.iter().zip(&model.keys).zip(ids) {
+            if model.kind == ir::MatchKind::Selector {
+                continue;
+            }
+            let (type_name, bitwidth) = self.types.number(&key.expr.ty, key.new_type);
+            match_fields.push(p4::MatchField {
                 id,
                 name: key.name.clone(),
-                annotations: self.annotations.texts(&key.annotations),
-                bitwidth: model.expr.ty.width() as i32,
+                annotations: annotations::texts(&key.annotations, &[]),
+                structured_annotations: annotations::structured(&key.annotations),
+                doc: annotations::documentation(&key.annotations),
+                bitwidth,
                 r#match: Some(match_type(model.kind)),
+                type_name,
                 ..Default::default()
-            })
-            .collect();
+            });
+        }
         let action_id = |f: hir::FunctionId| self.names.id(Kind::Action, &self.program[f].control_plane_name);
         let mut action_refs: Vec<p4::ActionRef> = Vec::new();
         for a in &table.actions {
@@ -215,14 +298,13 @@ impl<'p> Builder<'p> {
                 (false, true) => p4::action_ref::Scope::DefaultOnly,
                 _ => p4::action_ref::Scope::TableAndDefault,
             };
-            let written: Vec<String> = ["tableonly", "defaultonly"]
-                .into_iter()
-                .filter(|name| annotations::has(&a.annotations, name))
-                .map(|name| format!("@{name}"))
-                .chain(self.annotations.texts(&a.annotations))
-                .collect();
-            let id = action_id(a.action.function);
-            action_refs.push(p4::ActionRef { id, scope: scope.into(), annotations: written, ..Default::default() });
+            action_refs.push(p4::ActionRef {
+                id: action_id(a.action.function),
+                scope: scope.into(),
+                annotations: annotations::texts(&a.annotations, &[]),
+                structured_annotations: annotations::structured(&a.annotations),
+                ..Default::default()
+            });
         }
         let default = action_id(table.default_action.function);
         if !action_refs.iter().any(|a| a.id == default) {
@@ -233,17 +315,20 @@ impl<'p> Builder<'p> {
                 ..Default::default()
             });
         }
-        let arguments = model
-            .default_action
-            .args
-            .iter()
-            .zip(1..)
-            .map(|(value, param_id)| p4::table_action_call::Argument { param_id, value: bytes::of(value) })
-            .collect();
+        let function = &self.program[table.default_action.function];
+        let mut arguments = Vec::new();
+        for ((param, param_id), value) in self.params(function)?.into_iter().zip(&model.default_action.args) {
+            let ty = &self.program[param.var].ty;
+            let value = match self.types.width(ty, param.new_type) {
+                0 => value.to_string().into_bytes().into(),
+                width => padded(value, width),
+            };
+            arguments.push(p4::table_action_call::Argument { param_id, value });
+        }
         let object = |id: ir::ExternId, kind| self.names.id(kind, &self.pipeline[id].name);
         let direct = [(model.direct_counter, Kind::DirectCounter), (model.direct_meter, Kind::DirectMeter)];
-        Some(p4::Table {
-            preamble: Some(self.preamble(Kind::Table, &table.control_plane_name, &table.annotations)),
+        Ok(Some(p4::Table {
+            preamble: Some(self.preamble(Kind::Table, name, &table.annotations, &[])),
             match_fields,
             action_refs,
             const_default_action_id: if model.const_default_action { default } else { 0 },
@@ -258,28 +343,41 @@ impl<'p> Builder<'p> {
             is_const_table: model.const_entries,
             has_initial_entries: !model.entries.is_empty(),
             other_properties: None,
-        })
+        }))
     }
 
-    fn action(&self, action: &hir::Function) -> p4::Action {
-        let params = action
-            .params
-            .iter()
-            .filter(|p| p.direction == hir::Direction::None)
-            .zip(1..)
-            .map(|(p, id)| {
-                let var = &self.program[p.var];
-                let bitwidth = self.types.width(&var.ty) as i32;
-                p4::action::Param { id, name: p.control_plane_name.clone(), bitwidth, ..Default::default() }
-            })
-            .collect();
-        let preamble = self.preamble(Kind::Action, &action.control_plane_name, &action.annotations);
-        p4::Action { preamble: Some(preamble), params }
+    /// Action data with their numbers.
+    fn params<'f>(&self, action: &'f hir::Function) -> Result<Vec<(&'f hir::Param, u32)>> {
+        let params: Vec<_> = action.params.iter().filter(|p| p.direction == hir::Direction::None).collect();
+        let parts = params.iter().map(|p| (p.control_plane_name.as_str(), p.annotations.as_slice()));
+        let ids = sub_ids(&action.control_plane_name, parts)?;
+        Ok(params.into_iter().zip(ids).collect())
     }
 
-    fn object(&mut self, object: &hir::Object, instance: &ir::ExternInstance, info: &mut p4::P4Info) {
-        let Some(kind) = object_kind(&object.type_name) else { return };
-        let preamble = Some(self.preamble(kind, &object.name, &object.annotations));
+    /// Parameters matter to the control plane only where a table has the action.
+    fn action(&mut self, action: &hir::Function, in_table: bool) -> Result<p4::Action> {
+        let mut params = Vec::new();
+        for (param, id) in if in_table { self.params(action)? } else { Vec::new() } {
+            let (type_name, bitwidth) = self.types.number(&self.program[param.var].ty, param.new_type);
+            params.push(p4::action::Param {
+                id,
+                name: param.control_plane_name.clone(),
+                annotations: annotations::texts(&param.annotations, &[]),
+                structured_annotations: annotations::structured(&param.annotations),
+                doc: annotations::documentation(&param.annotations),
+                bitwidth,
+                type_name,
+                ..Default::default()
+            });
+        }
+        let preamble = self.preamble(Kind::Action, &action.control_plane_name, &action.annotations, &[]);
+        Ok(p4::Action { preamble: Some(preamble), params })
+    }
+
+    fn object(&mut self, object: &hir::Object, instance: &ir::ExternInstance, info: &mut p4::P4Info) -> Result<()> {
+        let Some(kind) = object_kind(&object.type_name) else { return Ok(()) };
+        let silent: &[&str] = if kind == Kind::ActionProfile { &SELECTOR } else { &[] };
+        let preamble = Some(self.preamble(kind, &object.name, &object.annotations, silent));
         let table_id =
             |table: &Option<ir::TableId>| table.map_or(0, |t| self.names.id(Kind::Table, &self.pipeline[t].name));
         match &instance.kind {
@@ -311,7 +409,7 @@ impl<'p> Builder<'p> {
             ExternKind::Register { size, ty } => info.registers.push(p4::Register {
                 preamble,
                 type_spec: Some(match object.type_args.first() {
-                    Some(ty) => self.types.spec(ty),
+                    Some(ty) => self.types.declared(ty, object.new_types.first().copied().flatten()),
                     None => types::scalar(*ty),
                 }),
                 size: i32::try_from(*size).unwrap_or(i32::MAX),
@@ -321,42 +419,76 @@ impl<'p> Builder<'p> {
                 let id = self.program.objects.iter().position(|o| std::ptr::eq(o, object));
                 let used = |t: &&ir::Table| t.implementation.is_some_and(|i| Some(i.index()) == id);
                 let tables = self.pipeline.tables.iter().filter(used);
+                let ids = tables.map(|t| self.names.id(Kind::Table, &t.name)).filter(|id| *id != 0);
+                let with_selector = matches!(instance.kind, ExternKind::ActionSelector { .. });
                 info.action_profiles.push(p4::ActionProfile {
                     preamble,
-                    table_ids: tables.map(|t| self.names.id(Kind::Table, &t.name)).collect(),
-                    with_selector: matches!(instance.kind, ExternKind::ActionSelector { .. }),
+                    table_ids: ids.collect(),
+                    with_selector,
                     size: *size as i64,
-                    max_group_size: annotations::number(&object.annotations, "max_group_size").unwrap_or(0) as i32,
+                    max_group_size: match with_selector {
+                        true => annotations::number(&object.annotations, "max_group_size").unwrap_or(0),
+                        false => 0,
+                    },
+                    selector_size_semantics: if with_selector { size_semantics(object)? } else { None },
                     ..Default::default()
                 });
             }
             ExternKind::Named { .. } => {}
         }
+        Ok(())
     }
 
-    fn value_set(&self, set: &hir::ValueSet) -> p4::ValueSet {
-        let field = |id: u32, name: &str, ty: &hir::Type, annotated: &[Annotation]| p4::MatchField {
+    fn value_set(&self, set: &hir::ValueSet) -> Result<p4::ValueSet> {
+        let field = |id, name: &str, ty: &hir::Type, annotated: &[Annotation]| p4::MatchField {
             id,
             name: name.to_string(),
-            annotations: self.annotations.texts(annotated),
-            bitwidth: self.types.width(ty) as i32,
+            annotations: annotations::texts(annotated, &["match"]),
+            structured_annotations: annotations::structured(annotated),
+            doc: annotations::documentation(annotated),
+            bitwidth: self.types.width(ty, None) as i32,
             r#match: Some(match_type(value_set_kind(annotated))),
             ..Default::default()
         };
         let fields = match &set.ty {
             hir::Type::Struct(id) => {
                 let fields = &self.program[*id].fields;
-                let ids = sub_ids(fields.iter().map(|f| f.annotations.as_slice()));
-                fields.iter().zip(ids).map(|(f, id)| field(id, &f.name, &f.ty, &f.annotations)).collect()
+                let parts = fields.iter().map(|f| (f.control_plane_name.as_str(), f.annotations.as_slice()));
+                let ids = sub_ids(&set.name, parts)?;
+                fields.iter().zip(ids).map(|(f, id)| field(id, &f.control_plane_name, &f.ty, &f.annotations)).collect()
             }
             hir::Type::Tuple(types) => types.iter().zip(1..).map(|(ty, id)| field(id, "", ty, &[])).collect(),
             ty => vec![field(1, "", ty, &[])],
         };
-        p4::ValueSet {
-            preamble: Some(self.preamble(Kind::ValueSet, &set.name, &set.annotations)),
+        Ok(p4::ValueSet {
+            preamble: Some(self.preamble(Kind::ValueSet, &set.name, &set.annotations, &[])),
             r#match: fields,
             size: i32::try_from(set.size).unwrap_or(i32::MAX),
+        })
+    }
+}
+
+/// Annotations of action profiles that P4Info expresses in fields of its own.
+const SELECTOR: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
+
+/// What the size of a selector counts.
+fn size_semantics(object: &hir::Object) -> Result<Option<p4::action_profile::SelectorSizeSemantics>> {
+    use p4::action_profile::{SelectorSizeSemantics as Semantics, SumOfMembers, SumOfWeights};
+    if !annotations::has(&object.annotations, SELECTOR[1]) {
+        return Ok(None);
+    }
+    let said = annotations::string(&object.annotations, SELECTOR[1]).unwrap_or_default();
+    match said.to_ascii_lowercase().as_str() {
+        "sum_of_weights" => Ok(Some(Semantics::SumOfWeights(SumOfWeights {}))),
+        "sum_of_members" => {
+            let max_member_weight = annotations::number(&object.annotations, SELECTOR[2]).unwrap_or(0);
+            Ok(Some(Semantics::SumOfMembers(SumOfMembers { max_member_weight })))
         }
+        _ => Err(P4InfoError::BadAnnotation {
+            name: object.name.clone(),
+            annotation: SELECTOR[1],
+            takes: "\"sum_of_weights\" or \"sum_of_members\"",
+        }),
     }
 }
 
@@ -413,59 +545,52 @@ fn object_kind(type_name: &str) -> Option<Kind> {
     })
 }
 
-/// Struct types whose values the program sends as digests.
-fn digests(pipeline: &Pipeline) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    walk::all_stmts(pipeline, &mut |stmt| {
-        if let ir::StmtKind::Extern(call) = &stmt.kind
-            && let ExternFn::Digest(name) = &call.function
-        {
-            found.insert(name.clone());
+/// Headers in front of packets from and to the control plane, with what it calls them.
+fn controller_headers(program: &TypedProgram) -> impl Iterator<Item = (&hir::Struct, &str)> {
+    let mut seen = BTreeSet::new();
+    program
+        .structs
+        .iter()
+        .filter_map(|s| annotations::string(&s.annotations, "controller_header").map(|name| (s, name)))
+        .filter(move |(_, name)| seen.insert(*name))
+}
+
+/// Actions of these tables (true), and others that a control calls (false), in order of declaration, one for each name.
+fn actions<'p>(
+    program: &'p TypedProgram,
+    tables: &[&hir::Table],
+    called: &BTreeSet<hir::FunctionId>,
+) -> Vec<(&'p hir::Function, bool)> {
+    let mut used: BTreeMap<hir::FunctionId, bool> = called.iter().map(|f| (*f, false)).collect();
+    for table in tables {
+        used.extend(table.actions.iter().map(|a| (a.action.function, true)));
+        used.insert(table.default_action.function, true);
+    }
+    let mut found: Vec<(&hir::Function, bool)> = Vec::new();
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    for (function, in_table) in used.into_iter().map(|(f, in_table)| (&program[f], in_table)) {
+        match names.get(function.control_plane_name.as_str()) {
+            Some(at) if in_table && !found[*at].1 => found[*at] = (function, true),
+            Some(_) => {}
+            None => {
+                names.insert(&function.control_plane_name, found.len());
+                found.push((function, in_table));
+            }
         }
-    });
+    }
     found
 }
 
-/// Actions of tables and those that controls call, in order of declaration, one for each name.
-fn actions(program: &TypedProgram) -> Vec<&hir::Function> {
-    let mut used: BTreeMap<u32, ()> = BTreeMap::new();
-    for table in &program.tables {
-        used.extend(table.actions.iter().map(|a| (a.action.function.0, ())));
-        used.insert(table.default_action.function.0, ());
-    }
-    for instance in &program.instances {
-        if let hir::InstanceBody::Control(body) = &instance.body {
-            calls(body, &mut |f| {
-                used.insert(f.0, ());
-            });
+/// What the program sends as digests, by the names that the pipeline has for them.
+fn digests<'p>(reached: &Reached<'p>, pipeline: &Pipeline) -> BTreeMap<String, &'p hir::Type> {
+    let mut found = BTreeMap::new();
+    walk::all_stmts(pipeline, &mut |stmt| {
+        if let StmtKind::Extern(call) = &stmt.kind
+            && let ExternFn::Digest(name) = &call.function
+            && let Some(ty) = reached.digests.get(&call.span)
+        {
+            found.insert(name.clone(), *ty);
         }
-    }
-    let mut names = BTreeSet::new();
-    used.keys()
-        .map(|f| &program[hir::FunctionId(*f)])
-        .filter(|f| f.is_action && !annotations::has(&f.annotations, "hidden"))
-        .filter(|f| names.insert(f.control_plane_name.as_str()))
-        .collect()
-}
-
-/// Functions and actions that these statements call as statements.
-fn calls(body: &[hir::Stmt], found: &mut impl FnMut(hir::FunctionId)) {
-    use hir::StmtKind::{Block, Call, For, ForIn, If, SwitchTable, SwitchValue};
-    for stmt in body {
-        match &stmt.kind {
-            Call(call) => {
-                if let Callee::Function(f) = call.callee {
-                    found(f);
-                }
-            }
-            If(_, then, otherwise) => {
-                calls(then, found);
-                calls(otherwise, found);
-            }
-            SwitchTable(_, cases) => cases.iter().for_each(|(_, body)| calls(body, found)),
-            SwitchValue(_, cases) => cases.iter().for_each(|(_, body)| calls(body, found)),
-            Block(body) | For { body, .. } | ForIn { body, .. } => calls(body, found),
-            _ => {}
-        }
-    }
+    });
+    found
 }

@@ -2,7 +2,9 @@
 
 use hopwright_p4runtime::bytes;
 use hopwright_p4runtime::client::{Client, CountText, Either, data_text, parse_number};
-use hopwright_p4runtime::proto::config::{P4DataTypeSpec, Register, p4_bitstring_like_type_spec, p4_data_type_spec};
+use hopwright_p4runtime::proto::config::{
+    P4DataTypeSpec, Register, p4_bitstring_like_type_spec, p4_data_type_spec, p4_new_type_spec,
+};
 use hopwright_p4runtime::proto::v1;
 use serde_json::{Value, json};
 use v1::entity::Entity;
@@ -163,19 +165,19 @@ fn list_registers(client: &Client, json: bool) {
     if json {
         let one = |r: &Register| {
             let (name, id) = preamble(&r.preamble);
-            json!({ "name": name, "id": id, "size": r.size, "width": width(r) })
+            json!({ "name": name, "id": id, "size": r.size, "width": width(client, r) })
         };
         return print_json(&registers.iter().map(one).collect());
     }
     for r in registers {
-        println!("{}: {} cells of {} bits", preamble(&r.preamble).0, r.size, width(r));
+        println!("{}: {} cells of {} bits", preamble(&r.preamble).0, r.size, width(client, r));
     }
 }
 
 /// Bits of a register's cells; a truth value has one.
-fn width(register: &Register) -> u32 {
+fn width(client: &Client, register: &Register) -> u32 {
     use p4_bitstring_like_type_spec::TypeSpec as Bits;
-    let spec = |s: &P4DataTypeSpec| match s.type_spec.as_ref()? {
+    let spec = |s: &P4DataTypeSpec| match below(client, s).type_spec.as_ref()? {
         p4_data_type_spec::TypeSpec::Bitstring(b) => match b.type_spec.as_ref()? {
             Bits::Bit(b) => Some(b.bitwidth),
             Bits::Int(b) => Some(b.bitwidth),
@@ -186,8 +188,18 @@ fn width(register: &Register) -> u32 {
     register.type_spec.as_ref().and_then(spec).map_or(1, |width| width.max(0) as u32)
 }
 
-fn is_bool(register: &Register) -> bool {
-    let spec = register.type_spec.as_ref().and_then(|s| s.type_spec.as_ref());
+/// The type that `type` gave another name.
+fn below<'a>(client: &'a Client, spec: &'a P4DataTypeSpec) -> &'a P4DataTypeSpec {
+    let Some(p4_data_type_spec::TypeSpec::NewType(name)) = &spec.type_spec else { return spec };
+    let known = client.info().type_info.as_ref().and_then(|types| types.new_types.get(&name.name));
+    match known.and_then(|t| t.representation.as_ref()) {
+        Some(p4_new_type_spec::Representation::OriginalType(original)) => original,
+        _ => spec,
+    }
+}
+
+fn is_bool(client: &Client, register: &Register) -> bool {
+    let spec = register.type_spec.as_ref().and_then(|s| below(client, s).type_spec.as_ref());
     matches!(spec, Some(p4_data_type_spec::TypeSpec::Bool(_)))
 }
 
@@ -219,8 +231,8 @@ fn set_register(client: &mut Client, name: &str, values: &[String], all: bool) -
         }
         _ => return Err(Failure::message("expected INDEX and VALUE, or --all and VALUE")),
     };
-    let number = parse_number(value, width(register)).map_err(Failure::message)?;
-    let data = match is_bool(register) {
+    let number = parse_number(value, width(client, register)).map_err(Failure::message)?;
+    let data = match is_bool(client, register) {
         true => v1::p4_data::Data::Bool(number.bits() > 0),
         false => v1::p4_data::Data::Bitstring(bytes::of(&number)),
     };

@@ -1,0 +1,174 @@
+//! What the controls of a program reach: tables that are applied, actions that are called, digests that are sent.
+//!
+//! Branches that a constant rules out are not reached, as in p4c; statements behind `exit` and `return` are.
+
+use std::collections::{BTreeSet, HashMap};
+
+use hopwright_ir::Span;
+use hopwright_sema::hir::*;
+
+/// What the controls of a program reach.
+#[derive(Default)]
+pub struct Reached<'p> {
+    /// Tables that are applied.
+    pub tables: BTreeSet<TableId>,
+    /// Actions that controls call. Those that only actions call are part of these.
+    pub called: BTreeSet<FunctionId>,
+    /// The types of digests, by the place of the call.
+    pub digests: HashMap<Span, &'p Type>,
+    instances: BTreeSet<InstanceId>,
+    functions: BTreeSet<FunctionId>,
+    /// Within a function or action.
+    inside: bool,
+}
+
+impl<'p> Reached<'p> {
+    /// What the blocks of the package reach.
+    pub fn new(program: &'p TypedProgram) -> Reached<'p> {
+        let mut reached = Reached::default();
+        for (_, block) in &program.main.blocks {
+            reached.instance(program, *block);
+        }
+        reached
+    }
+
+    fn instance(&mut self, program: &'p TypedProgram, id: InstanceId) {
+        if !self.instances.insert(id) {
+            return;
+        }
+        self.stmts(program, &program[id].locals);
+        match &program[id].body {
+            InstanceBody::Control(body) => self.stmts(program, body),
+            InstanceBody::Parser(states) => states.iter().for_each(|s| self.stmts(program, &s.body)),
+        }
+    }
+
+    fn table(&mut self, program: &'p TypedProgram, id: TableId) {
+        if !self.tables.insert(id) {
+            return;
+        }
+        let table = &program[id];
+        table.keys.iter().for_each(|k| self.expr(program, &k.expr));
+        for action in table.actions.iter().map(|a| &a.action).chain([&table.default_action]) {
+            action.args.iter().flatten().for_each(|e| self.expr(program, e));
+            self.function(program, action.function);
+        }
+    }
+
+    fn function(&mut self, program: &'p TypedProgram, id: FunctionId) {
+        if self.functions.insert(id) {
+            let inside = std::mem::replace(&mut self.inside, true);
+            self.stmts(program, &program[id].body);
+            self.inside = inside;
+        }
+    }
+
+    fn stmts(&mut self, program: &'p TypedProgram, stmts: &'p [Stmt]) {
+        stmts.iter().for_each(|s| self.stmt(program, s));
+    }
+
+    fn stmt(&mut self, program: &'p TypedProgram, stmt: &'p Stmt) {
+        match &stmt.kind {
+            StmtKind::Declare(_, value) => value.iter().for_each(|e| self.expr(program, e)),
+            StmtKind::Assign(to, value) => {
+                self.expr(program, to);
+                self.expr(program, value);
+            }
+            StmtKind::Call(call) => self.call(program, call),
+            StmtKind::If(condition, then, otherwise) => {
+                self.expr(program, condition);
+                if !matches!(condition.kind, ExprKind::Bool(false)) {
+                    self.stmts(program, then);
+                }
+                if !matches!(condition.kind, ExprKind::Bool(true)) {
+                    self.stmts(program, otherwise);
+                }
+            }
+            StmtKind::SwitchTable(table, cases) => {
+                self.table(program, *table);
+                cases.iter().for_each(|(_, body)| self.stmts(program, body));
+            }
+            StmtKind::SwitchValue(value, cases) => {
+                self.expr(program, value);
+                cases.iter().for_each(|(_, body)| self.stmts(program, body));
+            }
+            StmtKind::Block(body) => self.stmts(program, body),
+            StmtKind::For { init, cond, update, body } => {
+                self.stmts(program, init);
+                self.expr(program, cond);
+                self.stmts(program, body);
+                self.stmts(program, update);
+            }
+            StmtKind::ForIn { over, body, .. } => {
+                match over {
+                    ForRange::Range(from, to) => {
+                        self.expr(program, from);
+                        self.expr(program, to);
+                    }
+                    ForRange::Elements(of) => self.expr(program, of),
+                }
+                self.stmts(program, body);
+            }
+            StmtKind::Return(value) => value.iter().for_each(|e| self.expr(program, e)),
+            StmtKind::Exit | StmtKind::Break | StmtKind::Continue => {}
+        }
+    }
+
+    fn call(&mut self, program: &'p TypedProgram, call: &'p Call) {
+        call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| self.expr(program, e));
+        match &call.callee {
+            Callee::Function(id) => {
+                if program[*id].is_action && !self.inside {
+                    self.called.insert(*id);
+                }
+                self.function(program, *id);
+            }
+            Callee::Instance(id) => self.instance(program, *id),
+            Callee::Table(id) => self.table(program, *id),
+            Callee::ExternFunction(name) if name == "digest" => {
+                let data = call.args.get(1).and_then(|a| a.value.as_ref());
+                self.digests.extend(call.type_args.first().or(data.map(|d| &d.ty)).map(|ty| (call.span, ty)));
+            }
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, program: &'p TypedProgram, e: &'p Expr) {
+        match &e.kind {
+            ExprKind::TableHit(table, _) => self.table(program, *table),
+            ExprKind::Call(call) => self.call(program, call),
+            ExprKind::Field(a, _)
+            | ExprKind::StackNext(a)
+            | ExprKind::StackLast(a)
+            | ExprKind::StackLastIndex(a)
+            | ExprKind::Unary(_, a)
+            | ExprKind::Slice(a, ..)
+            | ExprKind::Cast(a) => self.expr(program, a),
+            ExprKind::Binary(op, a, b) => {
+                self.expr(program, a);
+                let decided = matches!(
+                    (op, &a.kind),
+                    (BinaryOp::And, ExprKind::Bool(false)) | (BinaryOp::Or, ExprKind::Bool(true))
+                );
+                if !decided {
+                    self.expr(program, b);
+                }
+            }
+            ExprKind::Index(a, b) => {
+                self.expr(program, a);
+                self.expr(program, b);
+            }
+            ExprKind::Mux(condition, then, otherwise) => {
+                self.expr(program, condition);
+                if !matches!(condition.kind, ExprKind::Bool(false)) {
+                    self.expr(program, then);
+                }
+                if !matches!(condition.kind, ExprKind::Bool(true)) {
+                    self.expr(program, otherwise);
+                }
+            }
+            ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.expr(program, m)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What controllers that send much and read nothing cost.
+
+use std::time::Duration;
+
+use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
+use hopwright_ir::compile::compile_text;
+use hopwright_p4runtime::proto::v1;
+use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Endpoint;
+use v1::p4_runtime_client::P4RuntimeClient;
+use v1::stream_message_response::Update;
+
+const SOURCE: &str = include_str!("../../../tests/p4runtime/basic.p4");
+
+fn packet_out(bytes: usize) -> v1::StreamMessageRequest {
+    let packet = v1::PacketOut { payload: vec![1; bytes].into(), metadata: Vec::new() };
+    v1::StreamMessageRequest { update: Some(v1::stream_message_request::Update::Packet(packet)) }
+}
+
+/// Megabytes of memory of this process.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<usize>().unwrap() / 1024
+}
+
+#[test]
+fn errors_that_nobody_reads_are_few_and_memory_comes_back() {
+    let compiled = compile_text("basic.p4", SOURCE, &Default::default(), true);
+    let program = Program::from_compiled(&compiled, SOURCE.as_bytes().into()).unwrap();
+    let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Interp).unwrap();
+    let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
+    std::thread::spawn(move || worker.run());
+    let device = Device::new(1, switch, EnginePolicy::Auto).with_program(program);
+    let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: None };
+    let server = Server::start(&options, [device]).unwrap();
+
+    Runtime::new().unwrap().block_on(async {
+        let endpoint = Endpoint::from_shared(format!("http://{}", server.address())).unwrap();
+        let mut stub = P4RuntimeClient::new(endpoint.connect().await.unwrap());
+        let (to, messages) = mpsc::channel(1);
+        let mut answers = stub.stream_channel(ReceiverStream::new(messages)).await.unwrap().into_inner();
+        let before = resident();
+        // Nobody has said who is primary: each is answered with an error.
+        for _ in 0..400 {
+            to.send(packet_out(1 << 20)).await.unwrap();
+        }
+        to.send(packet_out(100)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(resident() < before + 200, "{} MB, before {before}", resident());
+        let next = answers.next().await.unwrap().unwrap().update.unwrap();
+        let Update::Error(error) = next else { panic!("{next:?}") };
+        assert_eq!((error.message.as_str(), error.details.is_none()), ("arbitrate first", true));
+
+        // A packet of common size is repeated in the error.
+        while tokio::time::timeout(Duration::from_millis(300), answers.next()).await.is_ok() {}
+        to.send(packet_out(100)).await.unwrap();
+        let next = answers.next().await.unwrap().unwrap().update.unwrap();
+        assert!(matches!(next, Update::Error(error) if error.details.is_some()));
+
+        drop((to, answers, stub));
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        assert!(resident() < before + 50, "{} MB, before {before}", resident());
+    });
+}
