@@ -149,19 +149,15 @@ impl<'p> Used<'p> {
                 };
                 self.unused(&ty, &o.name, "declared here");
             }
-            DeclKind::ValueSet(v) => {
-                if Self::lonely(&self.made_value_sets, d.span) {
-                    self.unused("value set", &v.name, "no `select` looks at it");
-                }
+            DeclKind::ValueSet(v) if Self::lonely(&self.made_value_sets, d.span) => {
+                self.unused("value set", &v.name, "no `select` looks at it");
             }
-            DeclKind::Table(t) => {
-                if Self::lonely(&self.made_tables, t.name.span) {
-                    self.out.push(
-                        Diagnostic::warning("W0024", format!("table `{}` is never applied", t.name))
-                            .at(t.name.span, "no packet looks into it")
-                            .help(format!("call `{}.apply()`, or remove it", t.name)),
-                    );
-                }
+            DeclKind::Table(t) if Self::lonely(&self.made_tables, t.name.span) => {
+                self.out.push(
+                    Diagnostic::warning("W0024", format!("table `{}` is never applied", t.name))
+                        .at(t.name.span, "no packet looks into it")
+                        .help(format!("call `{}.apply()`, or remove it", t.name)),
+                );
             }
             _ => {}
         }

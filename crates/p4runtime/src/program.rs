@@ -296,13 +296,14 @@ mod tests {
             ("program/main.p4", format!("#include <core.p4>\n#include <v1model.p4>\n#include \"inc/a.p4\"\n{REST}")),
             (
                 "program/inc/a.p4",
-                "#include \"b.p4\"\n#include <d.p4>\n#include <e/f.p4>\nconst bit<9> PORT = B + D + F;".into(),
+                "#include \"b.p4\"\n#include <d.p4>\n#include <e/f.p4>\nconst bit<9> PORT = FROM_B + FROM_D + FROM_F;"
+                    .into(),
             ),
-            ("program/inc/b.p4", "#include \"../c.p4\"\nconst bit<9> B = C;".into()),
-            ("program/c.p4", "const bit<9> C = 1;".into()),
-            ("program/paths/d.p4", "const bit<9> D = 2;".into()),
-            ("elsewhere/e/f.p4", "#include \"g.p4\"\nconst bit<9> F = G;".into()),
-            ("elsewhere/e/g.p4", "const bit<9> G = 3;".into()),
+            ("program/inc/b.p4", "#include \"../c.p4\"\nconst bit<9> FROM_B = FROM_C;".into()),
+            ("program/c.p4", "const bit<9> FROM_C = 1;".into()),
+            ("program/paths/d.p4", "const bit<9> FROM_D = 2;".into()),
+            ("elsewhere/e/f.p4", "#include \"g.p4\"\nconst bit<9> FROM_F = FROM_G;".into()),
+            ("elsewhere/e/g.p4", "const bit<9> FROM_G = 3;".into()),
         ];
         for (name, text) in &files {
             let path = root.join(name);
