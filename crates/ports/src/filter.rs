@@ -359,8 +359,18 @@ mod tests {
     }
 
     fn run_tagged(filter: &Filter, packet: &[u8], packet_type: u32, tag: Option<u16>) -> bool {
+        run_at(filter, packet, 0, 1, packet_type, tag)
+    }
+
+    /// With the data that a socket gets beginning somewhere in the frame.
+    fn run_at(filter: &Filter, frame: &[u8], start: usize, interface: u32, packet_type: u32, tag: Option<u16>) -> bool {
+        let packet = &frame[start..];
         let (mut a, mut x, mut pc) = (0u32, 0u32, 0usize);
-        let byte = |at: u32| packet.get(at as usize).map(|b| u32::from(*b));
+        let byte = |at: u32| {
+            let network = at.wrapping_sub(NETWORK_HEADER);
+            let byte = if network < 100 { frame.get((NETWORK + network) as usize) } else { packet.get(at as usize) };
+            byte.map(|b| u32::from(*b))
+        };
         let load = |at: u32, bytes: u32| (0..bytes).try_fold(0, |v, i| Some(v << 8 | byte(at + i)?));
         loop {
             let i = filter.0[pc];
@@ -368,6 +378,7 @@ mod tests {
             let value = match i.code {
                 LOAD_BYTE if i.operand == PACKET_TYPE => Some(packet_type),
                 LOAD_BYTE if i.operand == VLAN_TAG_PRESENT => Some(u32::from(tag.is_some())),
+                LOAD_WORD if i.operand == INTERFACE => Some(interface),
                 LOAD_HALF if i.operand == VLAN_TAG => Some(u32::from(tag.unwrap_or(0))),
                 LOAD_BYTE => load(i.operand, 1),
                 LOAD_HALF => load(i.operand, 2),
@@ -498,6 +509,68 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 10), "{seen:?}");
         let elsewhere = [&v4([192, 0, 2, 2], 30042, 0)[..42], &[0, 0, 0, 0, 203, 0, 0, 0, 0, 0]].concat();
         assert!(!run(&matching, &elsewhere, 0, false) && !run(&others, &elsewhere, 0, false));
+    }
+
+    #[test]
+    fn a_socket_drops_just_what_raw_ports_take() {
+        let ours: [(IpAddr, u16); 2] = [("192.0.2.1".parse().unwrap(), 30042), ("fd00::1".parse().unwrap(), 30042)];
+        let pattern = Pattern { bytes: vec![(0, vec![203])] };
+        let raw = |index: u32, takes: Takes| RawDevice { index, mtu: 1500, addresses: ours.to_vec(), takes };
+        let mut devices: Vec<_> = (10..400).map(|index| raw(index, Takes::All)).collect();
+        devices.extend((400..600).map(|index| raw(index, Takes::Only(pattern.clone()))));
+        devices.push(raw(600, Takes::Nothing));
+        let by_packets = Filter::udp_destinations(&ours).unwrap();
+        let [urgent, _] = Filter::divided(&ours, &pattern).unwrap();
+
+        let mut frames = Vec::new();
+        for first in [203, 7] {
+            let with = |mut frame: Vec<u8>, udp: usize| {
+                frame.resize(udp + 8 + 20, first);
+                (udp, frame)
+            };
+            let v4 = || v4([192, 0, 2, 1], 30042, 0);
+            let v6 = || v6("fd00::1", 30042);
+            let changed = |mut frame: Vec<u8>, at: usize, to: u8| {
+                frame[at] = to;
+                frame
+            };
+            frames.extend([with(v4(), 34), with(v6(), 54)]);
+            // What may be fragmented, options, extension headers, longer than the MTU.
+            frames.extend([with(changed(v4(), 20, 0), 34), with(changed(v4(), 14, 0x46), 38)]);
+            frames.extend([with(changed(v6(), 20, 0), 62)]);
+        }
+        let mut seen = [0; 2];
+        for (udp, frame) in &frames {
+            let ipv4 = frame[12] == 8;
+            let raw: Vec<_> = devices.iter().collect();
+            let filter = Filter::but_raw(&raw, ipv4, None).unwrap().unwrap();
+            for (index, taken) in
+                [(10, &by_packets), (211, &by_packets), (399, &by_packets), (400, &urgent), (599, &urgent)]
+            {
+                let by_raw = run(taken, frame, 0, false);
+                assert_eq!(run_at(&filter, frame, *udp, index, 0, None), !by_raw, "{index}: {frame:?}");
+                seen[usize::from(by_raw)] += 1;
+                assert!(run_at(&filter, frame, *udp, index, 1, None), "for all hosts");
+            }
+            for other in [1, 9, 600, 601] {
+                assert!(run_at(&filter, frame, *udp, other, 0, None), "{other}");
+            }
+            // Only by some devices.
+            let strict = Filter::but_raw(&raw, ipv4, Some(&[600, 700])).unwrap().unwrap();
+            for (other, passes) in [(1, true), (600, true), (700, true), (601, false)] {
+                assert_eq!(run_at(&strict, frame, *udp, other, 0, None), passes, "{other}");
+            }
+        }
+        assert!(seen.iter().all(|n| *n > 5), "{seen:?}");
+        // Over IPv6 what is longer than the MTU came in fragments.
+        let filter = Filter::but_raw(&[&devices[0]], false, None).unwrap().unwrap();
+        for (length, passes) in [(1460, false), (1461, true)] {
+            let mut frame = v6("fd00::1", 30042);
+            frame[18..20].copy_from_slice(&u16::to_be_bytes(length));
+            assert_eq!(run_at(&filter, &frame, 54, 10, 0, None), passes);
+        }
+        assert_eq!(Filter::but_raw(&[&devices[590]], true, None), Ok(None));
+        assert_eq!(Filter::but_raw(&[], true, None), Ok(None));
     }
 
     #[test]

@@ -203,6 +203,11 @@ fn the_program_leaves_with_the_last_port_and_is_not_put_over_anothers() {
             let error = XdpDevice::attach("vb", None, options).unwrap_err().to_string();
             assert!(error.starts_with("vb: cannot attach the XDP program"), "{error}");
             drop(port);
+            // Processes that other tests are about to start have its descriptor for a moment.
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while attached() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             assert!(!attached());
         }
         let missing = XdpDevice::attach("nowhere", None, XdpOptions::default()).unwrap_err();

@@ -840,20 +840,20 @@ fn sockets_may_be_told_by_which_devices_packets_come() {
         // To the address of one device by the other.
         host.run(|| ip("route add 192.0.2.1/32 via 198.51.100.1"));
         let (by_other, here) = (host.socket("198.51.100.2:0"), socket("192.0.2.1:0"));
-        let arrive = |router: &mut Router| {
+        let arrive = |router: &mut Router, count| {
             by_other.send_to(b"by r1", own()[0]).unwrap();
             here.send_to(b"from here", own()[0]).unwrap();
-            router.payloads(1, 1)
+            router.payloads(1, count)
         };
         let both = [&b"by r1"[..], b"from here"].map(<[u8]>::to_vec).to_vec();
-        let mut got = arrive(&mut router);
+        let mut got = arrive(&mut router, 2);
         got.sort();
         assert_eq!(got, both);
         router.sockets.set_arrivals(&[(own()[0].ip(), vec![r0])]).unwrap();
-        assert_eq!(arrive(&mut router), [b"from here"]);
+        assert_eq!(arrive(&mut router, 1), [b"from here"]);
         router.sockets.set_arrivals(&[(own()[0].ip(), vec![r0, r1])]).unwrap();
-        assert_eq!(arrive(&mut router).len(), 2);
+        assert_eq!(arrive(&mut router, 2).len(), 2);
         router.sockets.set_arrivals(&[]).unwrap();
-        assert_eq!(arrive(&mut router).len(), 2);
+        assert_eq!(arrive(&mut router, 2).len(), 2);
     });
 }
