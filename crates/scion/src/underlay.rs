@@ -222,7 +222,12 @@ impl Underlay {
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n) && !reserved(n)))
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n)))
             .ok_or(AgentError::TooManyDevices)?;
-        let opened = self.opener.open(&device.name, Some(&addresses))?;
+        // Opening takes its time. Until the port is there the sockets take everything; then they change places at once.
+        let opened = self.opener.open(&device.name, Some(&[]))?;
+        if let Err(error) = self.opener.set_addresses(&device.name, &addresses) {
+            let _ = self.opener.close(&device.name);
+            return Err(error.into());
+        }
         tracing::info!(device = device.name, mtu = device.mtu, ports = opened.how, "raw port opened");
         self.numbers.retain(|_, other| *other != number);
         self.numbers.insert(device.name.clone(), number);
