@@ -33,7 +33,6 @@ import plan as planning  # noqa: E402
 from plan import THREE_ASES, As, Plan, Route, Router  # noqa: E402
 
 PREFIX = "hopwright-"
-LOCK = Path("/run/hopwright-network.lock")
 
 
 class RunningRouter:
@@ -66,14 +65,22 @@ class RunningRouter:
         return read_stats(self.stats_path)
 
 
+def lock_of(prefix: str) -> Path:
+    """Held while a network with this prefix runs."""
+    return Path(f"/run/{prefix}network.lock")
+
+
 class Network:
     """The running network. `close` leaves nothing behind."""
 
     def __init__(self, kind: RouterKind, exceptions: dict[str, RouterKind] | None = None,
-                 plan: Plan = THREE_ASES, progress=lambda text: None, offloads: bool = False):
+                 plan: Plan = THREE_ASES, progress=lambda text: None, offloads: bool = False,
+                 prefix: str = PREFIX):
         """Every router is of `kind` but those that `exceptions` names. With `offloads` the links' ends
-        leave checksums and segmentation to each other, as veth pairs do by themselves."""
+        leave checksums and segmentation to each other, as veth pairs do by themselves. Namespaces' names
+        begin with `prefix`: networks with different ones may run side by side."""
         self.plan = plan
+        self.prefix = prefix
         self._offloads = offloads
         self.kind = kind
         self._exceptions = exceptions or {}
@@ -81,7 +88,7 @@ class Network:
         self.routers: dict[str, RunningRouter] = {}
         self.hosts: dict[str, Namespace] = {}
         self._services: list[Process] = []
-        self._lock = open(LOCK, "w")
+        self._lock = open(lock_of(prefix), "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -92,7 +99,7 @@ class Network:
 
     def build(self) -> None:
         """Files, namespaces, links, routers, services."""
-        remove_all(PREFIX)
+        remove_all(self.prefix)
         planning.write_files(self.plan, self.directory)
         self.progress("certificates and configuration written")
         for an_as in self.plan.ases:
@@ -127,14 +134,14 @@ class Network:
         The internal network is a bridge on the host; every router has a
         namespace of its own, so all its traffic crosses an interface.
         """
-        host = Namespace(f"{PREFIX}{an_as.number}-host")
+        host = Namespace(f"{self.prefix}{an_as.number}-host")
         self.hosts[an_as.number] = host
         host.ip("link", "add", "lan", "mtu", str(self.plan.device_mtu), "type", "bridge")
         for address in (an_as.host, an_as.control):
             host.ip("addr", "add", f"{address}/{an_as.subnet}", "dev", "lan")
         host.ip("link", "set", "lan", "up")
         for router in an_as.routers:
-            namespace = Namespace(PREFIX + router.name)
+            namespace = Namespace(self.prefix + router.name)
             self.routers[router.name] = RunningRouter(
                 router, an_as, namespace, self.directory / f"{router.name}.stats.json")
             veth(End(host, router.name, offloads=self._offloads),
@@ -334,10 +341,12 @@ class Network:
             process.ask_to_stop()
         for process in processes:
             process.stop()
-        remove_all(PREFIX)
+        remove_all(self.prefix)
         if not keep_files:
             shutil.rmtree(self.directory, ignore_errors=True)
         self._lock.close()
+        if self.prefix != PREFIX:
+            lock_of(self.prefix).unlink(missing_ok=True)
 
 
 def up(args: argparse.Namespace) -> int:
@@ -361,7 +370,7 @@ def up(args: argparse.Namespace) -> int:
 
 
 def down(_args: argparse.Namespace) -> int:
-    with open(LOCK, "w") as lock:
+    with open(lock_of(PREFIX), "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

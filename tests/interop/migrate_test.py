@@ -156,7 +156,7 @@ def main() -> int:
     checks = Checks()
     try:
         require_root("The migration test")
-        network = Network(RouterKind("reference"))
+        network = Network(RouterKind("reference"), prefix=f"hwm{os.getpid()}-")
         try:
             network.build()
             network.wait_paths("111", "112", 3)

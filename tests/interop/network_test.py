@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 import time
@@ -23,9 +24,11 @@ from lab.scrape import metrics, total
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
 
-from network import PREFIX, Network  # noqa: E402
+from network import Network  # noqa: E402
 from plan import LEAF_ROUTES, METRICS, THREE_ASES, Route  # noqa: E402
 
+# Of namespaces: several of these tests may run at the same time.
+PREFIX = f"hwn{os.getpid()}-"
 # The longest headers in use: common header 12, addresses 36, path of two
 # segments and four hops 68, UDP 8.
 HEADERS = 124
@@ -361,7 +364,7 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
     """Builds the network and puts it to the test."""
     network = Network(RouterKind(args.router), {
         name: RouterKind("reference") for name in args.reference.split(",") if name},
-        replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads)
+        replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads, prefix=PREFIX)
     try:
         network.build()
         (check_mixes if args.mixes else check_network)(network, checks)

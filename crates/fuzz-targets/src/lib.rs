@@ -36,6 +36,22 @@ pub fn p4_source(data: &[u8]) {
     }
 }
 
+/// Any bytes are a pipeline's text form: the error says where it is not, or it can be verified, and one that is sound prints
+/// as it is read.
+pub fn pipeline_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match hopwright_ir::text::parse(text) {
+        Ok(pipeline) => {
+            if hopwright_ir::verify::verify(&pipeline).is_ok() {
+                let printed = pipeline.to_string();
+                let again = hopwright_ir::text::parse(&printed).unwrap_or_else(|e| panic!("{e}"));
+                assert_eq!(again.to_string(), printed);
+            }
+        }
+        Err(error) => assert!(error.line > 0 && error.column > 0 && !error.message.is_empty()),
+    }
+}
+
 /// Any bytes are a topology: it is accepted, or the error says why; of accepted ones each router has links, or the
 /// error says why not.
 pub fn topology(data: &[u8]) {

@@ -27,6 +27,11 @@ fn p4_source() {
 }
 
 #[test]
+fn pipeline_text() {
+    replay("pipeline_text", targets::pipeline_text);
+}
+
+#[test]
 fn topology() {
     replay("topology", targets::topology);
 }

@@ -136,6 +136,9 @@ pub struct CheckArgs {
     /// How to print diagnostics
     #[arg(long, value_enum, default_value_t = DiagnosticFormat::Text)]
     pub format: DiagnosticFormat,
+    /// Stop after so many errors, and say how many more there are; 0: never
+    #[arg(long, value_name = "N", default_value_t = crate::compile::MAX_ERRORS)]
+    pub max_errors: usize,
     /// Also check that the JIT compiles the program, and say how long each step took
     #[arg(long)]
     pub jit: bool,

@@ -77,8 +77,20 @@ pub fn printed(compiled: Compiled) -> Result<Arc<Pipeline>, Failure> {
     compiled.pipeline.map(Arc::new).ok_or(Failure::Reported)
 }
 
-/// Prints the diagnostics on standard error.
+/// Errors that are printed; [`print_diagnostics`] says how many more there are.
+pub const MAX_ERRORS: usize = 100;
+
+/// Prints the diagnostics on standard error, of many errors the first.
 pub fn print_diagnostics(compiled: &Compiled) {
+    let diagnostics = compiled.diagnostics.clone().first_errors(MAX_ERRORS);
+    let text = render::render(&diagnostics, &compiled.sources, color());
+    if !text.is_empty() {
+        eprint!("{text}");
+    }
+}
+
+/// Prints all diagnostics on standard error.
+pub fn print_all(compiled: &Compiled) {
     let text = render::render(&compiled.diagnostics, &compiled.sources, color());
     if !text.is_empty() {
         eprint!("{text}");

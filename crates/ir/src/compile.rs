@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopwright_sema::hir::TypedProgram;
-use hopwright_syntax::{Diagnostic, Diagnostics, Options, Program, SourceMap};
+use hopwright_syntax::{Diagnostic, Diagnostics, Options, Program, SourceMap, stack};
 
 use crate::{Pipeline, lower, passes, verify};
 
@@ -26,17 +26,21 @@ pub struct Compiled {
 /// Compiles the program in a file. With `optimise` false the pipeline is as lowered.
 pub fn compile_file(file: &Path, options: &Options, optimise: bool) -> Compiled {
     let mut sources = SourceMap::new();
-    let parsed = hopwright_syntax::parse(&mut sources, file, options);
     let name = file.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
-    compile(parsed, &name, sources, optimise)
+    stack::with_room(|| {
+        let parsed = hopwright_syntax::parse(&mut sources, file, options);
+        compile(parsed, &name, sources, optimise)
+    })
 }
 
 /// Compiles text in memory; `name` is what diagnostics call it.
 pub fn compile_text(name: &str, text: &str, options: &Options, optimise: bool) -> Compiled {
     let mut sources = SourceMap::new();
-    let parsed = hopwright_syntax::parse_text(&mut sources, name, text, options);
     let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |s| s.to_string_lossy().into_owned());
-    compile(parsed, &stem, sources, optimise)
+    stack::with_room(|| {
+        let parsed = hopwright_syntax::parse_text(&mut sources, name, text, options);
+        compile(parsed, &stem, sources, optimise)
+    })
 }
 
 fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optimise: bool) -> Compiled {

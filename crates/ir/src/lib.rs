@@ -19,4 +19,5 @@ pub mod text;
 pub mod verify;
 pub mod walk;
 
+pub use hopwright_syntax::stack;
 pub use model::*;

@@ -2,6 +2,8 @@
 
 mod builder;
 
+use std::path::Path;
+
 use builder::*;
 use hopwright_ir::*;
 
@@ -59,8 +61,8 @@ header hdr.h: hdr.h_t {
 
 standard standard_metadata.ingress_port: bit<9>
 standard standard_metadata.egress_spec: bit<9>
-local tmp#5: bit<8>
-local tmp#6: bit<8>
+local tmp#0: bit<8>
+local tmp#1: bit<8>
 
 extern c: counter of Both size 4
 
@@ -95,7 +97,7 @@ verify_checksum MyVerifyChecksum {
 ingress MyIngress {
     apply MyIngress.t
     if (hdr.h.b < 8s0xff) {
-        tmp#6 = (tmp#5 |+| 8w0x3)
+        tmp#1 = (tmp#0 |+| 8w0x3)
     } else if true {
         exit
     } else {
@@ -114,4 +116,93 @@ deparser MyDeparser {
 }
 ";
     assert_eq!(p.to_string(), expected);
+}
+
+/// What a pipeline prints is read back as that pipeline: it prints the same and means the same to the verifier.
+fn reads_back(pipeline: &Pipeline, what: &str) {
+    let text = pipeline.to_string();
+    let parsed = hopwright_ir::text::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}"));
+    if let Err(errors) = hopwright_ir::verify::verify(&parsed) {
+        panic!("{what}: {}", errors[0]);
+    }
+    let again = parsed.to_string();
+    let difference = text.lines().zip(again.lines()).find(|(a, b)| a != b);
+    assert!(text == again, "{what}: {difference:?}");
+}
+
+#[test]
+fn what_is_printed_is_read_back() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut count = 0;
+    for folder in ["tests/stf", "examples", "p4/bench", "p4/scion"] {
+        for file in std::fs::read_dir(root.join(folder)).unwrap() {
+            let file = file.unwrap().path();
+            if file.extension().is_none_or(|e| e != "p4") {
+                continue;
+            }
+            for optimise in [false, true] {
+                let options = hopwright_syntax::Options::default();
+                // A part of a program, or one that is to be refused.
+                let Some(pipeline) = hopwright_ir::compile::compile_file(&file, &options, optimise).pipeline else {
+                    continue;
+                };
+                reads_back(&pipeline, &file.display().to_string());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 500, "{count} pipelines");
+}
+
+#[test]
+fn names_that_need_quotes() {
+    let mut p = pipeline();
+    let odd = ["key", "a b", "x[7:0]", "exit", "\"\\", "packet_length", "true", "3"];
+    for name in odd.into_iter().chain(odd) {
+        let slot = slot(&mut p, name, Type::Bits(8), SlotKind::Metadata);
+        let h = header(&mut p, name, &[(name, Type::Bits(8))]);
+        p.ingress.body.push(assign(slot, read(&p, slot)));
+        p.deparser.body.push(emit(h));
+    }
+    let param = Expr { kind: ExprKind::Param(0), ty: Type::Bits(8), span: span() };
+    let tmp = slot(&mut p, "tmp", Type::Bits(8), SlotKind::Metadata);
+    let sum = binary(BinaryOp::Add, param, read(&p, tmp), Type::Bits(8));
+    action(&mut p, "a parameter called as a slot", &[("tmp", 8)], vec![assign(tmp, sum)]);
+    reads_back(&p, "odd names");
+}
+
+#[test]
+fn a_text_that_is_no_pipeline_is_an_error_with_its_place() {
+    let text = hopwright_ir::compile::compile_text(
+        "l2.p4",
+        include_str!("../../../examples/l2.p4"),
+        &hopwright_syntax::Options::default(),
+        true,
+    )
+    .pipeline
+    .unwrap()
+    .to_string();
+    let error = hopwright_ir::text::parse(&text.replace("emit hdr.ethernet", "emit hdr.ether")).unwrap_err();
+    assert_eq!(error.to_string().lines().nth(1).unwrap().trim(), "emit hdr.ether");
+    assert_eq!((error.column, error.message.as_str()), (10, "there is no header `hdr.ether`"));
+    // Words lost, doubled and exchanged: never more than an error.
+    let words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
+    let mut refused = 0;
+    for at in 0..words.len() {
+        let mut lost = words.clone();
+        lost.remove(at);
+        let mut doubled = words.clone();
+        doubled.insert(at, words[at]);
+        let mut exchanged = words.clone();
+        exchanged.swap(at, (at + 1) % words.len());
+        for words in [lost, doubled, exchanged] {
+            match hopwright_ir::text::parse(&words.concat()) {
+                Ok(pipeline) => drop(hopwright_ir::verify::verify(&pipeline)),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > words.len(), "{refused} of {}", 3 * words.len());
+    let deep = text.replace("emit hdr.ethernet", &"loop {".repeat(100_000));
+    assert!(hopwright_ir::text::parse(&deep).unwrap_err().message.contains("nested"));
 }

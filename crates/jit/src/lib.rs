@@ -69,7 +69,7 @@ use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
+use hopwright_ir::{FieldList, Pipeline, SlotId, Span, stack};
 
 pub use externs::{DigestCall, Direction, Interface, NamedCall};
 use function::Job;
@@ -425,6 +425,18 @@ impl Compiler {
 
     /// The same from another pipeline that calls nothing that this one does not.
     fn generate_of<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        plan: &'a Plan,
+        pass: Pass,
+        mode: &dyn Fn() -> Mode<'a>,
+        keep_text: bool,
+    ) -> Result<Generated, Unsupported> {
+        stack::with_room(|| self.generate_here(pipeline, plan, pass, mode, keep_text))
+    }
+
+    /// The same on a stack that has room for programs that nest deeply.
+    fn generate_here<'a>(
         &'a self,
         pipeline: &'a Pipeline,
         plan: &'a Plan,

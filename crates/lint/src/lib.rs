@@ -32,7 +32,7 @@ pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
 
 /// Warnings and the names by which `@noWarn`, `--deny` and `--allow` know them, beside their codes. Those of p4c are
 /// among them.
-pub const NAMES: [(&str, &[&str]); 19] = [
+pub const NAMES: [(&str, &[&str]); 22] = [
     ("W0001", &["shadow"]),
     ("W0002", &["overflow"]),
     ("W0003", &["deprecated"]),
@@ -52,6 +52,9 @@ pub const NAMES: [(&str, &[&str]); 19] = [
     ("W0026", &["always"]),
     ("W0027", &["overflow"]),
     ("W0028", &["unimplemented"]),
+    ("W0029", &["missing", "parser-transition"]),
+    ("W0030", &["duplicate"]),
+    ("W0031", &["unused"]),
 ];
 
 /// Whether `what` means the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.

@@ -1,6 +1,6 @@
 //! What nothing uses: tables never applied, actions of no table, states that no transition leads to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hopwright_sema::hir::*;
 use hopwright_syntax::ast::{self, Decl, DeclKind, Ident};
@@ -9,6 +9,9 @@ use hopwright_syntax::span::Span;
 
 use crate::visit::{self, Seen};
 
+/// By place of a declaration: whether something made from it is used.
+type Made = HashMap<Span, bool>;
+
 /// What is used, by the place of its declaration as the typed program keeps it.
 struct Used<'p> {
     program: &'p TypedProgram,
@@ -16,6 +19,11 @@ struct Used<'p> {
     functions: HashSet<FunctionId>,
     objects: HashSet<ObjectId>,
     value_sets: HashSet<ValueSetId>,
+    made_tables: Made,
+    made_functions: Made,
+    made_objects: Made,
+    made_value_sets: Made,
+    instances: HashMap<Span, Vec<&'p Instance>>,
     out: &'p mut Vec<Diagnostic>,
 }
 
@@ -26,6 +34,11 @@ pub fn lint(syntax: &ast::Program, program: &TypedProgram, out: &mut Vec<Diagnos
         functions: HashSet::new(),
         objects: HashSet::new(),
         value_sets: HashSet::new(),
+        made_tables: Made::new(),
+        made_functions: Made::new(),
+        made_objects: Made::new(),
+        made_value_sets: Made::new(),
+        instances: HashMap::new(),
         out,
     };
     used.collect();
@@ -36,7 +49,7 @@ pub fn lint(syntax: &ast::Program, program: &TypedProgram, out: &mut Vec<Diagnos
     }
 }
 
-impl Used<'_> {
+impl<'p> Used<'p> {
     fn collect(&mut self) {
         let program = self.program;
         visit::program(program, &mut |seen| match seen {
@@ -52,16 +65,37 @@ impl Used<'_> {
             Seen::Set(Set::ValueSet(id)) => drop(self.value_sets.insert(*id)),
             _ => {}
         });
+        let mut measuring: HashSet<ObjectId> = HashSet::new();
         for table in &program.tables {
             self.functions.extend(table.actions.iter().map(|a| a.action.function));
             self.functions.insert(table.default_action.function);
             for (_, property) in &table.properties {
                 if let Property::Object(id) = property {
-                    self.objects.insert(*id);
+                    measuring.insert(*id);
                 }
             }
         }
+        for (i, o) in program.objects.iter().enumerate() {
+            let id = ObjectId(i as u32);
+            let direct = matches!(o.type_name.as_str(), "direct_counter" | "direct_meter");
+            if direct && self.objects.contains(&id) && !measuring.contains(&id) {
+                let property = if o.type_name == "direct_counter" { "counters" } else { "meters" };
+                self.out.push(
+                    Diagnostic::warning("W0031", format!("`{}` belongs to no table", o.name))
+                        .at(o.span, "what is asked of it is ignored")
+                        .help(format!("name it in a table: `{property} = ...;`")),
+                );
+            }
+        }
+        self.objects.extend(measuring);
         self.objects.extend(program.main.objects.iter().map(|(_, id)| *id));
+        self.made_tables = made(&program.tables, |t| t.span, |i| self.tables.contains(&TableId(i)));
+        self.made_functions = made(&program.functions, |f| f.span, |i| self.functions.contains(&FunctionId(i)));
+        self.made_objects = made(&program.objects, |o| o.span, |i| self.objects.contains(&ObjectId(i)));
+        self.made_value_sets = made(&program.value_sets, |v| v.span, |i| self.value_sets.contains(&ValueSetId(i)));
+        for instance in &program.instances {
+            self.instances.entry(instance.span).or_default().push(instance);
+        }
     }
 
     fn unused(&mut self, what: &str, name: &Ident, label: &str) {
@@ -71,9 +105,7 @@ impl Used<'_> {
 
     /// `complain`: whether it matters that this declaration itself is not used.
     fn decl(&mut self, d: &Decl, complain: bool) {
-        let program = self.program;
-        let instances =
-            |name: &Ident| -> Vec<&Instance> { program.instances.iter().filter(|i| i.span == name.span).collect() };
+        let instances = |name: &Ident| self.instances.get(&name.span).cloned().unwrap_or_default();
         match &d.kind {
             DeclKind::Control(c) => {
                 if instances(&c.sig.name).is_empty() {
@@ -101,16 +133,15 @@ impl Used<'_> {
                 }
                 p.locals.iter().for_each(|d| self.decl(d, true));
             }
-            DeclKind::Action(a) if complain && self.lonely_function(d) => {
+            DeclKind::Action(a) if complain && Self::lonely(&self.made_functions, d.span) => {
                 self.unused("action", &a.name, "neither called nor in a table's list");
             }
-            DeclKind::Function(f) if complain && f.sig.type_params.is_empty() && self.lonely_function(d) => {
+            DeclKind::Function(f)
+                if complain && f.sig.type_params.is_empty() && Self::lonely(&self.made_functions, d.span) =>
+            {
                 self.unused("function", &f.sig.name, "never called");
             }
-            DeclKind::Instance(o)
-                if complain
-                    && self.lonely(d.span, &program.objects, |o| o.span, |i| self.objects.contains(&ObjectId(i))) =>
-            {
+            DeclKind::Instance(o) if complain && Self::lonely(&self.made_objects, d.span) => {
                 let ty = match &o.ty.kind {
                     ast::TypeKind::Named(path) => path.name.to_string(),
                     ast::TypeKind::Specialized { path, .. } => path.name.to_string(),
@@ -119,14 +150,12 @@ impl Used<'_> {
                 self.unused(&ty, &o.name, "declared here");
             }
             DeclKind::ValueSet(v) => {
-                let used = |i| self.value_sets.contains(&ValueSetId(i));
-                if self.lonely(d.span, &program.value_sets, |v| v.span, used) {
+                if Self::lonely(&self.made_value_sets, d.span) {
                     self.unused("value set", &v.name, "no `select` looks at it");
                 }
             }
             DeclKind::Table(t) => {
-                let used = |i| self.tables.contains(&TableId(i));
-                if self.lonely(t.name.span, &self.program.tables, |t| t.span, used) {
+                if Self::lonely(&self.made_tables, t.name.span) {
                     self.out.push(
                         Diagnostic::warning("W0024", format!("table `{}` is never applied", t.name))
                             .at(t.name.span, "no packet looks into it")
@@ -138,16 +167,19 @@ impl Used<'_> {
         }
     }
 
-    fn lonely_function(&self, d: &Decl) -> bool {
-        let used = |i| self.functions.contains(&FunctionId(i));
-        self.lonely(d.span, &self.program.functions, |f| f.span, used)
-    }
-
     /// Whether things were made from the declaration at `span`, and none of them is used.
-    fn lonely<T>(&self, span: Span, made: &[T], place: impl Fn(&T) -> Span, used: impl Fn(u32) -> bool) -> bool {
-        let mut here = made.iter().enumerate().filter(|(_, t)| place(t) == span).peekable();
-        here.peek().is_some() && here.all(|(i, _)| !used(i as u32))
+    fn lonely(made: &Made, span: Span) -> bool {
+        made.get(&span) == Some(&false)
     }
+}
+
+/// Of things made from declarations, by place: whether they are used.
+fn made<T>(list: &[T], place: impl Fn(&T) -> Span, used: impl Fn(u32) -> bool) -> Made {
+    let mut made = Made::new();
+    for (i, t) in list.iter().enumerate() {
+        *made.entry(place(t)).or_default() |= used(i as u32);
+    }
+    made
 }
 
 /// The states of a parser that its transitions lead to.

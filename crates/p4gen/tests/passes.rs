@@ -1,4 +1,5 @@
-//! Every generated program compiles, and the optimising passes do not change what it does.
+//! Every generated program compiles, and neither the optimising passes nor printing the pipeline and reading it back change
+//! what it does.
 
 use std::sync::Arc;
 
@@ -12,6 +13,14 @@ fn interp(seed: u64, case: &Case, optimise: bool) -> Interp {
     let Some(pipeline) = compiled.pipeline else {
         let text = hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false);
         panic!("seed {seed} does not compile:\n{text}");
+    };
+    let pipeline = if optimise {
+        let text = pipeline.to_string();
+        let read = hopwright_ir::text::parse(&text).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert_eq!(read.to_string(), text, "seed {seed}");
+        read
+    } else {
+        pipeline
     };
     let mut interp = Interp::new(Arc::new(pipeline)).unwrap();
     let script = hopwright_stf::parse("entries", &case.entries).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));

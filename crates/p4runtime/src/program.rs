@@ -1,10 +1,11 @@
 //! From a device config to a program: P4 source text, or a bundle of several files and options.
 //!
 //! A bundle is JSON: `{"hopwright_bundle": 1, "main": "router.p4", "files": {"router.p4": "…", "parts.p4": "…"},
-//! "defines": ["N=4"]}`. Does not live here: the compiler.
+//! "defines": ["N=4"], "include_paths": ["include"]}`. Includes find files as on disk: beside the including file, then in the
+//! include paths.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::bytes::Bytes;
@@ -22,6 +23,8 @@ use crate::schema::Schema;
 
 /// Most bytes of compiler messages in an answer: clients bound what comes in a trailer.
 const MAX_MESSAGE: usize = 3000;
+/// Most errors of a program in an answer.
+const MAX_ERRORS: usize = 20;
 
 /// What runs pushed programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,6 +50,9 @@ pub struct Bundle {
     /// `NAME` or `NAME=VALUE`.
     #[serde(default)]
     pub defines: Vec<String>,
+    /// Folders in which includes are looked up.
+    #[serde(default)]
+    pub include_paths: Vec<String>,
 }
 
 /// A program that a device can run.
@@ -85,13 +91,16 @@ impl Program {
     /// If it does not compile or its ids are wrong.
     pub fn from_compiled(compiled: &Compiled, device_config: Bytes) -> Result<Program> {
         let (Some(pipeline), Some(typed)) = (&compiled.pipeline, &compiled.typed) else {
-            let mut text = render::render(&compiled.diagnostics, &compiled.sources, false);
+            let first = compiled.diagnostics.clone().first_errors(MAX_ERRORS);
+            let mut text = render::render(&first, &compiled.sources, false);
             if text.len() > MAX_MESSAGE {
                 let end = text.floor_char_boundary(MAX_MESSAGE);
                 text.truncate(end);
                 text.push_str("\n…");
             }
-            return Err(invalid(format!("the program does not compile:\n{text}")));
+            let count = compiled.diagnostics.error_count();
+            let errors = if count == 1 { "one error".to_string() } else { format!("{count} errors") };
+            return Err(invalid(format!("the program does not compile, it has {errors}:\n{text}")));
         };
         let info = p4info::of(typed, pipeline).map_err(|e| invalid(e.to_string()))?;
         let schema = Arc::new(Schema::new(&info, pipeline));
@@ -147,29 +156,46 @@ fn compile(config: &[u8]) -> Result<Compiled> {
     }
     let main = bundle.files.get(&bundle.main).ok_or_else(|| invalid("the bundle has not its main file"))?;
     bundle.defines.iter().for_each(|d| options.define(d));
+    options.include_paths = bundle.include_paths.iter().map(PathBuf::from).collect();
     options.embedded = bundle.files.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
     Ok(compile_text(&bundle.main, main, &options, true))
 }
 
 impl Bundle {
     /// The bundle of a compiled program: its main file and what it includes, but for what is built in. Files are named
-    /// from the main file's folder.
-    pub fn of(compiled: &Compiled, main: &Path, defines: &[String]) -> Bundle {
-        const BUILT_IN: [&str; 3] = ["core.p4", "v1model.p4", "crypto.p4"];
+    /// from the main file's folder, or from the include path they were found by, which becomes the folder `include0`,
+    /// `include1` and so on.
+    pub fn of(compiled: &Compiled, main: &Path, defines: &[String], include_paths: &[PathBuf]) -> Bundle {
         let folder = main.parent().unwrap_or(Path::new(""));
+        let mut places = vec![(folder, PathBuf::new())];
+        for (i, path) in include_paths.iter().enumerate() {
+            let name = match path.strip_prefix(folder) {
+                Ok(inside) if inside.is_relative() => inside.to_path_buf(),
+                _ => PathBuf::from(format!("include{i}")),
+            };
+            places.push((path, name));
+        }
         let name = |path: &str| {
             let path = Path::new(path);
-            let inside = path.strip_prefix(folder).ok().filter(|p| p.is_relative());
-            let name = inside.or(path.file_name().map(Path::new)).unwrap_or(path);
-            name.to_string_lossy().into_owned()
+            let inside = |(place, name): &(&Path, PathBuf)| {
+                path.strip_prefix(place).ok().filter(|p| p.is_relative()).map(|p| name.join(p))
+            };
+            let name = places.iter().find_map(inside).or_else(|| path.file_name().map(PathBuf::from));
+            name.unwrap_or_else(|| path.to_path_buf()).to_string_lossy().into_owned()
         };
         let files = compiled
             .sources
             .files()
+            .filter(|(_, f)| !f.name().starts_with('<'))
             .map(|(_, f)| (name(f.name()), f.text().to_string()))
-            .filter(|(name, _)| !BUILT_IN.contains(&name.as_str()) && !name.starts_with('<'))
             .collect();
-        Bundle { hopwright_bundle: 1, main: name(&main.to_string_lossy()), files, defines: defines.to_vec() }
+        Bundle {
+            hopwright_bundle: 1,
+            main: name(&main.to_string_lossy()),
+            files,
+            defines: defines.to_vec(),
+            include_paths: places[1..].iter().map(|(_, name)| name.to_string_lossy().into_owned()).collect(),
+        }
     }
 
     /// As a device config.
@@ -221,4 +247,59 @@ fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_ir::compile::compile_file;
+
+    use super::*;
+
+    const REST: &str = "
+        struct none_t { }
+        parser P(packet_in p, out none_t h, inout none_t m, inout standard_metadata_t s) {
+            state start { transition accept; }
+        }
+        control C(inout none_t h, inout none_t m) { apply { } }
+        control I(inout none_t h, inout none_t m, inout standard_metadata_t s) { apply { s.egress_spec = PORT; } }
+        control E(inout none_t h, inout none_t m, inout standard_metadata_t s) { apply { } }
+        control D(packet_out p, in none_t h) { apply { } }
+        V1Switch(P(), C(), I(), E(), C(), D()) main;";
+
+    /// Includes of included files: beside them, above them, by include paths inside and outside of the program's folder.
+    #[test]
+    fn a_bundle_compiles_as_its_files_did() {
+        let root = std::env::temp_dir().join(format!("hopwright-bundle-{}", std::process::id()));
+        let files = [
+            ("program/main.p4", format!("#include <core.p4>\n#include <v1model.p4>\n#include \"inc/a.p4\"\n{REST}")),
+            (
+                "program/inc/a.p4",
+                "#include \"b.p4\"\n#include <d.p4>\n#include <e/f.p4>\nconst bit<9> PORT = B + D + F;".into(),
+            ),
+            ("program/inc/b.p4", "#include \"../c.p4\"\nconst bit<9> B = C;".into()),
+            ("program/c.p4", "const bit<9> C = 1;".into()),
+            ("program/paths/d.p4", "const bit<9> D = 2;".into()),
+            ("elsewhere/e/f.p4", "#include \"g.p4\"\nconst bit<9> F = G;".into()),
+            ("elsewhere/e/g.p4", "const bit<9> G = 3;".into()),
+        ];
+        for (name, text) in &files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let main = root.join("program/main.p4");
+        let include_paths = vec![root.join("program/paths"), root.join("elsewhere")];
+        let options = Options { include_paths: include_paths.clone(), ..Options::default() };
+        let compiled = compile_file(&main, &options, true);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert!(compiled.pipeline.is_some(), "{}", render::render(&compiled.diagnostics, &compiled.sources, false));
+        let bundle = Bundle::of(&compiled, &main, &[], &include_paths);
+        let names: Vec<&str> = bundle.files.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            ["inc/../c.p4", "inc/a.p4", "inc/b.p4", "include1/e/f.p4", "include1/e/g.p4", "main.p4", "paths/d.p4"]
+        );
+        let again = compile(&bundle.to_bytes()).unwrap();
+        assert!(again.pipeline.is_some(), "{}", render::render(&again.diagnostics, &again.sources, false));
+    }
 }

@@ -155,11 +155,6 @@ impl Filter {
         Filter(vec![op(RETURN, 0)])
     }
 
-    /// Passes what was received by this device, whatever it is.
-    pub fn from_interface(index: u32) -> Filter {
-        Filter(vec![op(LOAD_WORD, INTERFACE), jump(JUMP_EQUAL, index, 0, 1), op(RETURN, WHOLE), op(RETURN, 0)])
-    }
-
     /// Passes frames addressed to this host, without a tag or with one of VLAN id 0, that carry a UDP datagram to one of
     /// these addresses and ports, over IPv4 without options that must not be fragmented, or over IPv6 without extension
     /// headers; drops all others. [`Filter::but_raw`] is the complement.

@@ -12,7 +12,7 @@ use builder::*;
 use devices::{ip, with_devices};
 use hopwright_dataplane::{EngineKind, EntrySpec, FrameSize, Pool, Port, SwitchBuilder, VirtualDataPlane};
 use hopwright_ir::*;
-use hopwright_ports::{AfPacket, Filter, UdpClaim};
+use hopwright_ports::{AfPacket, Filter, UdpSockets};
 
 /// Sends to the port that the table says for the ingress port.
 fn program() -> Arc<Pipeline> {
@@ -83,7 +83,7 @@ fn packets_pass_through_and_the_worker_wakes_and_stops() {
 
 /// What a router takes, the kernel neither answers nor delivers; the rest of the host works as ever.
 #[test]
-fn a_claimed_address_is_the_routers_alone() {
+fn an_address_with_a_socket_is_the_routers_alone() {
     with_devices(|| {
         // The other end of the pair moves to another host.
         ip("link add name vc type veth peer name vd");
@@ -119,7 +119,8 @@ fn a_claimed_address_is_the_routers_alone() {
             ip("addr add 192.0.2.1/24 dev vc");
             ip("link set vc up");
             let ours = "192.0.2.1:30042".parse::<std::net::SocketAddr>().unwrap();
-            let _claim = UdpClaim::new(ours).unwrap();
+            let sockets = UdpSockets::new().unwrap();
+            sockets.bind(ours).unwrap();
             let filter = Filter::udp_destinations(&[(ours.ip(), ours.port())]).unwrap();
             let mut router = AfPacket::open("vc", Some(&filter)).unwrap();
             to_router.send(()).unwrap();

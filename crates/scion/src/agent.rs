@@ -189,7 +189,7 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         builder = builder.ports(number, ports);
     }
     underlay.set_ready();
-    setup.links.arrivals = arrivals(&setup, &underlay, &kernel);
+    setup.links.arrivals = arrivals(&setup, &mut underlay, &kernel);
     tables::program(&vdp, &setup.links, &setup.keys.current)?;
     tables::set_default_host(&vdp, BY_KERNEL)?;
     let mut rollover = Rollover::new();
@@ -280,11 +280,14 @@ fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, 
     workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
 }
 
-/// By which ports packets for the router's addresses must come, if the configuration restricts that.
-fn arrivals(setup: &Setup, underlay: &Underlay, kernel: &Kernel) -> BTreeMap<std::net::IpAddr, u16> {
-    match setup.config.hopwright.strict_arrival {
-        true => underlay.arrivals(kernel, &setup.links),
-        false => BTreeMap::new(),
+/// Restricts by which devices packets for the router's addresses may come, if the configuration wants that. Returns by
+/// which raw ports they must come.
+fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Kernel) -> BTreeMap<std::net::IpAddr, u16> {
+    if setup.config.hopwright.strict_arrival {
+        underlay.restrict_arrivals(kernel, &setup.links)
+    } else {
+        underlay.allow_arrivals();
+        BTreeMap::new()
     }
 }
 
@@ -488,7 +491,7 @@ impl Agent {
 
     /// Addresses of ours may have moved to other devices.
     fn follow_addresses(&mut self) -> Result<(), AgentError> {
-        let arrivals = arrivals(&self.setup, &self.underlay, &self.kernel);
+        let arrivals = arrivals(&self.setup, &mut self.underlay, &self.kernel);
         if arrivals != self.setup.links.arrivals {
             self.setup.links.arrivals = arrivals;
             tables::program_links(&self.vdp, &self.setup.links, |target| self.way(target))?;

@@ -45,6 +45,8 @@ pub struct Underlay {
     devices: BTreeMap<u32, Open>,
     /// Devices that could not be opened, as they were then, and why.
     refused: BTreeMap<u32, (Device, String)>,
+    /// By which devices packets to these addresses must come.
+    arrivals: Vec<(IpAddr, Vec<u32>)>,
     /// As [`Underlay::follow`] was told last.
     used: BTreeSet<u32>,
     /// Port numbers by name of the device: one that comes back has the same.
@@ -106,6 +108,7 @@ impl Underlay {
             pools,
             devices: BTreeMap::new(),
             refused: BTreeMap::new(),
+            arrivals: Vec::new(),
             used: BTreeSet::new(),
             numbers: HashMap::new(),
             longest_mtu,
@@ -228,7 +231,7 @@ impl Underlay {
             number,
             mac: device.mac.unwrap_or_default(),
             mtu: device.mtu,
-            kind: opened.how.split(':').next().unwrap_or_default().to_string(),
+            kind: opened.kind.to_string(),
             addresses,
             ready: false,
         };
@@ -241,14 +244,29 @@ impl Underlay {
         self.devices.values_mut().for_each(|open| open.ready = true);
     }
 
-    /// By which port packets to each of the router's addresses must come: that of the device that has it. An address
-    /// of the loopback device may be reached by any.
-    pub fn arrivals(&self, kernel: &Kernel, links: &Links) -> BTreeMap<IpAddr, u16> {
+    /// Has packets to each of the router's addresses come by the device that has it only. An address of the loopback device
+    /// may be reached by any. Returns by which raw port packets to each address must come.
+    pub fn restrict_arrivals(&mut self, kernel: &Kernel, links: &Links) -> BTreeMap<IpAddr, u16> {
+        self.set_arrivals(arrival_devices(kernel.devices(), links));
         let port = |address: IpAddr| {
             let device = kernel.device_with(address).filter(|device| !is_home(device))?;
             Some((address, self.devices.get(&device.index)?.number as u16))
         };
         own_addresses(links).iter().filter_map(|a| port(a.ip())).collect()
+    }
+
+    /// Packets may come by any device.
+    pub fn allow_arrivals(&mut self) {
+        self.set_arrivals(Vec::new());
+    }
+
+    fn set_arrivals(&mut self, devices: Vec<(IpAddr, Vec<u32>)>) {
+        if devices != self.arrivals {
+            if let Err(error) = self.sockets.set_arrivals(&devices) {
+                tracing::error!(%error, "cannot say by which devices packets must come");
+            }
+            self.arrivals = devices;
+        }
     }
 
     /// The raw ports that workers have, by device.
@@ -327,6 +345,20 @@ fn raw_devices(
     };
     let usable = devices.values().filter(|device| obstacle(device, devices, longest_mtu).is_none());
     usable.filter_map(addresses).collect()
+}
+
+/// By which devices the kernel receives packets for each address of the router that come by the device that has it.
+fn arrival_devices(devices: &BTreeMap<u32, Device>, links: &Links) -> Vec<(IpAddr, Vec<u32>)> {
+    let mut arrivals: BTreeMap<IpAddr, Vec<u32>> = BTreeMap::new();
+    for address in own_addresses(links) {
+        let having = || devices.values().filter(|device| device.addresses.contains(&address.ip()));
+        if having().next().is_some() && !having().any(is_home) {
+            // What is part of a bridge receives as the bridge.
+            let by = having().flat_map(|device| [Some(device.index), device.master]).flatten();
+            arrivals.insert(address.ip(), by.collect());
+        }
+    }
+    arrivals.into_iter().collect()
 }
 
 /// Its addresses may be reached by any device.
@@ -635,6 +667,21 @@ mod tests {
             found
         };
         assert_eq!(sorted(raw(home, &[])), sorted(anywhere.to_vec()));
+    }
+
+    #[test]
+    fn strict_arrival() {
+        let devices = map(vec![
+            Device { loopback: true, mac: None, ..device(1, "lo", "", &["127.0.0.1", THIRD]) },
+            device(2, "eth0", "", &[INTERNAL]),
+            Device { master: Some(9), ..device(3, "eth1", "", &[SECOND]) },
+        ]);
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let mut found = arrival_devices(&devices, &brload_links());
+        found.sort();
+        let mut wanted = vec![(ip(INTERNAL), vec![2]), (ip(SECOND), vec![3, 9])];
+        wanted.sort();
+        assert_eq!(found, wanted);
     }
 
     #[test]

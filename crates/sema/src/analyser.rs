@@ -75,12 +75,22 @@ pub(crate) struct Analyser<'a> {
     pub open_types: Option<Vec<u32>>,
     /// Whether `main` has been found.
     pub has_main: bool,
+    /// Names of the actions, functions, parsers and controls being checked, the innermost last: they cannot use themselves.
+    pub declaring: Vec<Arc<str>>,
+    /// The declarations of the parser or control being checked: some stand further down.
+    pub local_decls: &'a [ast::Decl],
+    /// Built-in include files that are missing, as has been reported.
+    pub missing_includes: HashSet<&'static str>,
+    /// Similar names that may still be looked for: it takes time in proportion to the number of names.
+    pub proposals: u32,
+    /// The type that casts to `int` take, within a cast to it.
+    pub modular: Option<Ty>,
     /// Actions a table may run, by table.
     pub table_actions: HashMap<u32, Vec<hir::FunctionId>>,
 }
 
-/// How deep expressions and statements may nest.
-const MAX_DEPTH: u32 = 200;
+/// How deep expressions and statements may nest: what the parser lets through, statements around expressions.
+const MAX_DEPTH: u32 = 2048;
 
 impl<'a> Analyser<'a> {
     pub fn new(program: &'a ast::Program, name: &str) -> Analyser<'a> {
@@ -126,6 +136,11 @@ impl<'a> Analyser<'a> {
             specialised: HashMap::new(),
             open_types: None,
             has_main: false,
+            declaring: Vec::new(),
+            local_decls: &[],
+            missing_includes: HashSet::new(),
+            proposals: 1_000,
+            modular: None,
             table_actions: HashMap::new(),
         }
     }
@@ -138,6 +153,11 @@ impl<'a> Analyser<'a> {
             }
             self.diagnostics.push(d);
         }
+    }
+
+    /// Counts an error that is the consequence of one reported already.
+    pub fn consequence(&mut self) {
+        self.errors += 1;
     }
 
     /// An error with one label.

@@ -255,6 +255,10 @@ impl<'a> Analyser<'a> {
                         out.push(Some(t));
                         continue;
                     }
+                    if matches!((&want, &t.ty), (Ty::Block(..), Ty::Block(..))) {
+                        self.wrong_block(unifier, sig, p, &want, &t);
+                        return None;
+                    }
                     let t = self.coerce(t, &want);
                     if t.is_err() {
                         return None;
@@ -291,10 +295,30 @@ impl<'a> Analyser<'a> {
             return Some(());
         }
         let want = unifier.resolve(&want);
+        if matches!((&want, &t.ty), (Ty::Block(..), Ty::Block(..))) {
+            self.wrong_block(unifier, sig, p, &want, t);
+            return None;
+        }
         let mut notes = vec![format!("parameter `{}` of `{}`", p.name, sig.name)];
         notes.extend(self.block_difference(unifier, &want, &t.ty));
         self.mismatch(&natural(&t.ty), &want, t.span(), notes);
         None
+    }
+
+    /// Complains about a parser or control in the place of another.
+    fn wrong_block(&mut self, unifier: &mut Unifier, sig: &Sig, p: &ParamSig, want: &Ty, t: &Typed) {
+        let (Ty::Block(w, _), Ty::Block(f, _)) = (want, &t.ty) else { return };
+        let at = sig.params.iter().position(|q| q.name == p.name).unwrap_or(0);
+        let (wanted, found) = (&self.defs.blocks[*w].name, &self.defs.blocks[*f].name);
+        let message = format!("argument {} of `{}` must be a `{wanted}`, which `{found}` is not", at + 1, sig.name);
+        let mut d = Diagnostic::error("E0300", message)
+            .at(t.span(), format!("this is for `{}`", p.name))
+            .related(p.span, "the parameter");
+        if let Some(why) = self.block_difference(unifier, want, &t.ty) {
+            d = d.note(why);
+        }
+        let order: Vec<&str> = sig.params.iter().map(|p| &*p.name).collect();
+        self.report(d.help(format!("the arguments of `{}` are, in this order: {}", sig.name, order.join(", "))));
     }
 
     /// Why a parser or control does not fit a type.

@@ -166,8 +166,14 @@ impl<'a> Analyser<'a> {
             (Ty::InfInt, Ty::Enum(d)) => self.defs.enums[*d].underlying.is_some(),
             _ => false,
         };
-        if same {
-            d = d.help(format!("convert explicitly: `({w})(...)`"));
+        match (found, wanted) {
+            (Ty::Bits(_) | Ty::Int(_) | Ty::InfInt, Ty::Bool) if *found != Ty::Bits(1) => {
+                d = d.help("numbers are not truth values: compare, for instance `... != 0`");
+            }
+            (Ty::Bits(1), Ty::Bool) => d = d.help("compare, `... == 1`, or convert explicitly: `(bool)(...)`"),
+            (Ty::ApplyResult(_), Ty::Bool) => d = d.help("ask whether the table had an entry: `.apply().hit`"),
+            _ if same => d = d.help(format!("convert explicitly: `({w})(...)`")),
+            _ => {}
         }
         self.report(d);
     }

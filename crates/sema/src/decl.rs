@@ -1,6 +1,6 @@
 //! Top-level declarations, and signatures of everything that has parameters.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +19,9 @@ use crate::types::{
 };
 use crate::value::Value;
 
+/// The error that `core.p4` declares first.
+const NO_ERROR: &str = "NoError";
+
 impl<'a> Analyser<'a> {
     /// Checks the whole program.
     pub(crate) fn program(&mut self) {
@@ -27,6 +30,11 @@ impl<'a> Analyser<'a> {
             if let Some(name) = d.kind.name() {
                 self.later.entry(name.name.clone()).or_insert(name.span);
             }
+        }
+        // `NoError` is the first wherever it is declared: it is what there is before anything goes wrong.
+        let errors = |d: &ast::Decl| matches!(&d.kind, ast::DeclKind::Error(names) if names.iter().any(|n| n.as_str() == NO_ERROR));
+        if program.decls.iter().any(errors) {
+            self.out.errors.push(NO_ERROR.to_string());
         }
         for (i, d) in program.decls.iter().enumerate() {
             self.order = i + 1;
@@ -45,36 +53,18 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Control planes find tables, actions, objects and value sets by name, so no two of a kind share one.
+    /// Control planes find tables, actions, objects and value sets by name: two of a kind that share one are for programs
+    /// without control plane only.
     fn control_plane_names(&mut self) {
-        let mut named: Vec<(&str, String, Span)> = Vec::new();
-        for t in &self.out.tables {
-            named.push(("table", t.control_plane_name.clone(), t.span));
-        }
-        for o in &self.out.objects {
-            named.push(("extern object", o.name.clone(), o.span));
-        }
-        for v in &self.out.value_sets {
-            named.push(("value set", v.name.clone(), v.span));
-        }
-        let mut actions: HashSet<(&str, Span)> = HashSet::new();
-        for a in self.out.tables.iter().flat_map(|t| &t.actions) {
-            // The same action in two instances may have one name.
-            let f = &self.out[a.action.function];
-            if actions.insert((&f.control_plane_name, f.span)) {
-                named.push(("action", f.control_plane_name.clone(), f.span));
+        for shared in self.out.shared_names() {
+            let hir::SharedName { kind, name, first, second } = shared;
+            let mut d = Diagnostic::warning("W0030", format!("two {kind}s are called `{name}` by the control plane"))
+                .at(second, "this one")
+                .note("no P4Info can be made of this program");
+            if first != second {
+                d = d.related(first, "and this one");
             }
-        }
-        let mut first: HashMap<(&str, String), Span> = HashMap::new();
-        for (kind, name, span) in named {
-            if let Some(other) = first.insert((kind, name.clone()), span) {
-                let mut d = Diagnostic::error("E0208", format!("two {kind}s are called `{name}` by the control plane"))
-                    .at(span, "this one");
-                if other != span {
-                    d = d.related(other, "and this one");
-                }
-                self.report(d.help("give one of them, or the instance it belongs to, another `@name`"));
-            }
+            self.report(d.help("give one of them, or the instance it belongs to, another `@name`"));
         }
     }
 
@@ -90,8 +80,11 @@ impl<'a> Analyser<'a> {
                             self.duplicate(n.as_str(), n.span, first);
                         }
                         None => {
-                            let at = self.out.errors.len();
-                            self.out.errors.push(n.to_string());
+                            let first = n.as_str() == NO_ERROR;
+                            let at = if first { 0 } else { self.out.errors.len() };
+                            if !first {
+                                self.out.errors.push(n.to_string());
+                            }
                             self.errors_declared.insert(n.name.clone(), (at, n.span));
                         }
                     }
@@ -394,6 +387,7 @@ impl<'a> Analyser<'a> {
             sig.params.iter().map(|p| ParamSig { ty: p.ty.subst(&subst), ..p.clone() }).collect();
         let context = Context::new(Body::Function, ret.clone(), String::new());
         let errors = self.errors;
+        self.declaring.push(f.sig.name.name.clone());
         let (hir_params, body) = self.in_declaration(order, context, |s| {
             for (n, t) in f.sig.type_params.iter().zip(types) {
                 s.declare(n, Entity::Type(t.clone()));
@@ -401,6 +395,7 @@ impl<'a> Analyser<'a> {
             let params = s.params(&params, known);
             (params, s.block(&f.body))
         });
+        self.declaring.pop();
         if !matches!(ret, Ty::Void | Ty::Err) && self.errors == errors && !always_leaves(&body) {
             let name = &f.sig.name;
             self.error(

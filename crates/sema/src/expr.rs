@@ -106,10 +106,23 @@ impl<'a> Analyser<'a> {
             ast::ExprKind::Ternary { condition, then, otherwise } => self.mux(condition, then, otherwise, hint, span),
             ast::ExprKind::Cast { ty, operand } => {
                 let target = self.ty(ty);
+                let within = match (&target, &self.modular) {
+                    // `(int) x` where the surroundings cut the result to the width of `x`.
+                    (Ty::InfInt, Some(_)) => None,
+                    (Ty::Bits(_) | Ty::Int(_), _) if is_modular(operand) => Some(target.clone()),
+                    _ => None,
+                };
+                let around = std::mem::replace(&mut self.modular, within);
                 let typed = self.expr(operand, Some(&target));
+                self.modular = around;
                 if target == Ty::Void {
                     self.error("E0302", span, "nothing can be cast to `void`", "cast here");
                     return Typed::error(span);
+                }
+                if let (Ty::InfInt, Some(cut), None) = (&target, self.modular.clone(), &typed.value)
+                    && typed.ty.width() == cut.width()
+                {
+                    return self.cast(typed, &cut, span);
                 }
                 self.cast(typed, &target, span)
             }
@@ -175,7 +188,17 @@ impl<'a> Analyser<'a> {
             }
             other => {
                 let what = other.what();
-                self.error("E0202", span, format!("`{name}` is not a value"), format!("this is {what}"));
+                let mut d =
+                    Diagnostic::error("E0202", format!("`{name}` is not a value")).at(span, format!("this is {what}"));
+                d = match other {
+                    Entity::Block(_) | Entity::Package(_) if self.context.constructing => {
+                        d.help(format!("to make an instance of it, write `{name}()`"))
+                    }
+                    Entity::Functions(_) | Entity::Action(_) => d.help(format!("to call it, write `{name}(...)`")),
+                    Entity::Table(_) => d.help(format!("to look into it, write `{name}.apply()`")),
+                    _ => d,
+                };
+                self.report(d);
                 Typed::error(span)
             }
         }
@@ -633,5 +656,21 @@ impl<'a> Analyser<'a> {
                 Typed::error(span)
             }
         }
+    }
+}
+
+/// Whether the low bits of a result are the same whatever is computed beyond them.
+fn is_modular(e: &ast::Expr) -> bool {
+    use ast::BinaryOp as B;
+    match &e.kind {
+        ast::ExprKind::Int(_) => true,
+        ast::ExprKind::Binary { op: B::Add | B::Sub | B::Mul | B::BitAnd | B::BitOr | B::BitXor, left, right } => {
+            is_modular(left) && is_modular(right)
+        }
+        ast::ExprKind::Unary { op: ast::UnaryOp::Negate | ast::UnaryOp::Complement | ast::UnaryOp::Plus, operand } => {
+            is_modular(operand)
+        }
+        ast::ExprKind::Cast { ty, .. } => matches!(ty.kind, ast::TypeKind::Int),
+        _ => false,
     }
 }

@@ -6,6 +6,7 @@
 //! instantiated twice appears twice, each with its own tables and its constructor arguments substituted.
 //! Lowering needs nothing but this. Does not live here: how any of it is checked.
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use hopwright_syntax::span::Span;
@@ -37,6 +38,43 @@ pub struct TypedProgram {
     pub vars: Vec<Var>,
     /// The package instance `main`.
     pub main: Package,
+}
+
+/// Two objects of a kind that the control plane knows by one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedName {
+    /// What they are, such as `table`.
+    pub kind: &'static str,
+    /// Their name.
+    pub name: String,
+    /// The one that is declared first.
+    pub first: Span,
+    /// The other.
+    pub second: Span,
+}
+
+impl TypedProgram {
+    /// Tables, actions, extern objects and value sets that share a name with another of their kind: no P4Info can be made of
+    /// such a program. The same action in two instances may have one name.
+    pub fn shared_names(&self) -> Vec<SharedName> {
+        let mut actions: HashSet<(&str, Span)> = HashSet::new();
+        let actions = (self.tables.iter().flat_map(|t| &t.actions))
+            .map(|a| &self[a.action.function])
+            .filter(|f| actions.insert((&f.control_plane_name, f.span)))
+            .map(|f| ("action", &f.control_plane_name, f.span));
+        let named = (self.tables.iter().map(|t| ("table", &t.control_plane_name, t.span)))
+            .chain(self.objects.iter().map(|o| ("extern object", &o.name, o.span)))
+            .chain(self.value_sets.iter().map(|v| ("value set", &v.name, v.span)))
+            .chain(actions);
+        let mut known: HashMap<(&str, &str), Span> = HashMap::new();
+        let mut shared = Vec::new();
+        for (kind, name, span) in named {
+            if let Some(first) = known.insert((kind, name), span) {
+                shared.push(SharedName { kind, name: name.clone(), first, second: span });
+            }
+        }
+        shared
+    }
 }
 
 macro_rules! ids {

@@ -18,7 +18,7 @@ use crate::value::{PackageArgs, Place, Typed, Value};
 const MAX_INSTANCES: usize = 4096;
 
 /// Levels of nesting (see [`Analyser::deeper_by`]) that an instance within an instance takes.
-const INSTANCE_DEPTH: u32 = 5;
+const INSTANCE_DEPTH: u32 = 50;
 
 /// Name, annotations and place of an instance to be made.
 #[derive(Clone, Copy)]
@@ -350,6 +350,7 @@ impl<'a> Analyser<'a> {
         let subst = crate::types::bind(&apply.type_params, types);
         let params: Vec<ParamSig> =
             apply.params.iter().map(|p| ParamSig { ty: p.ty.subst(&subst), ..p.clone() }).collect();
+        self.declaring.push(name.clone());
         let instance = self.deeper_by(INSTANCE_DEPTH, span, |s| {
             s.in_declaration(order, context, |s| {
                 for (n, t) in apply.type_param_names.iter().zip(types.iter()) {
@@ -358,6 +359,11 @@ impl<'a> Analyser<'a> {
                 s.constructor_params(&constructor, args);
                 let params = s.params(&params, known);
                 let annotations = s.annotations(annotations);
+                let later = match decl {
+                    BlockDecl::Parser(p) => p.locals.as_slice(),
+                    BlockDecl::Control(c) => c.locals.as_slice(),
+                };
+                let around = std::mem::replace(&mut s.local_decls, later);
                 let (locals, body) = s.scoped(|s| match decl {
                     BlockDecl::Parser(p) => {
                         let locals = s.locals(&p.locals);
@@ -368,6 +374,7 @@ impl<'a> Analyser<'a> {
                         (locals, hir::InstanceBody::Control(s.block(&c.apply)))
                     }
                 });
+                s.local_decls = around;
                 hir::Instance {
                     name: path,
                     type_name: name.to_string(),
@@ -378,8 +385,9 @@ impl<'a> Analyser<'a> {
                     span: declared,
                 }
             })
-        })?;
-        self.out.instances.push(instance);
+        });
+        self.declaring.pop();
+        self.out.instances.push(instance?);
         Some(hir::InstanceId((self.out.instances.len() - 1) as u32))
     }
 
@@ -530,10 +538,12 @@ impl<'a> Analyser<'a> {
         let control_plane_name = self.qualified(a.name.as_str(), &d.annotations);
         let body_was = std::mem::replace(&mut self.context.body, Body::Action);
         let loops_was = std::mem::replace(&mut self.context.loops, 0);
+        self.declaring.push(a.name.name.clone());
         let (params, body) = self.scoped(|s| {
             let params = s.params(&sig.params, &[]);
             (params, s.block(&a.body))
         });
+        self.declaring.pop();
         self.context.body = body_was;
         self.context.loops = loops_was;
         self.out.functions.push(hir::Function {

@@ -24,6 +24,7 @@ mod value;
 
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostics;
+use hopwright_syntax::stack;
 pub use scope::nearest;
 
 /// What analysis found.
@@ -42,7 +43,7 @@ pub struct Analysis {
 /// `W0xxx` warnings.
 pub fn analyse(program: &ast::Program, name: &str) -> Analysis {
     let mut analyser = analyser::Analyser::new(program, name);
-    analyser.program();
+    stack::with_room(|| analyser.program());
     let mut diagnostics = Diagnostics::new();
     for d in analyser.diagnostics {
         diagnostics.push(d);

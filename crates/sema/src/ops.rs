@@ -1,6 +1,7 @@
 //! Operators: operand types, result types, folding of constants.
 
 use hopwright_syntax::ast;
+use hopwright_syntax::diagnostic::Diagnostic;
 use hopwright_syntax::span::Span;
 
 use crate::analyser::Analyser;
@@ -60,7 +61,17 @@ impl<'a> Analyser<'a> {
         };
         if !ok {
             let shown = self.show(&e.ty);
-            self.error("E0301", span, format!("`{}` cannot be applied to `{shown}`", op.symbol()), "invalid operand");
+            let mut d = Diagnostic::error("E0301", format!("`{}` cannot be applied to `{shown}`", op.symbol()))
+                .at(span, "invalid operand");
+            d = match &e.ty {
+                Ty::ApplyResult(_) => d.help("ask whether the table had an entry: `!table.apply().hit`"),
+                Ty::Bits(_) | Ty::Int(_) if op == ast::UnaryOp::Not => {
+                    d.help("compare with zero, `x == 0`, or write `~` for all bits")
+                }
+                Ty::Bool => d.help("write `!` for truth values"),
+                _ => d,
+            };
+            self.report(d);
             return Typed::error(span);
         }
         let ty = e.ty.clone();
@@ -105,6 +116,18 @@ impl<'a> Analyser<'a> {
             _ => hint,
         };
         let l = self.expr(left, hint);
+        if matches!(l.ty, Ty::ApplyResult(_))
+            && let ast::ExprKind::Path(path) = &right.kind
+            && let name @ ("hit" | "miss") = path.name.as_str()
+            && self.lookup(name, false).is_none()
+        {
+            self.report(
+                Diagnostic::error("E0301", format!("`{name}` is no value"))
+                    .at(span, "not how to ask what a table found")
+                    .help(format!("write `table.apply().{name}`")),
+            );
+            return Typed::error(span);
+        }
         let r_hint = match op {
             ast::BinaryOp::Shl | ast::BinaryOp::Shr | ast::BinaryOp::Concat => None,
             _ => Some(l.ty.clone()).filter(|t| !t.is_literal() && !t.is_err()),
@@ -130,12 +153,37 @@ impl<'a> Analyser<'a> {
 
     fn operands(&mut self, op: ast::BinaryOp, l: &Typed, r: &Typed, span: Span) -> Typed {
         let (a, b) = (self.show(&l.ty), self.show(&r.ty));
-        self.error(
-            "E0301",
-            span,
-            format!("`{}` cannot be applied to `{a}` and `{b}`", op.symbol()),
-            "invalid operands",
-        );
+        let mut d = Diagnostic::error("E0301", format!("`{}` cannot be applied to `{a}` and `{b}`", op.symbol()))
+            .at(span, "invalid operands");
+        let logic = matches!(op, ast::BinaryOp::And | ast::BinaryOp::Or);
+        let help = match (&l.ty, &r.ty) {
+            (Ty::ApplyResult(_), _) | (_, Ty::ApplyResult(_)) => {
+                Some("ask `.hit` or `.miss` of what `apply()` found".to_string())
+            }
+            (Ty::Bits(_) | Ty::Int(_), _) | (_, Ty::Bits(_) | Ty::Int(_)) if logic => {
+                Some(format!("to compare with zero, write `x != 0`; for each bit, write `{}`", &op.symbol()[..1]))
+            }
+            (Ty::Bits(x), Ty::Int(y)) if x == y => Some(format!("give both one type: `({a}) ...` or `({b}) ...`")),
+            (Ty::Int(x), Ty::Bits(y)) if x == y => Some(format!("give both one type: `({a}) ...` or `({b}) ...`")),
+            (Ty::Bits(x), Ty::Bits(y)) | (Ty::Int(x), Ty::Int(y)) => {
+                let wide = if x > y { &a } else { &b };
+                Some(format!("give both one width, for instance `({wide}) ...` around the narrower"))
+            }
+            (Ty::Bits(_), Ty::Int(_)) => Some(format!(
+                "convert in two steps: the width, then the sign: `({b}) (bit<{}>) ...`",
+                r.ty.width().unwrap_or(0)
+            )),
+            (Ty::Int(_), Ty::Bits(_)) => Some(format!(
+                "convert in two steps: the width, then the sign: `({a}) (bit<{}>) ...`",
+                l.ty.width().unwrap_or(0)
+            )),
+            (Ty::Bool, Ty::InfInt) | (Ty::InfInt, Ty::Bool) => Some("truth values are `true` and `false`".to_string()),
+            _ => None,
+        };
+        if let Some(help) = help {
+            d = d.help(help);
+        }
+        self.report(d);
         Typed::error(span)
     }
 

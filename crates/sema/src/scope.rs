@@ -9,7 +9,7 @@ use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 use hopwright_syntax::span::Span;
 
-use crate::analyser::Analyser;
+use crate::analyser::{Analyser, Body};
 use crate::hir;
 use crate::types::{Sig, Ty};
 use crate::value::{Place, Typed, Value};
@@ -198,36 +198,123 @@ impl<'a> Analyser<'a> {
                 entity => return Some(entity),
             }
         }
+        // Match kinds are values, of compile time only.
+        if self.match_kinds.iter().any(|(n, _)| *n == path.name.name) {
+            return Some(Entity::Const(Value::Str(path.name.name.clone()), Ty::MatchKind));
+        }
+        if self.include_missing(path.name.as_str(), path.span, "is not declared", "E0200") {
+            return None;
+        }
         let d = self.unresolved(path);
         self.report(d);
         None
     }
 
-    fn unresolved(&self, path: &ast::Path) -> Diagnostic {
+    /// Whether a built-in include file would declare the name: then says so, once for each file.
+    pub(crate) fn include_missing(&mut self, name: &str, span: Span, what: &str, code: &'static str) -> bool {
+        let declared = self.globals.symbols.contains_key(name) || self.later.contains_key(name);
+        let Some(file) = hopwright_syntax::include_of(name).filter(|_| !declared) else { return false };
+        if self.missing_includes.contains(file) {
+            self.consequence();
+            return true;
+        }
+        // Whoever lacks `core.p4` lacks the architecture too.
+        let core = file == "core.p4";
+        let architecture = core && !self.later.contains_key("V1Switch") && self.later.contains_key("main");
+        let files = if architecture { vec![file, "v1model.p4"] } else { vec![file] };
+        let lines: Vec<String> = files.iter().map(|f| format!("`#include <{f}>`")).collect();
+        self.missing_includes.extend(files);
+        self.report(
+            Diagnostic::error(code, format!("`{name}` {what}"))
+                .at(span, format!("`{file}` declares it"))
+                .help(format!("write {} at the beginning of the program", lines.join(" and "))),
+        );
+        true
+    }
+
+    fn unresolved(&mut self, path: &ast::Path) -> Diagnostic {
         let name = path.name.as_str();
-        let mut d =
-            Diagnostic::error("E0200", format!("`{name}` is not declared")).at(path.span, "not found in this scope");
-        if let Some(s) = self.globals.symbols.get(name) {
-            d = d
-                .related(s.span, "declared here, too late")
-                .help("declarations are visible only after themselves: move it up");
-        } else if let Some(later) = self.later.get(name) {
-            d = d
-                .related(*later, "declared here, too late")
-                .help("declarations are visible only after themselves: move it up");
-        } else {
-            let names = self
-                .scopes
-                .iter()
-                .rev()
-                .flat_map(|s| s.symbols.keys())
-                .chain(self.globals.symbols.iter().filter(|(_, s)| s.order < self.order).map(|(n, _)| n));
-            if let Some(near) = nearest(name, names.map(|n| &**n)) {
-                d = d.help(format!("did you mean `{near}`?"));
+        if self.declaring.iter().any(|n| **n == *name) {
+            return Diagnostic::error("E0310", format!("`{name}` cannot use itself"))
+                .at(path.span, format!("this is within `{name}`"))
+                .note("P4 has no recursion: what a packet costs is known beforehand");
+        }
+        let local = self.local_decls.iter().find(|d| d.kind.name().is_some_and(|n| n.as_str() == name));
+        if let Some(local) = local {
+            let at = local.kind.name().map_or(local.span, |n| n.span);
+            if matches!(local.kind, ast::DeclKind::Table(_)) && self.context.body == Body::Action {
+                return Diagnostic::error("E0310", format!("the table `{name}` cannot be applied here"))
+                    .at(path.span, "only the `apply` block of a control applies tables")
+                    .related(at, "the table")
+                    .help(format!("apply it in the `apply` block, for instance behind the table that runs this action: `{name}.apply();`"));
             }
         }
-        d
+        let d =
+            Diagnostic::error("E0200", format!("`{name}` is not declared")).at(path.span, "not found in this scope");
+        let later = self.globals.symbols.get(name).map(|s| s.span).or_else(|| self.later.get(name).copied());
+        let later = local.and_then(|l| l.kind.name()).map(|n| n.span).or(later);
+        if let Some(later) = later {
+            return d
+                .related(later, "declared here, too late")
+                .help("declarations are visible only after themselves: move it up");
+        }
+        let Some(left) = self.proposals.checked_sub(1) else { return d };
+        self.proposals = left;
+        let names = self
+            .scopes
+            .iter()
+            .rev()
+            .flat_map(|s| s.symbols.keys())
+            .chain(self.globals.symbols.iter().filter(|(_, s)| s.order < self.order).map(|(n, _)| n));
+        let near = || nearest(name, names.map(|n| &**n)).map(|near| format!("did you mean `{near}`?"));
+        match self.belonging(name).or_else(near).or_else(|| of_other_languages(name)) {
+            Some(help) => d.help(help),
+            None => d,
+        }
     }
+
+    /// Proposes the parameter or variable that has a field of this name, or is of the type that the name speaks of.
+    fn belonging(&self, name: &str) -> Option<String> {
+        let structs = self.scopes.iter().rev().flat_map(|s| &s.symbols).filter_map(|(n, s)| match &s.entity {
+            Entity::Var(_, Ty::Struct(d, _), _) => Some((n, &self.defs.structs[*d])),
+            _ => None,
+        });
+        let mut found: Vec<String> = structs
+            .filter_map(|(var, def)| {
+                if def.fields.iter().any(|f| &*f.name == name) {
+                    return Some(format!("did you mean `{var}.{name}`?"));
+                }
+                let stem = def.name.strip_suffix("_t").unwrap_or(&def.name);
+                (stem == name).then(|| format!("the parameter of type `{}` is called `{var}` here", def.name))
+            })
+            .collect();
+        found.sort();
+        found.into_iter().next()
+    }
+}
+
+/// What P4 has for something that other languages have.
+fn of_other_languages(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    let digits: String = lower.chars().filter(char::is_ascii_digit).collect();
+    Some(match lower.as_str() {
+        "true" | "false" => format!("write `{lower}`"),
+        "hit" | "miss" => format!("what a table found is asked like this: `table.apply().{name}`"),
+        "drop" => "v1model drops packets with `mark_to_drop(standard_metadata)`".to_string(),
+        "printf" | "print" | "log" => "v1model prints with `log_msg(\"...\")`".to_string(),
+        "byte" | "char" | "uchar" => "write `bit<8>`".to_string(),
+        "short" | "ushort" => "write `bit<16>`".to_string(),
+        "uint" | "unsigned" | "long" => "write `bit<32>` or another width".to_string(),
+        "boolean" => "write `bool`".to_string(),
+        _ => {
+            let stem = lower.strip_suffix("_t").unwrap_or(&lower).trim_end_matches(|c: char| c.is_ascii_digit());
+            match stem {
+                "uint" | "u" if !digits.is_empty() => format!("write `bit<{digits}>`"),
+                "int" | "i" | "s" if !digits.is_empty() => format!("write `int<{digits}>`"),
+                _ => return None,
+            }
+        }
+    })
 }
 
 /// The candidate most like `name`, if any is near enough to be meant.

@@ -48,6 +48,13 @@ impl<'a> Analyser<'a> {
             .map(|s| {
                 self.scoped(|a| {
                     let body = a.stmts(&s.stmts);
+                    if s.transition.is_none() {
+                        a.report(
+                            Diagnostic::warning("W0029", format!("state `{}` has no transition", s.name))
+                                .at(s.name.span, "ends in `reject`: the packet is dropped")
+                                .help("write `transition accept;` or the name of the next state"),
+                        );
+                    }
                     let transition = a.transition(s.transition.as_ref(), &names);
                     hir::State { name: s.name.to_string(), body, transition, span: s.span }
                 })

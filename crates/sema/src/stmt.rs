@@ -1,5 +1,8 @@
 //! Statements, and local variables and constants.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 use hopwright_syntax::span::Span;
@@ -355,7 +358,7 @@ impl<'a> Analyser<'a> {
             self.switch_bodies(cases);
             return None;
         }
-        let mut seen: Vec<(Value, Span)> = Vec::new();
+        let mut seen: HashMap<Value, Span> = HashMap::new();
         let mut groups = Vec::new();
         let mut labels: Vec<hir::Expr> = Vec::new();
         let mut default: Option<(Span, bool)> = None;
@@ -369,13 +372,16 @@ impl<'a> Analyser<'a> {
                 if !label.is_err() {
                     match &label.value {
                         None => self.not_constant(case.label.span),
-                        Some(v) => {
-                            if let Some((_, first)) = seen.iter().find(|(o, _)| o == v && *v != Value::Opaque) {
-                                let first = *first;
+                        Some(Value::Opaque) => {}
+                        Some(v) => match seen.entry(v.clone()) {
+                            Entry::Occupied(first) => {
+                                let first = *first.get();
                                 self.same_label(case.label.span, first);
                             }
-                            seen.push((v.clone(), case.label.span));
-                        }
+                            Entry::Vacant(place) => {
+                                place.insert(case.label.span);
+                            }
+                        },
                     }
                     labels.push(label.hir);
                 }
@@ -462,8 +468,9 @@ impl<'a> Analyser<'a> {
     }
 
     fn switch_table(&mut self, table: hir::TableId, cases: &'a [ast::SwitchCase]) -> Option<StmtKind> {
-        let actions = self.table_actions.get(&table.0).cloned().unwrap_or_default();
-        let mut seen: Vec<(hir::FunctionId, Span)> = Vec::new();
+        let actions: HashSet<hir::FunctionId> =
+            self.table_actions.get(&table.0).into_iter().flatten().copied().collect();
+        let mut seen: HashMap<hir::FunctionId, Span> = HashMap::new();
         let mut groups = Vec::new();
         let mut labels = Vec::new();
         let mut default: Option<(Span, bool)> = None;
@@ -488,11 +495,11 @@ impl<'a> Analyser<'a> {
                                 .at(at, "the table never runs it")
                                 .related(declared, "the table"),
                             );
-                        } else if let Some((_, first)) = seen.iter().find(|(o, _)| *o == a.id) {
+                        } else if let Some(first) = seen.get(&a.id) {
                             let first = *first;
                             self.same_label(at, first);
                         } else {
-                            seen.push((a.id, at));
+                            seen.insert(a.id, at);
                             labels.push(a.id);
                         }
                     }

@@ -1,6 +1,6 @@
 //! Tables: keys, actions, default action, entries and other properties.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,7 +26,28 @@ struct Listed<'a> {
     hir: hir::ActionRef,
     default_only: bool,
     table_only: bool,
+    annotations: &'a [ast::Annotation],
     span: Span,
+}
+
+/// The actions of a table, in order and by id.
+#[derive(Default)]
+struct Actions<'a> {
+    list: Vec<Listed<'a>>,
+    by_id: HashMap<hir::FunctionId, usize>,
+    /// Names of those that are listed wrongly, as has been reported.
+    broken: HashSet<Arc<str>>,
+}
+
+impl<'a> Actions<'a> {
+    fn get(&self, id: hir::FunctionId) -> Option<&Listed<'a>> {
+        self.by_id.get(&id).map(|i| &self.list[*i])
+    }
+
+    fn push(&mut self, listed: Listed<'a>) {
+        self.by_id.insert(listed.action.id, self.list.len());
+        self.list.push(listed);
+    }
 }
 
 /// Properties that v1model knows besides the language's own.
@@ -82,13 +103,18 @@ impl<'a> Analyser<'a> {
                 _ => self.property_form(p, "a list of keys in braces"),
             }
         }
-        let mut listed = Vec::new();
+        let mut listed = Actions::default();
         match find("actions") {
             Some(p) => match &p.value {
                 TablePropertyValue::Actions(actions) => {
                     for a in actions {
-                        if let Some(l) = self.listed(a) {
-                            if let Some(o) = listed.iter().find(|o: &&Listed<'_>| o.action.id == l.action.id) {
+                        let errors = self.errors;
+                        let l = self.listed(a);
+                        if self.errors > errors {
+                            listed.broken.insert(a.action.path.name.name.clone());
+                        }
+                        if let Some(l) = l {
+                            if let Some(o) = listed.get(l.action.id) {
                                 let at = o.span;
                                 self.duplicate(a.action.path.name.as_str(), a.action.span, at);
                                 continue;
@@ -153,16 +179,11 @@ impl<'a> Analyser<'a> {
                 _ => self.property_form(p, "a list of entries in braces"),
             }
         }
-        if let Some(p) = find("actions")
-            && let TablePropertyValue::Actions(actions) = &p.value
-        {
-            for l in &listed {
-                let source = actions.iter().find(|a| a.action.span == l.span);
-                let annotations = source.map_or(Vec::new(), |a| self.annotations(&a.annotations));
-                out.actions.push(hir::TableAction { action: l.hir.clone(), annotations });
-            }
+        for l in &listed.list {
+            let annotations = self.annotations(l.annotations);
+            out.actions.push(hir::TableAction { action: l.hir.clone(), annotations });
         }
-        let mut runs: Vec<hir::FunctionId> = listed.iter().map(|l| l.action.id).collect();
+        let mut runs: Vec<hir::FunctionId> = listed.list.iter().map(|l| l.action.id).collect();
         runs.push(out.default_action.function);
         self.out.tables.push(out);
         let id = hir::TableId((self.out.tables.len() - 1) as u32);
@@ -205,17 +226,22 @@ impl<'a> Analyser<'a> {
     fn key(&mut self, k: &'a ast::KeyElement) -> (Ty, Option<hir::TableKey>) {
         let t = self.expr(&k.expr, None);
         let kind = k.match_kind.as_str();
-        if !self.match_kinds.iter().any(|(n, _)| &**n == kind) {
+        let known = self.match_kinds.iter().any(|(n, _)| &**n == kind);
+        if !known && !self.include_missing(kind, k.match_kind.span, "is not a match kind", "E0311") {
             let names: Vec<Arc<str>> = self.match_kinds.iter().map(|(n, _)| n.clone()).collect();
             let near = nearest(kind, names.iter().map(|n| &**n));
             let mut d = Diagnostic::error("E0311", format!("`{kind}` is not a match kind"))
                 .at(k.match_kind.span, "not declared in any `match_kind`");
+            if !names.is_empty() {
+                let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+                d = d.note(format!("the match kinds are {}", list.join(", ")));
+            }
             if let Some(near) = near {
                 d = d.help(format!("did you mean `{near}`?"));
             }
             self.report(d);
         }
-        if t.is_err() {
+        if t.is_err() || !known {
             return (Ty::Err, None);
         }
         let inner = self.defs.underlying(&self.defs.strip_newtype(&t.ty));
@@ -268,6 +294,19 @@ impl<'a> Analyser<'a> {
         let args: &'a [ast::Arg] = a.action.args.as_deref().unwrap_or(&[]);
         let full = &action.sig;
         let directed: Vec<_> = full.params.iter().filter(|p| p.direction != Direction::None).cloned().collect();
+        if args.len() > directed.len() && directed.len() < full.params.len() {
+            self.report(
+                Diagnostic::error("E0304", format!("the action data of `{}` are not given here", full.name))
+                    .at(a.action.span, "too many arguments")
+                    .related(full.span, "parameters without direction are action data")
+                    .help(if directed.is_empty() {
+                        format!("write `{};`: entries and the control plane give the data", full.name)
+                    } else {
+                        "leave them out: entries and the control plane give the data".to_string()
+                    }),
+            );
+            return None;
+        }
         let sig = Rc::new(Sig {
             name: full.name.clone(),
             type_params: Vec::new(),
@@ -296,6 +335,7 @@ impl<'a> Analyser<'a> {
             args,
             default_only: ast::find_annotation(&a.annotations, "defaultonly").is_some(),
             table_only: ast::find_annotation(&a.annotations, "tableonly").is_some(),
+            annotations: &a.annotations,
             span: a.action.span,
         })
     }
@@ -306,11 +346,15 @@ impl<'a> Analyser<'a> {
         path: &ast::Path,
         args: &'a [ast::Arg],
         span: Span,
-        listed: &[Listed<'a>],
+        listed: &Actions<'a>,
         is_default: bool,
     ) -> Option<hir::ActionRef> {
         let action = self.find_action(path)?;
-        let Some(l) = listed.iter().find(|l| l.action.id == action.id) else {
+        let Some(l) = listed.get(action.id) else {
+            if listed.broken.contains(&path.name.name) {
+                self.consequence();
+                return None;
+            }
             self.error(
                 "E0312",
                 span,
@@ -359,7 +403,7 @@ impl<'a> Analyser<'a> {
         Some(hir::ActionRef { function: action.id, args: values, span })
     }
 
-    fn default_action(&mut self, p: &'a ast::TableProperty, listed: &[Listed<'a>]) -> Option<hir::ActionRef> {
+    fn default_action(&mut self, p: &'a ast::TableProperty, listed: &Actions<'a>) -> Option<hir::ActionRef> {
         let TablePropertyValue::Expr(e) = &p.value else {
             self.property_form(p, "an action");
             return None;
@@ -460,7 +504,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn entries(&mut self, entries: &'a [ast::Entry], types: &[Ty], listed: &[Listed<'a>], out: &mut hir::Table) {
+    fn entries(&mut self, entries: &'a [ast::Entry], types: &[Ty], listed: &Actions<'a>, out: &mut hir::Table) {
         if types.is_empty() && !entries.is_empty() {
             self.error("E0313", entries[0].span, "a table without keys has no entries", "nothing to match");
             return;

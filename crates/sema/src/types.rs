@@ -176,6 +176,9 @@ pub(crate) const MAX_STACK: u32 = 1024;
 /// Most scalar fields a type may have when taken apart.
 pub(crate) const MAX_LEAVES: u64 = 65536;
 
+/// Longest name of a type in messages, in bytes.
+const MAX_SHOWN: usize = 200;
+
 /// Type arguments by parameter.
 pub(crate) type Subst = HashMap<u32, Ty>;
 
@@ -318,42 +321,92 @@ impl<'a> Defs<'a> {
         }
     }
 
-    /// The type as people write it.
+    /// The type as people write it; of a very long one the beginning.
     pub fn show(&self, ty: &Ty) -> String {
-        let list = |items: &[Ty]| items.iter().map(|t| self.show(t)).collect::<Vec<_>>().join(", ");
-        let generic = |name: &str, items: &[Ty]| {
-            if items.is_empty() { name.to_string() } else { format!("{name}<{}>", list(items)) }
-        };
+        let mut out = String::new();
+        self.show_in(ty, &mut out);
+        if out.len() > MAX_SHOWN {
+            out.truncate(out.floor_char_boundary(MAX_SHOWN));
+            out.push('…');
+        }
+        out
+    }
+
+    fn show_in(&self, ty: &Ty, out: &mut String) {
+        // What is beyond would be cut off.
+        if out.len() > MAX_SHOWN {
+            return;
+        }
         match ty {
-            Ty::Err => "<error>".into(),
-            Ty::Bool => "bool".into(),
-            Ty::Bits(w) => format!("bit<{w}>"),
-            Ty::Int(w) => format!("int<{w}>"),
-            Ty::InfInt => "int".into(),
-            Ty::Varbit(w) => format!("varbit<{w}>"),
-            Ty::String => "string".into(),
-            Ty::Error => "error".into(),
-            Ty::MatchKind => "match_kind".into(),
-            Ty::Void => "void".into(),
-            Ty::Enum(d) => self.enums[*d].name.to_string(),
-            Ty::Struct(d, items) => generic(&self.structs[*d].name, items),
-            Ty::Stack(t, n) => format!("{}[{n}]", self.show(t)),
-            Ty::Tuple(items) => format!("tuple<{}>", list(items)),
-            Ty::List(t) => format!("list<{}>", self.show(t)),
-            Ty::Newtype(d) => self.newtypes[*d].name.to_string(),
-            Ty::Extern(d, items) => generic(&self.externs[*d].name, items),
-            Ty::Block(d, items) => generic(&self.blocks[*d].name, items),
-            Ty::Package(d, items) => generic(&self.packages[*d].name, items),
-            Ty::Param(p) => self.type_params[*p as usize].to_string(),
-            Ty::Var(_) => "_".into(),
-            Ty::ListLit(items) => format!("{{ {} }}", list(items)),
-            Ty::StructLit(items) => format!(
-                "{{ {} }}",
-                items.iter().map(|(n, t)| format!("{n} = {}", self.show(t))).collect::<Vec<_>>().join(", ")
-            ),
-            Ty::InvalidLit => "{#}".into(),
-            Ty::DotsLit => "...".into(),
-            Ty::ApplyResult(_) => "apply_result".into(),
+            Ty::Err => out.push_str("<error>"),
+            Ty::Bool => out.push_str("bool"),
+            Ty::Bits(w) => *out += &format!("bit<{w}>"),
+            Ty::Int(w) => *out += &format!("int<{w}>"),
+            Ty::InfInt => out.push_str("int"),
+            Ty::Varbit(w) => *out += &format!("varbit<{w}>"),
+            Ty::String => out.push_str("string"),
+            Ty::Error => out.push_str("error"),
+            Ty::MatchKind => out.push_str("match_kind"),
+            Ty::Void => out.push_str("void"),
+            Ty::Enum(d) => out.push_str(&self.enums[*d].name),
+            Ty::Struct(d, items) => self.show_generic(&self.structs[*d].name, items, out),
+            Ty::Stack(t, n) => {
+                self.show_in(t, out);
+                *out += &format!("[{n}]");
+            }
+            Ty::Tuple(items) => {
+                out.push_str("tuple<");
+                self.show_list(items, out);
+                out.push('>');
+            }
+            Ty::List(t) => {
+                out.push_str("list<");
+                self.show_in(t, out);
+                out.push('>');
+            }
+            Ty::Newtype(d) => out.push_str(&self.newtypes[*d].name),
+            Ty::Extern(d, items) => self.show_generic(&self.externs[*d].name, items, out),
+            Ty::Block(d, items) => self.show_generic(&self.blocks[*d].name, items, out),
+            Ty::Package(d, items) => self.show_generic(&self.packages[*d].name, items, out),
+            Ty::Param(p) => out.push_str(&self.type_params[*p as usize]),
+            Ty::Var(_) => out.push('_'),
+            Ty::ListLit(items) => {
+                out.push_str("{ ");
+                self.show_list(items, out);
+                out.push_str(" }");
+            }
+            Ty::StructLit(items) => {
+                out.push_str("{ ");
+                for (i, (name, t)) in items.iter().enumerate() {
+                    *out += &format!("{}{name} = ", if i > 0 { ", " } else { "" });
+                    self.show_in(t, out);
+                }
+                out.push_str(" }");
+            }
+            Ty::InvalidLit => out.push_str("{#}"),
+            Ty::DotsLit => out.push_str("..."),
+            Ty::ApplyResult(_) => out.push_str("apply_result"),
+        }
+    }
+
+    fn show_list(&self, items: &[Ty], out: &mut String) {
+        for (i, t) in items.iter().enumerate() {
+            if out.len() > MAX_SHOWN {
+                return;
+            }
+            if i > 0 {
+                out.push_str(", ");
+            }
+            self.show_in(t, out);
+        }
+    }
+
+    fn show_generic(&self, name: &str, items: &[Ty], out: &mut String) {
+        out.push_str(name);
+        if !items.is_empty() {
+            out.push('<');
+            self.show_list(items, out);
+            out.push('>');
         }
     }
 

@@ -119,7 +119,7 @@ impl<'a> Analyser<'a> {
     fn value_type(&mut self, ty: &Ty, span: Span, of: &str) -> bool {
         let bad = match ty {
             Ty::Err => return false,
-            Ty::Void | Ty::Extern(..) | Ty::Block(..) | Ty::Package(..) | Ty::MatchKind => true,
+            Ty::Void | Ty::Extern(..) | Ty::Block(..) | Ty::Package(..) => true,
             _ => false,
         };
         if bad {

@@ -10,7 +10,7 @@ use crate::hir;
 use crate::types::Ty;
 
 /// A value known at compile time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     /// Of `bit`, `int`, `int<W>` or serialisable enum type.
     Int(BigInt),
@@ -35,7 +35,7 @@ pub(crate) enum Value {
 }
 
 /// What is bound to the parameters of a package.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PackageArgs {
     pub blocks: Vec<(String, hir::InstanceId)>,
     pub objects: Vec<(String, hir::ObjectId)>,

@@ -149,6 +149,25 @@ impl Diagnostics {
         self.items.iter()
     }
 
+    /// The same up to the `most`th error, and a note that says how many more there are.
+    #[must_use]
+    pub fn first_errors(self, most: usize) -> Diagnostics {
+        if self.errors <= most {
+            return self;
+        }
+        let more = self.errors - most;
+        let mut first = Diagnostics::new();
+        for diagnostic in self.items {
+            if first.errors == most && diagnostic.severity == Severity::Error {
+                break;
+            }
+            first.push(diagnostic);
+        }
+        let message = format!("{more} more error{} not shown", if more == 1 { " is" } else { "s are" });
+        first.push(Diagnostic::new(Severity::Note, "E0120", message));
+        first
+    }
+
     pub(crate) fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
         self.errors = self.items.iter().filter(|d| d.severity == Severity::Error).count();

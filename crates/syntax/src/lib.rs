@@ -19,13 +19,14 @@ mod parser;
 mod preprocess;
 pub mod render;
 pub mod span;
+pub mod stack;
 mod token;
 
 use std::path::Path;
 
 pub use ast::Program;
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
-pub use preprocess::{CommandLineMacro, Options};
+pub use preprocess::{CommandLineMacro, Options, include_of};
 pub use span::{FileId, SourceMap, Span};
 
 use preprocess::Preprocessor;
@@ -37,7 +38,7 @@ use preprocess::Preprocessor;
 pub fn parse(sources: &mut SourceMap, root: &Path, options: &Options) -> (Program, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_file(root);
-    let program = parser::parse_program(tokens, &mut diagnostics);
+    let program = stack::with_room(|| parser::parse_program(tokens, &mut diagnostics));
     (program, diagnostics)
 }
 
@@ -45,6 +46,6 @@ pub fn parse(sources: &mut SourceMap, root: &Path, options: &Options) -> (Progra
 pub fn parse_text(sources: &mut SourceMap, name: &str, text: &str, options: &Options) -> (Program, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_text(name, text);
-    let program = parser::parse_program(tokens, &mut diagnostics);
+    let program = stack::with_room(|| parser::parse_program(tokens, &mut diagnostics));
     (program, diagnostics)
 }

@@ -18,8 +18,28 @@ pub fn render(diagnostics: &Diagnostics, sources: &SourceMap, color: bool) -> St
     text
 }
 
+/// Longest message, label, note or help that is shown, in bytes: names in programs can be as long as their files.
+const MAX_MESSAGE: usize = 1_000;
+
+/// The diagnostic with what is too long in it cut.
+fn shortened(diagnostic: &Diagnostic) -> Diagnostic {
+    let cut = |text: &mut String| {
+        if text.len() > MAX_MESSAGE {
+            text.truncate(text.floor_char_boundary(MAX_MESSAGE));
+            text.push('…');
+        }
+    };
+    let mut short = diagnostic.clone();
+    let Diagnostic { message, labels, notes, help, .. } = &mut short;
+    cut(message);
+    labels.iter_mut().for_each(|l| cut(&mut l.message));
+    notes.iter_mut().chain(help).for_each(cut);
+    short
+}
+
 /// One diagnostic as text, without a line end.
 pub fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String {
+    let diagnostic = &shortened(diagnostic);
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -179,6 +199,7 @@ pub fn to_sarif(diagnostics: &Diagnostics, sources: &SourceMap) -> serde_json::V
     };
     let results: Vec<serde_json::Value> = diagnostics
         .iter()
+        .map(shortened)
         .map(|d| {
             let mut text = d.message.clone();
             for more in d.notes.iter().chain(&d.help) {
@@ -223,7 +244,8 @@ pub fn to_sarif(diagnostics: &Diagnostics, sources: &SourceMap) -> serde_json::V
 /// `column`, `end_line`, `end_column`, `primary`, `message`; the end is exclusive), `included_from`
 /// (innermost first), `notes` and `help`.
 pub fn to_json(diagnostics: &Diagnostics, sources: &SourceMap) -> serde_json::Value {
-    let list: Vec<JsonDiagnostic<'_>> = diagnostics
+    let short: Vec<Diagnostic> = diagnostics.iter().map(shortened).collect();
+    let list: Vec<JsonDiagnostic<'_>> = short
         .iter()
         .map(|d| JsonDiagnostic {
             severity: match d.severity {

@@ -375,6 +375,8 @@ struct GroupWriter {
     best: i64,
     /// Entries, not heads.
     len: usize,
+    /// The block linked last, or null: entries often come in the order of their chain.
+    last: AtomicPtr<u64>,
 }
 
 impl MaskedWriter {
@@ -466,7 +468,13 @@ impl MaskedWriter {
     fn group(&mut self, mask: &[u64]) -> usize {
         self.groups.iter().position(|g| *g.group.mask == *mask).unwrap_or_else(|| {
             let group = Arc::new(Group { mask: mask.into(), heads: Slots::new(mask.len()) });
-            self.groups.push(GroupWriter { group, heads: SlotsWriter::default(), best: i64::MIN, len: 0 });
+            self.groups.push(GroupWriter {
+                group,
+                heads: SlotsWriter::default(),
+                best: i64::MIN,
+                len: 0,
+                last: AtomicPtr::default(),
+            });
             self.groups.len() - 1
         })
     }
@@ -523,6 +531,8 @@ impl MaskedWriter {
         }
         let Some(index) = self.groups.iter().position(|g| *g.group.mask == *mask) else { return };
         let writer = &mut self.groups[index];
+        // It may be the old one, which will be gone.
+        *writer.last.get_mut() = std::ptr::null_mut();
         let width = table.shape.key_words;
         let old = old.address();
         // SAFETY: linked blocks are alive, and only this writer changes links.
@@ -580,12 +590,15 @@ unsafe fn link(writer: &mut GroupWriter, width: usize, node: NodePtr, rank: Rank
     unsafe {
         let heads = &writer.group.heads;
         let head = heads.get(width, node);
+        let last = std::mem::replace(writer.last.get_mut(), node);
         if head.is_null() || block::rank(head) < rank {
             block::next(node).store(head, Ordering::Relaxed);
             writer.heads.put(heads, width, node, domain);
             return;
         }
-        let mut at = head;
+        // Behind the last one at once, if that is in the same chain and greater.
+        let behind = !last.is_null() && rank < block::rank(last) && heads.get(width, last) == head;
+        let mut at = if behind { last } else { head };
         loop {
             let next = block::load_next(at);
             if next.is_null() || block::rank(next) < rank {

@@ -12,8 +12,10 @@ use crate::failure::Failure;
 /// Reports everything wrong with a program.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
-    let compiled = compile::compile(&args.source, true);
+    let mut compiled = compile::compile(&args.source, true);
     let front = started.elapsed();
+    let most = if args.max_errors == 0 { usize::MAX } else { args.max_errors };
+    compiled.diagnostics = compiled.diagnostics.first_errors(most);
     let machine_readable = match args.format {
         DiagnosticFormat::Text => None,
         DiagnosticFormat::Json => Some(render::to_json(&compiled.diagnostics, &compiled.sources)),
@@ -24,7 +26,8 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
         return compiled.pipeline.map(|_| ()).ok_or(Failure::Reported);
     }
     let warnings = compiled.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();
-    let pipeline = compile::printed(compiled)?;
+    compile::print_all(&compiled);
+    let pipeline = compiled.pipeline.ok_or(Failure::Reported)?;
     let mut line = format!(
         "{}: no errors{}: {} parser states, {} headers, {} tables, {} actions",
         args.source.file.display(),

@@ -30,7 +30,7 @@ pub fn bundle(args: &BundleArgs) -> Result<(), Failure> {
     if compiled.pipeline.is_none() {
         return Err(Failure::Reported);
     }
-    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define);
+    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define, &args.source.include);
     write(args.output.as_deref(), &bundle.to_bytes())
 }
 

@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if compiled.pipeline.is_none() {
         return Err(Failure::Reported);
     }
-    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define);
+    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define, &args.source.include);
     let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
     let (vdp, policy) = match args.engine {
         RunEngine::Auto => {

@@ -214,9 +214,6 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let id = ExternId(object.0);
-        if matches!(self.program[object].type_name.as_str(), "direct_counter" | "direct_meter") {
-            self.direct_uses.push((id, call.span));
-        }
         let mut args = Arguments::new(self, call)?;
         let function = match (self.program[object].type_name.as_str(), name) {
             ("counter", "count") => {

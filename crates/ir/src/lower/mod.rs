@@ -17,17 +17,18 @@ mod storage;
 mod table;
 mod value;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hopwright_sema::hir;
 use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 use hopwright_syntax::span::{SourceMap, Span};
+use hopwright_syntax::stack;
 
 use crate::{
-    Action, ActionId, Block, ExternId, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt,
-    StmtKind, Table, Union, ValueSet,
+    Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
+    Table, Union, ValueSet,
 };
 use storage::{Loc, Place};
 use value::{Target, Value};
@@ -38,7 +39,7 @@ use value::{Target, Value};
 /// What the IR or v1model cannot express yet, each at its place in the source.
 pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::result::Result<Pipeline, Diagnostics> {
     let mut lowering = Lowering::new(program);
-    let pipeline = lowering.program(sources);
+    let pipeline = stack::with_room(|| lowering.program(sources));
     match pipeline {
         Ok(pipeline) if !lowering.diagnostics.has_errors() => Ok(pipeline),
         _ => Err(lowering.diagnostics),
@@ -111,6 +112,8 @@ struct LoweredTable {
 struct Lowering<'p> {
     program: &'p hir::TypedProgram,
     diagnostics: Diagnostics,
+    /// What has been refused already: one place, one error.
+    refused: HashSet<(Span, &'static str, String)>,
     slots: Vec<Slot>,
     headers: Vec<Header>,
     /// By header: its type, and the places of its members (a struct member is one place).
@@ -119,11 +122,10 @@ struct Lowering<'p> {
     stacks: Vec<Stack>,
     unions: Vec<Union>,
     actions: Vec<Action>,
+    action_names: HashSet<String>,
     tables: Vec<Table>,
     value_sets: Vec<ValueSet>,
     externs: Vec<ExternInstance>,
-    /// Where the program asks direct counters and meters.
-    direct_uses: Vec<(ExternId, Span)>,
     field_lists: Vec<FieldList>,
     /// Uses of each name, to keep names unique.
     names: HashMap<String, u32>,
@@ -170,6 +172,7 @@ impl<'p> Lowering<'p> {
         Lowering {
             program,
             diagnostics: Diagnostics::new(),
+            refused: HashSet::new(),
             slots: Vec::new(),
             headers: Vec::new(),
             header_types: Vec::new(),
@@ -177,10 +180,10 @@ impl<'p> Lowering<'p> {
             stacks: Vec::new(),
             unions: Vec::new(),
             actions: Vec::new(),
+            action_names: HashSet::new(),
             tables: Vec::new(),
             value_sets: Vec::new(),
             externs: Vec::new(),
-            direct_uses: Vec::new(),
             field_lists: Vec::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),
@@ -257,7 +260,7 @@ impl<'p> Lowering<'p> {
     /// Reports an error.
     fn refuse(&mut self, span: Span, code: &'static str, message: String) -> Reported {
         let diagnostic = Diagnostic::error(code, message).at(span, "");
-        if !self.diagnostics.iter().any(|d| *d == diagnostic) {
+        if self.refused.insert((span, code, diagnostic.message.clone())) {
             self.diagnostics.push(diagnostic);
         }
         Reported

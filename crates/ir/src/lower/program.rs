@@ -1,5 +1,6 @@
 //! The package: v1model's six blocks over one storage.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use hopwright_sema::hir;
@@ -7,7 +8,10 @@ use hopwright_syntax::span::SourceMap;
 
 use super::storage::{Loc, Place, Purpose};
 use super::{Binding, Exit, Lowering, Result};
-use crate::{Control, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, Type};
+use crate::{
+    Block, Control, ExternFn, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind,
+    Type, walk,
+};
 
 /// v1model's intrinsic metadata: names and widths.
 const STANDARD: [(&str, u32); 16] = [
@@ -73,11 +77,10 @@ impl Lowering<'_> {
         let compute_checksum = self.control(compute.1);
         let deparser = self.control(deparser.1);
         self.unapplied_tables();
-        self.direct_objects();
         let packet_in = self.controller_header("packet_in", &headers);
         let packet_out = self.controller_header("packet_out", &headers);
         let standard = self.standard_metadata();
-        Ok(Pipeline {
+        let mut pipeline = Pipeline {
             name: program.name.clone(),
             parser: parser?,
             verify_checksum: verify_checksum?,
@@ -99,7 +102,10 @@ impl Lowering<'_> {
             packet_in,
             packet_out,
             sources,
-        })
+        };
+        ignore_lonely(&mut pipeline);
+        distinct_names(&mut pipeline);
+        Ok(pipeline)
     }
 
     fn control(&mut self, id: hir::InstanceId) -> Result<Control> {
@@ -114,20 +120,6 @@ impl Lowering<'_> {
         self.body(stmts, Vec::new(), None, instance.span)?;
         let body = std::mem::take(&mut self.block);
         Ok(Control { name: instance.name.clone(), body, span: instance.span })
-    }
-
-    /// Direct counters and meters that are asked must belong to a table.
-    fn direct_objects(&mut self) {
-        for (id, span) in std::mem::take(&mut self.direct_uses) {
-            let object = &self.externs[id.index()];
-            if let ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. } =
-                object.kind
-            {
-                let message =
-                    format!("`{}` belongs to no table: name it in the `counters` or `meters` of one", object.name);
-                self.refuse(span, "E0460", message);
-            }
-        }
     }
 
     fn standard_slots(&mut self) {
@@ -228,4 +220,47 @@ impl Lowering<'_> {
             })
         })
     }
+}
+
+/// Leaves out what is asked of direct counters and meters that belong to no table.
+fn ignore_lonely(pipeline: &mut Pipeline) {
+    let lonely: Vec<bool> = (pipeline.externs.iter())
+        .map(|o| {
+            matches!(
+                o.kind,
+                ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. }
+            )
+        })
+        .collect();
+    if lonely.contains(&true) {
+        walk::all_blocks_mut(pipeline).for_each(|block| without(block, &lonely));
+    }
+}
+
+fn without(block: &mut Block, lonely: &[bool]) {
+    block.retain(|stmt| match &stmt.kind {
+        StmtKind::Extern(call) => !matches!(call.function, ExternFn::DirectCounterCount(id) | ExternFn::DirectMeterRead(id) if lonely[id.index()]),
+        _ => true,
+    });
+    for stmt in block {
+        walk::blocks_mut(stmt).into_iter().for_each(|inner| without(inner, lonely));
+    }
+}
+
+/// Tells objects of a kind apart that the program gives one name: no control plane will ask for them.
+fn distinct_names(pipeline: &mut Pipeline) {
+    fn tell_apart<'p>(names: impl Iterator<Item = &'p mut String>) {
+        let mut seen = HashSet::new();
+        for name in names {
+            let mut n = 1;
+            let given = name.clone();
+            while !seen.insert(name.clone()) {
+                n += 1;
+                *name = format!("{given}#{n}");
+            }
+        }
+    }
+    tell_apart(pipeline.tables.iter_mut().map(|t| &mut t.name));
+    tell_apart(pipeline.externs.iter_mut().map(|o| &mut o.name));
+    tell_apart(pipeline.value_sets.iter_mut().map(|v| &mut v.name));
 }

@@ -1,7 +1,7 @@
 //! Tables, their entries, and the actions they run.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use hopwright_sema::hir;
 use hopwright_syntax::span::Span;
@@ -216,8 +216,9 @@ impl Lowering<'_> {
         let action = ActionId(self.actions.len() as u32);
         // With other bound arguments it is another action, known by the table's name.
         let mut name = function.control_plane_name.clone();
-        if self.actions.iter().any(|a| a.name == name) {
+        if !self.action_names.insert(name.clone()) {
             name = self.unique(&format!("{table}.{}", function.name));
+            self.action_names.insert(name.clone());
         }
         self.actions.push(Action { name, params, body: body?, span: function.span });
         if !bound {
@@ -260,7 +261,8 @@ impl Lowering<'_> {
     ) -> Result<Vec<TableEntry>> {
         let priorities =
             if self.tables[id.index()].has_priority() { self.priorities(table)? } else { vec![0; table.entries.len()] };
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(table.entries.len());
+        let mut seen: HashSet<(Vec<MatchValue>, i32)> = HashSet::new();
         for (entry, priority) in table.entries.iter().zip(priorities) {
             let mut matches = Vec::new();
             for (i, set) in entry.sets.iter().enumerate() {
@@ -269,7 +271,7 @@ impl Lowering<'_> {
                 };
                 matches.push(self.match_value(set, kind, ty, entry.span)?);
             }
-            if entries.iter().any(|e: &TableEntry| e.matches == matches && e.priority == priority) {
+            if !seen.insert((matches.clone(), priority)) {
                 let message = "an earlier entry has these keys: this one could never be hit".into();
                 return Err(self.refuse(entry.span, "E0456", message));
             }
@@ -370,7 +372,9 @@ impl Lowering<'_> {
                         *table = table.filter(|t| t.index() < tables);
                     }
                 }
-                self.actions.truncate(actions);
+                for action in self.actions.drain(actions..) {
+                    self.action_names.remove(&action.name);
+                }
                 self.lowered_actions = lowered_actions;
                 self.lowered_tables.remove(&id);
             }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition};
+use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
 
 use super::effects::{Effects, SlotSet};
 use crate::walk;
@@ -92,19 +92,7 @@ fn remove_writes(block: &mut Block, dead: &[bool]) -> bool {
 /// Removes assignments that are overwritten before anybody reads them.
 fn overwritten(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
-    // By body: what is read outside of it may be read behind it. Locals of a control are read in it and in its
-    // tables' actions only, which are other bodies.
-    let mut seen: Vec<SlotSet> = Vec::new();
-    let count = walk::all_blocks(pipeline).count();
-    for block in walk::all_blocks(pipeline) {
-        let mut reads = SlotSet::empty(pipeline);
-        walk::stmts(block, &mut |stmt| {
-            if !matches!(stmt.kind, StmtKind::Apply { .. }) {
-                effects.reads(pipeline, stmt, &mut |s| reads.insert(s));
-            }
-        });
-        seen.push(reads);
-    }
+    let exits = tables_that_exit(pipeline);
     let mut always = SlotSet::empty(pipeline);
     for (i, slot) in pipeline.slots.iter().enumerate() {
         if !is_private(slot.kind) {
@@ -119,35 +107,62 @@ fn overwritten(pipeline: &mut Pipeline) {
             keys.iter().for_each(|k| walk::expr_slots(k, &mut |s| always.insert(s)));
         }
     }
-    // Bodies in the order of `all_blocks`: states, five controls, actions.
+    // By body: what is read outside of it may be read behind it. Locals of a control are read in it and in its
+    // tables' actions only, which are other bodies. Bodies in the order of `all_blocks`: states, five controls, actions.
     let states = pipeline.parser.states.len();
-    for i in 0..count {
-        let mut end = always.clone();
-        seen.iter().enumerate().filter(|(j, _)| *j != i).for_each(|(_, reads)| end.extend(reads));
-        // Keys are read where tables are applied: in controls, seen there; behind actions and states for certain.
-        let is_control = (states..states + 5).contains(&i);
-        if !is_control {
-            for table in &pipeline.tables {
-                for key in &table.keys {
-                    walk::expr_slots(&key.expr, &mut |s| end.insert(s));
-                }
+    let is_control = |i: usize| (states..states + 5).contains(&i);
+    let mut controls: Vec<SlotSet> = Vec::new();
+    for (i, block) in walk::all_blocks(pipeline).enumerate() {
+        let mut reads = SlotSet::empty(pipeline);
+        let into = if is_control(i) { &mut reads } else { &mut always };
+        walk::stmts(block, &mut |stmt| {
+            if !matches!(stmt.kind, StmtKind::Apply { .. }) {
+                effects.reads(pipeline, stmt, &mut |s| into.insert(s));
             }
-        }
-        // A state or an action may run again.
-        if !is_control {
-            end.extend(&seen[i]);
-        } else {
-            keys_of_others(pipeline, i - states, &mut end);
-        }
-        let Some(block) = walk::all_blocks_mut(pipeline).nth(i).map(std::mem::take) else {
-            return;
-        };
-        let mut liveness = Liveness { pipeline, effects: &effects, end: end.clone(), leaves: HashMap::new() };
-        let (block, _) = liveness.block(block, end);
-        if let Some(place) = walk::all_blocks_mut(pipeline).nth(i) {
-            *place = block;
+        });
+        if is_control(i) {
+            controls.push(reads);
         }
     }
+    // Keys are read where tables are applied: in controls, seen there; behind actions and states for certain. A state or
+    // an action may run again.
+    let mut behind = always.clone();
+    controls.iter().for_each(|reads| behind.extend(reads));
+    for key in pipeline.tables.iter().flat_map(|t| &t.keys) {
+        walk::expr_slots(&key.expr, &mut |s| behind.insert(s));
+    }
+    let mut ends: Vec<SlotSet> = Vec::new();
+    for i in 0..controls.len() {
+        let mut end = always.clone();
+        controls.iter().enumerate().filter(|(j, _)| *j != i).for_each(|(_, reads)| end.extend(reads));
+        keys_of_others(pipeline, i, &mut end);
+        ends.push(end);
+    }
+    let bodies: Vec<Block> = walk::all_blocks_mut(pipeline).map(std::mem::take).collect();
+    let mut liveness = Liveness { pipeline, effects: &effects, exits, end: behind.clone(), leaves: HashMap::new() };
+    let mut done = Vec::with_capacity(bodies.len());
+    for (i, block) in bodies.into_iter().enumerate() {
+        let end = if is_control(i) { &ends[i - states] } else { &behind };
+        liveness.end.clone_from(end);
+        liveness.leaves.clear();
+        done.push(liveness.block(block, end.clone()).0);
+    }
+    walk::all_blocks_mut(pipeline).zip(done).for_each(|(place, block)| *place = block);
+}
+
+/// By table: whether one of its actions may exit.
+fn tables_that_exit(pipeline: &Pipeline) -> Vec<bool> {
+    let actions: Vec<bool> = (pipeline.actions.iter())
+        .map(|action| {
+            let mut exits = false;
+            walk::stmts(&action.body, &mut |s| exits |= matches!(s.kind, StmtKind::Exit));
+            exits
+        })
+        .collect();
+    let exits = |t: &Table| {
+        t.actions.iter().map(|a| a.action).chain([t.default_action.action]).any(|action| actions[action.index()])
+    };
+    pipeline.tables.iter().map(exits).collect()
 }
 
 /// Keys of tables that other controls apply.
@@ -173,6 +188,8 @@ fn keys_of_others(pipeline: &Pipeline, control: usize, out: &mut SlotSet) {
 struct Liveness<'p> {
     pipeline: &'p Pipeline,
     effects: &'p Effects,
+    /// By table: whether one of its actions may exit.
+    exits: Vec<bool>,
     /// Read behind the body.
     end: SlotSet,
     /// Read behind each scope around.
@@ -275,15 +292,7 @@ impl Liveness<'_> {
             | StmtKind::Advance(_)
             | StmtKind::Lookahead { .. }
             | StmtKind::Verify(..) => true,
-            StmtKind::Apply { table, .. } => {
-                let table = &self.pipeline[*table];
-                let default = std::iter::once(table.default_action.action);
-                table.actions.iter().map(|a| a.action).chain(default).any(|action| {
-                    let mut exits = false;
-                    walk::stmts(&self.pipeline[action].body, &mut |s| exits |= matches!(s.kind, StmtKind::Exit));
-                    exits
-                })
-            }
+            StmtKind::Apply { table, .. } => self.exits[table.index()],
             _ => false,
         }
     }

@@ -5,6 +5,10 @@ use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, StmtKind, Transit
 use super::effects::{Effects, SlotSet};
 use crate::walk;
 
+/// Largest expression that is put into another, in operations: chains of locals do not become one expression that is too
+/// deep to walk.
+const MAX_SIZE: usize = 64;
+
 /// Substitutes single-use locals everywhere.
 pub fn substitute(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
@@ -89,7 +93,9 @@ fn in_block(pipeline: &Pipeline, effects: &Effects, single: &SlotSet, block: &mu
     let mut i = 0;
     while i < block.len() {
         let (slot, value) = match &block[i].kind {
-            StmtKind::Assign(slot, value) if single.contains(*slot) => (*slot, value.clone()),
+            StmtKind::Assign(slot, value) if single.contains(*slot) && size(value) <= MAX_SIZE => {
+                (*slot, value.clone())
+            }
             _ => {
                 i += 1;
                 continue;
@@ -134,6 +140,12 @@ fn reaches_use(
         }
     }
     keys.iter_mut().any(|k| replace(k, slot, value))
+}
+
+fn size(expr: &Expr) -> usize {
+    let mut size = 0;
+    walk::exprs(expr, &mut |_| size += 1);
+    size
 }
 
 /// Replaces the first reading of the slot.

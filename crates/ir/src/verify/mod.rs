@@ -7,7 +7,7 @@
 mod body;
 mod expr;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::entry::{check_arguments, check_entry};
 use crate::model::*;
@@ -325,14 +325,13 @@ impl Checker<'_> {
             if let Err(e) = check_arguments(p, &table.default_action) {
                 self.error(format!("default action: {e}"));
             }
-            let mut seen = Vec::new();
+            let mut seen = HashSet::new();
             for (number, entry) in table.entries.iter().enumerate() {
                 if let Err(e) = check_entry(p, id, entry) {
                     self.error(format!("entry {number}: {e}"));
                 }
                 let identity = (&entry.matches, entry.priority);
-                self.require(!seen.contains(&identity), || format!("entry {number} is there twice"));
-                seen.push(identity);
+                self.require(seen.insert(identity), || format!("entry {number} is there twice"));
             }
             if table.keys.is_empty() && !table.entries.is_empty() {
                 self.error("entries without keys");

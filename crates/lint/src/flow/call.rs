@@ -456,6 +456,7 @@ impl<'p> Flow<'p> {
         let mut out = Vec::new();
         let chosen = !table.keys.is_empty();
         let default = table.default_action.function;
+        let by_entries: HashSet<FunctionId> = table.entries.iter().map(|e| e.action.function).collect();
         for action in &table.actions {
             let marked = |name: &str| action.annotations.iter().any(|a| a.name == name);
             let function = action.action.function;
@@ -467,7 +468,7 @@ impl<'p> Flow<'p> {
             if !chosen && !is_default && (table.const_default_action || marked("tableonly")) {
                 continue;
             }
-            let const_entry = !table.const_entries || table.entries.iter().any(|e| e.action.function == function);
+            let const_entry = !table.const_entries || by_entries.contains(&function);
             if chosen && !marked("defaultonly") && const_entry {
                 self.by_entries += 1;
                 let after = self.run_action(states.clone(), &action.action);

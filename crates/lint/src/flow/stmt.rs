@@ -1,5 +1,7 @@
 //! Statements: how they change what is known, and where control goes.
 
+use std::collections::HashMap;
+
 use hopwright_sema::hir::*;
 
 use super::place::{PlaceId, Root, Step};
@@ -106,9 +108,11 @@ impl<'p> Flow<'p> {
             StmtKind::SwitchTable(table, cases) => {
                 let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
                 let mut ways = Ways::default();
+                let default = cases.iter().position(|(labels, _)| labels.is_empty());
+                let case_of: HashMap<FunctionId, usize> =
+                    cases.iter().enumerate().flat_map(|(i, (labels, _))| labels.iter().map(move |f| (*f, i))).collect();
                 for ran in self.apply(s, *table) {
-                    let case = cases.iter().position(|(labels, _)| labels.contains(&ran.action));
-                    match case.or_else(|| cases.iter().position(|(labels, _)| labels.is_empty())) {
+                    match case_of.get(&ran.action).copied().or(default) {
                         Some(i) => by_case[i].push(ran.state),
                         None => ways.next.push(ran.state),
                     }

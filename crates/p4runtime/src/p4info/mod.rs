@@ -31,6 +31,8 @@ pub enum P4InfoError {
     WrongId { name: String, id: u32, prefix: u8 },
     #[error("`{name}`: @id({id:#x}) is used twice, or zero")]
     DuplicateId { name: String, id: u32 },
+    #[error("two {kind}s are called `{name}`: give one of them another `@name`")]
+    SharedName { kind: &'static str, name: String },
     #[error("P4Info cannot be written: {0}")]
     Form(String),
 }
@@ -38,8 +40,11 @@ pub enum P4InfoError {
 /// The P4Info of a program. The pipeline is the one made from it.
 ///
 /// # Errors
-/// If an `@id` is of another kind or given twice.
+/// If an `@id` is of another kind or given twice, or two objects have one name.
 pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info, P4InfoError> {
+    if let Some(shared) = program.shared_names().into_iter().next() {
+        return Err(P4InfoError::SharedName { kind: shared.kind, name: shared.name });
+    }
     let annotations = Annotations { sources: &pipeline.sources };
     let mut builder = Builder {
         program,

@@ -6,7 +6,7 @@
 //! It needs CAP_NET_RAW and nothing else: no module, no program to load, nothing left behind. Packets the process
 //! itself or others send out of the device are not received. Without a filter it receives whatever the device
 //! delivers, tags included; what is addressed to the host reaches the kernel's own stack too (see
-//! [`crate::claim`]).
+//! [`crate::udp`]).
 //!
 //! UDP datagrams of one flow that leave together are sent as one frame where the device, or the kernel behind a virtual
 //! one, takes them apart (`tx-udp-segmentation`), which costs a tenth and less of sending each; and such frames of a

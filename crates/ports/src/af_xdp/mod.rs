@@ -492,6 +492,20 @@ impl Port for AfXdp {
         let mut apart = usize::MAX;
         loop {
             let rest = packets.as_slice();
+            let down = queue.down;
+            let refused = |packet: &&Packet| {
+                let narrow = self.fallback.as_ref().is_some_and(|fallback| fallback.is_too_long(packet.bytes()));
+                down || narrow || packet.len() > longest || packet.len() < 14
+            };
+            let count = rest.iter().take_while(refused).count();
+            if count > 0 {
+                let frames = rest[..count].iter().map(Packet::bytes);
+                let taken = self.fallback.as_mut().map_or(0, |fallback| fallback.send(frames));
+                sent += taken;
+                self.stats.tx_error += (count - taken) as u64;
+                packets.by_ref().take(count).for_each(|packet| pool.give(packet));
+                continue;
+            }
             if let Some(joiner) = &mut joiner
                 && rest.len() < apart
             {
@@ -507,20 +521,6 @@ impl Port for AfXdp {
                     }
                     apart = rest.len() - count + 1;
                 }
-            }
-            let down = queue.down;
-            let refused = |packet: &&Packet| {
-                let narrow = self.fallback.as_ref().is_some_and(|fallback| fallback.is_too_long(packet.bytes()));
-                down || narrow || packet.len() > longest || packet.len() < 14
-            };
-            let count = rest.iter().take_while(refused).count();
-            if count > 0 {
-                let frames = rest[..count].iter().map(Packet::bytes);
-                let taken = self.fallback.as_mut().map_or(0, |fallback| fallback.send(frames));
-                sent += taken;
-                self.stats.tx_error += (count - taken) as u64;
-                packets.by_ref().take(count).for_each(|packet| pool.give(packet));
-                continue;
             }
             let Some(packet) = packets.next() else { break };
             let mut result = queue.push(pool, packet, chunk, &mut self.pieces);

@@ -62,7 +62,7 @@ impl PathMtus {
         }
     }
 
-    /// Whether a frame of so many bytes after Ethernet's is longer than the path to an address.
+    /// Whether what is in a frame is longer than the path to where it goes.
     #[inline]
     pub fn is_too_long(&self, frame: &[u8]) -> bool {
         if self.used.load(Ordering::Relaxed) == 0 {
@@ -79,7 +79,8 @@ impl PathMtus {
     }
 
     fn slot(&self, address: u64) -> &Slot {
-        &self.slots[address as usize % SLOTS]
+        // The upper bits depend on all of the address.
+        &self.slots[(address >> 48) as usize % SLOTS]
     }
 
     /// Reads what routers have told. One thread does.
@@ -115,7 +116,7 @@ impl PathMtus {
         }
     }
 
-    /// Forgets what is not believed any more. The same thread does.
+    /// Forgets what is not believed any more.
     pub fn forget(&self) {
         if self.used.load(Ordering::Relaxed) == 0 {
             return;
@@ -123,8 +124,10 @@ impl PathMtus {
         let now = self.start.elapsed().as_secs();
         for slot in &self.slots {
             let mtu = slot.mtu.load(Ordering::Relaxed);
-            if mtu != 0 && mtu >> 32 <= now {
-                slot.mtu.store(0, Ordering::Relaxed);
+            if mtu != 0
+                && mtu >> 32 <= now
+                && slot.mtu.compare_exchange(mtu, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            {
                 self.used.fetch_sub(1, Ordering::Relaxed);
             }
         }
@@ -138,7 +141,7 @@ fn hash(first: &[u8], last: &[u8]) -> u64 {
     bytes[12..].copy_from_slice(last);
     let bits = u128::from_ne_bytes(bytes);
     let mixed = (bits as u64 ^ ((bits >> 64) as u64).rotate_left(31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29) | 1 << 63
+    mixed | 1
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u16> {
@@ -212,9 +215,8 @@ mod tests {
         for i in 0..1000u32 {
             paths.set(i.to_be_bytes().into(), 1300);
         }
-        assert_eq!(
-            paths.used.load(Ordering::Relaxed) as usize,
-            paths.slots.iter().filter(|s| s.mtu.load(Ordering::Relaxed) > 0).count()
-        );
+        let used = paths.slots.iter().filter(|slot| slot.mtu.load(Ordering::Relaxed) > 0).count();
+        assert_eq!(paths.used.load(Ordering::Relaxed) as usize, used);
+        assert!(used > SLOTS / 2, "{used}");
     }
 }

@@ -81,6 +81,22 @@ impl UdpPort {
         good
     }
 
+    /// Receives from one socket several datagrams at a time, some of which may have to wait for the next call.
+    fn receive_joined(
+        &mut self,
+        socket: &Arc<Socket>,
+        pool: &mut Pool,
+        batch: &mut Vec<Packet>,
+        limit: usize,
+    ) -> usize {
+        // Errors are of datagrams that were sent before, and tell nothing that anybody could use.
+        if self.joined.receive(socket.fd()).is_err() {
+            return 0;
+        }
+        self.joined_at = Some(socket.clone());
+        self.take_joined(pool, batch, limit)
+    }
+
     /// Takes what was received several datagrams at a time.
     fn take_joined(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let Some(socket) = &self.joined_at else { return 0 };
@@ -164,15 +180,9 @@ impl Port for UdpPort {
                 break;
             }
             match sockets.by_number.get(&self.events.data(i)) {
-                Some(socket) if socket.joins() => {
-                    // Errors are of datagrams that were sent before, and tell nothing that anybody could use.
-                    if self.joined.receive(socket.fd()).is_ok() {
-                        self.joined_at = Some(socket.clone());
-                        count += self.take_joined(pool, batch, limit - count);
-                    }
-                }
+                Some(socket) if socket.joins() => count += self.receive_joined(socket, pool, batch, limit - count),
                 Some(socket) => count += self.receive_from(socket, pool, batch, limit - count),
-                None if self.events.data(i) >= ICMP => self.outgoing.learn_path_mtus(),
+                None if self.events.data(i) == ICMP => self.outgoing.learn_path_mtus(),
                 // It was closed in between.
                 None => {}
             }

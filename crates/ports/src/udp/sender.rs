@@ -107,14 +107,14 @@ impl Outgoing {
         let Outgoing { outbox, cells, longest, until, .. } = self;
         let sent = outbox.send(socket.fd(), |refused| {
             let code = refused.error.raw_os_error().unwrap_or(0);
-            // Whatever the reason: longer than the way there takes, or a device that cannot.
-            let busy = matches!(code, libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM);
-            if refused.count > 1 && !busy {
-                (*longest, *until) = (refused.size.saturating_sub(1), RETRY);
+            if refused.count > 1 && matches!(code, libc::EMSGSIZE | libc::EINVAL | libc::EIO | libc::EOPNOTSUPP) {
+                // Longer than the way there takes, or the device there takes no such messages.
+                let fits = matches!(code, libc::EMSGSIZE | libc::EINVAL);
+                (*longest, *until) = (if fits { refused.size.saturating_sub(1) } else { 0 }, RETRY);
                 return Again::OneByOne;
             }
             let cell = match code {
-                _ if busy => &cells.busy,
+                libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM => &cells.busy,
                 libc::EMSGSIZE => &cells.too_long,
                 libc::ENETUNREACH
                 | libc::EHOSTUNREACH

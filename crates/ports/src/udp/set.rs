@@ -18,8 +18,10 @@ use crate::sys;
 
 /// The numbers of sockets are less; this is that of ICMP in a worker's group.
 pub const ICMP: u64 = u64::MAX;
-/// Bytes that may wait in a socket in each direction.
-const BUFFER: libc::c_int = 4 << 20;
+/// Bytes that may wait in a socket to be received.
+const RECEIVE_BUFFER: libc::c_int = 4 << 20;
+/// Bytes that may wait in the kernel to be sent. What goes to a neighbour that does not answer waits for seconds.
+const SEND_BUFFER: libc::c_int = 32 << 20;
 
 /// A device from which raw ports take packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,10 +149,11 @@ impl Socket {
         let address = socket.local_addr()?;
         let fd = OwnedFd::from(socket);
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &(1 as libc::c_int))?;
-        for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+        let receive = (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
+        for (forced, plain, bytes) in [receive, (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER)] {
             // Without CAP_NET_ADMIN the buffer stays within the system's limit.
-            if sys::set_option(&fd, libc::SOL_SOCKET, forced, &BUFFER).is_err() {
-                sys::set_option(&fd, libc::SOL_SOCKET, plain, &BUFFER)?;
+            if sys::set_option(&fd, libc::SOL_SOCKET, forced, &bytes).is_err() {
+                sys::set_option(&fd, libc::SOL_SOCKET, plain, &bytes)?;
             }
         }
         let (joins, is_filtered) = (AtomicBool::new(false), AtomicBool::new(false));

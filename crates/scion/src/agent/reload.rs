@@ -231,7 +231,7 @@ impl Agent {
         self.reset_counters(&setup)?;
         self.setup = setup;
         // Addresses may have moved since everything was opened.
-        self.setup.links.arrivals = super::arrivals(&self.setup, &self.underlay, &self.kernel);
+        self.setup.links.arrivals = super::arrivals(&self.setup, &mut self.underlay, &self.kernel);
         self.ways.set_ports(self.underlay.ports());
         underlay::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
         let changes = self.ways.take_changes();

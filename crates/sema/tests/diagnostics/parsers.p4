@@ -69,3 +69,7 @@ parser tuples(packet_in pk) {
         }
     }
 }
+
+parser no_transition(packet_in p) {
+    state start { } //~ W0029
+}

@@ -14,7 +14,7 @@ bit<8> leave(in bit<8> x) {
 control c(inout bit<8> b, inout H[4] hs, in E e, packet_in pk) {
     inner() i;
     sub() s; //~ E0406
-    action set() { b = 1; t.apply(); } //~ E0200
+    action set() { b = 1; t.apply(); } //~ E0310
     action drop() { exit; }
     action never() { }
     table t {

@@ -1,6 +1,6 @@
 //! Declarations: top level, members of parsers, controls and externs, and parser states.
 
-use super::{Abort, PResult, Parser, StmtContext};
+use super::{Abort, PResult, Parser, Region, StmtContext};
 use crate::ast::{
     ActionDecl, Annotation, ConstDecl, ControlDecl, Decl, DeclKind, Direction, EnumDecl, EnumMember, ExternObjectDecl,
     Field, FunctionDecl, FunctionSig, Ident, InstanceDecl, MethodDecl, Param, ParserDecl, PipelineSig, SelectCase,
@@ -301,7 +301,7 @@ impl Parser<'_> {
         let (type_params, fields) = self.scoped(|p| {
             let type_params = p.type_params()?;
             p.declare_type_params(&type_params);
-            let (fields, _) = p.braced("before the fields", Self::field)?;
+            let (fields, _) = p.braced_in(Region::Members, "before the fields", Self::field)?;
             Ok((type_params, fields))
         })?;
         Ok(DeclKind::Struct(StructDecl { kind, name, type_params, fields }))
@@ -422,7 +422,7 @@ impl Parser<'_> {
                 return Ok(DeclKind::ParserType(sig));
             }
             let constructor_params = p.constructor_params()?;
-            let (items, body) = p.braced("before the body of a parser", Self::parser_item)?;
+            let (items, body) = p.braced_in(Region::Members, "before the body of a parser", Self::parser_item)?;
             let mut locals = Vec::new();
             let mut states: Vec<StateDecl> = Vec::new();
             for item in items {
@@ -512,7 +512,7 @@ impl Parser<'_> {
             }
             let constructor_params = p.constructor_params()?;
             let errors = p.errors;
-            let (items, body) = p.braced("before the body of a control", Self::control_item)?;
+            let (items, body) = p.braced_in(Region::Members, "before the body of a control", Self::control_item)?;
             let mut locals = Vec::new();
             let mut apply: Option<crate::ast::Block> = None;
             for item in items {
@@ -581,7 +581,7 @@ impl Parser<'_> {
         self.declare(&name, false, false);
         let mut transition = None;
         let (parts, _) = self.scoped(|p| {
-            p.braced("before the statements of a state", |p| {
+            p.braced_in(Region::State, "before the statements of a state", |p| {
                 if let Some(at) = p.eat_kw(Kw::Transition) {
                     let next = p.transition()?;
                     if transition.is_none() {

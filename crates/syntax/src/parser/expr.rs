@@ -172,6 +172,10 @@ impl Parser<'_> {
             if p == P::PlusPlus && matches!(self.kind(), Tok::P(P::Semi | P::RParen)) {
                 return Err(self.no_increment(operator));
             }
+            let twice = p == P::Minus && self.at(P::Minus) && !self.peek().space;
+            if twice && matches!(self.nth(1).kind, Tok::P(P::Semi | P::RParen)) {
+                return Err(self.no_decrement(operator));
+            }
             // Tighter operators nest only so deep; what counts is what is in their operands.
             self.deeper(1)?;
             let right = self.binary(precedence + 1);
@@ -193,6 +197,20 @@ impl Parser<'_> {
             Diagnostic::error("E0115", "P4 has no `++` that increments")
                 .at(operator, "`++` concatenates two values")
                 .help("write `x = x + 1` or `x += 1`"),
+        )
+    }
+
+    /// Whether `--` comes next.
+    pub(super) fn at_decrement(&self) -> bool {
+        self.at(P::Minus) && self.nth_is(1, P::Minus) && !self.nth(1).space
+    }
+
+    /// Reports `--`, which decrements in other languages.
+    pub(super) fn no_decrement(&mut self, operator: Span) -> Abort {
+        self.report(
+            Diagnostic::error("E0115", "P4 has no `--` that decrements")
+                .at(operator, "")
+                .help("write `x = x - 1` or `x -= 1`"),
         )
     }
 
@@ -253,6 +271,9 @@ impl Parser<'_> {
         let mut expr = self.primary()?;
         loop {
             match self.kind() {
+                Tok::P(P::Dot) if matches!(expr.kind, ExprKind::Int(_)) && self.nth(1).kind == Tok::Int => {
+                    return Err(self.dotted_number(expr.span));
+                }
                 Tok::P(P::Dot) => {
                     self.bump();
                     let name = self.ident("a member's name after `.`")?;
@@ -275,6 +296,36 @@ impl Parser<'_> {
                 _ => return Ok(expr),
             }
         }
+    }
+
+    /// Reports `10.0.0.1` or `1.5`; `first` is the first number, and a dot and a number come next.
+    fn dotted_number(&mut self, first: Span) -> Abort {
+        let mut parts = vec![self.tokens[self.pos - 1].text.clone()];
+        let mut behind = 0;
+        while self.nth_is(behind, P::Dot) && self.nth(behind + 1).kind == Tok::Int {
+            parts.push(self.nth(behind + 1).text.clone());
+            behind += 2;
+        }
+        let at = first.to(self.nth(behind - 1).span);
+        let bytes: Option<Vec<u8>> = parts.iter().map(|p| p.parse().ok()).collect();
+        let diagnostic = match bytes.as_deref() {
+            Some([a, b, c, d]) => {
+                let number = u32::from_be_bytes([*a, *b, *c, *d]);
+                let length =
+                    if self.nth_is(behind, P::Slash) { self.nth(behind + 1).text.parse::<u32>().ok() } else { None };
+                let help = match length.filter(|l| *l <= 32) {
+                    Some(length) => {
+                        let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+                        format!("write the prefix as `{:#010x} &&& {mask:#010x}`", number & mask)
+                    }
+                    None => format!("write `{number:#010x}`"),
+                };
+                Diagnostic::error("E0102", "P4 has no dotted addresses").at(at, "an address is a number").help(help)
+            }
+            _ => Diagnostic::error("E0102", format!("`{}` is not a number of P4", parts.join(".")))
+                .at(at, "there are only integers"),
+        };
+        self.report(diagnostic)
     }
 
     /// Whether the `<` behind this expression begins type arguments of a call.

@@ -25,13 +25,13 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok, Token};
 
-/// Deepest nesting of anything, in units: a level of recursion counts [`LEVEL`], a link of an
-/// `else if` chain counts 1.
-const MAX_DEPTH: u32 = 512;
+/// Deepest nesting of anything, in units: a level of recursion and a link of an `else if` chain count [`LEVEL`],
+/// an operator's right side counts 1. What nests so deep is parsed [with room on the stack](crate::stack::with_room).
+const MAX_DEPTH: u32 = 2048;
 /// What one level of recursion counts.
-const LEVEL: u32 = 8;
+const LEVEL: u32 = 2;
 /// Highest expression tree, so that later stages can walk it recursively.
-const MAX_HEIGHT: u16 = 512;
+const MAX_HEIGHT: u16 = 1024;
 /// Errors after which the parser gives up.
 const MAX_ERRORS: usize = 50;
 /// Farthest look ahead when deciding what `<` is.
@@ -56,6 +56,23 @@ struct NameKind {
 enum StmtContext {
     ParserState,
     Body,
+}
+
+/// What stands in braces; each kind has things that can stand only outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Region {
+    /// Of actions, functions, `apply`, `if` and the like.
+    Statements,
+    /// Of a parser state.
+    State,
+    /// Fields, or the members of a parser or control.
+    Members,
+    /// Properties of a table.
+    Table,
+    /// Keys, actions or entries of a table.
+    TablePart,
+    /// Anything else, where nothing is looked for.
+    Other,
 }
 
 struct Parser<'a> {
@@ -555,7 +572,17 @@ impl Parser<'_> {
     }
 
     /// `{ item item ... }`: after an error in one item goes on with the next.
-    fn braced<T>(&mut self, after: &str, mut item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<(Vec<T>, Span)> {
+    fn braced<T>(&mut self, after: &str, item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<(Vec<T>, Span)> {
+        self.braced_in(Region::Other, after, item)
+    }
+
+    /// The same where the region tells what cannot stand in it: there the `}` was forgotten.
+    fn braced_in<T>(
+        &mut self,
+        region: Region,
+        after: &str,
+        mut item: impl FnMut(&mut Self) -> PResult<T>,
+    ) -> PResult<(Vec<T>, Span)> {
         let open = self.expect(P::LBrace, after)?;
         let mut items = Vec::new();
         loop {
@@ -564,6 +591,18 @@ impl Parser<'_> {
             }
             if self.at_end() {
                 return Err(self.unclosed(P::RBrace, open));
+            }
+            if let Some(what) = self.stands_outside(region) {
+                let at = self.peek().span;
+                self.report(
+                    Diagnostic::error("E0113", "missing `}`")
+                        .at(at, format!("{what} cannot stand here"))
+                        .related(open, "this is not closed before it"),
+                );
+                if self.errors >= MAX_ERRORS {
+                    return Err(Abort);
+                }
+                return Ok((items, self.span_from(open)));
             }
             let start = self.pos;
             match item(self) {
@@ -575,6 +614,41 @@ impl Parser<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// What comes next, if it is something that cannot stand in braces of this kind, but around them.
+    fn stands_outside(&self, region: Region) -> Option<String> {
+        let named = |k: Kw| self.kind() == Tok::Kw(k) && self.nth_is_name(1);
+        let property = || {
+            let at = usize::from(self.at_kw(Kw::Const));
+            let known = ["key", "actions", "entries", "default_action", "size", "implementation", "counters", "meters"];
+            self.nth_is(at + 1, P::Assign) && known.contains(&&*self.nth(at).text)
+        };
+        let top_level = || {
+            let keyword = [Kw::Control, Kw::Parser, Kw::Header, Kw::HeaderUnion, Kw::Struct, Kw::Package, Kw::Typedef]
+                .into_iter()
+                .find(|k| named(*k));
+            let main = || {
+                // `V1Switch(...) main;`
+                let close = matches!(self.kind(), Tok::Ident) && self.peek().line_start && self.nth_is(1, P::LParen);
+                let behind = if close { self.scan_brackets(1) } else { None };
+                behind.is_some_and(|n| &*self.nth(n).text == "main" && self.nth_is(n + 1, P::Semi))
+            };
+            keyword.map(|k| format!("`{}`", k.text())).or_else(|| main().then(|| "the package".to_string()))
+        };
+        let word = |k: Kw| Some(format!("`{}`", k.text()));
+        match region {
+            Region::Statements | Region::Table if named(Kw::Action) => word(Kw::Action),
+            Region::Statements | Region::Table if named(Kw::Table) => word(Kw::Table),
+            Region::Statements | Region::State if named(Kw::State) => word(Kw::State),
+            Region::Statements | Region::Table if self.at_kw(Kw::Apply) && self.nth_is(1, P::LBrace) => word(Kw::Apply),
+            Region::TablePart if property() => Some(format!("the property `{}`", self.peek().text)),
+            Region::TablePart if self.at_kw(Kw::Apply) && self.nth_is(1, P::LBrace) => word(Kw::Apply),
+            Region::TablePart if named(Kw::Action) => word(Kw::Action),
+            Region::TablePart if named(Kw::Table) => word(Kw::Table),
+            Region::Other => None,
+            _ => top_level(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Statements and local declarations of variables and constants.
 
-use super::{PResult, Parser, StmtContext};
+use super::{LEVEL, PResult, Parser, Region, StmtContext};
 use crate::ast::{Annotation, BinaryOp, Block, Decl, DeclKind, Expr, ExprKind, Stmt, StmtKind, SwitchCase, VarDecl};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
@@ -33,7 +33,7 @@ impl Parser<'_> {
     }
 
     fn block_body(&mut self, annotations: Vec<Annotation>, after: &str) -> PResult<Block> {
-        let (stmts, span) = self.scoped(|p| p.braced(after, Self::stmt))?;
+        let (stmts, span) = self.scoped(|p| p.braced_in(Region::Statements, after, Self::stmt))?;
         Ok(Block { annotations, stmts, span })
     }
 
@@ -130,6 +130,10 @@ impl Parser<'_> {
                         .help("write a `for` loop: `for (; condition; ) { ... }`"),
                 ));
             }
+            Tok::Ident if self.at_elif() => {
+                self.no_elif();
+                return Err(super::Abort);
+            }
             Tok::Kw(Kw::Else) => {
                 return Err(
                     self.report(Diagnostic::error("E0110", "`else` without `if`").at(start, "no `if` before it"))
@@ -150,6 +154,12 @@ impl Parser<'_> {
     /// `assignmentOrMethodCallStatementWithoutSemicolon`, and calls of types' `apply`.
     fn assignment_or_call(&mut self) -> PResult<Stmt> {
         let start = self.peek().span;
+        if self.at(P::PlusPlus) {
+            return Err(self.no_increment(start));
+        }
+        if self.at_decrement() {
+            return Err(self.no_decrement(start));
+        }
         if !matches!(self.kind(), Tok::Ident | Tok::Kw(_) | Tok::P(P::Dot | P::LParen)) {
             return Err(self.expected("a statement"));
         }
@@ -164,6 +174,10 @@ impl Parser<'_> {
             if matches!(p, P::PlusPlus) {
                 let at = self.peek().span;
                 return Err(self.no_increment(at));
+            }
+            if self.at_decrement() {
+                let at = self.peek().span;
+                return Err(self.no_decrement(at));
             }
         }
         let span = expr.span;
@@ -246,6 +260,17 @@ impl Parser<'_> {
                     .help("to compare, write `==`"),
             ));
         }
+        if let Some((word, operator)) = [("and", "&&"), ("or", "||"), ("is", "=="), ("not", "!")]
+            .iter()
+            .find(|(word, _)| *word == &*self.peek().text)
+        {
+            let at = self.peek().span;
+            return Err(self.report(
+                Diagnostic::error("E0115", format!("P4 has no operator `{word}`"))
+                    .at(at, "")
+                    .help(format!("write `{operator}`")),
+            ));
+        }
         self.expect(P::RParen, "after the condition")?;
         Ok(condition)
     }
@@ -262,12 +287,20 @@ impl Parser<'_> {
         let mut links = Vec::new();
         let mut otherwise = None;
         loop {
-            self.deeper(1)?;
+            self.deeper(LEVEL)?;
             let start = self.peek().span;
-            self.expect_kw(Kw::If, "")?;
+            if self.at_elif() {
+                self.bump();
+            } else {
+                self.expect_kw(Kw::If, "")?;
+            }
             let condition = self.condition("if")?;
             let then = self.branch_stmt()?;
             links.push((start, condition, then, self.prev_span()));
+            if self.at_elif() {
+                self.no_elif();
+                continue;
+            }
             if self.eat_kw(Kw::Else).is_none() {
                 break;
             }
@@ -286,6 +319,20 @@ impl Parser<'_> {
             });
         }
         chain.ok_or(super::Abort)
+    }
+
+    /// Whether another language's `else if` comes next.
+    fn at_elif(&self) -> bool {
+        self.kind() == Tok::Ident
+            && matches!(&*self.peek().text, "elif" | "elsif" | "elseif")
+            && self.nth_is(1, P::LParen)
+    }
+
+    fn no_elif(&mut self) {
+        let (word, at) = (self.peek().text.clone(), self.peek().span);
+        self.complain(
+            Diagnostic::error("E0115", format!("P4 has no `{word}`")).at(at, "").help("write `else if (...) { ... }`"),
+        );
     }
 
     /// The statement of an `if` or loop; a declaration is not permitted there.

@@ -1,6 +1,6 @@
 //! Tables: properties, keys, actions and entries.
 
-use super::{PResult, Parser};
+use super::{PResult, Parser, Region};
 use crate::ast::{
     ActionRef, Annotation, Decl, DeclKind, Entry, Ident, KeyElement, TableAction, TableDecl, TableProperty,
     TablePropertyValue,
@@ -14,7 +14,7 @@ impl Parser<'_> {
         let start = self.bump();
         let name = self.ident("the name of a table")?;
         self.declare(&name, false, false);
-        let (properties, _) = self.braced("after the table's name", Self::table_property)?;
+        let (properties, _) = self.braced_in(Region::Table, "after the table's name", Self::table_property)?;
         Ok(Decl { kind: DeclKind::Table(TableDecl { name, properties }), annotations, span: self.span_from(start) })
     }
 
@@ -26,17 +26,17 @@ impl Parser<'_> {
         let value = match name.as_str() {
             "key" if !is_const => {
                 self.expect(P::Assign, "after `key`")?;
-                let (elements, _) = self.braced("after `key =`", Self::key_element)?;
+                let (elements, _) = self.braced_in(Region::TablePart, "after `key =`", Self::key_element)?;
                 TablePropertyValue::Key(elements)
             }
             "actions" if !is_const => {
                 self.expect(P::Assign, "after `actions`")?;
-                let (actions, _) = self.braced("after `actions =`", Self::table_action)?;
+                let (actions, _) = self.braced_in(Region::TablePart, "after `actions =`", Self::table_action)?;
                 TablePropertyValue::Actions(actions)
             }
             "entries" => {
                 self.expect(P::Assign, "after `entries`")?;
-                let (entries, _) = self.braced("after `entries =`", Self::entry)?;
+                let (entries, _) = self.braced_in(Region::TablePart, "after `entries =`", Self::entry)?;
                 TablePropertyValue::Entries(entries)
             }
             "key" | "actions" => {
@@ -116,6 +116,15 @@ impl Parser<'_> {
         };
         let keyset = self.keyset()?;
         self.expect(P::Colon, "after an entry's key")?;
+        if self.kind() == Tok::Int && self.nth_is(1, P::Colon) {
+            let span = self.span_from(start);
+            return Err(self.report(
+                Diagnostic::error("E0110", "expected an action, found a number")
+                    .at(self.peek().span, "expected an action")
+                    .related(span, "the key")
+                    .help("an address such as `00:11:22:33:44:55` is written as one number: `0x001122334455`"),
+            ));
+        }
         let action = self.action_ref()?;
         let annotations = self.annotations()?;
         self.expect_semi("after an entry")?;

@@ -1,11 +1,45 @@
 //! The include files that come with the compiler, so that it works without being installed.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::Options;
+use crate::ast::{Decl, DeclKind};
+use crate::span::SourceMap;
+
+/// The built-in include files, those that others include first.
+const FILES: [(&str, &str); 3] = [
+    ("core.p4", include_str!("../../../../p4/include/core.p4")),
+    ("v1model.p4", include_str!("../../../../p4/include/v1model.p4")),
+    ("crypto.p4", include_str!("../../../../p4/include/crypto.p4")),
+];
+
 /// The text of a built-in include file.
 pub(super) fn lookup(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "core.p4" => include_str!("../../../../p4/include/core.p4"),
-        "v1model.p4" => include_str!("../../../../p4/include/v1model.p4"),
-        "crypto.p4" => include_str!("../../../../p4/include/crypto.p4"),
-        _ => return None,
-    })
+    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The built-in include file that declares this name at its top level, or as a match kind.
+pub fn include_of(name: &str) -> Option<&'static str> {
+    static NAMES: OnceLock<HashMap<String, &'static str>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let mut names = HashMap::new();
+        for (file, text) in FILES {
+            let options = Options { no_disk: true, ..Options::default() };
+            let (program, _) = crate::parse_text(&mut SourceMap::new(), file, text, &options);
+            // Of names that are in several, an included file's comes first.
+            for name in program.decls.iter().flat_map(declared) {
+                names.entry(name).or_insert(file);
+            }
+        }
+        names
+    });
+    names.get(name).copied()
+}
+
+fn declared(decl: &Decl) -> Vec<String> {
+    match &decl.kind {
+        DeclKind::MatchKind(names) => names.iter().map(|n| n.to_string()).collect(),
+        kind => kind.name().map(|n| n.to_string()).into_iter().collect(),
+    }
 }

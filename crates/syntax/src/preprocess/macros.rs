@@ -362,15 +362,9 @@ impl Preprocessor<'_> {
                     token.from_macro = name.from_macro.clone().or(Some(name.text.clone()));
                     out.push(token);
                 } else {
-                    self.diags.push(
-                        Diagnostic::error(
-                            "E0006",
-                            format!("`##` joins `{}` and `{}`, which makes no token", left.text, first.text),
-                        )
-                        .at(name.span, format!("in the expansion of macro `{}`", name.text)),
-                    );
+                    // No token: the two stay as they are, side by side, as with `cpp -x assembler-with-cpp`.
                     out.push(left);
-                    out.push(first);
+                    out.push(Token { space: false, ..first });
                 }
             }
         }

@@ -17,6 +17,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::Lexer;
 use crate::span::{FileId, LineMark, SourceMap, Span};
 use crate::token::{Interner, Kw, P, Tok, Token};
+pub use embedded::include_of;
 use macros::Macro;
 
 /// Deepest nesting of include files.
@@ -47,12 +48,12 @@ pub enum CommandLineMacro {
 /// What the preprocessor may be told.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where include files are looked for, in this order.
+    /// Where include files are looked for, in this order; with `no_disk`, folders of the names in `embedded`.
     pub include_paths: Vec<PathBuf>,
     /// `-D` and `-U`.
     pub macros: Vec<CommandLineMacro>,
-    /// Further include files without a place on disk, as (name, text). They are found after those of
-    /// `include_paths` and before the built-in ones.
+    /// Further include files without a place on disk, as (name, text). They are found after those on disk and before the
+    /// built-in ones. As on disk, a name in quotes is looked up in the folder of the including file first.
     pub embedded: Vec<(String, Arc<str>)>,
     /// Never read a file from disk: includes find embedded and built-in files only.
     pub no_disk: bool,
@@ -86,18 +87,27 @@ struct Condition {
 /// A file being read.
 struct Frame {
     lexer: Lexer,
-    /// Where `#include "x"` looks first; `None` for embedded files.
-    directory: Option<PathBuf>,
+    /// Where `#include "x"` looks first.
+    home: Home,
     /// What `#pragma once` remembers.
     identity: String,
     conditions: Vec<Condition>,
+}
+
+/// Where a file is.
+#[derive(Clone)]
+enum Home {
+    /// In this directory.
+    Disk(PathBuf),
+    /// Among the embedded files, in this folder of their names.
+    Embedded(PathBuf),
 }
 
 /// The file an include directive stands for.
 struct Found {
     name: String,
     text: String,
-    directory: Option<PathBuf>,
+    home: Home,
 }
 
 pub(crate) struct Preprocessor<'a> {
@@ -143,7 +153,7 @@ impl<'a> Preprocessor<'a> {
         match read(root) {
             Ok(text) => {
                 let name = root.display().to_string();
-                self.run(name, text, root.parent().map(Path::to_path_buf))
+                self.run(name, text, Home::Disk(folder(root)))
             }
             Err(error) => {
                 self.diags.push(Diagnostic::error("E0001", format!("cannot read `{}`: {error}", root.display())));
@@ -156,14 +166,17 @@ impl<'a> Preprocessor<'a> {
 
     /// Reads a program from memory.
     pub(crate) fn run_text(self, name: &str, text: &str) -> Vec<Token> {
-        let directory = (!self.options.no_disk).then(PathBuf::new);
-        self.run(name.to_string(), text.to_string(), directory)
+        let home = match self.options.no_disk {
+            true => Home::Embedded(folder(Path::new(name))),
+            false => Home::Disk(PathBuf::new()),
+        };
+        self.run(name.to_string(), text.to_string(), home)
     }
 
-    fn run(mut self, name: String, text: String, directory: Option<PathBuf>) -> Vec<Token> {
+    fn run(mut self, name: String, text: String, home: Home) -> Vec<Token> {
         let root = self.map.add(name.as_str(), text, None);
         self.predefine();
-        self.push_file(root, directory, name);
+        self.push_file(root, home, name);
         let mut tokens = Vec::new();
         loop {
             let mut token = self.next_expanded();
@@ -216,16 +229,16 @@ impl<'a> Preprocessor<'a> {
 
     fn run_definitions(&mut self, name: &str, text: &str) {
         let file = self.map.add(name, text, None);
-        self.push_file(file, None, name.to_string());
+        self.push_file(file, Home::Embedded(PathBuf::new()), name.to_string());
         self.next_raw(false);
         self.frames.pop();
     }
 
-    fn push_file(&mut self, file: FileId, directory: Option<PathBuf>, identity: String) {
+    fn push_file(&mut self, file: FileId, home: Home, identity: String) {
         let text = self.map.get(file).map(|f| f.text().clone());
         self.frames.push(Frame {
             lexer: Lexer::new(file, text.unwrap_or_else(|| Arc::from(""))),
-            directory,
+            home,
             identity,
             conditions: Vec::new(),
         });
@@ -368,10 +381,22 @@ impl<'a> Preprocessor<'a> {
                 }
                 self.rest_of_line();
             }
-            _ => {
-                self.bad_directive(&name, "unknown preprocessor directive");
-            }
+            _ => self.unknown_directive(&hash, &name),
         }
+    }
+
+    /// A line such as `# TODO`, which C preprocessors ignore in text that is not C. What looks like a misspelled directive is
+    /// an error all the same.
+    fn unknown_directive(&mut self, hash: &Token, name: &Token) {
+        if let Some(known) = DIRECTIVES.iter().find(|known| misspelled(&name.text, known)) {
+            let unknown = Diagnostic::error("E0003", format!("unknown preprocessor directive `#{}`", name.text));
+            self.diags.push(unknown.at(name.span, "").help(format!("did you mean `#{known}`?")));
+        } else if !name.space {
+            let ignored = Diagnostic::warning("W0013", format!("`#{}` is no preprocessor directive", name.text));
+            self.diags
+                .push(ignored.at(hash.span.to(name.span), "this line is ignored").help("comments begin with `//`"));
+        }
+        self.rest_of_line();
     }
 
     fn bad_directive(&mut self, at: &Token, message: &str) {
@@ -574,7 +599,7 @@ impl<'a> Preprocessor<'a> {
                 }
                 let directive = hash.to(at);
                 let file = self.map.add(found.name.as_str(), found.text, Some(directive));
-                self.push_file(file, found.directory, found.name);
+                self.push_file(file, found.home, found.name);
             }
             Ok(None) => {
                 let mut diagnostic = Diagnostic::error("E0001", format!("include file `{name}` not found")).at(at, "");
@@ -620,26 +645,55 @@ impl<'a> Preprocessor<'a> {
     }
 
     fn find_include(&self, name: &str, angled: bool) -> Result<Option<Found>, (PathBuf, std::io::Error)> {
-        let here = self.frames.last().and_then(|f| f.directory.as_ref());
+        let here = self.frames.last().map(|f| &f.home).filter(|_| !angled);
+        let paths = &self.options.include_paths;
         if !self.options.no_disk {
-            let local = here.filter(|_| !angled);
-            for directory in local.into_iter().chain(&self.options.include_paths) {
+            let local = here.and_then(|h| if let Home::Disk(directory) = h { Some(directory) } else { None });
+            for directory in local.into_iter().chain(paths) {
                 let path = directory.join(name);
                 if path.is_file() {
                     let text = read(&path).map_err(|e| (path.clone(), e))?;
-                    return Ok(Some(Found {
-                        name: path.display().to_string(),
-                        text,
-                        directory: path.parent().map(Path::to_path_buf),
-                    }));
+                    let home = Home::Disk(folder(&path));
+                    return Ok(Some(Found { name: path.display().to_string(), text, home }));
                 }
             }
         }
-        let registered =
-            self.options.embedded.iter().find(|(known, _)| known == name).map(|(_, text)| text.to_string());
-        let text = registered.or_else(|| embedded::lookup(name).map(str::to_string));
-        Ok(text.map(|text| Found { name: format!("<{name}>"), text, directory: None }))
+        let local = here.and_then(|h| if let Home::Embedded(folder) = h { Some(folder) } else { None });
+        let searched = if self.options.no_disk { paths.as_slice() } else { &[] };
+        let names = local.into_iter().chain(searched).map(|folder| folder.join(name)).chain([PathBuf::from(name)]);
+        for path in names {
+            let registered = self.options.embedded.iter().find(|(known, _)| Path::new(known) == path);
+            if let Some((known, text)) = registered {
+                let home = Home::Embedded(folder(&path));
+                return Ok(Some(Found { name: format!("<{known}>"), text: text.to_string(), home }));
+            }
+        }
+        let found = embedded::lookup(name).map(str::to_string);
+        Ok(found.map(|text| Found { name: format!("<{name}>"), text, home: Home::Embedded(PathBuf::new()) }))
     }
+}
+
+/// What can stand behind `#` and is written wrongly at times.
+const DIRECTIVES: [&str; 12] =
+    ["include", "define", "undef", "ifdef", "ifndef", "elif", "else", "endif", "error", "warning", "pragma", "line"];
+
+/// Whether a word is another with one character too many, too few or wrong, or with two neighbours exchanged.
+fn misspelled(word: &str, known: &str) -> bool {
+    let (a, b) = (word.as_bytes(), known.as_bytes());
+    let same = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    match (a, b) {
+        ([_, a @ ..], [_, b @ ..]) if a == b => true,
+        ([_, rest @ ..], b) if rest == b => true,
+        (a, [_, rest @ ..]) if rest == a => true,
+        ([x, y, a @ ..], [v, w, b @ ..]) => x == w && y == v && a == b,
+        _ => false,
+    }
+}
+
+/// The folder of a file.
+fn folder(path: &Path) -> PathBuf {
+    path.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// A string token's text without its quotes.

@@ -227,13 +227,12 @@ fn mistakes_in_directives_are_explained() {
         ("#define a ## b\n", "error[E0006]: `##` needs something on both sides"),
         ("#define f(a) a\nconst int X = f(1, 2);\n", "error[E0006]: macro `f` takes 1 argument, but this call has 2"),
         ("#define f(a) a\nconst int X = f(1;\n", "error[E0006]: unterminated call of macro `f`"),
-        ("#define f(a,b) a##b\nconst int X = f(+, /);\n", "error[E0006]: `##` joins `+` and `/`, which makes no token"),
         ("#define A 1\n#define A 2\n", "warning[W0011]: macro `A` is redefined"),
         ("#error stop right here\n", "error[E0008]: #error stop right here"),
         ("#warning look out\n", "warning[W0012]: #warning look out"),
         ("#include\n", "error[E0003]: `#include` needs a file name"),
         ("#include <nowhere.p4>\n", "error[E0001]: include file `nowhere.p4` not found"),
-        ("#bogus\n", "error[E0003]: unknown preprocessor directive"),
+        ("#bogus\n", "warning[W0013]: `#bogus` is no preprocessor directive"),
         ("#line x\n", "error[E0003]: `#line` needs a line number"),
         ("/* no end", "error[E0101]: unterminated comment"),
         ("const string X = \"no end;\n", "error[E0101]: unterminated string"),
@@ -246,4 +245,18 @@ fn mistakes_in_directives_are_explained() {
 #[test]
 fn repeating_a_definition_is_no_news() {
     assert_eq!(diagnose("#define A (1 + 2)\n#define A (1+2)\n"), "");
+}
+
+#[test]
+fn what_makes_no_token_stays_two() {
+    assert_eq!(constant("#define J(a, b) a##b\nconst int X = 3 J(+, ~) 1;"), "(+ 3 (~ 1))");
+}
+
+#[test]
+fn lines_that_are_no_directives_are_ignored() {
+    assert_eq!(constant("# TODO: it's \"unfinished\n#\nconst int X = 1;"), "1");
+    let first = |text: &str| crate::diagnose(text).lines().next().unwrap_or("").to_string();
+    assert_eq!(first("#todo\n"), "warning[W0013]: `#todo` is no preprocessor directive");
+    assert_eq!(first("# inlcude <core.p4>\n"), "error[E0003]: unknown preprocessor directive `#inlcude`");
+    assert_eq!(first("#endfi\n"), "error[E0003]: unknown preprocessor directive `#endfi`");
 }

@@ -247,9 +247,11 @@ fn deep_nesting_is_refused_not_overflowed() {
 #[test]
 fn ordinary_depth_is_accepted() {
     let cases = [
-        format!("const int X = {}1{};", "(".repeat(60), ")".repeat(60)),
-        format!("const int X = 0{};", " + 1".repeat(400)),
-        format!("control C() {{ apply {{ {} ; }} }}", "if (a) { x(); } else ".repeat(400)),
+        format!("const int X = {}1{};", "(".repeat(500), ")".repeat(500)),
+        format!("const int X = {}1{};", "(1 + ".repeat(300), ")".repeat(300)),
+        format!("const int X = 0{};", " + 1".repeat(1000)),
+        format!("control C() {{ apply {{ {} ; }} }}", "if (a) { x(); } else ".repeat(900)),
+        format!("control C() {{ apply {{ {} ; {} }} }}", "if (a) {".repeat(300), "}".repeat(300)),
     ];
     for text in &cases {
         assert_eq!(survive(text).1, 0, "{}", &text[..60]);

@@ -1,14 +1,22 @@
-//! The text form of a pipeline: what `hopwright ir` prints and golden tests compare.
+//! The text form of a pipeline: what `hopwright ir` prints, [`parse`] reads back and golden tests compare.
 //!
-//! Everything of the model is there but spans. Names stand for slots, headers and states; a name that is not unique is
-//! followed by `#` and its number. Constants carry their type as in P4: `9w0x1f`, `8s0xff`, `true`.
+//! Everything of the model is there but spans. Names stand for slots, headers and states; `x#0`, `x#1` are the first and
+//! second one called `x`. A name that does not look like one, or is a keyword, stands in quotes. Constants carry their
+//! type as in P4: `9w0x1f`, `8s0xff`, `true`.
 
+mod parse;
+mod token;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write};
 
 use num_bigint::BigUint;
 
 use crate::model::*;
+
+pub use parse::{ParseError, parse};
+use token::{quoted, written};
 
 impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -74,13 +82,34 @@ struct Printer<'a> {
     out: String,
 }
 
-/// The names, made unique.
+/// The names, made unique: the first of several is `name#0`.
 fn names<'a>(all: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-    let mut count = BTreeMap::new();
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     for name in all.clone() {
-        *count.entry(name).or_insert(0) += 1;
+        *count.entry(name).or_default() += 1;
     }
-    all.enumerate().map(|(i, name)| if count[name] > 1 { format!("{name}#{i}") } else { name.to_string() }).collect()
+    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut unique = |name: &'a str| {
+        if count[name] == 1 {
+            return written(name).into_owned();
+        }
+        let before = met.entry(name).or_default();
+        *before += 1;
+        written(&format!("{name}#{}", *before - 1)).into_owned()
+    };
+    all.map(&mut unique).collect()
+}
+
+/// A match kind as P4 writes it.
+fn match_kind(kind: MatchKind) -> &'static str {
+    match kind {
+        MatchKind::Exact => "exact",
+        MatchKind::Lpm => "lpm",
+        MatchKind::Ternary => "ternary",
+        MatchKind::Range => "range",
+        MatchKind::Optional => "optional",
+        MatchKind::Selector => "selector",
+    }
 }
 
 /// Values separated by commas.
@@ -114,8 +143,15 @@ impl<'a> Printer<'a> {
         self.line("}")
     }
 
-    fn slot(&self, id: SlotId) -> &str {
-        self.slots.get(id.index()).map_or("<no slot>", |s| s)
+    fn slot(&self, id: SlotId) -> Cow<'_, str> {
+        match self.slots.get(id.index()) {
+            // The name alone is the parameter's.
+            Some(name) if self.params.iter().any(|p| written(&p.name) == *name) => {
+                written(&format!("{}#0", self.p.slots[id.index()].name)).into_owned().into()
+            }
+            Some(name) => name.into(),
+            None => "<no slot>".into(),
+        }
     }
 
     fn header(&self, id: HeaderId) -> &str {
@@ -130,32 +166,36 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn object(&self, id: ExternId) -> &'a str {
-        self.p.externs.get(id.index()).map_or("<no extern>", |e| &e.name)
+    fn object(&self, id: ExternId) -> Cow<'a, str> {
+        self.p.externs.get(id.index()).map_or("<no extern>".into(), |e| written(&e.name))
     }
 
-    fn action(&self, id: ActionId) -> &'a str {
-        self.p.actions.get(id.index()).map_or("<no action>", |a| &a.name)
+    fn action(&self, id: ActionId) -> Cow<'a, str> {
+        self.p.actions.get(id.index()).map_or("<no action>".into(), |a| written(&a.name))
+    }
+
+    fn table_name(&self, id: TableId) -> Cow<'a, str> {
+        self.p.tables.get(id.index()).map_or("<no table>".into(), |t| written(&t.name))
     }
 
     fn pipeline(&mut self) -> fmt::Result {
         let p = self.p;
-        self.line(format_args!("pipeline {}", p.name))?;
+        self.line(format_args!("pipeline {}", written(&p.name)))?;
         self.line("")?;
-        self.line(format_args!("errors {}", list(&p.errors)))?;
+        self.line(format_args!("errors {}", list(p.errors.iter().map(|e| written(e)))))?;
         self.state()?;
         self.objects()?;
         for action in &p.actions {
             self.line("")?;
-            let params = action.params.iter().map(|p| format!("{}: {}", p.name, p.ty));
-            let head = format!("action {}({})", action.name, list(params));
+            let params = action.params.iter().map(|p| format!("{}: {}", written(&p.name), p.ty));
+            let head = format!("action {}({})", written(&action.name), list(params));
             self.params = &action.params;
             self.braces(head, |s| s.block(&action.body))?;
             self.params = &[];
         }
         for table in &p.tables {
             self.line("")?;
-            self.braces(format_args!("table {}", table.name), |s| s.table(table))?;
+            self.braces(format_args!("table {}", written(&table.name)), |s| s.table(table))?;
         }
         self.line("")?;
         self.parser()?;
@@ -168,7 +208,7 @@ impl<'a> Printer<'a> {
         ];
         for (what, control) in controls {
             self.line("")?;
-            self.braces(format_args!("{what} {}", control.name), |s| s.block(&control.body))?;
+            self.braces(format_args!("{what} {}", written(&control.name)), |s| s.block(&control.body))?;
         }
         Ok(())
     }
@@ -178,10 +218,10 @@ impl<'a> Printer<'a> {
         for (id, header) in p.headers.iter().enumerate() {
             self.line("")?;
             let name = self.header(HeaderId(id as u32)).to_string();
-            self.braces(format_args!("header {name}: {}", header.type_name), |s| {
+            self.braces(format_args!("header {name}: {}", written(&header.type_name)), |s| {
                 for field in &header.fields {
                     let ty = p.slots.get(field.slot.index()).map_or(Type::Bool, |s| s.ty);
-                    s.line(format_args!("{}: {ty} @{}", field.name, field.offset_bits))?;
+                    s.line(format_args!("{}: {ty} @{}", written(&field.name), field.offset_bits))?;
                 }
                 Ok(())
             })?;
@@ -189,12 +229,12 @@ impl<'a> Printer<'a> {
         for stack in &p.stacks {
             let elements = list(stack.elements.iter().map(|&h| self.header(h)));
             self.line("")?;
-            self.line(format_args!("stack {} = [{elements}]", stack.name))?;
+            self.line(format_args!("stack {} = [{elements}]", written(&stack.name)))?;
         }
         for union in &p.unions {
             let members = list(union.members.iter().map(|&h| self.header(h)));
             self.line("")?;
-            self.line(format_args!("union {} = {{{members}}}", union.name))?;
+            self.line(format_args!("union {} = {{{members}}}", written(&union.name)))?;
         }
         self.line("")?;
         for (id, slot) in p.slots.iter().enumerate() {
@@ -226,12 +266,10 @@ impl<'a> Printer<'a> {
             self.line("")?;
         }
         for set in &p.value_sets {
-            self.line(format_args!("value_set {}: ({}) size {}", set.name, list(&set.types), set.size))?;
+            self.line(format_args!("value_set {}: ({}) size {}", written(&set.name), list(&set.types), set.size))?;
         }
         for object in &p.externs {
-            let table = |t: Option<TableId>| {
-                t.and_then(|t| p.tables.get(t.index())).map_or("no table".to_string(), |t| t.name.clone())
-            };
+            let table = |t: Option<TableId>| t.map_or("no table".into(), |t| self.table_name(t));
             let kind = match &object.kind {
                 ExternKind::Counter { size, unit } => format!("counter of {unit:?} size {size}"),
                 ExternKind::DirectCounter { table: t, unit } => format!("counter of {unit:?} in {}", table(*t)),
@@ -243,19 +281,18 @@ impl<'a> Printer<'a> {
                 ExternKind::ActionSelector { algorithm, size, output_width } => {
                     format!("action_selector by {algorithm:?} bits {output_width} size {size}")
                 }
-                ExternKind::Named { type_name, args } => format!("{type_name}({})", list(args)),
+                ExternKind::Named { type_name, args } => format!("{}({})", written(type_name), list(args)),
             };
             let concurrent = if object.concurrent { " @concurrent" } else { "" };
-            self.line(format_args!("extern {}: {kind}{concurrent}", object.name))?;
+            self.line(format_args!("extern {}: {kind}{concurrent}", written(&object.name)))?;
         }
         Ok(())
     }
 
     fn table(&mut self, table: &'a Table) -> fmt::Result {
         for key in &table.keys {
-            let kind = format!("{:?}", key.kind).to_lowercase();
-            let value = self.expr(&key.expr);
-            self.line(format_args!("key {}: {kind} = {value}", key.name))?;
+            let (name, kind, value) = (written(&key.name), match_kind(key.kind), self.expr(&key.expr));
+            self.line(format_args!("key {name}: {kind} = {value}"))?;
         }
         for action in &table.actions {
             let only = match (action.table_only, action.default_only) {
@@ -301,7 +338,7 @@ impl<'a> Printer<'a> {
     fn parser(&mut self) -> fmt::Result {
         let parser = &self.p.parser;
         let start = self.target(Target::State(parser.start)).to_string();
-        self.braces(format_args!("parser {} from {start}", parser.name), |s| {
+        self.braces(format_args!("parser {} from {start}", written(&parser.name)), |s| {
             for (i, state) in parser.states.iter().enumerate() {
                 let name = s.states[i].clone();
                 s.braces(format_args!("state {name}"), |s| {
@@ -340,7 +377,7 @@ impl<'a> Printer<'a> {
             KeySet::Mask(v, m) => format!("0x{v:x} &&& 0x{m:x}"),
             KeySet::Range(lo, hi) => format!("0x{lo:x}..0x{hi:x}"),
             KeySet::ValueSet(id) => {
-                self.p.value_sets.get(id.index()).map_or("<no value set>".into(), |v| v.name.clone())
+                self.p.value_sets.get(id.index()).map_or("<no value set>".into(), |v| written(&v.name).into_owned())
             }
         }
     }
@@ -378,7 +415,7 @@ impl<'a> Printer<'a> {
             StmtKind::Leave(label) => format!("leave {label}"),
             StmtKind::Loop(body) => return self.braces("loop", |s| s.block(body)),
             StmtKind::Apply { table, hit, action_run } => {
-                let mut text = format!("apply {}", self.p.tables.get(table.index()).map_or("<no table>", |t| &t.name));
+                let mut text = format!("apply {}", self.table_name(*table));
                 if let Some(slot) = hit {
                     let _ = write!(text, " hit {}", self.slot(*slot));
                 }
@@ -424,8 +461,8 @@ impl<'a> Printer<'a> {
         self.line("}")
     }
 
-    fn stack(&self, id: StackId) -> &'a str {
-        self.p.stacks.get(id.index()).map_or("<no stack>", |s| &s.name)
+    fn stack(&self, id: StackId) -> Cow<'a, str> {
+        self.p.stacks.get(id.index()).map_or("<no stack>".into(), |s| written(&s.name))
     }
 
     fn size(&self, bits: Option<&Expr>) -> String {
@@ -440,7 +477,7 @@ impl<'a> Printer<'a> {
             ExternFn::RegisterWrite(id) => format!("{}.write", self.object(*id)),
             ExternFn::Hash(algorithm) => format!("hash<{algorithm:?}>"),
             ExternFn::Random => "random".into(),
-            ExternFn::Digest(name) => format!("digest<{name}>"),
+            ExternFn::Digest(name) => format!("digest<{}>", written(name)),
             ExternFn::Clone { egress, field_list } => {
                 let list = field_list.map_or(String::new(), |l| format!(", {l}"));
                 format!("clone<{}{list}>", if *egress { "E2E" } else { "I2E" })
@@ -450,7 +487,7 @@ impl<'a> Printer<'a> {
             ExternFn::Truncate => "truncate".into(),
             ExternFn::Assert => "assert".into(),
             ExternFn::Assume => "assume".into(),
-            ExternFn::LogMsg(format) => format!("log_msg<{format:?}>"),
+            ExternFn::LogMsg(format) => format!("log_msg<{}>", quoted(format)),
             ExternFn::VerifyChecksum { algorithm, payload } => {
                 format!("verify_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
             }
@@ -458,7 +495,7 @@ impl<'a> Printer<'a> {
                 format!("update_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
             }
             ExternFn::Named { instance: Some(id), name } => format!("{}.{name}", self.object(*id)),
-            ExternFn::Named { instance: None, name } => name.clone(),
+            ExternFn::Named { instance: None, name } => written(name).into_owned(),
         };
         let args = call.args.iter().map(|arg| match arg {
             ExternArg::In(e) => self.expr(e),
@@ -474,7 +511,7 @@ impl<'a> Printer<'a> {
             ExprKind::Const(value) => constant(value, e.ty),
             ExprKind::Slot(slot) => self.slot(*slot).to_string(),
             ExprKind::Param(index) => {
-                self.params.get(*index as usize).map_or(format!("<param {index}>"), |p| p.name.clone())
+                self.params.get(*index as usize).map_or(format!("<param {index}>"), |p| written(&p.name).into_owned())
             }
             ExprKind::Unary(op, a) => {
                 let op = match op {
@@ -482,13 +519,26 @@ impl<'a> Printer<'a> {
                     UnaryOp::BitNot => "~",
                     UnaryOp::Not => "!",
                 };
-                format!("{op}{}", self.expr(a))
+                format!("{op}{}", self.operand(a))
             }
             ExprKind::Binary(op, a, b) => format!("({} {} {})", self.expr(a), operator(*op), self.expr(b)),
-            ExprKind::Cast(a) => format!("({}){}", e.ty, self.expr(a)),
-            ExprKind::Slice { arg, hi, lo } => format!("{}[{hi}:{lo}]", self.expr(arg)),
+            ExprKind::Cast(a) => format!("({}){}", e.ty, self.operand(a)),
+            ExprKind::Slice { arg, hi, lo } => match arg.kind {
+                ExprKind::Unary(..) | ExprKind::Cast(_) => format!("({})[{hi}:{lo}]", self.expr(arg)),
+                _ => format!("{}[{hi}:{lo}]", self.expr(arg)),
+            },
             ExprKind::Mux(cond, a, b) => format!("({} ? {} : {})", self.expr(cond), self.expr(a), self.expr(b)),
             ExprKind::PacketLength => "packet_length".into(),
+        }
+    }
+}
+
+impl Printer<'_> {
+    /// The operand of a cast or a unary operator, which bind tighter than slices.
+    fn operand(&self, e: &Expr) -> String {
+        match e.kind {
+            ExprKind::Slice { .. } => format!("({})", self.expr(e)),
+            _ => self.expr(e),
         }
     }
 }
