@@ -57,7 +57,7 @@ fn compare(seed: u64, v6: bool, packets: usize) {
     let (mut regulars, mut forwarded) = (Vec::new(), Vec::new());
     let configured = interp.vdp.default_action(interp.vdp.table("router").unwrap());
     for batch in 0..packets.div_ceil(BATCH) {
-        if batch % LEARN_EVERY == 1 {
+        if batch % LEARN_EVERY == 1 && !forwarded.is_empty() {
             regulars = std::mem::take(&mut forwarded);
             jit.vdp.record_ways(REGULARS).unwrap();
             for router in [&mut interp, &mut jit] {
