@@ -56,7 +56,7 @@ pub fn bfd(data: &[u8]) -> Heard {
         Link::External(id) => (id, id),
         Link::Sibling(_) => (INTERNAL_PORT, 0),
     };
-    let next_hop = NextHop { port, dst_mac: [2; 6], src_mac: [4; 6] };
+    let next_hop = NextHop { port, dst_mac: [2; 6], src_mac: [4; 6], mtu: 1500 };
     sessions.set_way(link, Some(Way { next_hop, direct: true }));
     let mut frames = 0;
     while let Some((head, after)) = rest.split_at_checked(HEAD) {

@@ -111,7 +111,7 @@ fn made_up_way(target: Target, round: usize) -> Way {
     };
     match (number * 7 + round) % 3 {
         0 => Way::Unresolved,
-        n => Way::Up(NextHop { port: n as u16, dst_mac: [number as u8; 6], src_mac: [2; 6] }),
+        n => Way::Up(NextHop { port: n as u16, dst_mac: [number as u8; 6], src_mac: [2; 6], mtu: 1500 }),
     }
 }
 

@@ -68,7 +68,7 @@ fn numbered(mut links: Links) -> Links {
 /// `hosts` are the hosts of the AS that have been learned.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Result<(), ControlError> {
     tables::program(vdp, links, &key())?;
-    let way = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC };
+    let way = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC, mtu: 1500 };
     for link in &links.external {
         let up = match link.id {
             DOWN => Way::Down(None),

@@ -56,7 +56,12 @@ pub struct NextHop {
     pub dst_mac: [u8; 6],
     /// Ethernet address of the port.
     pub src_mac: [u8; 6],
+    /// Bytes of IP packet that the port's device carries; `u32::MAX` of the UDP port, for which the kernel fragments.
+    pub mtu: u32,
 }
+
+/// Where nothing goes.
+const NOWHERE: NextHop = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6], mtu: 0 };
 
 impl fmt::Display for NextHop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,7 +183,7 @@ pub fn host(host: IpAddr, next_hop: NextHop) -> EntrySpec {
 
 /// The key of [`host`]'s entry, to delete it.
 pub fn no_host(host: IpAddr) -> EntrySpec {
-    self::host(host, NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6] })
+    self::host(host, NOWHERE)
 }
 
 /// Which packets come by a link. The action's arguments are still to be added.
@@ -200,18 +205,17 @@ fn interface(
     underlay: Underlay,
     way: Way,
 ) -> EntrySpec {
-    let nowhere = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6] };
     let (status, next_hop) = match way {
         Way::Up(next_hop) => (0u8, next_hop),
-        Way::Down(next_hop) => (1, next_hop.unwrap_or(nowhere)),
-        Way::Unresolved => (2, nowhere),
+        Way::Down(next_hop) => (1, next_hop.unwrap_or(NOWHERE)),
+        Way::Unresolved => (2, NOWHERE),
     };
     EntrySpec::new("interfaces", if underlay.local.is_ipv4() { "over_ipv4" } else { "over_ipv6" })
         .exact(id)
         .arg(scope as u8)
         .arg(relation as u8)
         .arg(status)
-        .arg(udp_limit(mtu))
+        .arg(udp_limit(mtu, next_hop.mtu, underlay.local.is_ipv4()))
         .arg(index)
         .arg(next_hop.port)
         .arg(mac(next_hop.dst_mac))
@@ -222,9 +226,13 @@ fn interface(
         .arg(underlay.remote.port())
 }
 
-/// The longest UDP datagram for an MTU in bytes of SCION packet; 0: no limit.
-fn udp_limit(mtu: u32) -> u16 {
-    if mtu == 0 { u16::MAX } else { mtu.saturating_add(8).try_into().unwrap_or(u16::MAX) }
+/// The longest UDP datagram that may leave by a link. A link takes packets up to its MTU in bytes of SCION packet (0: of any
+/// length), for which the underlay may have to fragment, and longer ones that its device carries whole: the reference router
+/// does not look at the MTU at all, and hosts have come to send what gets through.
+fn udp_limit(link_mtu: u32, device_mtu: u32, over_ipv4: bool) -> u16 {
+    let whole = device_mtu.saturating_sub(if over_ipv4 { 20 } else { 40 });
+    let limit = if link_mtu == 0 { u32::MAX } else { link_mtu.saturating_add(8).max(whole) };
+    limit.try_into().unwrap_or(u16::MAX)
 }
 
 /// Spreads a service's instances evenly over the buckets; no entries if there is no instance.
@@ -254,8 +262,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn packets_leave_up_to_the_links_mtu_or_what_the_device_carries() {
+        // Shorter than what the device carries, longer, not given; over IPv6; by the UDP port.
+        assert_eq!(udp_limit(1280, 1500, true), 1480);
+        assert_eq!(udp_limit(9000, 1500, true), 9008);
+        assert_eq!(udp_limit(0, 1500, true), u16::MAX);
+        assert_eq!(udp_limit(1280, 1500, false), 1460);
+        assert_eq!(udp_limit(1280, u32::MAX, false), u16::MAX);
+        assert_eq!(udp_limit(1280, 0, true), 1288);
+    }
+
+    #[test]
     fn ways_are_for_people() {
-        let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6] };
+        let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6], mtu: 1500 };
         assert_eq!(Way::Up(next_hop).to_string(), "up, by port 3 to 02:00:00:ab:00:01");
         assert_eq!(Way::Down(Some(next_hop)).to_string(), "down, by port 3 to 02:00:00:ab:00:01");
         assert_eq!(Way::Down(None).to_string(), "down");

@@ -29,7 +29,8 @@ const FEW: usize = 8;
 const MANY: usize = 1024;
 
 /// By the UDP port, whose frames have no real Ethernet addresses.
-pub const BY_KERNEL: NextHop = NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC };
+pub const BY_KERNEL: NextHop =
+    NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC, mtu: u32::MAX };
 
 /// Who must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -442,7 +443,7 @@ impl Ways {
         let Plan::Raw(device) = plan(&self.ports, way.route) else { return BY_KERNEL };
         let hop = hop_of(way).and_then(|key| self.hops.get(&key)).filter(|hop| hop.lent != Some(target));
         match (hop.and_then(|hop| hop.mac), self.ports.get(&device)) {
-            (Some(dst_mac), Some(port)) => NextHop { port: port.number, dst_mac, src_mac: port.mac },
+            (Some(dst_mac), Some(port)) => NextHop { port: port.number, dst_mac, src_mac: port.mac, mtu: port.mtu },
             _ => BY_KERNEL,
         }
     }
@@ -566,7 +567,7 @@ mod tests {
     const MAC: [u8; 6] = [9; 6];
     const KNOWN: Neighbour = Neighbour::Known { mac: MAC, fresh: true };
     const STALE: Neighbour = Neighbour::Known { mac: MAC, fresh: false };
-    const RAW: NextHop = NextHop { port: 3, dst_mac: MAC, src_mac: [2; 6] };
+    const RAW: NextHop = NextHop { port: 3, dst_mac: MAC, src_mac: [2; 6], mtu: 1500 };
     const PORT: RawPort = RawPort { number: 3, mac: [2; 6], mtu: 1500 };
     const LINK: Target = Target::External(5);
 

@@ -141,7 +141,7 @@ mod tests {
         desired_min_tx_us: 3,
         required_min_rx_us: 4,
     };
-    const NEXT_HOP: NextHop = NextHop { port: 1, dst_mac: [0xaa; 6], src_mac: [0xbb; 6] };
+    const NEXT_HOP: NextHop = NextHop { port: 1, dst_mac: [0xaa; 6], src_mac: [0xbb; 6], mtu: 1500 };
     const NOW: u32 = 1_790_000_000;
 
     fn spec(link: Option<u16>, local: &str, remote: &str) -> Spec {

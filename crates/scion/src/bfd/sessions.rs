@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn way(port: u16) -> Option<Way> {
-        Some(Way { next_hop: NextHop { port, dst_mac: [2; 6], src_mac: [4; 6] }, direct: true })
+        Some(Way { next_hop: NextHop { port, dst_mac: [2; 6], src_mac: [4; 6], mtu: 1500 }, direct: true })
     }
 
     fn sessions(specs: Vec<Spec>, now: Instant) -> Sessions {
