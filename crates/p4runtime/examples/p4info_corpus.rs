@@ -73,7 +73,7 @@ fn compare(source: &Path, expected: &str, verbose: bool) -> Outcome {
         let info = p4info::of(typed, pipeline).map_err(|e| e.to_string())?;
         let config = ForwardingPipelineConfig {
             p4info: Some(pushed.clone()),
-            p4_device_config: Bundle::of(&compiled, source, &[]).to_bytes(),
+            p4_device_config: Bundle::of(&compiled, source, &[], &[]).to_bytes(),
             cookie: None,
         };
         let push = Program::from_config(&config).map(|_| ()).map_err(|failure| failure.message);
