@@ -6,7 +6,8 @@ table updates beside a forwarding worker: `hopwright bench updates`; and, as
 root, on veth pairs, the reference's load generator against the reference's
 router and ours (brload.py), and both and our bare forwarder under loads from
 little to far too much (overload.py): `load` with a core for each, `overload`
-with a fiftieth of one, so that there can be ten times too much. The results go
+with a fiftieth of one, so that there can be ten times too much; with --long,
+also how long both take to start and to stop (start.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -107,10 +108,12 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
         "load": [*loads, *load],
         "overload": [*loads, *over],
     }
+    if long:
+        all_parts["start"] = ["bench/start.py", "--json"]
     if os.geteuid() != 0:
-        for part in ("brload", "load", "overload"):
-            all_parts.pop(part)
-        print("brload, load and overload need root (network namespaces): left out", file=sys.stderr)
+        for part in ("brload", "load", "overload", "start"):
+            all_parts.pop(part, None)
+        print("brload, load, overload and start need root (network namespaces): left out", file=sys.stderr)
     return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
 
 

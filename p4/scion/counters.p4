@@ -3,7 +3,7 @@
 // One increment for what comes in and one for what goes out: everything else is in the index. Bytes are those of the
 // frame as it was received; the agent takes off what is in front of the SCION packet.
 
-const bit<32> LINK_COUNT = 1024;
+const bit<32> LINK_COUNT = 4096;
 
 control CountReceived(in headers_t hdr, inout metadata_t meta) {
     // By link, whether there is a packet_out_t in front, and size.

@@ -31,7 +31,7 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         size = 1024;
     }
 
-    action next_hop(bit<9> port, bit<48> dst_mac, bit<48> src_mac, bit<10> index) {
+    action next_hop(bit<9> port, bit<48> dst_mac, bit<48> src_mac, bit<12> index) {
         meta.target.port = port;
         meta.target.dst_mac = dst_mac;
         meta.target.src_mac = src_mac;

@@ -278,7 +278,7 @@ struct source_t {
     LinkType  relation;
     bit<16>   interface;         // SCION interface, 0 from inside
     bit<16>   sibling;           // agent's number of the sibling router, 0 if none
-    bit<10>   index;             // of the link's counters
+    bit<12>   index;             // of the link's counters
     bit<16>   arrival;           // port of the device that has the address it came to, 0 if any may
 }
 
@@ -289,7 +289,7 @@ struct target_t {
     LinkState status;
     bit<1>    over_ipv6;
     bit<16>   interface;         // SCION interface, 0 for a host of this AS
-    bit<10>   index;             // of the link's counters
+    bit<12>   index;             // of the link's counters
     bit<9>    port;
     bit<48>   dst_mac;
     bit<48>   src_mac;

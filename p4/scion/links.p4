@@ -36,7 +36,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         default_action = not_configured();
     }
 
-    action external(bit<16> interface, LinkType relation, bit<10> index, bit<16> arrival) {
+    action external(bit<16> interface, LinkType relation, bit<12> index, bit<16> arrival) {
         meta.source.scope = LinkScope.EXTERNAL;
         meta.source.relation = relation;
         meta.source.interface = interface;
@@ -44,7 +44,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         meta.source.arrival = arrival;
     }
 
-    action sibling(bit<16> sibling, bit<10> index) {
+    action sibling(bit<16> sibling, bit<12> index) {
         meta.source.scope = LinkScope.SIBLING;
         meta.source.sibling = sibling;
         meta.source.index = index;
@@ -120,7 +120,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
 // The SCION interfaces of this AS: those of this router, and those of its siblings with the way to them. Addresses and
 // ports are in the order of the packet's, so that they can be copied there.
 control FindInterface(in bit<16> interface, inout metadata_t meta) {
-    action over_ipv4(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<10> index,
+    action over_ipv4(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<12> index,
                      bit<9> port, bit<48> dst_mac, bit<48> src_mac,
                      bit<32> src, bit<32> dst, bit<16> src_port, bit<16> dst_port) {
         meta.target.scope = scope;
@@ -138,7 +138,7 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
         meta.target.src_port = src_port;
     }
 
-    action over_ipv6(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<10> index,
+    action over_ipv6(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<12> index,
                      bit<9> port, bit<48> dst_mac, bit<48> src_mac,
                      bit<128> src, bit<128> dst, bit<16> src_port, bit<16> dst_port) {
         meta.target.scope = scope;

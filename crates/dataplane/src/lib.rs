@@ -92,6 +92,7 @@ pub use handover::WorkerBusy;
 pub use hopwright_ir::interp::{CloneSession, Digest, QueueDepths, Replica};
 pub use hopwright_ir::meter::Rates;
 pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
+pub use hopwright_jit::Ahead;
 pub use hopwright_jit::abi::Verdict;
 pub use hot::{HotPaths, Learned};
 pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};

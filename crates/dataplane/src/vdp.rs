@@ -13,6 +13,7 @@ use hopwright_ir::{
     ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, bits,
 };
 use hopwright_jit::abi::ExternHandle;
+use hopwright_jit::{Ahead, CompiledPipeline, Unsupported};
 use num_bigint::BigUint;
 
 use crate::cell::{Cells, Count, Counters, Registers};
@@ -90,10 +91,29 @@ pub(crate) enum ExternObject {
     Stateless,
 }
 
+fn compile(pipeline: &Pipeline) -> Result<CompiledPipeline, Unsupported> {
+    hopwright_jit::compile(pipeline, &hopwright_jit::Options::default())
+}
+
 impl VirtualDataPlane {
     /// A program as it starts, with the extern types of `crypto.p4`.
     pub fn new(pipeline: Arc<Pipeline>, engine: EngineKind) -> Result<Arc<VirtualDataPlane>, BuildError> {
         VirtualDataPlane::with_externs(pipeline, engine, &ExternTypes::standard())
+    }
+
+    /// The same with machine code that was made ahead, if it suits this machine. Otherwise the program is compiled.
+    ///
+    /// # Safety
+    /// That of [`hopwright_jit::load`]: the code was made from this very pipeline by this version of the compiler.
+    pub unsafe fn with_code(pipeline: Arc<Pipeline>, code: Ahead) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        let compile = |pipeline: &Pipeline| {
+            // SAFETY: the caller's promise.
+            match unsafe { hopwright_jit::load(pipeline, code) }? {
+                Some(loaded) => Ok(loaded),
+                None => compile(pipeline),
+            }
+        };
+        VirtualDataPlane::build(pipeline, EngineKind::Jit, &ExternTypes::standard(), compile)
     }
 
     /// A program as it starts.
@@ -101,6 +121,15 @@ impl VirtualDataPlane {
         pipeline: Arc<Pipeline>,
         engine: EngineKind,
         types: &ExternTypes,
+    ) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        VirtualDataPlane::build(pipeline, engine, types, compile)
+    }
+
+    fn build(
+        pipeline: Arc<Pipeline>,
+        engine: EngineKind,
+        types: &ExternTypes,
+        compile: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, Unsupported>,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
         let domain = Domain::new();
         let mut externs = Vec::new();
@@ -127,8 +156,8 @@ impl VirtualDataPlane {
                 (Engine::Interp(Box::new(Mutex::new(interp))), Box::new(Digests::interpreted()))
             }
             EngineKind::Jit => {
-                let compiled = hopwright_jit::compile(&pipeline, &hopwright_jit::Options::default())
-                    .map_err(|e| BuildError::Unsupported { span: e.span, message: e.message })?;
+                let compiled =
+                    compile(&pipeline).map_err(|e| BuildError::Unsupported { span: e.span, message: e.message })?;
                 let digests = Box::new(Digests::compiled(&compiled.interface().digests));
                 let objects =
                     Objects { tables: &tables, externs: &externs, value_sets: &value_sets, digests: &digests };

@@ -80,7 +80,12 @@ impl Routers {
         let pipeline = Arc::new(program::compile(true).pipeline.expect("the router compiles"));
         let pairs = [false, true].map(|v6| {
             [EngineKind::Interp, EngineKind::Jit].map(|kind| {
-                let vdp = VirtualDataPlane::new(pipeline.clone(), kind).expect("the router runs");
+                // Machine code is that which is built in.
+                let vdp = match kind {
+                    EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), kind),
+                    EngineKind::Jit => program::BuiltIn::read().run(kind),
+                };
+                let vdp = vdp.expect("the router runs");
                 let (links, hosts) = (synthetic::rich_links(v6), synthetic::rich_hosts(v6));
                 synthetic::program(&vdp, &links, &hosts).expect("the tables take their entries");
                 let executor = Executor::new(vdp.clone());

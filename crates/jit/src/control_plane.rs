@@ -59,7 +59,7 @@ impl Gen<'_> {
         }
         for (at, address, length) in varbits {
             let to = self.b.ins().iadd_imm_s(buffer, 8 * at as i64);
-            self.call_shim(shim::copy as *const () as usize, &[to, address, length], false);
+            self.call_shim(shim::Shim::Copy, &[to, address, length], false);
         }
         let handle = offset_of!(Runtime, digests);
         let state = self.pointer(self.runtime, handle + offset_of!(ExternHandle, state));

@@ -105,7 +105,7 @@ impl Gen<'_> {
         let scratch = self.scratch();
         let to = self.b.ins().iadd(scratch, before);
         let from = self.base(header);
-        self.call_shim(shim::copy as *const () as usize, &[to, from, length], false);
+        self.call_shim(shim::Shim::Copy, &[to, from, length], false);
         self.b.def_var(aside, after);
         self.b.ins().jump(next, &[]);
         self.enter(next);
@@ -122,7 +122,7 @@ impl Gen<'_> {
         self.b.ins().brif(fits, room, &[], no_headroom, &[]);
         self.enter(room);
         let scratch = self.scratch();
-        self.call_shim(shim::copy as *const () as usize, &[to, scratch, length], false);
+        self.call_shim(shim::Shim::Copy, &[to, scratch, length], false);
         self.b.def_var(front, to);
         self.finish(None);
     }
@@ -252,7 +252,7 @@ impl Gen<'_> {
             self.settle();
         }
         let scratch = self.scratch();
-        self.call_shim(shim::copy as *const () as usize, &[scratch, start, length], false);
+        self.call_shim(shim::Shim::Copy, &[scratch, start, length], false);
         self.b.def_var(kept, scratch);
         let limit = self.b.declare_var(types::I64);
         self.b.def_var(limit, length);

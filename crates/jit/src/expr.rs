@@ -487,7 +487,7 @@ impl Gen<'_> {
     fn compare_varbits(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Result<Value> {
         let (pa, la) = self.varbit(a)?;
         let (pb, lb) = self.varbit(b)?;
-        let same = self.call_shim(crate::shim::same_bytes as *const () as usize, &[pa, la, pb, lb], true).unwrap_or(pa);
+        let same = self.call_shim(crate::shim::Shim::SameBytes, &[pa, la, pb, lb], true).unwrap_or(pa);
         let cc = if op == BinaryOp::Eq { IntCC::NotEqual } else { IntCC::Equal };
         Ok(self.b.ins().icmp_imm_u(cc, same, 0))
     }

@@ -371,7 +371,7 @@ impl Gen<'_> {
         self.store_limbs(buffer, 0, &low);
         self.store_limbs(buffer, n, &high);
         let count = self.c64(n as u64);
-        let drawn = self.call_shim(shim::random as *const () as usize, &[count, buffer], true).unwrap_or(count);
+        let drawn = self.call_shim(shim::Shim::Random, &[count, buffer], true).unwrap_or(count);
         let new =
             (2 * n..3 * n).map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * i as i32)).collect();
         let mut new = self.fit(new, width, to);
@@ -407,7 +407,7 @@ impl Gen<'_> {
         let max_value = max_value[0];
         let (address, length) = self.pack(data)?;
         let which = self.c64(shim::algorithm_code(algorithm));
-        let h = self.call_shim(shim::hash as *const () as usize, &[which, address, length], true).unwrap_or(address);
+        let h = self.call_shim(shim::Shim::Hash, &[which, address, length], true).unwrap_or(address);
         let one = self.c64(1);
         let divisor = self.b.ins().umax(max_value, one);
         let mut within = self.b.ins().urem(h, divisor);
@@ -440,7 +440,7 @@ impl Gen<'_> {
             (address, none)
         };
         let args = [which, address, length, from, count];
-        Ok(self.call_shim(shim::checksum as *const () as usize, &args, true).unwrap_or(address))
+        Ok(self.call_shim(shim::Shim::Checksum, &args, true).unwrap_or(address))
     }
 
     /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Since 2^16 is 1 modulo 2^16 - 1, values

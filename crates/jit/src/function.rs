@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, Block, DataFlowGraph, Function, Inst, InstBuilder, MemFlagsData, SigRef,
-    Signature, SourceLoc, StackSlot, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, AliasRegion, AliasRegionData, Block, DataFlowGraph, ExternalName, Function, GlobalValueData, Inst,
+    InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot, StackSlotData, StackSlotKind, UserExternalName,
+    Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -27,6 +28,7 @@ use crate::layout::{Layout, Place};
 use crate::once::Once;
 use crate::parser;
 use crate::requests::{Pass, Plan, Record};
+use crate::shim::Shim;
 use crate::stages::Shape;
 use crate::table::InImage;
 use crate::tail::Begun;
@@ -114,9 +116,18 @@ pub(crate) const FRAME_WORDS: u32 = 2;
 pub(crate) struct Job<'a> {
     pub pass: Pass,
     pub plan: &'a Plan,
-    /// Where the zeros are that headers without bytes of their own read.
-    pub zeros_address: u64,
+    pub outside: Outside,
     pub mode: Mode<'a>,
+}
+
+/// How code refers to what is outside of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outside {
+    /// By address. The functions are in this process; here are the zeros that headers without bytes of their own read.
+    Addresses { zeros: u64 },
+    /// By number, for code that is to run in other processes: the zeros are 0, functions are counted from 1 in the order
+    /// of [`Shim::ALL`].
+    Numbers,
 }
 
 /// What came of it, besides code.
@@ -147,7 +158,7 @@ pub(crate) struct Gen<'a> {
     pub flags: Flags,
     pub signatures: Signatures,
     call_conv: CallConv,
-    zeros_address: u64,
+    outside: Outside,
     pub runtime: Value,
     pub tables: Value,
     pub externs: Value,
@@ -210,7 +221,7 @@ impl<'a> Gen<'a> {
         p: &'a Pipeline,
         layout: &'a Layout,
         interface: &'a Interface,
-        Job { pass, plan, zeros_address, mode }: Job<'a>,
+        Job { pass, plan, outside, mode }: Job<'a>,
         call_conv: CallConv,
         wanted: &Wanted,
     ) -> Result<(FunctionBuilder<'a>, Made)> {
@@ -276,7 +287,7 @@ impl<'a> Gen<'a> {
             flags,
             signatures,
             call_conv,
-            zeros_address,
+            outside,
             runtime,
             tables,
             externs,
@@ -698,7 +709,10 @@ impl<'a> Gen<'a> {
     }
 
     pub(crate) fn zeros(&mut self) -> Value {
-        self.c64(self.zeros_address)
+        match self.outside {
+            Outside::Addresses { zeros } => self.c64(zeros),
+            Outside::Numbers => self.symbol(0),
+        }
     }
 
     /// A fresh packet's slots.
@@ -872,15 +886,27 @@ impl<'a> Gen<'a> {
         self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
+    /// The address of what has this number, to be known when the code is loaded.
+    fn symbol(&mut self, number: u32) -> Value {
+        let name = UserExternalName { namespace: 0, index: number };
+        let name = ExternalName::user(self.b.func.declare_imported_user_function(name));
+        let data = GlobalValueData::Symbol { name, offset: 0.into(), colocated: false, tls: false };
+        let global = self.b.create_global_value(data);
+        self.b.ins().symbol_value(types::I64, global)
+    }
+
     /// Calls a function of ours with 64-bit arguments.
-    pub(crate) fn call_shim(&mut self, address: usize, args: &[Value], result: bool) -> Option<Value> {
+    pub(crate) fn call_shim(&mut self, shim: Shim, args: &[Value], result: bool) -> Option<Value> {
         let mut s = Signature::new(self.call_conv);
         s.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
         if result {
             s.returns.push(AbiParam::new(types::I64));
         }
         let signature = self.b.import_signature(s);
-        let callee = self.c64(address as u64);
+        let callee = match self.outside {
+            Outside::Addresses { .. } => self.c64(shim.address()),
+            Outside::Numbers => self.symbol(1 + Shim::ALL.iter().position(|s| *s == shim).unwrap_or(0) as u32),
+        };
         self.before_call();
         let call = self.b.ins().call_indirect(signature, callee, args);
         self.b.inst_results(call).first().copied()

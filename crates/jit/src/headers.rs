@@ -283,7 +283,7 @@ impl Gen<'_> {
         let bytes = self.layout.header(header).bytes;
         if self.headers.varbits[header.index()].is_some() || bytes > INLINE_COPY {
             let length = self.length(header);
-            self.call_shim(shim::copy as *const () as usize, &[to, from, length], false);
+            self.call_shim(shim::Shim::Copy, &[to, from, length], false);
         } else {
             self.copy_fixed(self.flags.packet, to, self.flags.packet, from, bytes);
         }

@@ -51,7 +51,7 @@ impl Gen<'_> {
             ExternKind::ActionSelector { algorithm, .. } => {
                 let (address, length) = self.pack(&keys)?;
                 let which = self.c64(shim::algorithm_code(algorithm));
-                let hash = self.call_shim(shim::hash as *const () as usize, &[which, address, length], true);
+                let hash = self.call_shim(shim::Shim::Hash, &[which, address, length], true);
                 Ok(hash.unwrap_or(address))
             }
             _ => Ok(self.c64(0)),

@@ -16,7 +16,7 @@
 
 pub mod abi;
 mod adjacent;
-
+mod ahead;
 mod asked;
 mod beforehand;
 mod bounds;
@@ -71,8 +71,10 @@ use cranelift_codegen::{CodegenError, Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use hopwright_ir::{FieldList, Pipeline, SlotId, Span, stack};
 
+pub use ahead::{Ahead, compile_ahead, load};
+use ahead::{Functions, Relocatable};
 pub use externs::{DigestCall, Direction, Interface, NamedCall};
-use function::Job;
+use function::{Job, Outside};
 use hot::{Hot, Mode, Points};
 pub use hot::{Native, Way};
 pub use requests::{ORIGINAL_BYTES, Record};
@@ -250,45 +252,15 @@ impl Requests {
 /// that code cannot be generated for.
 pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipeline, Unsupported> {
     let begin = Instant::now();
-    let compiler = Compiler::new(pipeline)?;
-    let all = || Mode::All;
-    let Generated { code, lines, clif, disassembly, .. } = compiler.generate(Pass::Whole, &all, options.keep_text)?;
-    let plan = &compiler.plan;
-    let slots = &plan.slots;
-    let further = |wanted: bool, pass: Pass| wanted.then(|| Ok(compiler.generate(pass, &all, false)?.code)).transpose();
-    let again = further(slots.resubmit.is_some() || slots.recirculate.is_some(), Pass::Again)?;
-    let parse = further(slots.clone_ingress.is_some(), Pass::Parse)?;
-    let egress = further(slots.any(), Pass::Egress)?;
-    let requests = egress.map(|egress| Requests {
-        again,
-        parse,
-        egress,
-        clone_ingress: slots.clone_ingress,
-        clone_egress: slots.clone_egress,
-        resubmit: slots.resubmit,
-        recirculate: slots.recirculate,
-        truncate: slots.truncate,
-        whole_original: plan.parser_writes,
-        record: plan.record.clone(),
-        lists: compiler.pipeline.field_lists.clone(),
-    });
-    // Without one it is as right.
-    let scout = scout::lower(&compiler.pipeline).and_then(|(scout, tables)| {
-        let code = compiler.generate_of(&scout, &Plan::default(), Pass::Scout, &|| Mode::All, false).ok()?.code;
-        Some(Scout { code, tables })
-    });
-    Ok(CompiledPipeline {
-        code,
-        requests,
-        scout,
-        parsed_bytes: compiler.parsed_bytes,
-        _zeros: compiler.zeros,
-        interface: compiler.interface,
-        lines,
-        clif,
-        disassembly,
-        compile_time: begin.elapsed(),
-    })
+    let compiler = Compiler::new(pipeline, Machine::This)?;
+    let zeros = compiler.zeros.as_ptr() as u64;
+    let mut text = Text::default();
+    let functions = compiler.functions(Some((options.keep_text, &mut text)))?;
+    let failed = |message| Unsupported { span: pipeline.ingress.span, message };
+    let functions = functions.map(|generated| generated.code.link(zeros).map_err(failed))?;
+    let compiled = compiler.finish(functions);
+    let Text { lines, clif, disassembly } = text;
+    Ok(CompiledPipeline { lines, clif, disassembly, compile_time: begin.elapsed(), ..compiled })
 }
 
 /// A variant of [`CompiledPipeline::run`] that also writes down the ways of packets, in [`abi::Runtime::way`].
@@ -304,9 +276,11 @@ impl Recorder {
     /// # Errors
     /// As [`compile`].
     pub fn new(pipeline: &Pipeline) -> Result<Recorder, Unsupported> {
-        let compiler = Compiler::new(pipeline)?;
+        let compiler = Compiler::new(pipeline, Machine::This)?;
         let record = || Mode::Record(Points::default());
-        let Generated { code, points, .. } = compiler.generate(Pass::Whole, &record, false)?;
+        let generated = compiler.generate(Pass::Whole, &record, false)?;
+        let code = compiler.link(generated.code)?;
+        let points = generated.points;
         Ok(Recorder { code, _zeros: compiler.zeros, points })
     }
 
@@ -343,13 +317,13 @@ impl HotPaths {
         natives: &[Native],
     ) -> Result<Option<HotPaths>, Unsupported> {
         let begin = Instant::now();
-        let compiler = Compiler::new(pipeline)?;
+        let compiler = Compiler::new(pipeline, Machine::This)?;
         let generate = |ways: &[Way]| {
             let hot = || Mode::Hot(Hot::new(ways, compiled.run(), natives));
             compiler.generate(Pass::Whole, &hot, false)
         };
         let mut ways = ways.to_vec();
-        let Generated { code, lines, .. } = loop {
+        let Generated { code, text: Text { lines, .. }, .. } = loop {
             let generated = generate(&ways)?;
             if generated.whole.is_empty() {
                 return Ok(None);
@@ -359,6 +333,7 @@ impl HotPaths {
             }
             ways = generated.whole.iter().map(|way| ways[*way].clone()).collect();
         };
+        let code = compiler.link(code)?;
         let compile_time = begin.elapsed();
         Ok(Some(HotPaths { code, _zeros: compiler.zeros, ways, lines, compile_time }))
     }
@@ -398,10 +373,28 @@ struct Compiler {
     zeros: Box<[u64]>,
     parsed_bytes: usize,
     isa: isa::OwnedTargetIsa,
+    machine: Machine,
+}
+
+/// What code is generated for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Machine {
+    /// This machine and this process.
+    This,
+    /// Machines with this architecture that are not too old, and any process of them.
+    Common,
+}
+
+/// What people may read of a function.
+#[derive(Default)]
+struct Text {
+    lines: Vec<(Range<u32>, Span)>,
+    clif: Option<String>,
+    disassembly: Option<String>,
 }
 
 impl Compiler {
-    fn new(pipeline: &Pipeline) -> Result<Compiler, Unsupported> {
+    fn new(pipeline: &Pipeline, machine: Machine) -> Result<Compiler, Unsupported> {
         let (pipeline, slots) = match requests::lower(pipeline) {
             Some((lowered, slots)) => (lowered, slots),
             None => (pipeline.clone(), requests::Slots::default()),
@@ -409,9 +402,71 @@ impl Compiler {
         let plan = Plan::of(&pipeline, slots);
         let layout = requests::layout_of(&pipeline, Pass::Whole, &plan)?;
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
-        let isa = host().map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
+        let isa = isa_for(machine).map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
         let parsed_bytes = parser::longest(&pipeline, &layout) as usize;
-        Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, parsed_bytes, isa, pipeline })
+        Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, parsed_bytes, isa, machine, pipeline })
+    }
+
+    /// All functions of the pipeline. The first one's text is kept if there is a place for it, what is long of it if
+    /// told.
+    fn functions(&self, text: Option<(bool, &mut Text)>) -> Result<Functions<Generated>, Unsupported> {
+        let all = || Mode::All;
+        let keep = text.as_ref().is_some_and(|(keep, _)| *keep);
+        let mut whole = self.generate(Pass::Whole, &all, keep)?;
+        if let Some((_, text)) = text {
+            *text = std::mem::take(&mut whole.text);
+        }
+        let slots = &self.plan.slots;
+        let further = |wanted: bool, pass: Pass| wanted.then(|| self.generate(pass, &all, false)).transpose();
+        // Without a scout it is as right.
+        let scout = scout::lower(&self.pipeline).and_then(|(scout, tables)| {
+            let generated = self.generate_of(&scout, &Plan::default(), Pass::Scout, &|| Mode::All, false).ok()?;
+            Some((generated, tables))
+        });
+        Ok(Functions {
+            whole,
+            again: further(slots.resubmit.is_some() || slots.recirculate.is_some(), Pass::Again)?,
+            parse: further(slots.clone_ingress.is_some(), Pass::Parse)?,
+            egress: further(slots.any(), Pass::Egress)?,
+            scout,
+        })
+    }
+
+    /// The compiled pipeline, but for what people read of it.
+    fn finish(self, functions: Functions<memory::Code>) -> CompiledPipeline {
+        let Functions { whole, again, parse, egress, scout } = functions;
+        let slots = &self.plan.slots;
+        let requests = egress.map(|egress| Requests {
+            again,
+            parse,
+            egress,
+            clone_ingress: slots.clone_ingress,
+            clone_egress: slots.clone_egress,
+            resubmit: slots.resubmit,
+            recirculate: slots.recirculate,
+            truncate: slots.truncate,
+            whole_original: self.plan.parser_writes,
+            record: self.plan.record.clone(),
+            lists: self.pipeline.field_lists.clone(),
+        });
+        CompiledPipeline {
+            code: whole,
+            requests,
+            scout: scout.map(|(code, tables)| Scout { code, tables }),
+            parsed_bytes: self.parsed_bytes,
+            _zeros: self.zeros,
+            interface: self.interface,
+            lines: Vec::new(),
+            clif: None,
+            disassembly: None,
+            compile_time: Duration::ZERO,
+        }
+    }
+
+    /// Code that may run.
+    fn link(&self, code: Relocatable) -> Result<memory::Code, Unsupported> {
+        code.link(self.zeros.as_ptr() as u64)
+            .map_err(|message| Unsupported { span: self.pipeline.ingress.span, message })
     }
 
     fn generate<'a>(
@@ -455,8 +510,11 @@ impl Compiler {
             let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
             let mut frontend = FunctionBuilderContext::new();
             let builder = FunctionBuilder::new(&mut function, &mut frontend);
-            let zeros_address = self.zeros.as_ptr() as u64;
-            let job = Job { pass, plan, zeros_address, mode: mode() };
+            let outside = match self.machine {
+                Machine::This => Outside::Addresses { zeros: self.zeros.as_ptr() as u64 },
+                Machine::Common => Outside::Numbers,
+            };
+            let job = Job { pass, plan, outside, mode: mode() };
             let (builder, made) =
                 function::Gen::run(builder, pipeline, &layout, &self.interface, job, call_conv, &wanted)?;
             builder.finalize(self.isa.frontend_config());
@@ -493,33 +551,33 @@ impl Compiler {
         }
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);
-        let compiled = context.compile(&*self.isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;
-        if !compiled.buffer.relocs().is_empty() {
-            return Err(machine("the code generator wants to link to other code".into()));
-        }
-        let code = memory::Code::new(compiled.code_buffer())
-            .map_err(|e| machine(format!("no memory for machine code: {e}")))?;
+        context.compile(&*self.isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;
+        let Some(compiled) = context.compiled_code() else { return Err(machine("no code came of it".into())) };
+        let code = Relocatable::new(&context.func, compiled).map_err(machine)?;
         let disassembly = compiled.vcode.clone();
         let lines = compiled.buffer.get_srclocs_sorted().iter();
         let lines = lines.filter_map(|l| Some((l.start..l.end, *made.places.get(l.loc.bits() as usize)?))).collect();
-        Ok(Generated { code, lines, clif, disassembly, points: made.points, whole: made.whole })
+        let text = Text { lines, clif, disassembly };
+        Ok(Generated { code, text, points: made.points, whole: made.whole })
     }
 }
 
 /// One function.
 struct Generated {
-    code: memory::Code,
-    lines: Vec<(Range<u32>, Span)>,
-    clif: Option<String>,
-    disassembly: Option<String>,
+    code: Relocatable,
+    text: Text,
     /// The points that a recorder writes down by number.
     points: Vec<flow::Order>,
     /// The ways that a function for some goes to the end of.
     whole: Vec<usize>,
 }
 
-/// The machine this runs on.
+#[cfg(test)]
 fn host() -> Result<isa::OwnedTargetIsa, String> {
+    isa_for(Machine::This)
+}
+
+fn isa_for(machine: Machine) -> Result<isa::OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     for (name, value) in [
         ("opt_level", "speed"),
@@ -533,5 +591,10 @@ fn host() -> Result<isa::OwnedTargetIsa, String> {
     if cfg!(target_endian = "big") {
         return Err("machine code for a big-endian machine is not supported yet".into());
     }
-    cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
+    let mut builder = cranelift_native::builder_with_options(machine == Machine::This)?;
+    if machine == Machine::Common && cfg!(target_arch = "x86_64") {
+        // What x86-64-v3 stands for: AVX2, BMI.
+        builder.enable("haswell").map_err(|e| e.to_string())?;
+    }
+    builder.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
 }

@@ -478,7 +478,7 @@ impl<'a> Gen<'a> {
                 }
                 let (from, bytes) = (self.base(header), self.length(header));
                 let to = self.b.ins().iadd_imm_s(record, place as i64);
-                self.call_shim(shim::copy as *const () as usize, &[to, from, bytes], false);
+                self.call_shim(shim::Shim::Copy, &[to, from, bytes], false);
             }
         }
         self.stop(pause);
@@ -495,6 +495,6 @@ impl<'a> Gen<'a> {
         self.fault_unless(fits);
         let at = offset_of!(abi::Runtime, original) as i32;
         let to = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
-        self.call_shim(shim::copy as *const () as usize, &[to, start, length], false);
+        self.call_shim(shim::Shim::Copy, &[to, start, length], false);
     }
 }

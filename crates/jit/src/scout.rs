@@ -13,6 +13,7 @@ use hopwright_ir::{
     Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind,
     TableId, Type, walk,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::abi::{self, direct_entries};
 use crate::function::Gen;
@@ -33,7 +34,7 @@ pub struct Scout {
 }
 
 /// A table whose keys are written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScoutedTable {
     /// Which.
     pub table: TableId,

@@ -22,6 +22,48 @@ pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
     ALGORITHMS.iter().position(|&a| a == algorithm).unwrap_or(0) as u64
 }
 
+/// The functions, as generated code refers to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shim {
+    Copy,
+    SameBytes,
+    Divide,
+    Hash,
+    Checksum,
+    Random,
+    AppendBits,
+    ReplaceVarbit,
+}
+
+impl Shim {
+    /// All of them; the place in the list is the number that code made ahead has for the function.
+    pub const ALL: [Shim; 8] = [
+        Shim::Copy,
+        Shim::SameBytes,
+        Shim::Divide,
+        Shim::Hash,
+        Shim::Checksum,
+        Shim::Random,
+        Shim::AppendBits,
+        Shim::ReplaceVarbit,
+    ];
+
+    /// Where the function is in this process.
+    pub fn address(self) -> u64 {
+        let function = match self {
+            Shim::Copy => copy as *const (),
+            Shim::SameBytes => same_bytes as *const (),
+            Shim::Divide => divide as *const (),
+            Shim::Hash => hash as *const (),
+            Shim::Checksum => checksum as *const (),
+            Shim::Random => random as *const (),
+            Shim::AppendBits => append_bits as *const (),
+            Shim::ReplaceVarbit => replace_varbit as *const (),
+        };
+        function as u64
+    }
+}
+
 /// A byte string that generated code points to.
 ///
 /// # Safety

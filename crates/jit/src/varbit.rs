@@ -36,7 +36,7 @@ impl Gen<'_> {
             _ => {
                 let Some(buffer) = self.layout.varbits[slot.index()] else { return Ok(()) };
                 let buffer = self.image(buffer);
-                self.call_shim(shim::copy as *const () as usize, &[buffer, address, length], false);
+                self.call_shim(shim::Shim::Copy, &[buffer, address, length], false);
                 self.write_varbit(slot, buffer, length);
             }
         }
@@ -56,7 +56,7 @@ impl Gen<'_> {
         };
         let (head, tail) = (self.c64(u64::from(at)), self.c64(u64::from(layout.bytes - at)));
         let args = [to, from, head, old, tail, new, length];
-        self.call_shim(shim::replace_varbit as *const () as usize, &args, false);
+        self.call_shim(shim::Shim::ReplaceVarbit, &args, false);
         self.move_to_image(header, to, length);
     }
 
@@ -78,7 +78,7 @@ impl Gen<'_> {
                 }
             };
             let args = [buffer, bits, from, count];
-            bits = self.call_shim(shim::append_bits as *const () as usize, &args, true).unwrap_or(bits);
+            bits = self.call_shim(shim::Shim::AppendBits, &args, true).unwrap_or(bits);
         }
         let bits = self.b.ins().iadd_imm_s(bits, 7);
         Ok((buffer, self.b.ins().ushr_imm_u(bits, 3)))
@@ -89,7 +89,7 @@ impl Gen<'_> {
         let (address, length) = self.read_varbit(slot);
         self.b.ins().store(self.flags.descriptor, length, record, 8 * word as i32);
         let to = self.b.ins().iadd_imm_s(record, 8 * (word as i64 + 1));
-        self.call_shim(shim::copy as *const () as usize, &[to, address, length], false);
+        self.call_shim(shim::Shim::Copy, &[to, address, length], false);
     }
 
     /// Takes it from there; it stays there.

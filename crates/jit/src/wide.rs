@@ -304,7 +304,7 @@ impl Gen<'_> {
         }
         let count = self.c64(n as u64);
         let which = self.c64(u64::from(remainder));
-        self.call_shim(shim::divide as *const () as usize, &[count, which, buffer], false);
+        self.call_shim(shim::Shim::Divide, &[count, which, buffer], false);
         (0..n).map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * (2 * n + i) as i32)).collect()
     }
 }

@@ -9,12 +9,15 @@ use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
+use crate::closing;
 use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern, TooLong};
 use crate::sys;
@@ -62,6 +65,9 @@ const POOL_BYTES: usize = 64 << 20;
 const LARGE_FRAMES: u32 = 256;
 /// Frames that wait on each device in each direction, at most.
 const RING: u32 = 1024;
+
+/// How long devices that were given up may take to be closed before devices are opened.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens devices for the workers of a switch.
 #[derive(Debug)]
@@ -217,12 +223,55 @@ impl Opener {
     pub fn open(&self, device: &str, addresses: Option<&[(IpAddr, u16)]>) -> Result<Opened, OpenerError> {
         let filters = addresses.map(|addresses| Filters::new(addresses, self.urgent.as_ref())).transpose()?;
         let ours = addresses.zip(filters.as_ref());
+        // What was dropped may be on the device still.
+        closing::finish(PATIENCE);
         let (opened, found) = self.open_one(device, ours)?;
         if addresses.is_some() {
             let mut devices = lock(&self.devices);
             devices.insert(device.into(), found);
             self.tell_sockets(&mut devices)?;
         }
+        Ok(opened)
+    }
+
+    /// Opens several devices, each with its addresses, at the same time: that takes little longer than one. What becomes of
+    /// each, in their order.
+    ///
+    /// # Errors
+    /// If the sockets cannot be told what raw ports take; then none is open.
+    pub fn open_all(
+        &self,
+        devices: &[(&str, &[(IpAddr, u16)])],
+    ) -> Result<Vec<Result<Opened, OpenerError>>, OpenerError> {
+        closing::finish(PATIENCE);
+        let open = |device: &str, addresses: &[(IpAddr, u16)]| -> Result<(Opened, Device), OpenerError> {
+            let filters = Filters::new(addresses, self.urgent.as_ref())?;
+            Ok(self.open_one(device, Some((addresses, &filters)))?)
+        };
+        let open = &open;
+        let found: Vec<Result<(Opened, Device), OpenerError>> = std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for &(device, addresses) in devices {
+                let thread = std::thread::Builder::new().name("opening".into());
+                let thread: io::Result<ScopedJoinHandle<'_, _>> =
+                    thread.spawn_scoped(scope, move || open(device, addresses));
+                threads.push(thread.map_err(failed(device, "start a thread")));
+            }
+            let mut found = Vec::new();
+            for (&(device, _), thread) in devices.iter().zip(threads) {
+                let died = |_| Err(failed(device, "open it")(io::Error::other("its thread panicked")).into());
+                found.push(thread.map_err(OpenerError::from).and_then(|thread| thread.join().unwrap_or_else(died)));
+            }
+            found
+        });
+        let mut known = lock(&self.devices);
+        let mut keep = |((device, _), found): (&(&str, _), Result<(Opened, Device), OpenerError>)| {
+            let (opened, found) = found?;
+            known.insert((*device).into(), found);
+            Ok(opened)
+        };
+        let opened = devices.iter().zip(found).map(&mut keep).collect();
+        self.tell_sockets(&mut known)?;
         Ok(opened)
     }
 

@@ -94,6 +94,44 @@ fn to_this_host() -> Vec<Instruction> {
     ]
 }
 
+/// Drops what has not IP version 4, or options, is or may become fragments, or is not UDP.
+fn whole_udp() -> Vec<Instruction> {
+    let reject = op(RETURN, 0);
+    vec![
+        op(LOAD_BYTE, NETWORK),
+        jump(JUMP_EQUAL, 0x45, 1, 0),
+        reject,
+        op(LOAD_HALF, NETWORK + 6),
+        op(AND, DONT_FRAGMENT | FRAGMENT),
+        jump(JUMP_EQUAL, DONT_FRAGMENT, 1, 0),
+        reject,
+        op(LOAD_BYTE, NETWORK + 9),
+        jump(JUMP_EQUAL, 17, 1, 0),
+        reject,
+    ]
+}
+
+/// Most ranges of ports that a filter asks for.
+const RANGES: usize = 256;
+
+/// Ranges, first and last port, that hold all of these ports and as few others as so many ranges allow.
+fn ranges(mut ports: Vec<u32>) -> Vec<(u32, u32)> {
+    ports.sort_unstable();
+    ports.dedup();
+    let mut gaps: Vec<u32> = ports.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1).collect();
+    gaps.sort_unstable();
+    // Narrower ones are filled.
+    let narrowest = gaps.len().checked_sub(RANGES).map_or(2, |at| gaps[at] + 1);
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for port in ports {
+        match ranges.last_mut() {
+            Some((_, last)) if port - *last < narrowest => *last = port,
+            _ => ranges.push((port, port)),
+        }
+    }
+    ranges
+}
+
 /// Datagrams that are told by a few bytes of their payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
@@ -157,7 +195,8 @@ impl Filter {
 
     /// Passes frames addressed to this host, without a tag or with one of VLAN id 0, that carry a UDP datagram to one of
     /// these addresses and ports, over IPv4 without options that must not be fragmented, or over IPv6 without extension
-    /// headers; drops all others. [`Filter::but_raw`] is the complement.
+    /// headers; drops all others. [`Filter::but_raw`] is the complement. Where there are more than the kernel's limit on
+    /// filters allows to tell apart it goes by the ports alone, and passes what is for other addresses and these ports, too.
     pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
         Filter::udp(destinations, Which::All)
     }
@@ -187,19 +226,7 @@ impl Filter {
             code
         };
 
-        // Version 4 without options, not a fragment, not to become fragments, UDP; then the destination.
-        let mut ipv4 = vec![
-            op(LOAD_BYTE, NETWORK),
-            jump(JUMP_EQUAL, 0x45, 1, 0),
-            reject,
-            op(LOAD_HALF, NETWORK + 6),
-            op(AND, DONT_FRAGMENT | FRAGMENT),
-            jump(JUMP_EQUAL, DONT_FRAGMENT, 1, 0),
-            reject,
-            op(LOAD_BYTE, NETWORK + 9),
-            jump(JUMP_EQUAL, 17, 1, 0),
-            reject,
-        ];
+        let mut ipv4 = whole_udp();
         let block = which.block();
         if !block.is_empty() {
             ipv4.push(op(LOAD_INDEX_HEADER_LENGTH, NETWORK));
@@ -231,6 +258,38 @@ impl Filter {
         }
         ipv6.push(reject);
 
+        let mut code = to_this_host();
+        code.extend(when_equal(0x0800, ipv4));
+        code.extend(when_equal(0x86dd, ipv6));
+        code.push(reject);
+        if code.len() <= MAX {
+            return Ok(Filter(code));
+        }
+        Filter::udp_ports(destinations, which)
+    }
+
+    /// The same by ports alone, for more addresses than a filter can tell apart.
+    fn udp_ports(destinations: &[(IpAddr, u16)], which: Which<'_>) -> Result<Filter, TooLong> {
+        let (accept, reject) = (op(RETURN, WHOLE), op(RETURN, 0));
+        let ports = |v4: bool| {
+            let ports = destinations.iter().filter(|(a, _)| a.is_ipv4() == v4).map(|(_, port)| u32::from(*port));
+            let within = |(first, last): (u32, u32)| {
+                [jump(JUMP_NOT_LESS, first, 0, 2), jump(JUMP_NOT_LESS, last + 1, 1, 0), accept]
+            };
+            let mut code: Vec<_> = ranges(ports.collect()).into_iter().flat_map(within).collect();
+            code.push(reject);
+            code
+        };
+        let block = which.block();
+        let mut ipv4 = whole_udp();
+        ipv4.push(op(LOAD_INDEX_HEADER_LENGTH, NETWORK));
+        ipv4.extend(&block);
+        ipv4.push(op(LOAD_HALF_INDEXED, NETWORK + 2));
+        ipv4.extend(ports(true));
+        let mut ipv6 = vec![op(LOAD_BYTE, NETWORK + 6), jump(JUMP_EQUAL, 17, 1, 0), reject, op(LOAD_INDEX, 40)];
+        ipv6.extend(&block);
+        ipv6.push(op(LOAD_HALF, NETWORK + 40 + 2));
+        ipv6.extend(ports(false));
         let mut code = to_this_host();
         code.extend(when_equal(0x0800, ipv4));
         code.extend(when_equal(0x86dd, ipv6));
@@ -592,12 +651,29 @@ mod tests {
     }
 
     #[test]
-    fn many_destinations_work_and_too_many_are_refused() {
+    fn many_destinations_work() {
         let all = |n: u16| (0..n).map(|i| ([10, 0, (i >> 8) as u8, i as u8].into(), 1000 + i)).collect::<Vec<_>>();
         let f = Filter::udp_destinations(&all(400)).unwrap();
         assert!(run(&f, &v4([10, 0, 1, 143], 1399, 0), 0, false));
         assert!(!run(&f, &v4([10, 0, 1, 143], 1398, 0), 0, false));
-        assert!(Filter::udp_destinations(&all(1000)).is_err());
+        // More go by their ports.
+        let many = all(4096);
+        let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
+        let [urgent, others] = Filter::divided(&many, &pattern).unwrap();
+        let f = Filter::udp_destinations(&many).unwrap();
+        assert!(f.instructions().len() <= MAX);
+        for (address, port) in &many {
+            let IpAddr::V4(address) = address else { unreachable!() };
+            let frame = v4(address.octets(), *port, 0);
+            assert!(run(&f, &frame, 0, false) && run(&others, &frame, 0, false) && !run(&urgent, &frame, 0, false));
+        }
+        assert!(!run(&f, &v4([10, 0, 1, 143], 999, 0), 0, false), "another port");
+        assert!(!run(&f, &v4([10, 0, 1, 143], 1399, 0), 1, false), "not for this host");
+        let scattered: Vec<_> =
+            (0..4096).map(|i: u16| ([10, 0, (i >> 8) as u8, i as u8].into(), 1000 + 3 * i)).collect();
+        let f = Filter::udp_destinations(&scattered).unwrap();
+        assert!(f.instructions().len() <= MAX);
+        assert!((0..4096).all(|i: u16| run(&f, &v4([10, 0, 0, 1], 1000 + 3 * i, 0), 0, false)));
         let one_address: Vec<_> = (0..1500).map(|p| ("fd00::1".parse().unwrap(), p)).collect();
         let f = Filter::udp_destinations(&one_address).unwrap();
         assert!(run(&f, &v6("fd00::1", 1499), 0, false));

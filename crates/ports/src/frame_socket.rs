@@ -1,7 +1,8 @@
 //! A packet socket that is read frame by frame: for the rare frames a program wants beside those of the data path.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 
+use crate::closing::SlowToClose;
 use crate::device::DeviceError;
 use crate::filter::Filter;
 use crate::sys;
@@ -9,7 +10,7 @@ use crate::sys;
 /// Frames that a device receives and a filter passes. It sends nothing.
 #[derive(Debug)]
 pub struct FrameSocket {
-    socket: OwnedFd,
+    socket: SlowToClose,
     buffer: Vec<u8>,
 }
 

@@ -4,6 +4,7 @@
 //!   for it.
 //! - [`af_xdp`]: the same faster, by AF_XDP sockets and a program that takes what is ours before the kernel sees it.
 //! - [`choice`]: which of these a device gets.
+//! - [`closing`]: what takes the kernel a while, in the background.
 //! - [`udp`]: UDP sockets, for all that the kernel can carry and the others cannot.
 //! - [`tap`]: a TAP device. [`frame_socket`]: rare frames beside the data path.
 //! - [`pcap`]: capture files in and out.
@@ -15,6 +16,7 @@ pub mod af_packet;
 pub mod af_xdp;
 pub mod checksum;
 pub mod choice;
+pub mod closing;
 pub mod device;
 pub mod filter;
 pub mod frame_socket;

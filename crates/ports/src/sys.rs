@@ -5,6 +5,7 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::closing::SlowToClose;
 use crate::filter::Filter;
 
 /// Kernel option numbers the libc crate does not have everywhere.
@@ -15,11 +16,11 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 }
 
 /// A packet socket that is not bound and receives nothing yet.
-pub fn packet_socket() -> io::Result<OwnedFd> {
+pub fn packet_socket() -> io::Result<SlowToClose> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
     // SAFETY: a new descriptor nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) }.into())
 }
 
 fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {

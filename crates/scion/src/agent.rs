@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::wait::{self, PollSet};
+use hopwright_dataplane::wait::{self, PollSet, Wakeup};
 use hopwright_dataplane::{
     BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, Worker, wall_clock_us,
 };
-use hopwright_ir::Pipeline;
-use hopwright_ports::PortChoice;
+use hopwright_ports::{PortChoice, closing};
 
 use crate::bfd::{self, Bfd};
 use crate::board::{Board, Figures, Session, Setting};
@@ -28,7 +27,7 @@ use crate::kernel::{Kernel, Route};
 use crate::keys::{self, KeyError, Keys};
 use crate::links::{INTERNAL_INDEX, Links, LinksError};
 use crate::metrics::OwnPackets;
-use crate::program::{CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
+use crate::program::{BuiltIn, CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
 use crate::reload::NeedsRestart;
 use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
@@ -44,6 +43,8 @@ mod reload;
 
 use reload::Reload;
 
+/// How long the end may take until everything is closed.
+const CLOSING_TIME: Duration = Duration::from_secs(2);
 /// Longest pause between two looks around.
 const TICK: Duration = Duration::from_millis(250);
 /// The same while something is under way.
@@ -65,6 +66,8 @@ pub struct Options {
     pub log_level: Option<Arc<dyn LogLevel>>,
     /// Set to read the configuration again; taken back when that has begun.
     pub reload: Arc<AtomicBool>,
+    /// To be notified when one of the two has been set: else that is seen a little later.
+    pub told: Option<Arc<Wakeup>>,
 }
 
 /// Why the router does not run.
@@ -91,6 +94,8 @@ pub enum AgentError {
     Sockets(#[source] io::Error),
     #[error(transparent)]
     Ports(#[from] hopwright_ports::choice::OpenerError),
+    #[error("cannot load the program: {0}")]
+    Program(String),
     #[error("cannot build the data plane: {0}")]
     Build(#[from] BuildError),
     #[error("cannot build the switch: {0}")]
@@ -164,19 +169,17 @@ impl Setup {
     }
 }
 
-/// Runs the router until it is told to stop, and returns its last figures. `pipeline` is the compiled
-/// [`crate::program`].
-pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Result<Stats, AgentError> {
+/// Runs the router until it is told to stop, and returns its last figures.
+pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
+    service::tell_what_is_missing();
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
-    let vdp = VirtualDataPlane::new(pipeline, kind)?;
+    // While devices are opened, which is waiting for the kernel mostly.
+    let vdp = std::thread::Builder::new()
+        .name("program".into())
+        .spawn(move || BuiltIn::read().run(kind))
+        .map_err(|e| AgentError::Program(e.to_string()))?;
     let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
-    let mut builder = SwitchBuilder::new(vdp.clone())
-        .pools(underlay.take_pools())
-        .cpu_port(CPU_PORT)
-        .urgent_cpu_port(URGENT_CPU_PORT)
-        .batch(setup.config.hopwright.batch)
-        .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
     underlay.bind(&setup.links)?;
     let used = underlay::used_devices(&mut kernel, &setup.links);
     let mut raw = underlay.follow(&kernel, &[&setup.links], &used);
@@ -185,6 +188,13 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
     {
         return Err(error);
     }
+    let vdp = vdp.join().map_err(|_| AgentError::Program("its thread panicked".into()))??;
+    let mut builder = SwitchBuilder::new(vdp.clone())
+        .pools(underlay.take_pools())
+        .cpu_port(CPU_PORT)
+        .urgent_cpu_port(URGENT_CPU_PORT)
+        .batch(setup.config.hopwright.batch)
+        .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
     for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
         builder = builder.ports(number, ports);
     }
@@ -252,15 +262,21 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
     agent.manager.ready();
     let result = agent.follow(options, &moving);
     agent.manager.stopping();
+    closing::end_of_process();
     switch.stop();
-    drop(server);
     for thread in moving {
         if thread.join().is_err() {
             return Err(AgentError::Worker("it panicked".into()));
         }
     }
+    drop(server);
     result?;
-    agent.report(options)
+    let stats = agent.report(options)?;
+    drop((agent, switch));
+    if !closing::finish(CLOSING_TIME) {
+        tracing::warn!("not all devices are closed");
+    }
+    Ok(stats)
 }
 
 /// Starts the workers, each on its CPU if there are any to choose from.
@@ -348,11 +364,20 @@ impl Agent {
             poll.add(self.kernel.event_fd());
             poll.add(self.bfd.changes_fd());
             self.reload.add_to(&mut poll);
+            if let Some(told) = &options.told {
+                poll.add(told.as_raw_fd());
+            }
             if let Some(taps) = &self.taps {
                 taps.add_to(&mut poll);
                 poll.add(self.switch.urgent_cpu().fd().as_raw_fd());
             }
             poll.wait(self.longest_pause());
+            if let Some(told) = &options.told {
+                told.clear();
+            }
+            if options.stop.load(Ordering::Relaxed) {
+                break;
+            }
             self.follow_bfd()?;
             self.take_punted();
             self.follow_taps()?;

@@ -22,6 +22,7 @@ pub mod reload;
 pub mod rollover;
 pub mod scmp;
 pub mod service;
+mod sources;
 pub mod stats;
 pub mod synthetic;
 pub mod tables;

@@ -15,7 +15,7 @@ use crate::ways::Target;
 pub const INTERNAL_INDEX: u16 = 0;
 
 /// Links that the program has counters for (`LINK_COUNT`), siblings and the internal one among them.
-pub const COUNT: usize = 1024;
+pub const COUNT: usize = 4096;
 
 /// Number of the control service and of the discovery service in SCION addresses.
 pub const SERVICE_CONTROL: u16 = 2;

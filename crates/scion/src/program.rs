@@ -2,42 +2,47 @@
 //!
 //! Does not live here: entries of its tables ([`crate::tables`]).
 
-use hopwright_ir::compile::{Compiled, compile_text};
-use hopwright_syntax::Options;
+use std::sync::Arc;
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../p4/scion/", $name)))),*]
-    };
+use hopwright_dataplane::{Ahead, BuildError, EngineKind, VirtualDataPlane};
+use hopwright_ir::Pipeline;
+
+pub use crate::sources::{SOURCES, compile};
+
+/// The program as the build script compiled it.
+static BUILT_IN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/border_router.bin"));
+
+/// The program that is built into this crate, compiled.
+#[derive(Clone, Debug)]
+pub struct BuiltIn {
+    pipeline: Pipeline,
+    /// Machine code, if the crate was built where it could be made.
+    code: Option<Ahead>,
 }
 
-/// The program and its parts, by the names they include each other by.
-pub const SOURCES: &[(&str, &str)] = files![
-    "border_router.p4",
-    "bfd.p4",
-    "checksum.p4",
-    "counters.p4",
-    "delivery.p4",
-    "epic.p4",
-    "headers.p4",
-    "links.p4",
-    "mac.p4",
-    "one_hop.p4",
-    "parser.p4",
-    "path.p4",
-    "reasons.p4",
-    "underlay.p4",
-];
+impl BuiltIn {
+    /// Reads it. It has no source text: [`compile`] it to have that.
+    pub fn read() -> BuiltIn {
+        let (pipeline, code) = postcard::from_bytes(BUILT_IN).expect("the build script wrote it");
+        BuiltIn { pipeline, code }
+    }
 
-/// Compiles the program that is built into this crate.
-pub fn compile(optimise: bool) -> Compiled {
-    let (name, text) = SOURCES[0];
-    let options = Options {
-        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
-        no_disk: true,
-        ..Options::default()
-    };
-    compile_text(name, text, &options, optimise)
+    /// The pipeline.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// A data plane that runs it. With machine code for this machine that takes milliseconds.
+    pub fn run(self, engine: EngineKind) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        let pipeline = Arc::new(self.pipeline);
+        match (engine, self.code) {
+            (EngineKind::Jit, Some(code)) => {
+                // SAFETY: the build script made the code from this pipeline, by the compiler of this workspace.
+                unsafe { VirtualDataPlane::with_code(pipeline, code) }
+            }
+            _ => VirtualDataPlane::new(pipeline, engine),
+        }
+    }
 }
 
 /// Port number of the control plane (`CPU_PORT`).
@@ -314,6 +319,14 @@ mod tests {
     fn packet_out_header() {
         let header = PacketOut { l4_port: 0x1234, ..PacketOut::process(7) };
         assert_eq!(header.before(&[9]), [0xff, 0xff, 0, 7, 0x12, 0x34, 9]);
+    }
+
+    #[test]
+    fn what_is_built_in_is_the_program() {
+        let compiled = compile(true).pipeline.unwrap();
+        let built_in = BuiltIn::read();
+        assert_eq!(built_in.pipeline().to_string(), compiled.to_string());
+        assert_eq!(built_in.code.is_some(), cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
     }
 
     #[test]

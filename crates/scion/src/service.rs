@@ -61,6 +61,36 @@ pub fn drop_privileges(phase: Phase) -> Result<(), PrivilegeError> {
     Ok(())
 }
 
+/// What the router does without a capability.
+const WITHOUT: [(Capability, &str); 4] = [
+    (Capability::CAP_NET_RAW, "no packet sockets: packets go by UDP sockets, which costs more CPU"),
+    (Capability::CAP_NET_ADMIN, "no AF_XDP; the kernel's limits on socket buffers hold; bursts may be lost"),
+    (Capability::CAP_BPF, "no AF_XDP: packet sockets cost more CPU"),
+    (Capability::CAP_IPC_LOCK, "AF_XDP works within the limit on locked memory (LimitMEMLOCK)"),
+];
+
+/// Says in the log what each capability that is missing costs.
+pub fn tell_what_is_missing() {
+    let Ok(there) = caps::read(None, CapSet::Effective) else { return };
+    for (capability, cost) in missing(&there) {
+        tracing::warn!(%capability, cost, "started without a capability");
+    }
+}
+
+/// What is missing, and what that costs. The old CAP_SYS_ADMIN stands for CAP_BPF, too.
+fn missing(there: &CapsHashSet) -> impl Iterator<Item = (Capability, &'static str)> + '_ {
+    let has = |capability: &Capability| {
+        there.contains(capability)
+            || *capability == Capability::CAP_BPF && there.contains(&Capability::CAP_SYS_ADMIN)
+            || *capability == Capability::CAP_IPC_LOCK && memory_is_unlimited()
+    };
+    WITHOUT.into_iter().filter(move |(capability, _)| !has(capability))
+}
+
+fn memory_is_unlimited() -> bool {
+    rustix::process::getrlimit(rustix::process::Resource::Memlock).current.is_none()
+}
+
 /// Why privileges could not be given up.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
@@ -119,5 +149,21 @@ impl Default for Manager {
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!(%error, "cannot reach the service manager");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let told = |there: &[Capability]| -> Vec<Capability> {
+            missing(&there.iter().copied().collect()).map(|(capability, _)| capability).collect()
+        };
+        let all = [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF, Capability::CAP_IPC_LOCK];
+        assert_eq!(told(&all), []);
+        assert_eq!(told(&all[1..]), [Capability::CAP_NET_RAW]);
+        assert!(told(&[]).starts_with(&all[..3]));
     }
 }

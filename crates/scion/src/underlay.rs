@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use hopwright_dataplane::{Pool, Port};
-use hopwright_ports::{Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
+use hopwright_ports::{Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
 use crate::board;
@@ -175,6 +175,7 @@ impl Underlay {
         if let Err(error) = self.opener.refresh() {
             tracing::warn!(%error, "cannot tell raw ports and UDP sockets apart");
         }
+        let mut new: Vec<(&Device, Vec<(IpAddr, u16)>)> = Vec::new();
         for (index, addresses) in wanted {
             let Some(device) = kernel.devices().get(&index) else { continue };
             if let Some(open) = self.devices.get_mut(&index) {
@@ -187,14 +188,28 @@ impl Underlay {
                 }
                 continue;
             }
-            if self.refused.contains_key(&index) {
-                continue;
+            if !self.refused.contains_key(&index) {
+                new.push((device, addresses));
             }
-            match self.open(device, addresses) {
+        }
+        if new.is_empty() {
+            return changed;
+        }
+        // Opening takes its time. Until the ports are there the sockets take everything; then they change places at once.
+        let names: Vec<_> = new.iter().map(|(device, _)| (device.name.as_str(), &[][..])).collect();
+        let found = match self.opener.open_all(&names) {
+            Ok(found) => found.into_iter().map(|opened| opened.map_err(AgentError::from)).collect(),
+            Err(error) => vec![Err(AgentError::from(error))],
+        };
+        // If all failed for one reason, the first of them has it.
+        let mut found = found.into_iter();
+        for (device, addresses) in new {
+            let Some(opened) = found.next() else { break };
+            match opened.and_then(|opened| self.add(device, addresses, opened)) {
                 Ok(port) => changed.opened.push(port),
                 Err(error) => {
                     tracing::warn!(device = device.name, %error, "device is used by UDP sockets only");
-                    self.refused.insert(index, (device.clone(), error.to_string()));
+                    self.refused.insert(device.index, (device.clone(), error.to_string()));
                     changed.refused.push(error);
                 }
             }
@@ -214,7 +229,8 @@ impl Underlay {
         }
     }
 
-    fn open(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>) -> Result<NewPort, AgentError> {
+    /// Gives a device that is open a port number.
+    fn add(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>, opened: Opened) -> Result<NewPort, AgentError> {
         let taken = |n: &u32| self.devices.values().any(|open| open.number == *n);
         let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
         let reserved = |n: &u32| self.numbers.values().any(|other| other == n);
@@ -222,8 +238,6 @@ impl Underlay {
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n) && !reserved(n)))
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n)))
             .ok_or(AgentError::TooManyDevices)?;
-        // Opening takes its time. Until the port is there the sockets take everything; then they change places at once.
-        let opened = self.opener.open(&device.name, Some(&[]))?;
         if let Err(error) = self.opener.set_addresses(&device.name, &addresses) {
             let _ = self.opener.close(&device.name);
             return Err(error.into());

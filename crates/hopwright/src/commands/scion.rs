@@ -2,14 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use hopwright_dataplane::wait::Wakeup;
 use hopwright_scion::config::{Config, Console};
 use hopwright_scion::service::{self, Phase};
 use hopwright_scion::{Options, Setup, config};
 
 use crate::cli::{SampleCommand, ScionArgs, ScionCommand};
-use crate::compile;
 use crate::failure::Failure;
 use crate::logging::Logging;
 use crate::signals;
@@ -45,15 +45,22 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     // Before the first thread is started: privileges belong to threads.
     service::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file, args.lenient)?;
-    let options = Options { stats: args.stats.clone(), log_level: Some(Arc::new(logging)), ..Options::default() };
-    let stop = options.stop.clone();
-    let reload = options.reload.clone();
-    signals::handle(
-        move || stop.store(true, Ordering::Release),
-        Some(Box::new(move || reload.store(true, Ordering::Release))),
-    )?;
-    let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
-    let stats = hopwright_scion::run(setup, Arc::clone(&pipeline), &options)?;
+    let told = Arc::new(Wakeup::new()?);
+    let options = Options {
+        stats: args.stats.clone(),
+        log_level: Some(Arc::new(logging)),
+        told: Some(told.clone()),
+        ..Options::default()
+    };
+    let tell = |what: &Arc<AtomicBool>| {
+        let (what, told) = (what.clone(), told.clone());
+        move || {
+            what.store(true, Ordering::Release);
+            told.notify();
+        }
+    };
+    signals::handle(tell(&options.stop), Some(Box::new(tell(&options.reload))))?;
+    let stats = hopwright_scion::run(setup, &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
 }

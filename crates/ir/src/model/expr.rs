@@ -2,11 +2,12 @@
 //! type unless its documentation says otherwise. Anything with an effect is a statement.
 
 use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
 
 use super::{SlotId, Span, Type};
 
 /// A typed expression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expr {
     /// What is computed.
     pub kind: ExprKind,
@@ -17,7 +18,7 @@ pub struct Expr {
 }
 
 /// What an expression computes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExprKind {
     /// A constant's bits: two's complement for `int<W>`, 0 or 1 for `bool`; always less than 2^W.
     Const(BigUint),
@@ -48,7 +49,7 @@ pub enum ExprKind {
 }
 
 /// Unary operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum UnaryOp {
     /// Two's-complement negation.
     Neg,
@@ -59,7 +60,7 @@ pub enum UnaryOp {
 }
 
 /// Binary operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum BinaryOp {
     /// Wrapping.
     Add,

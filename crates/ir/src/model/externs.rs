@@ -1,11 +1,12 @@
 //! Extern objects and calls to them.
 
 use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
 
 use super::{Expr, ExternId, SlotId, Span, TableId, Type};
 
 /// An extern object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExternInstance {
     /// Control-plane name.
     pub name: String,
@@ -19,7 +20,7 @@ pub struct ExternInstance {
 }
 
 /// What an extern object is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExternKind {
     /// Indirect counters.
     Counter {
@@ -82,7 +83,7 @@ pub enum ExternKind {
 }
 
 /// What a counter or meter counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
     /// Packets.
     Packets,
@@ -93,7 +94,7 @@ pub enum Unit {
 }
 
 /// v1model's hash algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum HashAlgorithm {
     Crc32,
@@ -107,7 +108,7 @@ pub enum HashAlgorithm {
 }
 
 /// A call of an extern function or method.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExternCall {
     /// Which.
     pub function: ExternFn,
@@ -118,7 +119,7 @@ pub struct ExternCall {
 }
 
 /// An argument of an extern call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExternArg {
     /// A value in.
     In(Expr),
@@ -132,7 +133,7 @@ pub enum ExternArg {
 
 /// Functions and methods with a meaning of their own in v1model, and those registered by name. Arguments that select
 /// an instance, an algorithm or a list are constants here, not arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExternFn {
     /// `counter.count(In index)`; beyond the size it does nothing.
     CounterCount(ExternId),

@@ -17,12 +17,14 @@ pub use state::*;
 pub use stmt::*;
 pub use table::*;
 
+use serde::{Deserialize, Serialize};
+
 use std::sync::Arc;
 
 pub use hopwright_syntax::span::{SourceMap, Span};
 
 /// A whole program for one architecture (today always v1model).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pipeline {
     /// File stem of the program.
     pub name: String,
@@ -65,12 +67,13 @@ pub struct Pipeline {
     pub packet_in: Option<HeaderId>,
     /// `@controller_header("packet_out")`.
     pub packet_out: Option<HeaderId>,
-    /// The text the spans point into.
+    /// The text the spans point into. Not kept when a pipeline is written down.
+    #[serde(skip)]
     pub sources: Arc<SourceMap>,
 }
 
 /// Slots kept for a copy of the packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FieldList {
     /// The list's number.
     pub index: u8,
@@ -82,7 +85,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident => $field:ident : $what:ty, $get:ident;)*) => {
         $(
             $(#[$doc])*
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
             pub struct $name(pub u32);
 
             impl $name {

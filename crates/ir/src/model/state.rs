@@ -1,9 +1,11 @@
 //! A packet's state: slots, headers, stacks, unions, and where v1model's metadata lives among them.
 
+use serde::{Deserialize, Serialize};
+
 use super::{HeaderId, SlotId, Span, StackId, UnionId};
 
 /// The type of a value: every operation carries its width.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Type {
     /// `bool`.
     Bool,
@@ -26,7 +28,7 @@ impl Type {
 }
 
 /// One scalar of a packet's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slot {
     /// For people: `hdr.ipv4.ttl`, `meta.nexthop`, `hdr.ipv4.$valid`, `ingress.tmp`.
     pub name: String,
@@ -39,7 +41,7 @@ pub struct Slot {
 }
 
 /// What a slot is a part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SlotKind {
     /// Field number `1` of a header.
     Field(HeaderId, u32),
@@ -56,7 +58,7 @@ pub enum SlotKind {
 }
 
 /// A header instance. Fields are in wire order, most significant bit first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// `hdr.ipv4`, `hdr.mpls[2]`.
     pub name: String,
@@ -79,7 +81,7 @@ pub struct Header {
 }
 
 /// One field of a header.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeaderField {
     /// Where the value lives.
     pub slot: SlotId,
@@ -92,7 +94,7 @@ pub struct HeaderField {
 }
 
 /// A header stack.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stack {
     /// `hdr.mpls`.
     pub name: String,
@@ -106,7 +108,7 @@ pub struct Stack {
 
 /// A header union: at most one member is valid. Lowering makes that explicit ([`super::StmtKind::SetValid`] on one
 /// member is preceded by [`super::StmtKind::SetInvalid`] of the others).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Union {
     /// `hdr.l4`.
     pub name: String,
@@ -117,7 +119,7 @@ pub struct Union {
 }
 
 /// Slots of v1model's `standard_metadata_t`. `error` values are `Bits(16)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct StandardMetadata {
     /// `bit<9>`

@@ -4,6 +4,7 @@
 //! [`StmtKind::Scope`] and [`StmtKind::Exit`].
 
 use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
 
 use super::{Expr, ExternCall, HeaderId, SlotId, Span, StackId, TableId, ValueSetId};
 
@@ -11,7 +12,7 @@ use super::{Expr, ExternCall, HeaderId, SlotId, Span, StackId, TableId, ValueSet
 pub type Block = Vec<Stmt>;
 
 /// A statement and where it came from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stmt {
     /// What it does.
     pub kind: StmtKind,
@@ -20,7 +21,7 @@ pub struct Stmt {
 }
 
 /// What a statement does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StmtKind {
     /// `slot = value`; same type.
     Assign(SlotId, Expr),
@@ -127,7 +128,7 @@ pub enum StmtKind {
 }
 
 /// A control: a structured program over the slots.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
     /// Control-plane name, e.g. `MyIngress`.
     pub name: String,
@@ -138,7 +139,7 @@ pub struct Control {
 }
 
 /// The parser graph; sub-parsers are inlined.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parser {
     /// Name.
     pub name: String,
@@ -151,11 +152,11 @@ pub struct Parser {
 }
 
 /// Index into [`Parser::states`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StateId(pub u32);
 
 /// One parser state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     /// `parse_ipv4`; of an inlined sub-parser `outer.parse_ipv4`.
     pub name: String,
@@ -168,7 +169,7 @@ pub struct State {
 }
 
 /// Where a state goes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Transition {
     /// Always there.
     Goto(Target),
@@ -182,7 +183,7 @@ pub enum Transition {
 }
 
 /// A state, or an end of parsing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Target {
     /// Go on there.
     State(StateId),
@@ -193,7 +194,7 @@ pub enum Target {
 }
 
 /// One line of a select.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SelectCase {
     /// As many as keys. A value-set case has the one set [`KeySet::ValueSet`] whose members have all keys.
     pub sets: Vec<KeySet>,
@@ -204,7 +205,7 @@ pub struct SelectCase {
 }
 
 /// A set of values of one key. Values are bits of the key's type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum KeySet {
     /// `default` or `_`.
     Any,

@@ -1,11 +1,12 @@
 //! Tables, actions, value sets, and entries as the control plane sees them.
 
 use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
 
 use super::{ActionId, Block, Expr, ExternId, Span, Type};
 
 /// A match-action table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// Control-plane name: `MyIngress.ipv4_lpm` or `@name`.
     pub name: String,
@@ -43,7 +44,7 @@ impl Table {
 }
 
 /// One key of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Key {
     /// Control-plane name: `hdr.ipv4.dst_addr` or `@name`.
     pub name: String,
@@ -54,7 +55,7 @@ pub struct Key {
 }
 
 /// Match kinds of v1model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum MatchKind {
     Exact,
@@ -66,7 +67,7 @@ pub enum MatchKind {
 }
 
 /// An action as a table refers to it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TableAction {
     /// The action.
     pub action: ActionId,
@@ -77,7 +78,7 @@ pub struct TableAction {
 }
 
 /// An action with its data.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ActionCall {
     /// The action.
     pub action: ActionId,
@@ -86,7 +87,7 @@ pub struct ActionCall {
 }
 
 /// An action that tables run: data parameters and a body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Action {
     /// Control-plane name.
     pub name: String,
@@ -99,7 +100,7 @@ pub struct Action {
 }
 
 /// A data parameter of an action.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Param {
     /// Name.
     pub name: String,
@@ -108,7 +109,7 @@ pub struct Param {
 }
 
 /// A parser value set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ValueSet {
     /// Control-plane name.
     pub name: String,
@@ -121,7 +122,7 @@ pub struct ValueSet {
 }
 
 /// How an entry matches one key. Values are bits of the key's type, below 2^W.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MatchValue {
     /// Equal.
     Exact(BigUint),
@@ -151,7 +152,7 @@ pub enum MatchValue {
 }
 
 /// A table entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableEntry {
     /// One per key.
     pub matches: Vec<MatchValue>,

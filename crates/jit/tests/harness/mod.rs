@@ -10,7 +10,7 @@ use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, Tab
 use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
 use hopwright_jit::entry::DataLayout;
 use hopwright_jit::lookup::{HashTable, KeyLayout, PrefixTree, prefix_bits};
-use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile};
+use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile, compile_ahead, load};
 use num_bigint::BigUint;
 
 pub mod build;
@@ -153,7 +153,23 @@ impl Machine {
 
     /// With natives for the named objects' methods (all objects share it) and functions, by index.
     pub fn with_natives(pipeline: &Pipeline, methods: &[Native], functions: &[Native]) -> Result<Machine, Unsupported> {
-        let compiled = compile(pipeline, &Options { keep_text: true })?;
+        Machine::of(compile(pipeline, &Options { keep_text: true })?, pipeline, methods, functions)
+    }
+
+    /// With code that was made ahead. `None` if this machine is too old for it.
+    pub fn ahead(pipeline: &Pipeline) -> Result<Option<Machine>, Unsupported> {
+        let ahead = compile_ahead(pipeline)?;
+        // SAFETY: it was made just now, from this pipeline.
+        let loaded = unsafe { load(pipeline, ahead) }?;
+        loaded.map(|compiled| Machine::of(compiled, pipeline, &[], &[])).transpose()
+    }
+
+    fn of(
+        compiled: CompiledPipeline,
+        pipeline: &Pipeline,
+        methods: &[Native],
+        functions: &[Native],
+    ) -> Result<Machine, Unsupported> {
         let tables: Vec<Table> = pipeline
             .tables
             .iter()
@@ -324,9 +340,17 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Runs packets through both executors and compares.
+/// Runs packets through both executors, the machine code made for this process and made ahead, and compares.
 pub fn compare(pipeline: &Pipeline, packets: &[Vec<u8>]) -> Result<(), String> {
-    let mut machine = Machine::new(pipeline).map_err(|e| format!("not compiled: {e}"))?;
+    let machine = Machine::new(pipeline).map_err(|e| format!("not compiled: {e}"))?;
+    compare_machine(machine, pipeline, packets)?;
+    match Machine::ahead(pipeline).map_err(|e| format!("not compiled ahead: {e}"))? {
+        Some(machine) => compare_machine(machine, pipeline, packets),
+        None => Ok(()),
+    }
+}
+
+fn compare_machine(mut machine: Machine, pipeline: &Pipeline, packets: &[Vec<u8>]) -> Result<(), String> {
     let mut interp = Interp::new(std::sync::Arc::new(pipeline.clone())).map_err(|e| format!("{e:?}"))?;
     let views: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
     let outcomes = machine.run(&views, 3, 1_234_567, HEADROOM);

@@ -1,17 +1,16 @@
 //! Sending several datagrams as one frame, which the device takes apart: see [`crate::segmentation`].
 
-use std::os::fd::OwnedFd;
-
 use hopwright_dataplane::Packet;
 
 use super::sending_socket;
+use crate::closing::SlowToClose;
 use crate::device::{DeviceError, failed};
 use crate::segmentation::{self, LONGEST, OFFLOADS};
 use crate::sys;
 
 /// A socket for such frames, and where they are made.
 pub(crate) struct Joiner {
-    socket: OwnedFd,
+    socket: SlowToClose,
     buffer: Box<[u8; OFFLOADS + LONGEST]>,
     fill: bool,
     /// The kernel knows of such frames.

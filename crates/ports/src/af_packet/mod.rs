@@ -21,7 +21,7 @@ mod send;
 mod send_ring;
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -34,6 +34,7 @@ use send::Burst;
 use send_ring::SendRing;
 
 use crate::checksum;
+use crate::closing::SlowToClose;
 pub use crate::device::DeviceError;
 use crate::device::{Facts, failed};
 use crate::filter::Filter;
@@ -50,7 +51,7 @@ pub struct AfPacket {
     input: Option<Input>,
     /// Read first: what must not be lost when the other's ring is full.
     urgent: Option<Input>,
-    sender: OwnedFd,
+    sender: SlowToClose,
     burst: Burst,
     stats: DeviceStats,
     overrun: AtomicU64,
@@ -59,7 +60,7 @@ pub struct AfPacket {
 struct Input {
     // The ring is unmapped before its socket is closed.
     ring: Ring,
-    socket: Arc<OwnedFd>,
+    socket: Arc<SlowToClose>,
     /// Tags go back into frames. What a filter passes has none but such that say a priority.
     tags: bool,
 }
@@ -111,6 +112,19 @@ impl AfPacket {
 
     /// A port that only sends.
     pub fn sender(device: &str) -> Result<AfPacket, DeviceError> {
+        AfPacket::without_input(device, true)
+    }
+
+    /// A port for what is received apart from another port that sends: sending is possible, but not as fast.
+    pub(crate) fn receiver(device: &str, filter: &Filter) -> Result<AfPacket, DeviceError> {
+        let mut port = AfPacket::without_input(device, false)?;
+        let input = Input::new(device, Some(filter), RingSize::SMALL)?;
+        input.start(device)?;
+        port.input = Some(input);
+        Ok(port)
+    }
+
+    fn without_input(device: &str, send_ring_wanted: bool) -> Result<AfPacket, DeviceError> {
         let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
         let sender = sending_socket(device)?;
@@ -119,7 +133,7 @@ impl AfPacket {
         let facts = Arc::new(Facts::new(device, control).map_err(failed("read the MTU"))?);
         // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
         // port works as well, at a little more cost.
-        let ring = facts.is_ethernet().then(|| send_ring(device, index).ok()).flatten();
+        let ring = (send_ring_wanted && facts.is_ethernet()).then(|| send_ring(device, index).ok()).flatten();
         let joiner = Joiner::new(device, index)?;
         let (burst, stats, overrun) = (Burst::new(ring, joiner), DeviceStats::default(), AtomicU64::new(0));
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
@@ -160,7 +174,7 @@ impl AfPacket {
 }
 
 /// A socket for sending that is not bound yet.
-pub(super) fn sending_socket(device: &str) -> Result<OwnedFd, DeviceError> {
+pub(super) fn sending_socket(device: &str) -> Result<SlowToClose, DeviceError> {
     let failed = |what| failed(device, what);
     let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
     sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &(1 as libc::c_int))
@@ -182,7 +196,7 @@ fn send_ring(device: &str, index: i32) -> Result<SendRing, DeviceError> {
 
 /// Changes what the packet sockets of a port receive, from any thread, as long as there is the port.
 #[derive(Clone, Debug, Default)]
-pub struct FilterSetter(Weak<OwnedFd>);
+pub struct FilterSetter(Weak<SlowToClose>);
 
 impl FilterSetter {
     /// Packets that arrive from now on are received if they pass this filter.
@@ -344,7 +358,7 @@ impl Port for AfPacket {
             // A device that goes down leaves an error; the socket goes on when it comes up again.
             let _ = sys::take_error(&input.socket);
         }
-        for socket in [Some(&self.sender), self.burst.ring_socket()].into_iter().flatten() {
+        for socket in [Some(&*self.sender), self.burst.ring_socket()].into_iter().flatten() {
             let _ = sys::take_error(socket);
         }
         self.facts.refresh();

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hopwright_dataplane::{MAX_BATCH, Packet};
 
+use crate::closing::SlowToClose;
 use crate::mapping::Mapping;
 use crate::sys;
 
@@ -34,14 +35,14 @@ pub(super) const LONGEST: usize = SLOT - FRAME;
 pub(super) struct SendRing {
     // Unmapped before its socket is closed.
     memory: Mapping,
-    socket: OwnedFd,
+    socket: SlowToClose,
     /// The slot that the kernel looks at next; it and those after it are ours unless they are in flight.
     next: usize,
 }
 
 impl SendRing {
     /// Makes the ring of a packet socket that is not bound yet.
-    pub fn new(socket: OwnedFd) -> io::Result<SendRing> {
+    pub fn new(socket: SlowToClose) -> io::Result<SendRing> {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int))?;

@@ -39,8 +39,9 @@ pub use redirect::XdpMode;
 pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
-use crate::af_packet::{AfPacket, FilterSetter, Joiner, RingSize};
+use crate::af_packet::{AfPacket, FilterSetter, Joiner};
 use crate::checksum;
+use crate::closing;
 use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern};
 use crate::sys;
@@ -278,7 +279,7 @@ impl AfXdp {
     /// Receives what passes this filter, too, by a packet socket with a small ring of its own that is read first. The
     /// program on the device should leave that to the kernel; see [`XdpDevice::attach_but`].
     pub fn receive_apart(&mut self, filter: &Filter) -> Result<FilterSetter, DeviceError> {
-        let urgent = AfPacket::with_ring(self.device.facts.name(), Some(filter), RingSize::SMALL)?;
+        let urgent = AfPacket::receiver(self.device.facts.name(), filter)?;
         let setter = urgent.filter_setter().unwrap_or_default();
         self.urgent = Some(urgent);
         Ok(setter)
@@ -599,32 +600,44 @@ impl Port for AfXdp {
 
 impl Drop for AfXdp {
     /// Takes the sockets off the device and hands the frames that the kernel had back to the pool, by way of the next
-    /// port that uses it.
+    /// port that uses it. In the background: both wait for the kernel.
     fn drop(&mut self) {
-        let unserved = self.queues.iter().all(|q| self.device.redirect.unserve(q.id).is_ok());
-        if !unserved || sys::wait_for_readers().is_err() {
-            return;
-        }
-        let stride = self.frames.stride();
-        let mut offsets = Vec::new();
-        for queue in &mut self.queues {
-            queue.rings.fill.drain(|offset| offsets.push(offset));
-            while let Some(piece) = queue.rings.receive.pop() {
-                offsets.push(piece.addr);
-            }
-            let mut sent = |offset| {
-                if is_last_piece(offset, stride, &mut self.pieces) {
-                    offsets.push(offset);
-                }
+        let mut queues = std::mem::take(&mut self.queues);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        let frames = self.frames.clone();
+        let unserved = queues.iter().all(|q| self.device.redirect.unserve(q.id).is_ok());
+        closing::in_background(move || {
+            let offsets = if !closing::process_ends() && unserved && sys::wait_for_readers().is_ok() {
+                frames_of(&mut queues, frames.stride(), &mut pieces)
+            } else {
+                Vec::new()
             };
-            while let Some(offset) = queue.rings.completed.pop() {
-                sent(offset);
-            }
-            queue.rings.transmit.drain(|piece| sent(piece.addr));
-        }
-        self.queues.clear();
-        self.frames.hand_back(offsets);
+            // The sockets are closed before the memory that they use can be freed.
+            drop(queues);
+            frames.hand_back(offsets);
+        });
     }
+}
+
+/// The frames that the kernel has, of sockets to which no more comes.
+fn frames_of(queues: &mut [Queue], stride: u64, pieces: &mut [u8]) -> Vec<u64> {
+    let mut offsets = Vec::new();
+    for queue in queues {
+        queue.rings.fill.drain(|offset| offsets.push(offset));
+        while let Some(piece) = queue.rings.receive.pop() {
+            offsets.push(piece.addr);
+        }
+        let mut sent = |offset| {
+            if is_last_piece(offset, stride, pieces) {
+                offsets.push(offset);
+            }
+        };
+        while let Some(offset) = queue.rings.completed.pop() {
+            sent(offset);
+        }
+        queue.rings.transmit.drain(|piece| sent(piece.addr));
+    }
+    offsets
 }
 
 impl fmt::Debug for AfXdp {

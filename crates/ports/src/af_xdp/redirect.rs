@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::assembler::{Assembler, Instruction, Label, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, R8, STACK, When, Width};
 use super::bpf::{self, AttachMode, Map, MapKind};
+use crate::closing::SlowToClose;
 use crate::filter::Pattern;
 
 /// Most UDP addresses that can be ours.
@@ -179,7 +180,7 @@ pub(super) struct Redirect {
     sockets: Map,
     ours: Option<Ours>,
     /// Ends the attachment when closed.
-    _link: OwnedFd,
+    _link: SlowToClose,
 }
 
 impl Redirect {
@@ -204,7 +205,7 @@ impl Redirect {
             XdpMode::Generic => AttachMode::Generic,
         };
         let link = bpf::attach(&program, device, mode)?;
-        Ok(Redirect { sockets, ours, _link: link })
+        Ok(Redirect { sockets, ours, _link: link.into() })
     }
 
     /// Sends a receive queue's frames to a socket from now on, until the socket is closed.

@@ -1,0 +1,135 @@
+//! Closing what the kernel takes its time to close: packet and AF_XDP sockets, and programs on devices.
+//!
+//! Each of them waits until no CPU can still be using it, some ten milliseconds. One after the other that is seconds for
+//! a hundred devices; on threads of their own all wait for the same moment.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Most threads that close something at the same time; what is more is closed by who drops it.
+const MOST: usize = 2048;
+/// Bytes of their stacks.
+const STACK: usize = 64 << 10;
+
+static CLOSING: Mutex<usize> = Mutex::new(0);
+static CLOSED: Condvar = Condvar::new();
+
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// From now on what is dropped is only closed: nobody will use what could be got back from it.
+pub fn end_of_process() {
+    ENDING.store(true, Ordering::Release);
+}
+
+/// Whether [`end_of_process`] was called.
+pub(crate) fn process_ends() -> bool {
+    ENDING.load(Ordering::Acquire)
+}
+
+/// Does this on a thread of its own, or now if there is none.
+pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) {
+    // A thread that cannot be started would take what it is to do with it.
+    let work = Arc::new(Mutex::new(Some(work)));
+    let of_thread = work.clone();
+    if !begin() {
+        return run(&work);
+    }
+    let thread = std::thread::Builder::new().name("closing".into()).stack_size(STACK).spawn(move || {
+        run(&of_thread);
+        end();
+    });
+    if thread.is_err() {
+        run(&work);
+        end();
+    }
+}
+
+fn run(work: &Mutex<Option<impl FnOnce()>>) {
+    let work = lock(work).take();
+    if let Some(work) = work {
+        work();
+    }
+}
+
+/// Counts one more that is being closed, unless there are too many.
+fn begin() -> bool {
+    let mut closing = lock(&CLOSING);
+    let free = *closing < MOST;
+    *closing += usize::from(free);
+    free
+}
+
+fn end() {
+    *lock(&CLOSING) -= 1;
+    CLOSED.notify_all();
+}
+
+/// Waits until everything that was dropped so far is closed, so long at most. False if it is not.
+pub fn finish(patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    let mut closing = lock(&CLOSING);
+    while *closing > 0 {
+        let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+        closing = CLOSED.wait_timeout(closing, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    true
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A descriptor that is closed in the background.
+#[derive(Debug)]
+pub(crate) struct SlowToClose(Option<OwnedFd>);
+
+impl From<OwnedFd> for SlowToClose {
+    fn from(descriptor: OwnedFd) -> SlowToClose {
+        SlowToClose(Some(descriptor))
+    }
+}
+
+impl std::ops::Deref for SlowToClose {
+    type Target = OwnedFd;
+
+    #[inline]
+    fn deref(&self) -> &OwnedFd {
+        match &self.0 {
+            Some(descriptor) => descriptor,
+            None => unreachable!("only taken when dropped"),
+        }
+    }
+}
+
+impl Drop for SlowToClose {
+    fn drop(&mut self) {
+        if let Some(descriptor) = self.0.take() {
+            in_background(move || drop(descriptor));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_is_closed_when_it_is_finished() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        drop(SlowToClose::from(OwnedFd::from(writer)));
+        assert!(finish(Duration::from_secs(10)));
+        // The other end has seen the end of the file.
+        assert_eq!(std::io::Read::read(&mut reader, &mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn many_wait_at_the_same_time() {
+        let begun = Instant::now();
+        (0..200).for_each(|_| in_background(|| std::thread::sleep(Duration::from_millis(100))));
+        assert!(!finish(Duration::ZERO));
+        assert!(finish(Duration::from_secs(60)));
+        assert!(begun.elapsed() >= Duration::from_millis(100) && begun.elapsed() < Duration::from_secs(10));
+    }
+}

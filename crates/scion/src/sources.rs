@@ -1,0 +1,39 @@
+//! The text of `border_router.p4`, and how to compile it. The build script does so, too.
+
+use hopwright_ir::compile::{Compiled, compile_text};
+use hopwright_syntax::Options;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../p4/scion/", $name)))),*]
+    };
+}
+
+/// The program and its parts, by the names they include each other by.
+pub const SOURCES: &[(&str, &str)] = files![
+    "border_router.p4",
+    "bfd.p4",
+    "checksum.p4",
+    "counters.p4",
+    "delivery.p4",
+    "epic.p4",
+    "headers.p4",
+    "links.p4",
+    "mac.p4",
+    "one_hop.p4",
+    "parser.p4",
+    "path.p4",
+    "reasons.p4",
+    "underlay.p4",
+];
+
+/// Compiles the program that is built into this crate.
+pub fn compile(optimise: bool) -> Compiled {
+    let (name, text) = SOURCES[0];
+    let options = Options {
+        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        no_disk: true,
+        ..Options::default()
+    };
+    compile_text(name, text, &options, optimise)
+}
