@@ -118,20 +118,29 @@ class RouterKind:
 
 
 def _packet_inputs(process: Process) -> tuple[int, int]:
-    """How many UDP and packet sockets exist in the process's network namespace."""
+    """How many UDP and packet sockets a process has."""
+    own = set()
+    for entry in Path(f"/proc/{process.pid}/fd").iterdir():
+        try:
+            name = os.readlink(entry)
+        except FileNotFoundError:
+            continue
+        if name.startswith("socket:["):
+            own.add(name[8:-1])
     base = Path(f"/proc/{process.pid}/net")
     counts = []
-    for tables in (("udp", "udp6"), ("packet",)):
-        counts.append(sum(len((base / t).read_text().splitlines()) - 1
-                          for t in tables if (base / t).exists()))
+    # The column of a socket's inode number in each table.
+    for tables, column in (((("udp", "udp6"), 9), (("packet",), 8))):
+        lines = [line.split() for t in tables if (base / t).exists()
+                 for line in (base / t).read_text().splitlines()[1:]]
+        counts.append(sum(line[column] in own for line in lines))
     return counts[0], counts[1]
 
 
 def wait_ready(process: Process, timeout: float = 20.0, settle: float = 0.5) -> None:
     """Waits until the router has opened its packet inputs and opens no more.
 
-    Works for any implementation: the namespace is the router's own, so its
-    UDP and packet sockets are the router's.
+    Works for any implementation, also beside other processes in one namespace.
     """
     for companion in process.companions:
         wait_ready(companion, timeout, settle)

@@ -1,6 +1,6 @@
 """SCION packets with hop fields that verify, and sockets in other namespaces to send them from.
 
-Only what the tests of a single router need: one segment, IPv4 hosts, UDP.
+Only what the tests of a single router need: one segment, UDP.
 """
 
 from __future__ import annotations
@@ -8,17 +8,22 @@ from __future__ import annotations
 import base64
 import ctypes
 import hashlib
+import ipaddress
 import os
+import select
 import socket
 import struct
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
 from .netns import Namespace
 
 _CLONE_NEWNET = 0x40000000
+# UDP ports of the SCION packets.
+SOURCE_PORT, PORT = 40000, 40001
 
 
 def _sbox() -> bytes:
@@ -90,8 +95,19 @@ def isd_as(text: str) -> bytes:
     return struct.pack("!4H", int(isd), *groups)
 
 
-def transit(key: bytes, ingress: int, egress: int, payload: bytes, spoil: str = "") -> bytes:
-    """A UDP packet of other ASes that crosses this one from one interface to another.
+def _host(address: str) -> tuple[int, bytes]:
+    """A host's type and length in the common header, and its address in bytes."""
+    packed = ipaddress.ip_address(address).packed
+    return (3 if len(packed) == 16 else 0), packed
+
+
+def packet(key: bytes, ingress: int, egress: int, payload: bytes, *,
+           source: tuple[str, str] = ("1-ff00:0:66", "10.66.0.1"),
+           destination: tuple[str, str] = ("1-ff00:0:77", "10.77.0.1"), spoil: str = "") -> bytes:
+    """A UDP packet that enters this AS by one interface and leaves it by another.
+
+    Ingress 0: from a host of this AS. Egress 0: to one. Source and destination are
+    ISD-AS number and host.
 
     `spoil` makes it a bad one: `mac`, `expired`, `ingress`, `egress` (answered), or
     `length`, `segments`, `type` (dropped).
@@ -99,23 +115,28 @@ def transit(key: bytes, ingress: int, egress: int, payload: bytes, spoil: str = 
     begin = int(time.time()) - (100_000 if spoil == "expired" else 10)
     expiry, seg_id = 63, 0x1234
     to = 999 if spoil == "egress" else egress
-    message = struct.pack("!HHIBBHHH", 0, seg_id, begin, 0, expiry,
-                          998 if spoil == "ingress" else ingress, to, 0)
-    mac = cmac(key, message)[:6]
+    of = 998 if spoil == "ingress" else ingress
+    mac = cmac(key, struct.pack("!HHIBBHHH", 0, seg_id, begin, 0, expiry, of, to, 0))[:6]
     if spoil == "mac":
         mac = bytes(b ^ 0x55 for b in mac)
-    hop = struct.pack("!BBHH", 0, expiry, 998 if spoil == "ingress" else ingress, to) + mac
+    hop = struct.pack("!BBHH", 0, expiry, of, to) + mac
     other = struct.pack("!BBHH6s", 0, expiry, 7, 8, b"others")
-    lengths = (3 << 12) if spoil != "segments" else (3 << 12) | 3
-    path = struct.pack("!I", 1 << 24 | lengths)
-    path += struct.pack("!BBHI", 1, 0, seg_id, begin) + other + hop + other
-    addresses = isd_as("1-ff00:0:77") + isd_as("1-ff00:0:66")
-    addresses += bytes([10, 77, 0, 1, 10, 66, 0, 1])
+    hops = [other] * (ingress > 0) + [hop] + [other] * (egress > 0)
+    path = struct.pack("!I", (ingress > 0) << 24 | len(hops) << 12 | 3 * (spoil == "segments"))
+    path += struct.pack("!BBHI", 1, 0, seg_id, begin) + b"".join(hops)
+    (to_type, to_host), (from_type, from_host) = _host(destination[1]), _host(source[1])
+    addresses = isd_as(destination[0]) + isd_as(source[0]) + to_host + from_host
     words = (12 + len(addresses) + len(path)) // 4
-    udp = struct.pack("!HHHH", 40000, 40001, 8 + len(payload), 0) + payload
-    common = struct.pack("!IBBHBBH", 1, 17, words, len(udp), 77 if spoil == "type" else 1, 0, 0)
-    packet = common + addresses + path + udp
-    return packet[:40] if spoil == "length" else packet
+    udp = struct.pack("!HHHH", SOURCE_PORT, PORT, 8 + len(payload), 0) + payload
+    common = struct.pack("!IBBHBBH", 1, 17, words, len(udp), 77 if spoil == "type" else 1,
+                         to_type << 4 | from_type, 0)
+    whole = common + addresses + path + udp
+    return whole[:40] if spoil == "length" else whole
+
+
+def transit(key: bytes, ingress: int, egress: int, payload: bytes, spoil: str = "") -> bytes:
+    """A UDP packet of other ASes that crosses this one from one interface to another."""
+    return packet(key, ingress, egress, payload, spoil=spoil)
 
 
 def deliver(key: bytes, ingress: int, destination: str, host: str, port: int, payload: bytes) -> bytes:
@@ -178,7 +199,7 @@ def socket_in(namespace: Namespace, make: Callable[[], socket.socket]) -> socket
 def udp_socket(namespace: Namespace, address: str, port: int) -> socket.socket:
     """A UDP socket in another namespace, which stays there."""
     def make() -> socket.socket:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
         sock.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         sock.bind((address, port))
         return sock
@@ -186,12 +207,60 @@ def udp_socket(namespace: Namespace, address: str, port: int) -> socket.socket:
     return socket_in(namespace, make)
 
 
-class Stream:
+class Tally:
+    """Numbered packets: when each was sent, and how often it arrived."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        # By time.monotonic().
+        self.at: list[float] = []
+        self.received: dict[int, int] = {}
+        # When the sender's own kernel refused to send, with which number.
+        self._refused: tuple[float, int] = (0.0, 0)
+
+    @property
+    def lost(self) -> list[int]:
+        return [n for n in range(self.sent) if n not in self.received]
+
+    @property
+    def doubled(self) -> int:
+        return sum(count - 1 for count in self.received.values())
+
+    def resumed(self, since: float) -> float:
+        """Seconds from `since` until a packet was sent from which on none was lost or refused.
+
+        0 if none was after `since`, infinite if the last ones were.
+        """
+        first = max((n + 1 for n in self.lost if self.at[n] >= since), default=0)
+        if self._refused[0] >= since:
+            first = max(first, self._refused[1])
+        if first == 0:
+            return 0.0
+        return self.at[first] - since if first < self.sent else float("inf")
+
+    def send(self, sock, packet: bytes, to: tuple[str, int], label: int = 0) -> None:
+        """Sends a packet with its label and number in the last eight bytes.
+
+        What the sender's own kernel refuses is not sent.
+        """
+        now = time.monotonic()
+        try:
+            sock.sendto(packet[:-8] + struct.pack("!Q", label << 48 | self.sent), to)
+        except OSError:
+            self._refused = (now, self.sent)
+            return
+        self.at.append(now)
+        self.sent += 1
+
+    def take(self, number: int) -> None:
+        self.received[number] = self.received.get(number, 0) + 1
+
+
+class Stream(Tally):
     """Numbered packets at a steady rate, and which of them arrive where."""
 
     def __init__(self, out: socket.socket, to: tuple[str, int], make, rate: float):
-        self.sent = 0
-        self.received: dict[int, int] = {}
+        super().__init__()
         self._out, self._to, self._make, self._pause = out, to, make, 1 / rate
         self._stop = threading.Event()
         self._inputs: list[socket.socket] = []
@@ -218,20 +287,11 @@ class Stream:
             thread.join()
         return self
 
-    @property
-    def lost(self) -> list[int]:
-        return [n for n in range(self.sent) if n not in self.received]
-
-    @property
-    def doubled(self) -> int:
-        return sum(count - 1 for count in self.received.values())
-
     def _send(self) -> None:
         template = self._make(b"\0" * 8)
         due = time.monotonic()
         while not self._stop.is_set():
-            self._out.sendto(template[:-8] + struct.pack("!Q", self.sent), self._to)
-            self.sent += 1
+            self.send(self._out, template, self._to)
             due += self._pause
             time.sleep(max(0.0, due - time.monotonic()))
 
@@ -241,8 +301,82 @@ class Stream:
             if self._stop.is_set() and last is None:
                 last = time.monotonic() + 0.8
             try:
-                packet = inlet.recv(9000)
+                self.take(struct.unpack("!Q", inlet.recv(9000)[-8:])[0])
             except TimeoutError:
                 continue
-            number = struct.unpack("!Q", packet[-8:])[0]
-            self.received[number] = self.received.get(number, 0) + 1
+
+
+@dataclass
+class Flow(Tally):
+    """Numbered packets of a `Mix`."""
+
+    sock: object
+    packet: bytes
+    to: tuple[str, int]
+    # None: until the mix is stopped.
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+
+class Mix:
+    """Several flows at once, whose packets may arrive at the same sockets."""
+
+    def __init__(self, flows: list[Flow], inlets: list[socket.socket], rate: float):
+        """`rate`: packets of each flow in a second."""
+        self.flows, self._inlets, self._pause = flows, inlets, 1 / rate
+        self._stop, self._over = threading.Event(), threading.Event()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._send, self._take)]
+
+    def start(self) -> Mix:
+        for inlet in self._inlets:
+            inlet.setblocking(False)
+        for thread in self._threads[::-1]:
+            thread.start()
+        return self
+
+    def finish(self, patience: float = 1.0) -> Mix:
+        """Waits for the end of flows with an end, stops the others, and waits for what is on its way."""
+        if any(flow.count is None for flow in self.flows):
+            self._stop.set()
+        self._threads[0].join()
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline and any(len(f.received) < f.sent for f in self.flows):
+            time.sleep(0.02)
+        # Time for what arrives twice.
+        time.sleep(0.05)
+        self._over.set()
+        self._threads[1].join()
+        return self
+
+    def _send(self) -> None:
+        due = time.monotonic()
+        # A flow with an end has one, even if its own kernel sends nothing.
+        limit = due + 5 + 3 * self._pause * max(f.count or 0 for f in self.flows)
+        while not self._stop.is_set():
+            active = [(n, f) for n, f in enumerate(self.flows)
+                      if f.count is None or f.sent < f.count and due < limit]
+            if not active:
+                return
+            for label, flow in active:
+                flow.send(flow.sock, flow.packet, flow.to, label)
+            due += self._pause
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    def _take(self) -> None:
+        poll = select.poll()
+        by_descriptor = {inlet.fileno(): inlet for inlet in self._inlets}
+        for descriptor in by_descriptor:
+            poll.register(descriptor, select.POLLIN)
+        while not self._over.is_set():
+            for descriptor, _ in poll.poll(20):
+                try:
+                    while True:
+                        tail = by_descriptor[descriptor].recv(9000)[-8:]
+                        label, number = divmod(int.from_bytes(tail, "big"), 1 << 48)
+                        if label < len(self.flows):
+                            self.flows[label].take(number)
+                except OSError:
+                    # Nothing more, or an ICMP error about something that the socket has sent.
+                    continue

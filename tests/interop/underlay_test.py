@@ -1,0 +1,968 @@
+#!/usr/bin/env python3
+"""Everything that the kernel can carry, the router carries: never fewer packets than the reference.
+
+One router between two neighbours, a sibling and a host, over every kind of underlay, and
+while devices, addresses, routes and neighbours change. The same packets cross the
+reference's router and the one under test, in turn.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could
+not be carried out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import fcntl
+import fnmatch
+import json
+import os
+import select
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
+from lab.router import RouterKind, wait_ready
+from lab.scion import PORT, SOURCE_PORT, Flow, Mix, Tally, hop_key, packet, socket_in, udp_socket
+
+PREFIX = f"hwu{os.getpid()}-"
+LOCAL_AS, OTHER_AS = "1-ff00:0:1", "1-ff00:0:66"
+LINK_PORT, INTERNAL_PORT, PROBE_PORT = 50000, 30042, 40999
+SIBLING_INTERFACE = 7
+# Of a SCION packet on every link, as far as topology.json knows.
+MTU = 1472
+# Packets of a flow, and per second.
+COUNT, RATE = 60, 150
+# Of an event's flows; recovery is measured as exactly as this.
+EVENT_RATE = 100
+# Forwarding resumes so many seconds after the kernel's at the latest; and what a busy machine may add.
+RESUME, GRACE = 0.1, 0.15
+# A busy machine loses packets too: a cell passes if one attempt does.
+ATTEMPTS = 3
+INTERNAL = 0
+
+
+class Unsupported(Exception):
+    """The kernel of this machine does not have such devices."""
+
+
+# Which links a flow crosses: link 0 is the internal network, on which are the host and the sibling.
+FLOWS = {
+    "in": (1, "host"),
+    "out": ("host", 1),
+    "transit": (1, 2),
+    "transit back": (2, 1),
+    "to the sibling": (1, "sibling"),
+    "from the sibling": ("sibling", 1),
+}
+
+
+def link_of(end: int | str) -> int:
+    return end if isinstance(end, int) else INTERNAL
+
+
+class Net:
+    """The router's namespace and its neighbours', and who has which address.
+
+    The router's device of link n is `if<n>`, the neighbours' `out<n>`.
+    """
+
+    def __init__(self, six: bool = False):
+        self.six = six
+        self.router = Namespace(PREFIX + "router", ipv6=six)
+        self.outside = Namespace(PREFIX + "outside", ipv6=six)
+        self.namespaces = [self.router, self.outside]
+        for namespace in self.namespaces:
+            self.prepare(namespace)
+        self.local = {n: self.address(n, 1) for n in (0, 1, 2)}
+        self.remote = {n: self.address(n, 2) for n in (1, 2)}
+        self.host, self.sibling = self.address(0, 9), self.address(0, 8)
+        # What senders' sockets are given, and what makes a sender instead of a socket.
+        self.equip: Callable[[socket.socket], None] = lambda sock: None
+        self.sender: Callable[[Net, int, str, int], object] | None = None
+        self._closing: list[Callable[[], None]] = []
+
+    def prepare(self, namespace: Namespace) -> None:
+        for which in ("all", "default"):
+            # Packets may come by another device than answers would go by.
+            namespace.set(f"net/ipv4/conf/{which}/rp_filter", "0")
+            # Who changes the Ethernet address says so, as machines that take an address over do.
+            namespace.set(f"net/ipv4/conf/{which}/arp_notify", "1")
+            if self.six:
+                namespace.set(f"net/ipv6/conf/{which}/ndisc_notify", "1")
+
+    def middle(self, name: str) -> Namespace:
+        """A namespace that forwards, between the router and its neighbours."""
+        namespace = Namespace(PREFIX + name, ipv6=self.six)
+        self.namespaces.append(namespace)
+        self.prepare(namespace)
+        namespace.set("net/ipv4/ip_forward", "1")
+        if self.six:
+            namespace.set("net/ipv6/conf/all/forwarding", "1")
+        return namespace
+
+    def address(self, net: int, number: int) -> str:
+        return f"fd00:{net}::{number}" if self.six else f"10.{net}.0.{number}"
+
+    @property
+    def bits(self) -> int:
+        return 64 if self.six else 24
+
+    @property
+    def all_bits(self) -> int:
+        return 128 if self.six else 32
+
+    def there(self, n: int) -> list[str]:
+        """The neighbours' addresses on a link."""
+        return [self.remote[n]] if n else [self.host, self.sibling]
+
+    def route(self, namespace: Namespace, to: str, *how: str) -> None:
+        """A route to one address, in the place of another."""
+        namespace.ip("route", "replace", f"{to}/{self.all_bits}", *how)
+
+    def when_closing(self, what: Callable[[], None]) -> None:
+        self._closing.append(what)
+
+    def close(self) -> None:
+        for what in self._closing:
+            what()
+        for namespace in self.namespaces:
+            namespace.remove()
+
+
+def try_ip(namespace: Namespace, *args: str) -> None:
+    """`ip`, for devices that the kernel may lack."""
+    try:
+        namespace.ip(*args)
+    except LabError as error:
+        if "Unknown device type" in str(error) or "not supported" in str(error):
+            raise Unsupported(str(error).strip().splitlines()[-1]) from None
+        raise
+
+
+# How a link is made: devices at both ends, with the link's addresses on them.
+
+def own_ends(net: Net, n: int, here: str, there: str) -> None:
+    """Addresses on devices that exist, and the devices up."""
+    net.router.ip("addr", "add", f"{net.local[n]}/{net.bits}", "dev", here)
+    net.router.ip("link", "set", here, "up")
+    for address in net.there(n):
+        net.outside.ip("addr", "add", f"{address}/{net.bits}", "dev", there)
+    net.outside.ip("link", "set", there, "up")
+
+
+def pair(net: Net, here: str, there: str, mtu: int = 1500, offloads: bool = False) -> None:
+    """A veth pair without addresses between the router and its neighbours."""
+    veth(End(net.router, here, offloads=offloads), End(net.outside, there, offloads=offloads), mtu)
+
+
+def by_veth(net: Net, n: int, mtu: int = 1500, offloads: bool = False) -> None:
+    pair(net, f"if{n}", f"out{n}", mtu, offloads)
+    own_ends(net, n, f"if{n}", f"out{n}")
+
+
+def by_veth_with_offloads(net: Net, n: int) -> None:
+    by_veth(net, n, offloads=True)
+
+
+def by_small_mtu(net: Net, n: int) -> None:
+    """A device whose MTU is smaller than the packets: both kernels fragment."""
+    by_veth(net, n, mtu=1280 if net.six else 1000)
+
+
+def by_macvlan(net: Net, n: int) -> None:
+    pair(net, f"under{n}", f"out{n}")
+    try_ip(net.router, "link", "add", "link", f"under{n}", "name", f"if{n}", "type", "macvlan",
+           "mode", "bridge")
+    own_ends(net, n, f"if{n}", f"out{n}")
+
+
+def by_vlan(net: Net, n: int) -> None:
+    pair(net, f"under{n}", f"below{n}")
+    for namespace, lower, upper in ((net.router, f"under{n}", f"if{n}"),
+                                    (net.outside, f"below{n}", f"out{n}")):
+        try_ip(namespace, "link", "add", "link", lower, "name", upper, "type", "vlan", "id", "5")
+    own_ends(net, n, f"if{n}", f"out{n}")
+
+
+def by_bond(net: Net, n: int) -> None:
+    try_ip(net.router, "link", "add", f"if{n}", "type", "bond", "mode", "active-backup", "miimon", "20")
+    net.outside.ip("link", "add", f"out{n}", "type", "bridge")
+    for leg in "ab":
+        pair(net, f"leg{n}{leg}", f"port{n}{leg}")
+        net.router.ip("link", "set", f"leg{n}{leg}", "down")
+        net.router.ip("link", "set", f"leg{n}{leg}", "master", f"if{n}")
+        net.outside.ip("link", "set", f"port{n}{leg}", "master", f"out{n}")
+    own_ends(net, n, f"if{n}", f"out{n}")
+
+
+def by_bridge(net: Net, n: int) -> None:
+    """The router's address on a bridge, its cable a port of it."""
+    net.router.ip("link", "add", f"if{n}", "type", "bridge")
+    pair(net, f"port{n}", f"out{n}")
+    net.router.ip("link", "set", f"port{n}", "master", f"if{n}")
+    own_ends(net, n, f"if{n}", f"out{n}")
+
+
+def open_tun(namespace: Namespace, name: str) -> int:
+    """A new TUN device; it lives as long as the descriptor."""
+    def make():
+        descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        # TUNSETIFF with IFF_TUN | IFF_NO_PI.
+        fcntl.ioctl(descriptor, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x1001))
+        return descriptor
+    return socket_in(namespace, make)
+
+
+def by_tun(net: Net, n: int) -> None:
+    """A tunnel that a program makes, as VPNs do: a device without Ethernet."""
+    try:
+        ends = [open_tun(net.router, f"if{n}"), open_tun(net.outside, f"out{n}")]
+    except FileNotFoundError as error:
+        raise Unsupported(str(error)) from None
+    own_ends(net, n, f"if{n}", f"out{n}")
+    over = threading.Event()
+
+    def relay() -> None:
+        other = {ends[0]: ends[1], ends[1]: ends[0]}
+        while not over.is_set():
+            for ready in select.select(ends, [], [], 0.1)[0]:
+                try:
+                    os.write(other[ready], os.read(ready, 65535))
+                except OSError:
+                    continue
+        for end in ends:
+            os.close(end)
+
+    thread = threading.Thread(target=relay, daemon=True)
+    thread.start()
+    net.when_closing(lambda: (over.set(), thread.join()))
+
+
+def by_elsewhere(net: Net, n: int, device: str) -> None:
+    """Both sides' addresses on another device than the one that packets take."""
+    pair(net, f"if{n}", f"out{n}")
+    ends = (f"fd01:{n}::1", f"fd01:{n}::2") if net.six else (f"192.168.{n}.1", f"192.168.{n}.2")
+    for namespace, near, address in ((net.router, f"if{n}", ends[0]), (net.outside, f"out{n}", ends[1])):
+        namespace.ip("addr", "add", f"{address}/{net.bits}", "dev", near)
+        namespace.ip("link", "set", near, "up")
+    net.router.ip("addr", "add", f"{net.local[n]}/{net.all_bits}", "dev", device)
+    for address in net.there(n):
+        net.outside.ip("addr", "add", f"{address}/{net.all_bits}", "dev", "lo")
+        net.route(net.router, address, "via", ends[1], "dev", f"if{n}", "src", net.local[n])
+    net.route(net.outside, net.local[n], "via", ends[0], "dev", f"out{n}", "src", net.there(n)[0])
+
+
+def by_lo(net: Net, n: int) -> None:
+    by_elsewhere(net, n, "lo")
+
+
+def by_dummy(net: Net, n: int) -> None:
+    try_ip(net.router, "link", "add", f"dummy{n}", "type", "dummy")
+    net.router.ip("link", "set", f"dummy{n}", "up")
+    by_elsewhere(net, n, f"dummy{n}")
+
+
+def second(net: Net, n: int) -> tuple[str, str]:
+    """A second veth pair beside a link's, `ifx<n>` and `outx<n>`: the ends' addresses."""
+    pair(net, f"ifx{n}", f"outx{n}")
+    ends = (f"fd02:{n}::1", f"fd02:{n}::2") if net.six else (f"172.16.{n}.1", f"172.16.{n}.2")
+    for namespace, device, address in ((net.router, f"ifx{n}", ends[0]), (net.outside, f"outx{n}", ends[1])):
+        namespace.ip("addr", "add", f"{address}/{net.bits}", "dev", device)
+        namespace.ip("link", "set", device, "up")
+    return ends
+
+
+def by_asymmetric(net: Net, n: int) -> None:
+    """What comes in does so by another device than what goes out, and than the address's."""
+    by_veth(net, n)
+    here, _ = second(net, n)
+    net.route(net.outside, net.local[n], "via", here, "dev", f"outx{n}", "src", net.there(n)[0])
+
+
+def by_gateway(net: Net, n: int, mtu: int = 1500) -> None:
+    """The neighbours behind a gateway; the MTU is that of the link behind it."""
+    gateway = net.middle(f"gateway{n}")
+    far = [net.address(100 + n, 2)] if n else [net.address(100, 9), net.address(100, 8)]
+    near, beyond = net.address(n, 254), net.address(100 + n, 254)
+    veth(End(net.router, f"if{n}", (f"{net.local[n]}/{net.bits}",)),
+         End(gateway, "near", (f"{near}/{net.bits}",)), 1500)
+    veth(End(gateway, "far", (f"{beyond}/{net.bits}",)),
+         End(net.outside, f"out{n}", tuple(f"{a}/{net.bits}" for a in far)), mtu)
+    if n:
+        net.remote[n] = far[0]
+    else:
+        net.host, net.sibling = far
+    for address in far:
+        net.route(net.router, address, "via", near)
+    net.route(net.outside, net.local[n], "via", beyond)
+
+
+def by_small_path(net: Net, n: int) -> None:
+    """A path whose MTU is smaller than the devices'."""
+    by_gateway(net, n, mtu=1280 if net.six else 1000)
+
+
+def by_other_device(net: Net, n: int) -> None:
+    """The internal network's hosts behind another device than the internal address's."""
+    if n != INTERNAL:
+        return by_veth(net, n)
+    pair(net, "if0", "out0")
+    net.router.ip("addr", "add", f"{net.local[0]}/{net.bits}", "dev", "if0")
+    net.router.ip("link", "set", "if0", "up")
+    net.outside.ip("link", "set", "out0", "up")
+    net.host, net.sibling = net.address(9, 9), net.address(9, 8)
+    pair(net, "if9", "out9")
+    net.router.ip("addr", "add", f"{net.address(9, 1)}/{net.bits}", "dev", "if9")
+    net.router.ip("link", "set", "if9", "up")
+    for address in (net.host, net.sibling):
+        net.outside.ip("addr", "add", f"{address}/{net.bits}", "dev", "out9")
+    net.outside.ip("link", "set", "out9", "up")
+    net.route(net.outside, net.local[0], "via", net.address(9, 1), "src", net.host)
+
+
+def in_one_namespace(net: Net) -> None:
+    """Everybody on one machine, as in the reference's local topologies.
+
+    The addresses are of 127.0.0.0/8, which no device lists, or IPv6 addresses on lo.
+    """
+    def address(n: int, number: int) -> str:
+        return f"fd00:f00d:cafe::7f00:{n}{number}" if net.six else f"127.0.{n}.{number}"
+
+    net.outside = net.router
+    net.local = {n: address(n, 4) for n in (0, 1, 2)}
+    net.remote = {n: address(n, 2) for n in (1, 2)}
+    net.host, net.sibling = address(0, 9), address(0, 8)
+    if net.six:
+        for one in (*net.local.values(), *net.remote.values(), net.host, net.sibling):
+            net.router.ip("addr", "add", f"{one}/128", "dev", "lo")
+
+
+# What senders do that not all senders do.
+
+def with_ip_options(sock: socket.socket) -> None:
+    """IPv4 options (three no-operations, end of list), or IPv6 extension headers for each hop and the
+    destination, each with padding."""
+    if sock.family == socket.AF_INET:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_OPTIONS, b"\x01\x01\x01\0")
+    else:
+        for option in (socket.IPV6_HOPOPTS, socket.IPV6_DSTOPTS):
+            sock.setsockopt(socket.IPPROTO_IPV6, option, b"\0\0\x01\x04\0\0\0\0")
+
+
+class Tagged:
+    """Sends UDP datagrams in priority-tagged Ethernet frames (VLAN 0), whatever the kernel would do."""
+
+    def __init__(self, net: Net, n: int, address: str, port: int):
+        def mac(namespace: Namespace, device: str) -> bytes:
+            link = json.loads(namespace.ip("-json", "link", "show", device))[0]
+            return bytes.fromhex(link["address"].replace(":", ""))
+
+        def make() -> socket.socket:
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            sock.bind((f"out{n}", 0))
+            return sock
+
+        self._sock = socket_in(net.outside, make)
+        self._from = (address, port)
+        # Priority 5, VLAN 0.
+        self._ethernet = (mac(net.router, f"if{n}") + mac(net.outside, f"out{n}")
+                          + b"\x81\0\xa0\0" + (b"\x86\xdd" if net.six else b"\x08\0"))
+        self.close = self._sock.close
+
+    def sendto(self, data: bytes, to: tuple[str, int]) -> None:
+        family = socket.AF_INET6 if ":" in to[0] else socket.AF_INET
+        source, destination = (socket.inet_pton(family, a) for a in (self._from[0], to[0]))
+        size = 8 + len(data)
+        udp = struct.pack("!HHHH", self._from[1], to[1], size, 0) + data
+        check = ones_complement(source + destination + struct.pack("!HH", 17, size) + udp) or 0xFFFF
+        udp = udp[:6] + struct.pack("!H", check) + data
+        if family == socket.AF_INET6:
+            header = struct.pack("!IHBB", 6 << 28, size, 17, 64) + source + destination
+        else:
+            header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + size, 0, 0x4000, 64, 17, 0) + source + destination
+            header = header[:10] + struct.pack("!H", ones_complement(header)) + header[12:]
+        self._sock.send(self._ethernet + header + udp)
+
+
+def ones_complement(data: bytes) -> int:
+    """The internet checksum."""
+    data += b"\0" * (len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of underlay: how a link of the kind is made, and what its packets are like."""
+
+    name: str
+    make: Callable[[Net, int], None]
+    payload: int = 64
+    equip: Callable[[socket.socket], None] | None = None
+    tagged: bool = False
+    # Which links are of this kind.
+    links: tuple[int, ...] = (0, 1, 2)
+    alone: bool = False
+    # How many packets of a flow get lost by chance.
+    tolerance: int = 0
+
+
+LONG = 1300
+KINDS = {kind.name: kind for kind in (
+    Kind("veth", by_veth),
+    Kind("veth with offloads", by_veth_with_offloads),
+    Kind("loopback", by_veth, alone=True),
+    Kind("addresses on lo", by_lo),
+    Kind("addresses on dummy", by_dummy),
+    Kind("macvlan", by_macvlan),
+    Kind("tun", by_tun),
+    Kind("vlan", by_vlan),
+    Kind("bond", by_bond),
+    Kind("bridge", by_bridge),
+    Kind("gateway", by_gateway),
+    Kind("hosts behind another device", by_other_device, links=(0,)),
+    Kind("asymmetric arrival", by_asymmetric),
+    Kind("device MTU too small", by_small_mtu, payload=LONG),
+    # What is sent before the path's MTU is known is lost.
+    Kind("path MTU too small", by_small_path, payload=LONG, tolerance=3),
+    Kind("IP options", by_veth, equip=with_ip_options),
+    Kind("priority tags", by_veth, tagged=True),
+)}
+
+
+def build(kind: Kind, links: tuple[int, ...], six: bool) -> Net:
+    """The network with these links of a kind, and the others plain."""
+    net = Net(six)
+    try:
+        if kind.alone:
+            in_one_namespace(net)
+        else:
+            for n in (0, 1, 2):
+                (kind.make if n in links else by_veth)(net, n)
+        if kind.equip:
+            net.equip = kind.equip
+        if kind.tagged:
+            net.sender = lambda net, n, address, port: Tagged(net, n, address, port)
+    except BaseException:
+        net.close()
+        raise
+    return net
+
+
+class Router:
+    """A router at work in a network, and the flows through it."""
+
+    def __init__(self, net: Net, choice: str, directory: Path):
+        self.net = net
+        self.directory = directory
+        conf = directory / "conf"
+        shutil.rmtree(conf, ignore_errors=True)
+        (conf / "keys").mkdir(parents=True)
+        for number in (0, 1):
+            (conf / "keys" / f"master{number}.key").write_text(
+                base64.b64encode(b"the master of it").decode())
+        self.key = hop_key(conf / "keys" / "master0.key")
+        (conf / "topology.json").write_text(json.dumps(self.topology(), indent=1))
+        (conf / "router.toml").write_text(f'[general]\nid = "r1"\nconfig_dir = "{conf}"\n'
+                                          "[router.bfd]\ndisable = true\n")
+        log = directory / f"{choice.replace('/', '_')}.log"
+        log.unlink(missing_ok=True)
+        self.open: list = []
+        self.process: Process = RouterKind(choice).start(
+            choice, net.router, conf / "router.toml", log, directory / "stats.json")
+        try:
+            wait_ready(self.process, settle=0.25)
+        except BaseException:
+            self.process.stop()
+            raise
+
+    @staticmethod
+    def at(address: str, port: int) -> str:
+        return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+    def topology(self) -> dict:
+        def interface(number: int, relation: str, local: str, remote: str) -> dict:
+            return {"isd_as": f"1-ff00:0:{10 + number}", "link_to": relation, "mtu": MTU,
+                    "bfd": {"disable": True},
+                    "underlay": {"local": self.at(local, LINK_PORT), "remote": self.at(remote, LINK_PORT)}}
+
+        net = self.net
+        return {
+            "isd_as": LOCAL_AS, "mtu": MTU, "attributes": [], "dispatched_ports": "1024-65535",
+            "border_routers": {
+                "r1": {"internal_addr": self.at(net.local[0], INTERNAL_PORT), "interfaces": {
+                    "1": interface(1, "parent", net.local[1], net.remote[1]),
+                    "2": interface(2, "child", net.local[2], net.remote[2])}},
+                "r2": {"internal_addr": self.at(net.sibling, INTERNAL_PORT), "interfaces": {
+                    str(SIBLING_INTERFACE): interface(3, "child", "192.0.2.1", "192.0.2.2")}}},
+            "control_service": {"cs": {"addr": self.at(net.host, 30252)}},
+        }
+
+    def mix(self, names: tuple[str, ...], payload: int = 64, rate: float = RATE,
+            count: int | None = None, probe: int | None = None) -> Mix:
+        """Flows across the router at once.
+
+        With `probe` there are two more, of plain datagrams on a link from kernel to kernel:
+        to the router's machine, and from it.
+        """
+        net = self.net
+        places = {"host": (net.host, SOURCE_PORT), "host inlet": (net.host, PORT),
+                  "sibling": (net.sibling, INTERNAL_PORT),
+                  1: (net.remote[1], LINK_PORT), 2: (net.remote[2], LINK_PORT)}
+        inlets = {place: udp_socket(net.outside, *at) for place, at in places.items()}
+        self.open += inlets.values()
+        flows = []
+        for name in names:
+            enter, leave = FLOWS[name]
+            n = link_of(enter)
+            out = inlets[enter]
+            if net.sender:
+                out = net.sender(net, n, *places[enter])
+                self.open.append(out)
+            else:
+                net.equip(out)
+            numbers = {"host": 0, "sibling": SIBLING_INTERFACE, 1: 1, 2: 2}
+            ends = {}
+            if enter == "host":
+                ends["source"] = (LOCAL_AS, net.host)
+            if leave == "host":
+                ends["destination"] = (LOCAL_AS, net.host)
+            whole = packet(self.key, numbers[enter], numbers[leave], bytes(payload), **ends)
+            flows.append(Flow(out, whole, (net.local[n], LINK_PORT if n else INTERNAL_PORT), count))
+        if probe is not None:
+            far = net.there(probe)[0]
+            sides = [(net.outside, far), (net.router, net.local[probe])]
+            socks = [udp_socket(namespace, address, PROBE_PORT) for namespace, address in sides]
+            self.open += socks
+            for sock, (_, to) in zip(socks, sides[::-1]):
+                flows.append(Flow(sock, bytes(payload), (to, PROBE_PORT), count))
+            inlets["near"], inlets["far"] = socks
+        return Mix(flows, list(inlets.values()), rate)
+
+    def stop(self) -> None:
+        for sock in self.open:
+            sock.close()
+        self.process.stop()
+
+
+@dataclass
+class Result:
+    """What arrived of each flow, or how long each took after an event."""
+
+    flows: dict[str, Tally]
+    # From when the kernel forwards again, per flow; with events only.
+    lag: dict[str, float] | None = None
+    note: str = ""
+
+
+def steady(kind: Kind, links: tuple[int, ...], six: bool, choice: str, directory: Path) -> Result:
+    """All flows at once, from the very first packet."""
+    net = build(kind, links, six)
+    try:
+        router = Router(net, choice, directory)
+        try:
+            mix = router.mix(tuple(FLOWS), kind.payload, count=COUNT).start().finish()
+            router.process.check()
+            return Result(dict(zip(FLOWS, mix.flows)))
+        finally:
+            router.stop()
+    finally:
+        net.close()
+
+
+# What happens while a router is running. Each changes link n.
+
+def move_address(net: Net, n: int, old: str, new: str) -> None:
+    net.router.ip("addr", "del", f"{net.local[n]}/{net.bits}", "dev", old)
+    net.router.ip("addr", "add", f"{net.local[n]}/{net.bits}", "dev", new)
+
+
+def into_a_bridge(net: Net, n: int) -> None:
+    net.router.ip("link", "add", "bridge", "type", "bridge")
+    net.router.ip("link", "set", "bridge", "up")
+    net.router.ip("link", "set", f"if{n}", "master", "bridge")
+    move_address(net, n, f"if{n}", "bridge")
+    forget_neighbours(net, n)
+
+
+def out_of_the_bridge(net: Net, n: int) -> None:
+    """The bridge is `if<n>`, its port `port<n>`."""
+    net.router.ip("link", "set", f"port{n}", "nomaster")
+    move_address(net, n, f"if{n}", f"port{n}")
+    forget_neighbours(net, n)
+
+
+def into_a_bond(net: Net, n: int) -> None:
+    try_ip(net.router, "link", "add", "bond", "type", "bond", "mode", "active-backup", "miimon", "20")
+    net.router.ip("addr", "del", f"{net.local[n]}/{net.bits}", "dev", f"if{n}")
+    net.router.ip("link", "set", f"if{n}", "down")
+    net.router.ip("link", "set", f"if{n}", "master", "bond")
+    net.router.ip("link", "set", "bond", "up")
+    net.router.ip("addr", "add", f"{net.local[n]}/{net.bits}", "dev", "bond")
+    forget_neighbours(net, n)
+
+
+def forget_neighbours(net: Net, n: int) -> None:
+    """The other side asks for the router's Ethernet address again."""
+    net.outside.ip("neigh", "flush", "dev", f"out{n}")
+
+
+def made_anew(net: Net, n: int) -> None:
+    """The device is deleted and comes back, with the same name and another index and Ethernet address."""
+    net.router.ip("link", "del", f"if{n}")
+    time.sleep(0.3)
+    by_veth(net, n)
+
+
+def other_mac(net: Net, n: int) -> None:
+    net.router.ip("link", "set", f"if{n}", "address", "02:00:5e:00:53:77")
+    forget_neighbours(net, n)
+
+
+def address_away(net: Net, n: int) -> None:
+    net.router.ip("addr", "del", f"{net.local[n]}/{net.bits}", "dev", f"if{n}")
+    time.sleep(0.3)
+    net.router.ip("addr", "add", f"{net.local[n]}/{net.bits}", "dev", f"if{n}")
+
+
+def device_down(net: Net, n: int) -> None:
+    net.router.ip("link", "set", f"if{n}", "down")
+    time.sleep(0.3)
+    net.router.ip("link", "set", f"if{n}", "up")
+    if net.six:
+        net.router.ip("addr", "replace", f"{net.local[n]}/{net.bits}", "dev", f"if{n}")
+
+
+def cable_out(net: Net, n: int) -> None:
+    net.outside.ip("link", "set", f"out{n}", "down")
+    time.sleep(0.3)
+    net.outside.ip("link", "set", f"out{n}", "up")
+    if net.six:
+        for address in net.there(n):
+            net.outside.ip("addr", "replace", f"{address}/{net.bits}", "dev", f"out{n}")
+
+
+def other_route(net: Net, n: int) -> None:
+    """Packets take another device, in both directions; the address stays where it is."""
+    here, there = second(net, n)
+    for address in net.there(n):
+        net.route(net.router, address, "via", there, "dev", f"ifx{n}")
+    net.route(net.outside, net.local[n], "via", here, "dev", f"outx{n}", "src", net.there(n)[0])
+
+
+def other_gateway(net: Net, n: int) -> None:
+    """The gateway's place is taken by another one, behind another device."""
+    here, there = second(net, n)
+    for address in net.there(n):
+        net.route(net.router, address, "via", there, "dev", f"ifx{n}", "src", net.local[n])
+    net.route(net.outside, net.local[n], "via", here, "dev", f"outx{n}", "src", net.there(n)[0])
+    net.router.ip("link", "del", f"if{n}")
+
+
+def other_neighbour(net: Net, n: int) -> None:
+    """Another machine takes the neighbours' addresses over."""
+    net.outside.ip("link", "set", f"out{n}", "address", "02:00:5e:00:53:99")
+
+
+def smaller_mtu(net: Net, n: int) -> None:
+    size = "1280" if net.six else "800"
+    net.router.ip("link", "set", f"if{n}", "mtu", size)
+    net.outside.ip("link", "set", f"out{n}", "mtu", size)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens to a link of a kind."""
+
+    name: str
+    happens: Callable[[Net, int], None]
+    kind: str = "veth"
+    payload: int = 64
+
+
+EVENTS = {event.name: event for event in (
+    Event("device into a bridge", into_a_bridge),
+    Event("device out of a bridge", out_of_the_bridge, "bridge"),
+    Event("device into a bond", into_a_bond),
+    Event("device made anew", made_anew),
+    Event("another Ethernet address", other_mac),
+    Event("address away and back", address_away),
+    Event("device down and up", device_down),
+    Event("cable out and in", cable_out),
+    Event("route to another device", other_route),
+    Event("gateway behind another device", other_gateway, "addresses on lo"),
+    Event("neighbour replaced", other_neighbour),
+    Event("MTU smaller", smaller_mtu, payload=LONG),
+)}
+# Flows that enter by a link, and those that leave by it.
+ENTERING = {1: ("in", "transit", "to the sibling"), 0: ("out", "from the sibling")}
+LEAVING = {1: ("out", "transit back", "from the sibling"), 0: ("in", "to the sibling")}
+
+
+def eventful(event: Event, n: int, six: bool, choice: str, directory: Path) -> Result:
+    """Flows before, during and after an event on a link, beside plain datagrams of the kernels."""
+    net = build(KINDS[event.kind], (n,), six)
+    try:
+        router = Router(net, choice, directory)
+        try:
+            names = ENTERING[n] + LEAVING[n]
+            mix = router.mix(names, event.payload, rate=EVENT_RATE, probe=n).start()
+            # The kernel believes for a second what it knows of a neighbour.
+            time.sleep(1.3)
+            begin = time.monotonic()
+            event.happens(net, n)
+            time.sleep(2.5)
+            mix.finish()
+            router.process.check()
+        finally:
+            router.stop()
+    finally:
+        net.close()
+    flows, (into, from_) = dict(zip(names, mix.flows)), mix.flows[-2:]
+    kernel = {name: (into if name in ENTERING[n] else from_).resumed(begin) for name in names}
+    return Result(flows, {name: flow.resumed(begin) - kernel[name] for name, flow in flows.items()})
+
+
+class Flood:
+    """Packets by link 1 to all addresses of a /16 inside the AS in turn, each to another host."""
+
+    def __init__(self, router: Router, network: bytes, rate: float):
+        self.sent = 0
+        self._rate = rate
+        self._packet = bytearray(packet(router.key, 1, 0, bytes(16), destination=(LOCAL_AS, "0.0.0.0")))
+        self._packet[28:30] = network  # after the common header and two ISD-AS numbers
+        net = router.net
+        self._sock = udp_socket(net.outside, net.remote[1], LINK_PORT)
+        self._to = (net.local[1], LINK_PORT)
+
+    def run(self, count: int | None = None, until: threading.Event | None = None) -> None:
+        due = time.monotonic()
+        while self.sent != count and not (until and until.is_set()):
+            for _ in range(10):
+                self._packet[30:32] = (self.sent & 0xFFFF).to_bytes(2, "big")
+                self._sock.sendto(self._packet, self._to)
+                self.sent += 1
+            due += 10 / self._rate
+            time.sleep(max(0.0, due - time.monotonic()))
+        self._sock.close()
+
+
+def after_a_flood(choice: str, directory: Path) -> Result:
+    """Packets to 60,000 addresses that a gateway covers; then there is a new host."""
+    net = build(KINDS["veth"], (), False)
+    try:
+        net.router.ip("route", "add", "10.200.0.0/16", "via", net.host)
+        router = Router(net, choice, directory)
+        try:
+            Flood(router, bytes([10, 200]), 8000).run(60_000)
+            time.sleep(1.0)
+            used, at = router.process.cpu_seconds(), time.monotonic()
+            time.sleep(2.0)
+            idle = (router.process.cpu_seconds() - used) / (time.monotonic() - at)
+            net.host = net.address(0, 77)
+            net.outside.ip("addr", "add", f"{net.host}/{net.bits}", "dev", "out0")
+            mix = router.mix(("in", "out"), count=COUNT).start().finish()
+            router.process.check()
+            return Result({"to a new host": mix.flows[0], "from it": mix.flows[1]},
+                          note=f"{idle:.1%} CPU when idle")
+        finally:
+            router.stop()
+    finally:
+        net.close()
+
+
+def during_a_flood(choice: str, directory: Path) -> Result:
+    """New hosts while there are packets to 10,000 hosts a second that do not exist, on the same network."""
+    net = build(KINDS["veth"], (), False)
+    try:
+        net.router.ip("route", "add", "10.201.0.0/16", "dev", "if0", "src", net.local[0])
+        hosts = [f"10.201.255.{number}" for number in range(1, 21)]
+        for host in hosts:
+            net.outside.ip("addr", "add", f"{host}/32", "dev", "out0")
+        router = Router(net, choice, directory)
+        over = threading.Event()
+        try:
+            waves = Flood(router, bytes([10, 201]), 10_000)
+            thread = threading.Thread(target=waves.run, kwargs={"until": over}, daemon=True)
+            thread.start()
+            begin = time.monotonic()
+            time.sleep(1.0)
+            # By link 2: the flood may fill what link 1 has of queues.
+            sock = udp_socket(net.outside, net.remote[2], LINK_PORT)
+            inlets = [udp_socket(net.outside, host, PORT) for host in hosts]
+            router.open += [sock, *inlets]
+            flows = [Flow(sock, packet(router.key, 2, 0, bytes(64), destination=(LOCAL_AS, host)),
+                          (net.local[2], LINK_PORT), 30) for host in hosts]
+            mix = Mix(flows, inlets, 20).start().finish()
+            over.set()
+            seconds = time.monotonic() - begin
+            thread.join()
+            router.process.check()
+            result = Tally()
+            for flow in flows:
+                result.received |= {result.sent + n: count for n, count in flow.received.items()}
+                result.sent += flow.sent
+            return Result({"to new hosts": result}, note=f"{waves.sent / seconds:,.0f} packets/s flooded")
+        finally:
+            over.set()
+            router.stop()
+    finally:
+        net.close()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One square of the matrix."""
+
+    name: str
+    run: Callable[[str, Path], Result]
+    short: bool = False
+    # How many more packets of a flow than the reference the router may lose.
+    tolerance: int = 0
+
+
+def cells() -> list[Cell]:
+    """The whole matrix."""
+    made = []
+
+    def add_kind(kind: Kind, links: tuple[int, ...], six: bool, short: bool) -> None:
+        where = {(0,): "inside", (1,): "outside"}.get(links, "everywhere")
+        made.append(Cell(f"{kind.name}, IPv{6 if six else 4}, {where}",
+                         lambda choice, directory: steady(kind, links, six, choice, directory),
+                         short, kind.tolerance))
+
+    def add_event(event: Event, n: int, six: bool, short: bool) -> None:
+        made.append(Cell(f"{event.name}, IPv{6 if six else 4}, {'outside' if n else 'inside'}",
+                         lambda choice, directory: eventful(event, n, six, choice, directory), short))
+
+    for kind in KINDS.values():
+        for six in (False, True):
+            if kind.alone or kind.links == (0,):
+                add_kind(kind, kind.links, six, (kind.name, six) in SHORT)
+            else:
+                add_kind(kind, kind.links, six, (kind.name, six) in SHORT)
+                for links in ((0,), (1,)):
+                    add_kind(kind, links, six, False)
+    for event in EVENTS.values():
+        for six in (False, True):
+            for n in (1, 0):
+                add_event(event, n, six, n == 1 and (event.name, six) in SHORT)
+    made.append(Cell("after a flood", after_a_flood))
+    made.append(Cell("during a flood", during_a_flood, tolerance=6))
+    return made
+
+
+# What `make test` has the time for: name, and whether IPv6.
+SHORT = {
+    ("loopback", False), ("loopback", True), ("addresses on lo", False), ("macvlan", False), ("tun", True),
+    ("hosts behind another device", False), ("asymmetric arrival", False), ("device MTU too small", False),
+    ("path MTU too small", False), ("IP options", True), ("priority tags", False),
+    ("device into a bridge", False), ("device made anew", False), ("route to another device", False),
+}
+
+
+def worse(reference: Result, ours: Result, tolerance: int) -> list[str]:
+    """In what a router is worse than the reference."""
+    found = []
+    for name, flow in ours.flows.items():
+        theirs = reference.flows[name]
+        if ours.lag is None:
+            if not len(theirs.received) > theirs.sent * 0.8:
+                found.append(f"{name}: not even the reference's arrive, {len(theirs.received)} of {theirs.sent}")
+            elif flow.sent - len(flow.received) > theirs.sent - len(theirs.received) + tolerance:
+                found.append(f"{name}: {len(flow.received)} of {flow.sent} arrive, "
+                             f"the reference's {len(theirs.received)} of {theirs.sent}")
+        else:
+            lag, base = ours.lag[name], reference.lag[name]
+            if not base < 2:
+                found.append(f"{name}: not even the reference goes on")
+            elif not lag <= max(base, 0.0) + RESUME + GRACE:
+                found.append(f"{name}: goes on {lag * 1000:.0f} ms after the kernel, "
+                             f"the reference {base * 1000:.0f} ms; {len(flow.lost)} lost, {len(theirs.lost)}")
+        if flow.doubled > theirs.doubled:
+            found.append(f"{name}: {flow.doubled} arrive twice")
+    return found
+
+
+def figures(result: Result) -> str:
+    """What there is to say of a result in a few words."""
+    flows = result.flows.values()
+    text = f"{sum(len(f.received) for f in flows)} of {sum(f.sent for f in flows)}"
+    if result.lag:
+        text += f", {max(result.lag.values()) * 1000:+.0f} ms"
+    return text + (f", {result.note}" if result.note else "")
+
+
+def try_cell(cell: Cell, choice: str, directory: Path, attempts: int) -> bool:
+    """Whether the router under test is as good as the reference in a cell."""
+    for _ in range(attempts):
+        begin = time.monotonic()
+        try:
+            reference = cell.run("reference", directory)
+        except Unsupported as error:
+            print(f"  skip  {cell.name}: not on this kernel: {error}", flush=True)
+            return True
+        try:
+            ours = cell.run(choice, directory)
+            problems = worse(reference, ours, cell.tolerance)
+        except LabError as error:
+            problems = [str(error)]
+        if not problems:
+            print(f"  pass  {cell.name}: {figures(ours)}; reference {figures(reference)} "
+                  f"({time.monotonic() - begin:.1f} s)", flush=True)
+            return True
+    print(f"  FAIL  {cell.name}")
+    for problem in problems:
+        print(f"          {problem}")
+    print(end="", flush=True)
+    return False
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--router", default="hopwright",
+                        help="hopwright (default), reference, hopwright+ports=af_packet (or other "
+                             "settings), or a command with {config} in it")
+    parser.add_argument("--short", action="store_true", help="only the most important part of the matrix")
+    parser.add_argument("--only", metavar="PATTERN", help="only cells of such names, for example '*bridge*'")
+    parser.add_argument("--attempts", type=int, default=ATTEMPTS,
+                        help="a cell passes if one of so many does (default: %(default)s)")
+    parser.add_argument("--list", action="store_true", help="name the cells")
+    args = parser.parse_args()
+    chosen = [cell for cell in cells() if (cell.short or not args.short)
+              and fnmatch.fnmatchcase(cell.name, args.only or "*")]
+    if args.list:
+        print("\n".join(cell.name for cell in chosen))
+        return 0
+    unwind_on_signals()
+    directory = Path(tempfile.mkdtemp(prefix="hopwright-underlay-"))
+    failed = 0
+    try:
+        require_root("The underlay test")
+        for cell in chosen:
+            failed += not try_cell(cell, args.router, directory, args.attempts)
+    except LabError as error:
+        print(f"underlay test: {error}", file=sys.stderr)
+        return 2
+    finally:
+        remove_all(PREFIX)
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"underlay, {args.router}: {len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
