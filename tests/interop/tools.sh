@@ -1,8 +1,16 @@
 #!/usr/bin/env bash
-# Builds the reference SCION tools pinned in go.mod into tests/interop/bin.
+# Builds the reference SCION tools pinned in go.mod into tests/interop/bin, and makes
+# a virtual environment for the reference's topology generator.
 # Does nothing when they are up to date.
 set -euo pipefail
 cd "$(dirname "$0")"
+
+if ! cmp -s requirements-topogen.txt .venv-topogen/requirements; then
+    rm -rf .venv-topogen
+    python3 -m venv .venv-topogen
+    .venv-topogen/bin/pip install --quiet --disable-pip-version-check -r requirements-topogen.txt
+    cp requirements-topogen.txt .venv-topogen/requirements
+fi
 
 stamp=bin/.built-from
 want=$(cat go.mod go.sum | sha256sum; find . -name '*.go' -not -path './bin/*' -print0 | sort -z | xargs -0r sha256sum; go version)

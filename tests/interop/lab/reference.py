@@ -7,6 +7,7 @@ the tools into `tests/interop/bin`.
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,6 +39,29 @@ def tool(name: str) -> str:
     if not path.is_file():
         raise LabError(f"{path} is missing: run `make interop-tools` first")
     return str(path)
+
+
+def generate_topology(topo: str, directory: Path) -> None:
+    """Runs the reference's generator of local topologies: makes `gen` in a directory.
+
+    `topo` names a file of the reference's folder `topology`, for example `tiny.topo`.
+    """
+    python = INTEROP / ".venv-topogen" / "bin" / "python"
+    if not python.is_file():
+        raise LabError(f"{python} is missing: run `make interop-tools` first")
+    (directory / "bin").symlink_to(BIN)
+    # The address that tracing goes to when there is no Docker: none.
+    script = directory / "tools" / "docker-ip"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    tools = module_dir() / "tools"
+    done = subprocess.run(
+        [str(python), str(tools / "topogen.py"), "-c", str(module_dir() / "topology" / topo)],
+        cwd=directory, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(tools), "PYTHONDONTWRITEBYTECODE": "1"})
+    if done.returncode != 0:
+        raise LabError(f"topogen: {done.stderr.strip()}")
 
 
 def copy_tree(source: Path, target: Path) -> None:

@@ -87,8 +87,13 @@ class RouterKind:
         stats: Path,
         cpus: str | None = None,
         environment: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        as_user: str | None = None,
     ) -> Process:
-        """Starts the router in its namespace."""
+        """Starts the router in its namespace; with `as_user` without any privileges.
+
+        `cwd` is where relative paths of the configuration begin.
+        """
         settings, companions, plain = self._settings, [], config
         if self.by_tap:
             settings = [*settings, f'slow_path_netns = "{namespace.name}-slow"']
@@ -113,8 +118,11 @@ class RouterKind:
             word.replace("{config}", str(config)).replace("{stats}", str(stats))
             for word in self._template
         ]
+        if as_user:
+            command = ["setpriv", "--reuid", as_user, "--regid", as_user, "--clear-groups",
+                       "--inh-caps=-all", *command]
         return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment,
-                       companions=companions)
+                       cwd=cwd, companions=companions)
 
 
 def _packet_inputs(process: Process) -> tuple[int, int]:

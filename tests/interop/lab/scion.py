@@ -218,6 +218,16 @@ class Tally:
         # When the sender's own kernel refused to send, with which number.
         self._refused: tuple[float, int] = (0.0, 0)
 
+    @classmethod
+    def of(cls, parts: list[Tally]) -> Tally:
+        """All packets of several."""
+        whole = cls()
+        for part in parts:
+            whole.received |= {whole.sent + n: count for n, count in part.received.items()}
+            whole.at += part.at
+            whole.sent += part.sent
+        return whole
+
     @property
     def lost(self) -> list[int]:
         return [n for n in range(self.sent) if n not in self.received]
