@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import configparser
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -28,7 +29,7 @@ from lab.process import Process, unwind_on_signals, wait_until
 from lab.reference import generate_topology, tool
 from lab.router import RouterKind, wait_ready
 
-PREFIX = "hwl-"
+PREFIX = f"hwl{os.getpid()}-"
 DAEMON_PORT, TRAFFIC_PORT, END2END_PORT = 30255, 31500, 31501
 NUMBERS = ("110", "111", "112")
 # Interfaces on the way, as in tiny.topo; the second pair of the longest is of two routers of AS 110.
