@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts soak-short soak bench bench-long bench-brload hopwright
+.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -52,11 +52,11 @@ ifneq ($(ROOT),)
 # Those that count every packet at a given rate have the machine to themselves.
 interop:
 	$(MAKE) --jobs=3 --output-sync=target side-by-side
-	$(MAKE) test-reload test-hosts soak-short
+	$(MAKE) test-reload test-hosts test-underlay soak-short
 else
 interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: braccept, test-pages, test-migrate, test-network, test-reload, test-hosts and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make interop\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -100,7 +100,7 @@ network-mixes:
 network-workers:
 	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]+batch=1"
 
-side-by-side: network-mixes braccept test-migrate test-pages $(filter-out network-mixes,$(NETWORKS))
+side-by-side: network-mixes braccept test-migrate test-pages test-local-topology $(filter-out network-mixes,$(NETWORKS))
 
 # One router becomes ours and the reference's again, as docs/migrate.md has it.
 test-migrate: hopwright interop-tools
@@ -113,6 +113,21 @@ test-reload: hopwright
 # A router is flooded with packets to very many hosts, and must reach a new one.
 test-hosts: hopwright
 	tests/interop/hosts_test.py
+
+# The reference's local topology: every router on loopback addresses of one machine.
+test-local-topology: hopwright interop-tools
+	tests/interop/local_topology_test.py --router "$(ROUTER)"
+
+# Kinds of underlay and what happens to them, the reference's router beside ours: the most important part.
+test-underlay: hopwright interop-tools
+	tests/interop/underlay_test.py --short --router "$(ROUTER)"
+
+# What takes longer than CI has time for: an hour and a half.
+test-long: hopwright interop-tools
+	tests/interop/underlay_test.py --router "$(ROUTER)"
+	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
+	tests/interop/local_topology_test.py --mixes --router "$(ROUTER)"
+	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and
 # its books: a short one for every test, and ten minutes of it.

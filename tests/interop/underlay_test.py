@@ -146,7 +146,7 @@ def try_ip(namespace: Namespace, *args: str) -> None:
         namespace.ip(*args)
     except LabError as error:
         if "Unknown device type" in str(error) or "not supported" in str(error):
-            raise Unsupported(str(error).strip().splitlines()[-1]) from None
+            raise Unsupported(str(error).rpartition(": ")[2]) from None
         raise
 
 
@@ -497,7 +497,7 @@ class Router:
         self.process: Process = RouterKind(choice).start(
             choice, net.router, conf / "router.toml", log, directory / "stats.json")
         try:
-            wait_ready(self.process, settle=0.25)
+            wait_ready(self.process, settle=0.4)
         except BaseException:
             self.process.stop()
             raise
@@ -951,15 +951,15 @@ def figures(result: Result) -> str:
     return text + (f", {result.note}" if result.note else "")
 
 
-def try_cell(cell: Cell, choice: str, directory: Path, attempts: int) -> bool:
-    """Whether the router under test is as good as the reference in a cell."""
+def try_cell(cell: Cell, choice: str, directory: Path, attempts: int) -> str:
+    """Compares a cell's results: `passed`, `failed` or `skipped`."""
     for _ in range(attempts):
         begin = time.monotonic()
         try:
             reference = cell.run("reference", directory)
         except Unsupported as error:
             print(f"  skip  {cell.name}: not on this kernel: {error}", flush=True)
-            return True
+            return "skipped"
         try:
             ours = cell.run(choice, directory)
             problems = worse(reference, ours, cell.tolerance)
@@ -970,12 +970,12 @@ def try_cell(cell: Cell, choice: str, directory: Path, attempts: int) -> bool:
         if not problems:
             print(f"  pass  {cell.name}: {figures(ours)}; reference {figures(reference)} "
                   f"({time.monotonic() - begin:.1f} s)", flush=True)
-            return True
+            return "passed"
     print(f"  FAIL  {cell.name}")
     for problem in problems:
         print(f"          {problem}")
     print(end="", flush=True)
-    return False
+    return "failed"
 
 
 def main() -> int:
@@ -997,19 +997,19 @@ def main() -> int:
         return 0
     unwind_on_signals()
     directory = Path(tempfile.mkdtemp(prefix="hopwright-underlay-"))
-    failed = 0
+    results = {"passed": 0, "failed": 0, "skipped": 0}
     try:
         require_root("The underlay test")
         for cell in chosen:
-            failed += not try_cell(cell, args.router, directory, args.attempts)
+            results[try_cell(cell, args.router, directory, args.attempts)] += 1
     except LabError as error:
         print(f"underlay test: {error}", file=sys.stderr)
         return 2
     finally:
         remove_all(PREFIX)
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"underlay, {args.router}: {len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    print(f"underlay, {args.router}: " + ", ".join(f"{count} {what}" for what, count in results.items()))
+    return 1 if results["failed"] else 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import base64
 import ctypes
 import hashlib
 import ipaddress
-import os
 import select
 import socket
 import struct
