@@ -60,6 +60,10 @@ class Topology:
         self.logs = self.directory / "logs"
         self.logs.mkdir()
         (self.directory / "gen-cache").mkdir()
+        # Where any user may write.
+        self.stats = self.directory / "stats"
+        self.stats.mkdir()
+        self.stats.chmod(0o777)
         self._kind, self._kinds = kind, kinds
         self.routers: dict[str, Process] = {}
         self.others: list[Process] = []
@@ -112,7 +116,7 @@ class Topology:
     def start_router(self, name: str, kind: RouterKind, as_user: str | None = None) -> None:
         self.routers[name] = kind.start(
             name, self.namespace, self.configs[name], self.logs / f"{name}.log",
-            self.directory / f"{name}.stats.json", cwd=self.directory, as_user=as_user)
+            self.stats / f"{name}.json", cwd=self.directory, as_user=as_user)
 
     def exchange_router(self, name: str, kind: RouterKind, as_user: str | None = None) -> None:
         """Stops a router and starts one of another kind in its place."""
@@ -268,8 +272,7 @@ def check_ordinary_user(topology: Topology, checks: Checks, kind: RouterKind) ->
     for path in (topology.directory / "gen").rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     for name in sorted(topology.configs):
-        # What the router writes beside its log is not this test's concern.
-        (topology.directory / f"{name}.stats.json").unlink(missing_ok=True)
+        (topology.stats / f"{name}.json").unlink(missing_ok=True)
         topology.exchange_router(name, kind, as_user="65534")
     print("all routers run as an ordinary user", flush=True)
     check_routes(topology, checks, [("111", "112"), ("112", "111")], whole=False)
