@@ -122,7 +122,7 @@ test-local-topology: hopwright interop-tools
 test-underlay: hopwright interop-tools
 	tests/interop/underlay_test.py --short --router "$(ROUTER)"
 
-# What takes longer than CI has time for: an hour and a half.
+# What takes longer than CI has time for: about an hour.
 test-long: hopwright interop-tools
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
