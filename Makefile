@@ -114,9 +114,9 @@ test-reload: hopwright
 test-hosts: hopwright
 	tests/interop/hosts_test.py
 
-# The reference's local topology: every router on loopback addresses of one machine.
+# The reference's local topology, every router on loopback addresses of one machine, with every mix of routers.
 test-local-topology: hopwright interop-tools
-	tests/interop/local_topology_test.py --router "$(ROUTER)"
+	tests/interop/local_topology_test.py --mixes --router "$(ROUTER)"
 
 # Kinds of underlay and what happens to them, the reference's router beside ours: the most important part.
 test-underlay: hopwright interop-tools
@@ -126,7 +126,6 @@ test-underlay: hopwright interop-tools
 test-long: hopwright interop-tools
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
-	tests/interop/local_topology_test.py --mixes --router "$(ROUTER)"
 	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and
