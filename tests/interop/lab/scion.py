@@ -102,11 +102,12 @@ def _host(address: str) -> tuple[int, bytes]:
 
 def packet(key: bytes, ingress: int, egress: int, payload: bytes, *,
            source: tuple[str, str] = ("1-ff00:0:66", "10.66.0.1"),
-           destination: tuple[str, str] = ("1-ff00:0:77", "10.77.0.1"), spoil: str = "") -> bytes:
+           destination: tuple[str, str] = ("1-ff00:0:77", "10.77.0.1"), port: int = PORT,
+           spoil: str = "") -> bytes:
     """A UDP packet that enters this AS by one interface and leaves it by another.
 
     Ingress 0: from a host of this AS. Egress 0: to one. Source and destination are
-    ISD-AS number and host.
+    ISD-AS number and host, whose address hop fields do not cover.
 
     `spoil` makes it a bad one: `mac`, `expired`, `ingress`, `egress` (answered), or
     `length`, `segments`, `type` (dropped).
@@ -126,7 +127,7 @@ def packet(key: bytes, ingress: int, egress: int, payload: bytes, *,
     (to_type, to_host), (from_type, from_host) = _host(destination[1]), _host(source[1])
     addresses = isd_as(destination[0]) + isd_as(source[0]) + to_host + from_host
     words = (12 + len(addresses) + len(path)) // 4
-    udp = struct.pack("!HHHH", SOURCE_PORT, PORT, 8 + len(payload), 0) + payload
+    udp = struct.pack("!HHHH", SOURCE_PORT, port, 8 + len(payload), 0) + payload
     common = struct.pack("!IBBHBBH", 1, 17, words, len(udp), 77 if spoil == "type" else 1,
                          to_type << 4 | from_type, 0)
     whole = common + addresses + path + udp
@@ -143,16 +144,7 @@ def deliver(key: bytes, ingress: int, destination: str, host: str, port: int, pa
 
     Only the address at [28:32] differs between hosts: hop fields do not cover it.
     """
-    begin, expiry, seg_id = int(time.time()) - 10, 63, 0x1234
-    message = struct.pack("!HHIBBHHH", 0, seg_id, begin, 0, expiry, ingress, 0, 0)
-    hop = struct.pack("!BBHH", 0, expiry, ingress, 0) + cmac(key, message)[:6]
-    other = struct.pack("!BBHH6s", 0, expiry, 0, 8, b"others")
-    path = struct.pack("!IBBHI", 1 << 24 | 2 << 12, 1, 0, seg_id, begin) + other + hop
-    addresses = isd_as(destination) + isd_as("1-ff00:0:66") + socket.inet_aton(host) + bytes([10, 66, 0, 1])
-    words = (12 + len(addresses) + len(path)) // 4
-    udp = struct.pack("!HHHH", 40000, port, 8 + len(payload), 0) + payload
-    common = struct.pack("!IBBHBBH", 1, 17, words, len(udp), 1, 0, 0)
-    return common + addresses + path + udp
+    return packet(key, ingress, 0, payload, destination=(destination, host), port=port)
 
 
 BFD = 203
