@@ -215,8 +215,8 @@ class Checks:
 
 def wait_paths(topology: Topology, checks: Checks) -> None:
     """The control services find each other through the routers."""
+    deadline = time.monotonic() + PATIENCE
     for source, destination in ROUTES:
-        deadline = time.monotonic() + PATIENCE
         while not (found := topology.paths(source, destination, "--no-probe")):
             topology.check()
             if time.monotonic() > deadline:
