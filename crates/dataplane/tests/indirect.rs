@@ -225,7 +225,7 @@ fn what_is_in_use_stays_and_what_is_not_goes() {
     let bigger = Group { members: [(7, 4)].into(), max_size: 3, ..Group::default() };
     assert_eq!(
         says(vdp.modify_group(names.sel, 2, bigger)),
-        Err("`I.sel`: the weights are together more than 3".into())
+        Err("`I.sel`: the weights, or members, are together more than 3".into())
     );
     assert!(vdp.insert_member(names.sel, 8, elsewhere).is_err(), "the action is not one of every table's");
     // A refused change of an entry leaves everything as it was.

@@ -10,7 +10,9 @@ use devices::{MAC_B, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
-use hopwright_ports::{AfPacket, AfXdp, Filter, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum};
+use hopwright_ports::{
+    AfPacket, AfXdp, Filter, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum, closing,
+};
 
 const MODES: [XdpMode; 2] = [XdpMode::Native, XdpMode::Generic];
 
@@ -135,8 +137,9 @@ fn a_packet_passes_between_devices_without_a_copy_and_frames_come_back() {
         give_back(&mut input, &mut shared.pool);
         give_back(&mut output, &mut shared.pool);
         assert_eq!(shared.pool.available(), 1024 - out);
-        // A port that is taken away leaves its frames to the others.
+        // A port that is taken away leaves its frames to the others, as soon as the kernel has closed it.
         drop(output);
+        assert!(closing::finish(Duration::from_secs(10)));
         give_back(&mut input, &mut shared.pool);
         assert_eq!(shared.pool.available(), 1024 - 256);
     });
