@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
-use crate::af_packet::{AfPacket, FilterSetter};
+use crate::af_packet::{AfPacket, FilterSetter, PortSize};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 use crate::device::DeviceError;
 use crate::filter::{Filter, Pattern, TooLong};
@@ -71,6 +71,8 @@ pub struct Opener {
     /// By worker; empty if devices are never to share frames.
     frames: Vec<SharedFrames>,
     workers: usize,
+    /// Of packet sockets.
+    size: PortSize,
     /// Programs on devices, as long as ports use them.
     attached: Mutex<HashMap<String, Weak<XdpDevice>>>,
 }
@@ -162,6 +164,7 @@ impl Opener {
             ours: wanted.ours.map(ours).transpose()?,
             frames: Vec::new(),
             workers: wanted.workers.max(1),
+            size: PortSize::among(wanted.devices * wanted.workers.max(1)),
             attached: Mutex::default(),
         };
         if wanted.choice == PortChoice::AfPacket {
@@ -194,10 +197,11 @@ impl Opener {
             },
         };
         let mut ports = match &self.ours {
-            None => AfPacket::open_group(device, None, self.workers)?,
+            None => AfPacket::open_group(device, None, self.workers, self.size)?,
             Some(ours) => {
                 let mut ours = lock(ours);
-                let mut ports = AfPacket::open_group(device, Some(&ours.filters.common), self.workers)?;
+                let common = Some(&ours.filters.common);
+                let mut ports = AfPacket::open_group(device, common, self.workers, self.size)?;
                 if let (Some(urgent), Some(first)) = (&ours.filters.urgent, ports.first_mut()) {
                     first.receive_apart(urgent)?;
                 }
@@ -266,7 +270,7 @@ impl Opener {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
                 // Every queue has a socket of another worker: this one only sends.
-                let mut sender = AfPacket::sender(device)?;
+                let mut sender = AfPacket::sender(device, self.size)?;
                 sender.fill_checksums(self.fill_checksums);
                 ports.push(Box::new(sender));
                 continue;

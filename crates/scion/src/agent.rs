@@ -187,8 +187,10 @@ pub fn run(mut setup: Setup, pipeline: Arc<Pipeline>, options: &Options) -> Resu
         .pools(underlay.take_pools())
         .cpu_port(CPU_PORT)
         .urgent_cpu_port(URGENT_CPU_PORT)
-        .batch(setup.config.hopwright.batch)
-        .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
+        .batch(setup.config.hopwright.batch);
+    if let Some(rest) = setup.config.hopwright.rest_us {
+        builder = builder.longest_rest(Duration::from_micros(rest.into()));
+    }
     for (number, ports) in underlay.widen(&mut kernel, &setup.links)? {
         builder = builder.ports(number, ports);
     }
