@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 /// Packets of a round that make it worth its cost.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 96;
 /// The shortest rest; a shorter one costs more than it saves.
 const SHORTEST: Duration = Duration::from_micros(20);
 /// The time over which packets are counted to tell their rate.
@@ -18,7 +18,7 @@ const SHORT: f64 = 30e-6;
 /// Packets a second that are more than such a router can forward, and by how many seconds a rest is longer for each
 /// packet above that, until batches are large enough.
 const MANY: f64 = 140_000.0;
-const LONGER: f64 = 1e-9;
+const LONGER: f64 = 2e-9;
 /// Looks at ports without finding a packet before a worker sleeps, and rounds of them at least.
 const LOOKS: usize = 16;
 const ROUNDS: usize = 2;
@@ -89,14 +89,14 @@ impl Pace {
         }
     }
 
-    /// How long a rest is worth while: until three quarters of enough have come, as more come while these are processed.
+    /// How long a rest is worth while: until two thirds of enough have come, as more come while these are processed.
     fn rest(&self) -> Duration {
         let longest = match self.longest {
             Some(longest) => longest.as_secs_f64(),
             None if self.rate >= FREQUENT => SHORT + (self.rate - MANY).max(0.0) * LONGER,
             None => return Duration::ZERO,
         };
-        let rest = longest.min(0.75 * self.enough as f64 / self.rate);
+        let rest = longest.min(2.0 / 3.0 * self.enough as f64 / self.rate);
         // Nobody comes in a rest that is too short for two.
         if self.rate * rest < 2.0 { Duration::ZERO } else { Duration::from_secs_f64(rest) }
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn frequent_packets_are_gathered() {
-        for (rate, rest) in [(120_000, 30), (200_000, 90), (480_000, 100), (960_000, 50)] {
+        for (rate, rest) in [(120_000, 30), (200_000, 150), (480_000, 133), (960_000, 67)] {
             for next in follow(None, 256, rate) {
                 let Next::Rest(time) = next else { panic!("{rate}: {next:?}") };
                 assert!(
@@ -166,9 +166,9 @@ mod tests {
         let mut pace = Pace::new(Some(Duration::from_micros(250)), 256);
         let start = Instant::now();
         for round in 0..100 {
-            assert_eq!(pace.next(64, || start + round * Duration::from_millis(1)), Next::Now);
+            assert_eq!(pace.next(96, || start + round * Duration::from_millis(1)), Next::Now);
         }
-        assert_ne!(pace.next(63, || start + Duration::from_millis(101)), Next::Now);
+        assert_ne!(pace.next(95, || start + Duration::from_millis(101)), Next::Now);
     }
 
     #[test]

@@ -341,6 +341,7 @@ impl Port for AfPacket {
                     self.stats.rx_too_long += 1;
                 }
             }
+            input.ring.release();
         }
         count
     }

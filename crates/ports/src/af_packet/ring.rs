@@ -66,8 +66,10 @@ pub(super) struct Received<'a> {
 pub(super) struct Ring {
     memory: Mapping,
     size: RingSize,
-    /// The slot that the kernel fills next.
+    /// The slot that is read next.
     next: u32,
+    /// Slots before it that were read and are still ours.
+    read: u32,
     /// How often the frame in it has been handed out.
     turn: usize,
     /// A frame from the socket's queue, after its `virtio_net_hdr`; the system gives it pages when there is one.
@@ -101,31 +103,47 @@ impl Ring {
         let size = RingSize { slots: request.tp_frame_nr, ..size };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let memory = Mapping::new(socket, 0, size.bytes())?;
-        Ok(Ring { memory, size, next: 0, turn: 0, long: vec![0; LONGEST].into(), long_length: 0 })
+        Ok(Ring { memory, size, next: 0, read: 0, turn: 0, long: vec![0; LONGEST].into(), long_length: 0 })
     }
 
-    /// The next slot's header.
-    fn header(&self) -> *mut libc::tpacket2_hdr {
-        // SAFETY: `next` is a slot of the mapping; slots are aligned to their size, a power of two.
-        unsafe { self.memory.start().as_ptr().add(self.next as usize * self.size.slot as usize).cast() }
+    /// A slot's header.
+    fn header(&self, slot: u32) -> *mut libc::tpacket2_hdr {
+        let slot = slot & (self.size.slots - 1);
+        // SAFETY: a slot of the mapping; slots are aligned to their size, a power of two.
+        unsafe { self.memory.start().as_ptr().add(slot as usize * self.size.slot as usize).cast() }
     }
 
     /// Its status word, through which it changes hands.
-    fn status(&self) -> &AtomicU32 {
+    fn status(&self, slot: u32) -> &AtomicU32 {
         // SAFETY: the word lies in the mapping and is only accessed atomically, here and by the kernel.
-        unsafe { AtomicU32::from_ptr(&raw mut (*self.header()).tp_status) }
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header(slot)).tp_status) }
+    }
+
+    /// Hands the slots back that were read: many in a row, because a CPU waits for each slot's memory, which another
+    /// wrote, unless it may wait for several at a time.
+    #[inline]
+    pub fn release(&mut self) {
+        for slot in 0..self.read {
+            let slot = self.next.wrapping_sub(self.read).wrapping_add(slot);
+            self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        }
+        self.read = 0;
     }
 
     /// The next frame, handed to `use_it`, which says whether it wants the same again. False if there is none now.
-    /// `socket` is the ring's.
+    /// `socket` is the ring's. [`Ring::release`] gives the slots back.
     #[inline]
     pub fn next(&mut self, socket: &OwnedFd, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
-        let status = self.status().load(Ordering::Acquire);
+        // It must not come round to what was read.
+        if self.read >= self.size.slots / 2 {
+            self.release();
+        }
+        let status = self.status(self.next).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return false;
         }
-        let slot = self.header();
-        // SAFETY: the slot is ours until its status is written below, and it is longer than a header.
+        let slot = self.header(self.next);
+        // SAFETY: the slot is ours until it is released, and it is longer than a header.
         let header = unsafe { slot.read() };
         let queued = status & libc::TP_STATUS_COPY != 0;
         if queued && self.turn == 0 {
@@ -160,8 +178,8 @@ impl Ring {
             return true;
         }
         self.turn = 0;
-        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.next = (self.next + 1) & (self.size.slots - 1);
+        self.next = self.next.wrapping_add(1);
+        self.read += 1;
         true
     }
 }
