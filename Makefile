@@ -136,8 +136,8 @@ soak-short: hopwright interop-tools
 soak: hopwright interop-tools
 	bench/soak.py --seconds 600
 
-# What everything costs, in memory and against the reference, in some three minutes; bench-long
-# takes a quarter of an hour. The reference's load generator needs root.
+# What everything costs, in memory and against the reference, in some five minutes; bench-long
+# takes twenty minutes. The reference's load generator needs root.
 bench: hopwright interop-tools
 	bench/run.py
 

@@ -6,8 +6,9 @@ table updates beside a forwarding worker: `hopwright bench updates`; and, as
 root, on veth pairs, the reference's load generator against the reference's
 router and ours (brload.py), and both and our bare forwarder under loads from
 little to far too much (overload.py): `load` with a core for each, `overload`
-with a fiftieth of one, so that there can be ten times too much; with --long,
-also how long both take to start and to stop (start.py). The results go
+with a fiftieth of one, so that there can be ten times too much; how long
+packets take while routers keep up, by each kind of port (latency.py); with
+--long, also how long both take to start and to stop (start.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -26,6 +27,7 @@ import sys
 import time
 from pathlib import Path
 
+import latency
 import overload
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,13 +109,14 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
         "brload": ["bench/brload.sh", *brload, "--json"],
         "load": [*loads, *load],
         "overload": [*loads, *over],
+        "latency": ["bench/latency.py", "--json", *(["--seconds", "5"] if long else ["--seconds", "0.5"])],
     }
     if long:
         all_parts["start"] = ["bench/start.py", "--json"]
     if os.geteuid() != 0:
-        for part in ("brload", "load", "overload", "start"):
+        for part in ("brload", "load", "overload", "latency", "start"):
             all_parts.pop(part, None)
-        print("brload, load, overload and start need root (network namespaces): left out", file=sys.stderr)
+        print("brload, load, overload, latency and start need root (network namespaces): left out", file=sys.stderr)
     return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
 
 
@@ -129,6 +132,8 @@ def table(rows: list[dict], columns: list[str]) -> list[str]:
 def summary(name: str, result: object) -> list[str]:
     if name in ("load", "overload"):
         return overload.summary([overload.Point(**p) for p in result["points"]], result["stages"])
+    if name == "latency":
+        return latency.summary([latency.Point(**p) for p in result])
     if name in ("scion", "workers"):
         return table(result, ["workers", "case", "size", "hops", "mpps", "ns_median", "instructions_per_packet", "floor_ns", "times_floor"])
     if name == "programs":
@@ -159,8 +164,8 @@ def draw(directory: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (a quarter of an hour)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload")
+    parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (twenty minutes)")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload, latency")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",

@@ -1,16 +1,27 @@
-//! When a worker looks for packets again: at once under load; after a short rest when few come, so that they come in
-//! batches, which cost less each; when none come, as soon as there is one.
+//! When a worker looks for packets again: at once while there are many; when none come, as soon as there is one; and
+//! after a short rest where that lets them come in batches, which cost less each.
 //!
-//! Does not live here: the sleeping itself ([`crate::wait`]).
+//! If nobody says how long it may rest, a worker rests only above [`FREQUENT`] packets a second, where batches save most of
+//! the CPU time, and only so long that no packet waits longer than in a router that takes them one by one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Empty rounds before a worker sleeps.
-const SPINS: u32 = 16;
 /// Packets of a round that make it worth its cost.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 96;
 /// The shortest rest; a shorter one costs more than it saves.
 const SHORTEST: Duration = Duration::from_micros(20);
+/// The time over which packets are counted to tell their rate.
+const WINDOW: Duration = Duration::from_millis(2);
+/// Packets a second from which on a worker rests that may rest as it likes, and how long it does, in seconds.
+const FREQUENT: f64 = 100_000.0;
+const SHORT: f64 = 30e-6;
+/// Packets a second that are more than such a router can forward, and by how many seconds a rest is longer for each
+/// packet above that, until batches are large enough.
+const MANY: f64 = 140_000.0;
+const LONGER: f64 = 2e-9;
+/// Looks at ports without finding a packet before a worker sleeps, and rounds of them at least.
+const LOOKS: usize = 16;
+const ROUNDS: usize = 2;
 
 /// What to do before the next round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,35 +37,68 @@ pub(crate) enum Next {
 /// How a worker takes its turns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    longest: Duration,
+    /// None: as it likes.
+    longest: Option<Duration>,
     enough: usize,
-    rest: Duration,
-    idle: u32,
+    /// Packets a second.
+    rate: f64,
+    /// Packets since then.
+    counted: usize,
+    since: Instant,
+    /// Empty rounds before it sleeps.
+    spins: usize,
+    idle: usize,
 }
 
 impl Pace {
-    /// Rests so long at most; zero: never. `batch`: packets that a round takes from one port at most.
-    pub fn new(longest: Duration, batch: usize) -> Pace {
-        Pace { longest, enough: ENOUGH.min(batch), rest: Duration::ZERO, idle: 0 }
+    /// Rests so long at most, zero: never; or as it likes. `batch`: packets that a round takes from one port at most.
+    pub fn new(longest: Option<Duration>, batch: usize) -> Pace {
+        let (enough, since) = (ENOUGH.min(batch), Instant::now());
+        Pace { longest, enough, rate: 0.0, counted: 0, since, spins: LOOKS, idle: 0 }
+    }
+
+    /// A round looks at so many ports from now on.
+    pub fn set_ports(&mut self, count: usize) {
+        self.spins = (LOOKS / count.max(1)).max(ROUNDS);
     }
 
     /// After a round that took in so many packets.
-    pub fn next(&mut self, packets: usize) -> Next {
+    pub fn next(&mut self, packets: usize, now: impl FnOnce() -> Instant) -> Next {
         if packets == 0 {
             self.idle += 1;
-            if self.idle < SPINS {
-                return Next::Now;
-            }
-            self.rest = Duration::ZERO;
-            return Next::Sleep;
+            return if self.idle < self.spins { Next::Now } else { Next::Sleep };
         }
         self.idle = 0;
-        self.rest = if packets >= self.enough {
-            Some(self.rest / 2).filter(|rest| *rest >= SHORTEST).unwrap_or_default()
-        } else {
-            (self.rest * 2).max(SHORTEST).min(self.longest)
+        if self.longest == Some(Duration::ZERO) {
+            return Next::Now;
+        }
+        self.count(packets, now());
+        if packets >= self.enough {
+            return Next::Now;
+        }
+        let rest = self.rest();
+        if rest < SHORTEST { Next::Now } else { Next::Rest(rest) }
+    }
+
+    fn count(&mut self, packets: usize, now: Instant) {
+        self.counted += packets;
+        let elapsed = now.saturating_duration_since(self.since);
+        if elapsed >= WINDOW {
+            self.rate = self.counted as f64 / elapsed.as_secs_f64();
+            (self.counted, self.since) = (0, now);
+        }
+    }
+
+    /// How long a rest is worth while: until two thirds of enough have come, as more come while these are processed.
+    fn rest(&self) -> Duration {
+        let longest = match self.longest {
+            Some(longest) => longest.as_secs_f64(),
+            None if self.rate >= FREQUENT => SHORT + (self.rate - MANY).max(0.0) * LONGER,
+            None => return Duration::ZERO,
         };
-        if self.rest.is_zero() { Next::Now } else { Next::Rest(self.rest) }
+        let rest = longest.min(2.0 / 3.0 * self.enough as f64 / self.rate);
+        // Nobody comes in a rest that is too short for two.
+        if self.rate * rest < 2.0 { Duration::ZERO } else { Duration::from_secs_f64(rest) }
     }
 }
 
@@ -62,36 +106,83 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const LONGEST: Duration = Duration::from_micros(100);
+    /// Packets that come one after the other at a rate, and a worker that rests and takes what has come.
+    fn follow(longest: Option<Duration>, batch: usize, rate: u32) -> Vec<Next> {
+        let mut pace = Pace::new(longest, batch);
+        let (gap, mut now, mut taken) = (Duration::from_secs(1) / rate, Instant::now(), 0);
+        let start = now;
+        let mut results = Vec::new();
+        while now - start < Duration::from_millis(200) {
+            let come = ((now - start).as_nanos() / gap.as_nanos()) as usize;
+            let next = pace.next((come - taken).min(batch), || now);
+            taken = come;
+            now += match next {
+                Next::Now => gap,
+                Next::Rest(time) => time,
+                Next::Sleep => panic!("packets come"),
+            };
+            // By then it has found out the rate.
+            if now - start > Duration::from_millis(100) {
+                results.push(next);
+            }
+        }
+        results
+    }
 
     #[test]
-    fn a_burst_is_met_at_once_and_a_load_is_never_kept_waiting() {
-        let mut pace = Pace::new(LONGEST, 256);
-        let mut small = Pace::new(LONGEST, 1);
-        for _ in 0..100 {
-            assert_eq!(pace.next(256), Next::Now);
-            assert_eq!(small.next(1), Next::Now);
+    fn a_load_that_wakes_it_for_each_packet_is_never_kept_waiting() {
+        for rate in [100, 1000, 20_000, 60_000, 95_000] {
+            assert!(follow(None, 256, rate).iter().all(|next| *next == Next::Now), "{rate}");
         }
     }
 
     #[test]
-    fn few_packets_are_gathered_and_more_shorten_the_rest() {
-        let mut pace = Pace::new(LONGEST, 256);
-        let rests: Vec<_> = (0..5).map(|_| pace.next(1)).collect();
-        let us = |us| Next::Rest(Duration::from_micros(us));
-        assert_eq!(rests, [us(20), us(40), us(80), us(100), us(100)]);
-        assert_eq!([pace.next(64), pace.next(64), pace.next(64)], [us(50), us(25), Next::Now]);
+    fn frequent_packets_are_gathered() {
+        for (rate, rest) in [(120_000, 30), (200_000, 150), (480_000, 133), (960_000, 67)] {
+            for next in follow(None, 256, rate) {
+                let Next::Rest(time) = next else { panic!("{rate}: {next:?}") };
+                assert!(
+                    time.abs_diff(Duration::from_micros(rest)) < Duration::from_micros(rest / 10),
+                    "{rate}: {time:?}"
+                );
+            }
+        }
     }
 
     #[test]
-    fn without_packets_it_sleeps_soon_and_does_not_rest_first() {
-        let mut pace = Pace::new(LONGEST, 256);
-        pace.next(1);
-        assert!((1..SPINS).all(|_| pace.next(0) == Next::Now));
-        assert_eq!(pace.next(0), Next::Sleep);
-        assert_eq!(pace.next(0), Next::Sleep);
-        assert_eq!(pace.next(1), Next::Rest(SHORTEST));
-        let mut never = Pace::new(Duration::ZERO, 256);
-        assert_eq!(never.next(1), Next::Now);
+    fn who_may_rest_does_if_two_packets_come_meanwhile() {
+        let most = Duration::from_micros(100);
+        assert!(follow(Some(most), 256, 25_000).contains(&Next::Rest(most)));
+        assert!(!follow(Some(most), 256, 15_000).contains(&Next::Rest(most)));
+        for (longest, batch, rate) in
+            [(Some(Duration::ZERO), 256, 200_000), (None, 1, 200_000), (None, 256, 10_000_000)]
+        {
+            assert!(follow(longest, batch, rate).iter().all(|next| *next == Next::Now), "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_full_round_is_followed_at_once() {
+        let mut pace = Pace::new(Some(Duration::from_micros(250)), 256);
+        let start = Instant::now();
+        for round in 0..100 {
+            assert_eq!(pace.next(96, || start + round * Duration::from_millis(1)), Next::Now);
+        }
+        assert_ne!(pace.next(95, || start + Duration::from_millis(101)), Next::Now);
+    }
+
+    #[test]
+    fn without_packets_it_sleeps_soon_and_sooner_with_many_ports() {
+        for (ports, spins) in [(1, 16), (3, 5), (100, 2)] {
+            let mut pace = Pace::new(None, 256);
+            pace.set_ports(ports);
+            pace.next(1, Instant::now);
+            for _ in 1..spins {
+                assert_eq!(pace.next(0, Instant::now), Next::Now);
+            }
+            assert_eq!(pace.next(0, Instant::now), Next::Sleep);
+            assert_eq!(pace.next(0, Instant::now), Next::Sleep);
+            assert_eq!(pace.next(1, Instant::now), Next::Now);
+        }
     }
 }

@@ -26,16 +26,18 @@ use crate::sample::{Held, Samples, Sampling, TooManySamplings};
 use crate::stats::{Cell, Cells, Stage, StageTime, Stopwatch, SwitchStats, WorkerStats};
 use crate::traffic::MAX_COPIES;
 use crate::vdp::{BuildError, VirtualDataPlane};
-use crate::wait::{self, PollSet};
+use crate::wait::{self, Sleeper};
 
-/// How long a worker rests at most while few packets come.
-const LONGEST_REST: Duration = Duration::from_micros(250);
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// Busy rounds between two looks at the devices' own counters.
-const REFRESH_ROUNDS: u32 = 4096;
-/// Time between two such looks when there is little to do.
+/// What wakes a worker besides its ports, as bits of a [`Sleeper`].
+const MAILBOX: u64 = 1;
+const INJECTED: u64 = 2;
+const INJECTED_URGENT: u64 = 4;
+/// Time between two looks at a device's own counters.
 const REFRESH: Duration = Duration::from_millis(200);
+/// Busy rounds after which a worker looks whether it is time for one.
+const REFRESH_ROUNDS: u32 = 64;
 /// Packets that may wait in each of the two urgent queues.
 const URGENT_QUEUE: usize = 256;
 
@@ -97,7 +99,7 @@ pub struct SwitchBuilder {
     frame_size: FrameSize,
     pools: Vec<Pool>,
     batch: usize,
-    longest_rest: Duration,
+    longest_rest: Option<Duration>,
 }
 
 impl SwitchBuilder {
@@ -113,7 +115,7 @@ impl SwitchBuilder {
             frame_size: FrameSize::JUMBO,
             pools: Vec::new(),
             batch: MAX_BATCH,
-            longest_rest: LONGEST_REST,
+            longest_rest: None,
         }
     }
 
@@ -171,10 +173,10 @@ impl SwitchBuilder {
         self
     }
 
-    /// How long a worker may rest while few packets come, so that they come in batches; 250 µs if not told, zero:
-    /// never. A packet after a pause does not wait.
+    /// How long a worker may rest between rounds so that packets come in batches, which cost less each; zero: never. If not
+    /// told it rests only where more packets come than it would be quick to take one by one, 100,000 a second.
     pub fn longest_rest(mut self, time: Duration) -> SwitchBuilder {
-        self.longest_rest = time;
+        self.longest_rest = Some(time);
         self
     }
 
@@ -257,11 +259,11 @@ impl SwitchBuilder {
                 limit: self.batch,
                 lanes,
                 by_number: by_number.clone(),
-                poll: PollSet::with_capacity(3 + 2 * MAX_LANES),
-                can_sleep: true,
+                sleeper: None,
                 pace: Pace::new(self.longest_rest, self.batch),
                 refresh_in: REFRESH_ROUNDS,
                 refreshed: Instant::now(),
+                refresh_next: 0,
                 stopwatch: Stopwatch::new(),
             };
             worker.watch_ports();
@@ -543,11 +545,12 @@ pub struct Worker {
     limit: usize,
     lanes: Vec<Lane>,
     by_number: Vec<Egress>,
-    poll: PollSet,
-    can_sleep: bool,
+    /// None if not every port can wake it.
+    sleeper: Option<Sleeper>,
     pace: Pace,
     refresh_in: u32,
     refreshed: Instant,
+    refresh_next: usize,
     stopwatch: Stopwatch,
 }
 
@@ -569,9 +572,9 @@ impl Worker {
             {
                 break;
             }
-            match self.pace.next(count) {
+            match self.pace.next(count, Instant::now) {
                 Next::Now => std::hint::spin_loop(),
-                Next::Rest(time) if self.can_sleep => wait::rest(time),
+                Next::Rest(time) if self.sleeper.is_some() => wait::rest(time),
                 Next::Rest(_) => {}
                 Next::Sleep => self.sleep(),
             }
@@ -580,7 +583,7 @@ impl Worker {
         for lane in &mut self.lanes {
             lane.port.flush();
         }
-        self.refresh();
+        self.lanes.iter().for_each(Lane::refresh);
     }
 
     fn mailbox(&self) -> &Mailbox {
@@ -593,18 +596,23 @@ impl Worker {
 
     /// Sleeps until something comes, if every port can wake it and has sent everything.
     fn sleep(&mut self) {
-        if self.refreshed.elapsed() > REFRESH {
-            self.refresh();
+        if self.refresh() {
+            return;
         }
-        if self.can_sleep && !self.lanes.iter_mut().any(|lane| lane.port.pending()) {
-            self.poll.wait(NAP);
-            self.mailbox().wakeup().clear();
-            if self.index == 0 {
-                self.switch.inject.normal.clear_wakeup();
-                self.switch.inject.urgent.clear_wakeup();
+        match &self.sleeper {
+            Some(sleeper) if !self.lanes.iter_mut().any(|lane| lane.port.pending()) => {
+                let woken_by = sleeper.sleep();
+                if woken_by & MAILBOX != 0 {
+                    self.mailbox().wakeup().clear();
+                }
+                if woken_by & INJECTED != 0 {
+                    self.switch.inject.normal.clear_wakeup();
+                }
+                if woken_by & INJECTED_URGENT != 0 {
+                    self.switch.inject.urgent.clear_wakeup();
+                }
             }
-        } else {
-            std::thread::yield_now();
+            _ => std::thread::yield_now(),
         }
     }
 
@@ -679,24 +687,26 @@ impl Worker {
         self.watch_ports();
     }
 
-    /// Sleeps on the ports there are now.
+    /// Sleeps on the ports there are now. Without descriptors to do so the worker goes on without sleeping.
     fn watch_ports(&mut self) {
-        self.poll.clear();
-        self.poll.add(self.switch.ports.worker(self.index).wakeup().as_raw_fd());
+        self.pace.set_ports(self.lanes.len());
+        self.sleeper = self.sleeper();
+    }
+
+    fn sleeper(&self) -> Option<Sleeper> {
+        let sleeper = Sleeper::new(NAP).ok()?;
+        sleeper.add(self.mailbox().wakeup().as_raw_fd(), MAILBOX).ok()?;
         if self.index == 0 {
-            self.poll.add(self.switch.inject.normal.wake_fd());
-            self.poll.add(self.switch.inject.urgent.wake_fd());
+            sleeper.add(self.switch.inject.normal.wake_fd(), INJECTED).ok()?;
+            sleeper.add(self.switch.inject.urgent.wake_fd(), INJECTED_URGENT).ok()?;
         }
-        self.can_sleep = true;
         for lane in &self.lanes {
-            match lane.port.poll_fd() {
-                Some(fd) => self.poll.add(fd),
-                None => self.can_sleep = false,
-            }
+            sleeper.add(lane.port.poll_fd()?, 0).ok()?;
             if let Some(fd) = lane.port.urgent_poll_fd() {
-                self.poll.add(fd);
+                sleeper.add(fd, 0).ok()?;
             }
         }
+        Some(sleeper)
     }
 
     fn inject(&mut self) -> usize {
@@ -826,12 +836,19 @@ impl Worker {
         }
     }
 
-    fn refresh(&mut self) {
+    /// Looks at the counters of one device, in turn, if it is time: of all at once would keep packets waiting.
+    fn refresh(&mut self) -> bool {
         self.refresh_in = REFRESH_ROUNDS;
-        self.refreshed = Instant::now();
-        for lane in &self.lanes {
-            lane.refresh();
+        let each = REFRESH / self.lanes.len().max(1) as u32;
+        let elapsed = self.refreshed.elapsed();
+        if elapsed < each || self.lanes.is_empty() {
+            return false;
         }
+        // What was left out for a while is not made up for more than once.
+        self.refreshed += each.max(elapsed.saturating_sub(REFRESH));
+        self.refresh_next = (self.refresh_next + 1) % self.lanes.len();
+        self.lanes[self.refresh_next].refresh();
+        true
     }
 }
 

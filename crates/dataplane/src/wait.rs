@@ -1,4 +1,4 @@
-//! Sleeping until a file descriptor has something, and waking a sleeper: `poll(2)` and `eventfd(2)`.
+//! Sleeping until a file descriptor has something, and waking a sleeper: `poll(2)`, `epoll(7)` and `eventfd(2)`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -80,6 +80,69 @@ impl PollSet {
     }
 }
 
+/// A sleeper that many descriptors wake, and a timer: `epoll(7)`. How many there are costs nothing when it wakes.
+#[derive(Debug)]
+pub(crate) struct Sleeper {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+}
+
+impl Sleeper {
+    /// The timer's bit in what [`Sleeper::sleep`] returns.
+    const TIMER: u64 = 1 << 63;
+
+    /// Wakes at such intervals.
+    pub fn new(interval: Duration) -> io::Result<Sleeper> {
+        let check = |result| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
+        // SAFETY: plain system calls with checked results; new descriptors that nobody else owns.
+        let (epoll, timer) = unsafe {
+            let epoll = OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?);
+            let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+            (epoll, OwnedFd::from_raw_fd(check(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?))
+        };
+        let time = libc::timespec {
+            tv_sec: interval.as_secs() as libc::time_t,
+            tv_nsec: interval.subsec_nanos() as libc::c_long,
+        };
+        let times = libc::itimerspec { it_interval: time, it_value: time };
+        // SAFETY: the kernel reads a live value.
+        check(unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const times, std::ptr::null_mut()) })?;
+        let sleeper = Sleeper { epoll, timer };
+        sleeper.add(sleeper.timer.as_raw_fd(), Self::TIMER)?;
+        Ok(sleeper)
+    }
+
+    /// Input or an error of this descriptor wakes, too; [`Sleeper::sleep`] then returns its bits. Once it is closed it
+    /// does not.
+    pub fn add(&self, fd: RawFd, bits: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: bits };
+        // SAFETY: the kernel reads a live value.
+        let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
+        match (result, io::Error::last_os_error()) {
+            // It wakes already.
+            (-1, error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            (-1, error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sleeps until something wakes it. The result is the bits of what did, though not always of all.
+    pub fn sleep(&self) -> u64 {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
+        // SAFETY: the kernel writes as many events as there is room for.
+        let count =
+            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as libc::c_int, -1) };
+        let events = &events[..usize::try_from(count).unwrap_or(0)];
+        let bits = events.iter().fold(0, |bits, event| bits | event.u64);
+        if bits & Self::TIMER != 0 {
+            let mut count = 0u64;
+            // SAFETY: reads 8 bytes into a local; the descriptor does not block.
+            unsafe { libc::read(self.timer.as_raw_fd(), (&raw mut count).cast(), 8) };
+        }
+        bits
+    }
+}
+
 /// Sleeps so long. See [`sharpen_timers`].
 pub(crate) fn rest(time: Duration) {
     std::thread::sleep(time);
@@ -103,4 +166,33 @@ pub fn pin_to(cpu: usize) -> io::Result<()> {
     // SAFETY: pointer and size are those of a live set.
     let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_sleeper_wakes_by_its_descriptors_and_its_timer() {
+        let sleeper = Sleeper::new(Duration::from_millis(30)).unwrap();
+        let wakeups: Vec<_> = (0..3).map(|_| Wakeup::new().unwrap()).collect();
+        for (i, wakeup) in wakeups.iter().enumerate() {
+            sleeper.add(wakeup.as_raw_fd(), 1 << i).unwrap();
+            sleeper.add(wakeup.as_raw_fd(), 1 << i).unwrap();
+        }
+        let start = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(sleeper.sleep() & 7, 0);
+        }
+        assert!(start.elapsed() > Duration::from_millis(60));
+        wakeups[0].notify();
+        wakeups[2].notify();
+        assert_eq!(sleeper.sleep() & 7, 5);
+        wakeups[0].clear();
+        assert_eq!(sleeper.sleep() & 7, 4, "it stays until it is cleared");
+        drop(wakeups);
+        assert_eq!(sleeper.sleep() & 7, 0);
+    }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
-use crate::af_packet::{AfPacket, FilterSetter};
+use crate::af_packet::{AfPacket, FilterSetter, PortSize};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 use crate::closing;
 use crate::device::{DeviceError, Facts, failed};
@@ -82,6 +82,8 @@ pub struct Opener {
     /// By worker; empty if devices are never to share frames.
     frames: Vec<SharedFrames>,
     workers: usize,
+    /// Of packet sockets.
+    size: PortSize,
     /// By name: those that take datagrams to some addresses only.
     devices: Mutex<HashMap<String, Device>>,
 }
@@ -195,6 +197,7 @@ impl Opener {
             sockets: wanted.sockets.cloned(),
             frames: Vec::new(),
             workers: wanted.workers.max(1),
+            size: PortSize::among(wanted.devices * wanted.workers.max(1)),
             devices: Mutex::default(),
         };
         // What the sockets receive may be longer than any device's packets.
@@ -294,7 +297,8 @@ impl Opener {
             },
         };
         let index = sys::interface_index(device).map_err(failed("find the device"))? as u32;
-        let mut ports = AfPacket::open_group(device, ours.map(|(_, filters)| &filters.common), self.workers)?;
+        let mut ports =
+            AfPacket::open_group(device, ours.map(|(_, filters)| &filters.common), self.workers, self.size)?;
         if let Some((_, Filters { urgent: Some(urgent), .. })) = ours
             && let Some(first) = ports.first_mut()
         {
@@ -404,7 +408,7 @@ impl Opener {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
                 // Every queue has a socket of another worker: this one only sends.
-                let mut sender = AfPacket::sender(device)?;
+                let mut sender = AfPacket::sender(device, self.size)?;
                 sender.fill_checksums(self.fill_checksums);
                 if let Some(fallback) = self.fallback(ours) {
                     sender.fall_back(fallback);

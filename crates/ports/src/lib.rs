@@ -29,7 +29,7 @@ mod mapping;
 mod segmentation;
 mod sys;
 
-pub use af_packet::{AfPacket, FilterSetter, RingSize};
+pub use af_packet::{AfPacket, FilterSetter, PortSize, RingSize};
 pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 pub use choice::{Opened, Opener, PortChoice, Wanted};
 pub use device::DeviceError;

@@ -94,14 +94,13 @@ pub fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Result<()
     check(result).map(drop)
 }
 
-/// Packets received and dropped since the last call (`PACKET_STATISTICS`, version 3).
+/// Packets received and dropped since the last call (`PACKET_STATISTICS`).
 pub fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
     #[repr(C)]
     #[derive(Default)]
     struct Statistics {
         packets: u32,
         drops: u32,
-        freezes: u32,
     }
     let mut statistics = Statistics::default();
     let mut length = size_of::<Statistics>() as libc::socklen_t;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use devices::{MAC_B, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
-use hopwright_ports::{AfPacket, Filter, Pattern, RingSize, checksum};
+use hopwright_ports::{AfPacket, Filter, Pattern, PortSize, RingSize, checksum};
 
 fn pool() -> Pool {
     Pool::new(600, FrameSize::JUMBO).unwrap()
@@ -66,6 +66,53 @@ fn bursts_of_all_sizes_arrive_whole_and_in_order() {
         assert_eq!(pool.available(), 600);
         assert!(receive(&mut a, &mut pool, 1).is_empty(), "what a port sends it does not receive");
         assert_eq!(b.stats(), Default::default());
+    });
+}
+
+#[test]
+fn a_lone_frame_is_there_at_once() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let (mut pool, mut batch) = (pool(), Vec::with_capacity(256));
+        let mut poll = PollSet::new();
+        poll.add(b.poll_fd().unwrap());
+        for length in [60, 9014, 60, 3000] {
+            assert!(!poll.wait(Duration::ZERO));
+            // A veth's peer has received when sending ends.
+            assert_eq!(transmit(&mut a, &mut pool, &[frame(length, 1)]), 1);
+            assert!(poll.wait(Duration::ZERO));
+            assert_eq!(b.receive(&mut pool, &mut batch, 256), 1);
+            batch.drain(..).for_each(|packet| pool.give(packet));
+        }
+    });
+}
+
+#[test]
+fn what_the_ring_or_the_queue_behind_it_has_no_room_for_is_counted() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut pool = pool();
+        // The ring is full first; or the memory for frames that do not fit it.
+        for (length, slots) in [(100, 128), (3000, 128), (9014, 4096)] {
+            let size = PortSize { receive: RingSize { slot: 2048, slots }, ..PortSize::default() };
+            let mut b = AfPacket::with_size("vb", None, size).unwrap();
+            let mut sent = Vec::new();
+            for burst in 0..10 {
+                let frames: Vec<_> = (0..100).map(|i| frame(length, 100 * burst + i)).collect();
+                assert_eq!(transmit(&mut a, &mut pool, &frames), 100);
+                sent.extend(frames);
+            }
+            let got = receive(&mut b, &mut pool, 1000);
+            let kept = got.len();
+            assert!(kept >= 100 && kept < 1000 && got[..100] == sent[..100], "{kept} of {length} bytes");
+            let stats = b.stats();
+            assert_eq!((stats.rx_overrun, stats.rx_too_long), (1000 - kept as u64, 0), "{length}");
+            // It goes on.
+            assert_eq!(transmit(&mut a, &mut pool, &sent[..20]), 20);
+            assert!(receive(&mut b, &mut pool, 20) == sent[..20]);
+        }
+        assert_eq!(pool.available(), 600);
     });
 }
 
@@ -222,8 +269,8 @@ fn what_is_received_apart_survives_a_full_ring() {
         let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
         let [urgent, common] = Filter::divided(&ours, &pattern).unwrap();
         let mut a = AfPacket::open("va", None).unwrap();
-        let mut b =
-            AfPacket::with_ring("vb", Some(&common), RingSize { block: 1 << 12, blocks: 4, patience: 1 }).unwrap();
+        let size = PortSize { receive: RingSize { slot: 2048, slots: 32 }, ..PortSize::default() };
+        let mut b = AfPacket::with_size("vb", Some(&common), size).unwrap();
         b.receive_apart(&urgent).unwrap();
         let mut pool = pool();
         // Many more than fit the ring, and now and then one that must arrive.
@@ -235,8 +282,6 @@ fn what_is_received_apart_survives_a_full_ring() {
             sent += transmit(&mut a, &mut pool, &frames);
         }
         assert_eq!(sent, 20 * 101);
-        // Until the last of the small ring's blocks, which is not full, is handed over.
-        std::thread::sleep(Duration::from_millis(30));
         let got = receive(&mut b, &mut pool, 20);
         assert_eq!(got[..20], (0..20).map(apart).collect::<Vec<_>>(), "the others come behind");
         let others = got.len() - 20 + receive(&mut b, &mut pool, 2000).len();

@@ -193,8 +193,10 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         .pools(underlay.take_pools())
         .cpu_port(CPU_PORT)
         .urgent_cpu_port(URGENT_CPU_PORT)
-        .batch(setup.config.hopwright.batch)
-        .longest_rest(Duration::from_micros(setup.config.hopwright.rest_us.into()));
+        .batch(setup.config.hopwright.batch);
+    if let Some(rest) = setup.config.hopwright.rest_us {
+        builder = builder.longest_rest(Duration::from_micros(rest.into()));
+    }
     for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
         builder = builder.ports(number, ports);
     }

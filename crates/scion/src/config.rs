@@ -93,8 +93,10 @@ pub struct Hopwright {
     pub busy_poll_us: u32,
     /// One worker for each of these CPUs, kept there; empty: one worker, anywhere.
     pub cpus: Vec<usize>,
-    /// Microseconds a worker rests at most while few packets come, so that they come in batches.
-    pub rest_us: u32,
+    /// Microseconds a worker may rest between rounds so that packets come in batches; `None`: only where so many come that
+    /// they wait less than they would without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_us: Option<u32>,
     /// Packets a worker takes from a device at a time, at most: 1 to [`MAX_BATCH`].
     pub batch: usize,
     /// Packets to an address of the router must come by the device that has it.
@@ -115,7 +117,7 @@ impl Default for Hopwright {
             ports: PortChoice::Auto,
             busy_poll_us: 0,
             cpus: Vec::new(),
-            rest_us: 250,
+            rest_us: None,
             batch: MAX_BATCH,
             strict_arrival: false,
             slow_path: SlowPathBy::default(),

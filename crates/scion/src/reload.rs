@@ -109,7 +109,8 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     same("hopwright.slow_path", &slow_path(a), &slow_path(b), shown)?;
     same("hopwright.busy_poll_us", &a.hopwright.busy_poll_us, &b.hopwright.busy_poll_us, shown)?;
     same("hopwright.cpus", &a.hopwright.cpus, &b.hopwright.cpus, |cpus| format!("{cpus:?}"))?;
-    same("hopwright.rest_us", &a.hopwright.rest_us, &b.hopwright.rest_us, shown)?;
+    let rest = |rest: &Option<u32>| rest.map_or_else(|| "as it likes".into(), |rest| shown(&rest));
+    same("hopwright.rest_us", &a.hopwright.rest_us, &b.hopwright.rest_us, rest)?;
     same("hopwright.batch", &a.hopwright.batch, &b.hopwright.batch, shown)?;
     Ok(())
 }

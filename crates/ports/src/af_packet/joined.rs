@@ -22,7 +22,9 @@ impl Joiner {
         let socket = sending_socket(device)?;
         let works = sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int)).is_ok();
         sys::bind_packet(&socket, index, 0).map_err(failed(device, "bind"))?;
-        Ok(Joiner { socket, buffer: Box::new([0; OFFLOADS + LONGEST]), fill: false, works })
+        // The system gives it pages when frames are joined.
+        let buffer = vec![0; OFFLOADS + LONGEST].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!());
+        Ok(Joiner { socket, buffer, fill: false, works })
     }
 
     /// Whether datagrams over IPv4 without a UDP checksum may get one.

@@ -1,5 +1,5 @@
-//! A Linux network device as a port, by a packet sockets: `TPACKET_V3` receive ring, `TPACKET_V2` transmit ring
-//! and `sendmmsg`.
+//! A Linux network device as a port, by packet sockets: `TPACKET_V2` receive and transmit rings and
+//! `sendmmsg`.
 //!
 //! A device may go down and come up again; one that is removed and made anew needs a new port.
 //!
@@ -25,7 +25,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
+use hopwright_dataplane::{DeviceStats, MAX_BATCH, Packet, Pool, Port, PortInfo};
 
 pub(crate) use joined::Joiner;
 pub use ring::RingSize;
@@ -43,6 +43,36 @@ use crate::{segmentation, sys};
 
 /// Bytes the kernel may queue for sending.
 const SEND_BUFFER: libc::c_int = 8 << 20;
+/// Bytes of all receive rings of a process, about.
+const MEMORY: usize = 64 << 20;
+/// Slots of a ring however many ports there are.
+const FEWEST: usize = 128;
+
+/// How large the rings of a port are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortSize {
+    /// What it receives by.
+    pub receive: RingSize,
+    /// Frames of a burst that leave by a transmit ring, a power of two, 32 at least; 0: there is none.
+    pub transmit: usize,
+}
+
+impl Default for PortSize {
+    /// 9 MiB.
+    fn default() -> Self {
+        PortSize::among(1)
+    }
+}
+
+impl PortSize {
+    /// Of one of so many ports: the more there are the less memory each gets.
+    pub fn among(ports: usize) -> PortSize {
+        let slot = RingSize::default().slot;
+        let slots = (MEMORY / slot as usize / ports.max(1)).clamp(FEWEST, RingSize::default().slots as usize);
+        let slots = 1 << slots.ilog2();
+        PortSize { receive: RingSize { slot, slots: slots as u32 }, transmit: (slots / 2).clamp(FEWEST, 2 * MAX_BATCH) }
+    }
+}
 
 /// A packet socket on one device.
 pub struct AfPacket {
@@ -68,13 +98,13 @@ struct Input {
 impl AfPacket {
     /// Opens a device. With a filter it receives only what that passes.
     pub fn open(device: &str, filter: Option<&Filter>) -> Result<AfPacket, DeviceError> {
-        AfPacket::with_ring(device, filter, RingSize::default())
+        AfPacket::with_size(device, filter, PortSize::default())
     }
 
-    /// The same with a receive ring of another size.
-    pub fn with_ring(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<AfPacket, DeviceError> {
-        let mut port = AfPacket::sender(device)?;
-        let input = Input::new(device, filter, size)?;
+    /// The same with rings of another size.
+    pub fn with_size(device: &str, filter: Option<&Filter>, size: PortSize) -> Result<AfPacket, DeviceError> {
+        let mut port = AfPacket::sender(device, size)?;
+        let input = Input::new(device, filter, size.receive)?;
         // Last: from here on it receives.
         input.start(device)?;
         port.input = Some(input);
@@ -83,16 +113,21 @@ impl AfPacket {
 
     /// Several ports on one device, for a worker each. What the device receives is spread over them by flow: packets
     /// with the same addresses and ports stay together.
-    pub fn open_group(device: &str, filter: Option<&Filter>, count: usize) -> Result<Vec<AfPacket>, DeviceError> {
+    pub fn open_group(
+        device: &str,
+        filter: Option<&Filter>,
+        count: usize,
+        size: PortSize,
+    ) -> Result<Vec<AfPacket>, DeviceError> {
         if count == 1 {
-            return Ok(vec![AfPacket::open(device, filter)?]);
+            return Ok(vec![AfPacket::with_size(device, filter, size)?]);
         }
         let mut ports = Vec::new();
         let mut group = None;
         for _ in 0..count {
-            let mut port = AfPacket::sender(device)?;
+            let mut port = AfPacket::sender(device, size)?;
             // Until all have joined each would get everything.
-            let input = Input::new(device, Some(&Filter::nothing()), RingSize::default())?;
+            let input = Input::new(device, Some(&Filter::nothing()), size.receive)?;
             input.start(device)?;
             let joined = sys::join_group(&input.socket, group).map_err(failed(device, "share a device's packets"))?;
             group = Some(joined);
@@ -111,20 +146,7 @@ impl AfPacket {
     }
 
     /// A port that only sends.
-    pub fn sender(device: &str) -> Result<AfPacket, DeviceError> {
-        AfPacket::without_input(device, true)
-    }
-
-    /// A port for what is received apart from another port that sends: sending is possible, but not as fast.
-    pub(crate) fn receiver(device: &str, filter: &Filter) -> Result<AfPacket, DeviceError> {
-        let mut port = AfPacket::without_input(device, false)?;
-        let input = Input::new(device, Some(filter), RingSize::SMALL)?;
-        input.start(device)?;
-        port.input = Some(input);
-        Ok(port)
-    }
-
-    fn without_input(device: &str, send_ring_wanted: bool) -> Result<AfPacket, DeviceError> {
+    pub fn sender(device: &str, size: PortSize) -> Result<AfPacket, DeviceError> {
         let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
         let sender = sending_socket(device)?;
@@ -133,7 +155,8 @@ impl AfPacket {
         let facts = Arc::new(Facts::new(device, control).map_err(failed("read the MTU"))?);
         // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
         // port works as well, at a little more cost.
-        let ring = (send_ring_wanted && facts.is_ethernet()).then(|| send_ring(device, index).ok()).flatten();
+        let ring = (facts.is_ethernet() && size.transmit > 0).then(|| send_ring(device, index, size.transmit).ok());
+        let ring = ring.flatten();
         let joiner = Joiner::new(device, index)?;
         let (burst, stats, overrun) = (Burst::new(ring, joiner), DeviceStats::default(), AtomicU64::new(0));
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
@@ -187,8 +210,8 @@ pub(super) fn sending_socket(device: &str) -> Result<SlowToClose, DeviceError> {
     Ok(socket)
 }
 
-fn send_ring(device: &str, index: i32) -> Result<SendRing, DeviceError> {
-    let ring = SendRing::new(sending_socket(device)?).map_err(failed(device, "make a transmit ring"))?;
+fn send_ring(device: &str, index: i32, slots: usize) -> Result<SendRing, DeviceError> {
+    let ring = SendRing::new(sending_socket(device)?, slots).map_err(failed(device, "make a transmit ring"))?;
     // The kernel reads each frame's protocol from the frame.
     sys::bind_packet(ring.socket(), index, 0).map_err(failed(device, "bind"))?;
     Ok(ring)
@@ -256,6 +279,8 @@ struct Taken {
     fits: bool,
     /// It is several datagrams, and this was not the last.
     more: bool,
+    /// There was no room for all of it in the ring.
+    cut: bool,
 }
 
 /// Copies a received frame into a packet, or the next datagram of one that is several: the tag goes back in, the
@@ -272,14 +297,17 @@ fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) 
             segmentation::finish(packet.bytes_mut(), received.turn);
         }
         let fits = fits && tag.is_none_or(|tag| insert_tag(packet, tag));
-        return Taken { fits, more: next.more };
+        return Taken { fits, more: next.more, cut: false };
     }
-    let whole = received.bytes.len() as u64 >= u64::from(received.length) && received.length <= longest;
-    let fits = whole && packet.fill(received.bytes) && tag.is_none_or(|tag| insert_tag(packet, tag));
+    let cut = (received.bytes.len() as u64) < u64::from(received.length);
+    let fits = !cut
+        && received.length <= longest
+        && packet.fill(received.bytes)
+        && tag.is_none_or(|tag| insert_tag(packet, tag));
     if fits && received.partial_checksum {
         checksum::complete(packet.bytes_mut());
     }
-    Taken { fits, more: false }
+    Taken { fits, more: false, cut }
 }
 
 /// Puts a tag that the kernel took off back behind the addresses, which move into the headroom. False if there is none.
@@ -311,7 +339,7 @@ impl Port for AfPacket {
             while count < limit {
                 let Some(mut packet) = pool.take() else { break };
                 let mut taken = Taken::default();
-                let some = input.ring.next(|received| {
+                let some = input.ring.next(&input.socket, |received| {
                     taken = take(&mut packet, &received, longest, input.tags);
                     taken.more
                 });
@@ -324,8 +352,13 @@ impl Port for AfPacket {
                 if !some {
                     break;
                 }
-                self.stats.rx_too_long += 1;
+                if taken.cut {
+                    self.overrun.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    self.stats.rx_too_long += 1;
+                }
             }
+            input.ring.release();
         }
         count
     }
@@ -381,6 +414,22 @@ mod tests {
     use hopwright_dataplane::{FrameSize, Pool};
 
     use super::*;
+
+    #[test]
+    fn many_ports_need_little_memory() {
+        let bytes = |ports| {
+            let PortSize { receive, transmit } = PortSize::among(ports);
+            let apart = RingSize::SMALL;
+            ports * (receive.slot * receive.slots + apart.slot * apart.slots + 2048 * transmit as u32) as usize
+        };
+        assert_eq!(PortSize::among(0), PortSize::default());
+        assert_eq!(PortSize::default().receive, RingSize::default());
+        assert_eq!(PortSize::default().transmit, 512);
+        for ports in 1..=128 {
+            assert!(bytes(ports) < 120 << 20, "{ports}");
+        }
+        assert!(bytes(106) < 90 << 20);
+    }
 
     #[test]
     fn a_tag_comes_back_into_each_datagram_of_a_joined_frame() {

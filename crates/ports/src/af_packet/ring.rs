@@ -1,6 +1,8 @@
-//! The receive ring of a packet socket (`TPACKET_V3`), shared with the kernel.
+//! The receive ring of a packet socket (`TPACKET_V2`), shared with the kernel.
 //!
-//! The kernel fills blocks with packets and hands over whole blocks; we hand each back when its last packet was read.
+//! Each slot takes one frame and changes hands by itself, so a frame can be read, and whoever waits for it is woken, as
+//! soon as it is there. A frame that does not fit a slot, such as several datagrams joined by a sender on the same machine,
+//! waits in the socket's queue instead (`PACKET_COPY_THRESH`); its slot holds its place and what is known of it.
 //! All access to the shared memory is here.
 
 use std::io;
@@ -14,34 +16,38 @@ use crate::sys;
 /// Size of a receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// Bytes of a block, a power of two of at least a page; no packet is longer.
-    pub block: u32,
-    /// Blocks.
-    pub blocks: u32,
-    /// Milliseconds after which the kernel hands over a block that is not full.
-    pub patience: u32,
+    /// Bytes of a slot: a power of two, at least 256 and at most 64 KiB. 76 of them are the kernel's.
+    pub slot: u32,
+    /// Slots: a power of two.
+    pub slots: u32,
 }
 
 impl Default for RingSize {
-    /// 8 MiB: some milliseconds of a fast link in blocks that are worth waking for, and that hold the longest joined
-    /// frame. As each block waits a millisecond at most, it holds a sixteenth of a second of a slow one.
+    /// 8 MiB: the frames of some milliseconds of a fast link.
     fn default() -> Self {
-        RingSize { block: 1 << 17, blocks: 64, patience: 1 }
+        RingSize { slot: 2048, slots: 4096 }
     }
 }
 
 impl RingSize {
-    /// For a few packets a millisecond that are no longer than two KiB.
-    pub const SMALL: RingSize = RingSize { block: 1 << 12, blocks: 128, patience: 1 };
+    /// For a few short packets a millisecond. 64 KiB.
+    pub const SMALL: RingSize = RingSize { slot: 512, slots: 128 };
+
+    fn bytes(self) -> usize {
+        self.slot as usize * self.slots as usize
+    }
 }
 
-const STATUS_CSUM_NOT_READY: u32 = 1 << 3;
-const STATUS_VLAN_VALID: u32 = 1 << 4;
-const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+/// Bytes of a block, of which the kernel makes the ring: more than a page, so that it needs fewer.
+const BLOCK: u32 = 1 << 16;
+/// Bytes the kernel may keep of frames that do not fit their slots.
+const QUEUE: libc::c_int = 4 << 20;
+/// Bytes of the longest frame, and more.
+const LONGEST: usize = OFFLOADS + (1 << 16) + 64;
 
 /// A packet in the ring.
 pub(super) struct Received<'a> {
-    /// The frame without a VLAN tag that the device took off; as much as fitted the block.
+    /// The frame without a VLAN tag that the device took off; as much as there was room for.
     pub bytes: &'a [u8],
     /// Bytes of the frame.
     pub length: u32,
@@ -60,100 +66,109 @@ pub(super) struct Received<'a> {
 pub(super) struct Ring {
     memory: Mapping,
     size: RingSize,
-    block: u32,
-    /// Packets of the current block not read yet; the block is ours while this is not 0.
-    left: u32,
-    /// Offset of the next of them in the memory.
-    next: usize,
-    /// How often that has been handed out.
+    /// The slot that is read next.
+    next: u32,
+    /// Slots before it that were read and are still ours.
+    read: u32,
+    /// How often the frame in it has been handed out.
     turn: usize,
+    /// A frame from the socket's queue, after its `virtio_net_hdr`; the system gives it pages when there is one.
+    long: Box<[u8]>,
+    /// Bytes of it.
+    long_length: usize,
 }
 
 impl Ring {
     /// Makes the ring of a packet socket that is not bound yet.
     pub fn new(socket: &OwnedFd, size: RingSize) -> io::Result<Ring> {
-        sys::set_option(
-            socket,
-            libc::SOL_PACKET,
-            libc::PACKET_VERSION,
-            &(libc::tpacket_versions::TPACKET_V3 as libc::c_int),
-        )?;
+        let sound = size.slot.is_power_of_two() && size.slots.is_power_of_two() && (256..=BLOCK).contains(&size.slot);
+        if !sound {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int))?;
-        // The kernel wants a frame size though frames of version 3 have any.
-        let frame = 2048;
-        let request = libc::tpacket_req3 {
-            tp_block_size: size.block,
-            tp_block_nr: size.blocks,
-            tp_frame_size: frame,
-            tp_frame_nr: size.block / frame * size.blocks,
-            tp_retire_blk_tov: size.patience,
-            tp_sizeof_priv: 0,
-            tp_feature_req_word: 0,
+        sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &(1 as libc::c_int))?;
+        // Without CAP_NET_ADMIN the queue stays within the system's limit.
+        if sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
+            sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &QUEUE)?;
+        }
+        let block = BLOCK.min(size.bytes() as u32).max(1 << 12);
+        let request = libc::tpacket_req {
+            tp_block_size: block,
+            tp_block_nr: (size.bytes() as u32).div_ceil(block),
+            tp_frame_size: size.slot,
+            tp_frame_nr: (size.bytes() as u32).max(block) / size.slot,
         };
+        let size = RingSize { slots: request.tp_frame_nr, ..size };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let memory = Mapping::new(socket, 0, size.bytes())?;
-        Ok(Ring { memory, size, block: 0, left: 0, next: 0, turn: 0 })
+        Ok(Ring { memory, size, next: 0, read: 0, turn: 0, long: vec![0; LONGEST].into(), long_length: 0 })
     }
 
-    fn block_start(&self) -> usize {
-        self.block as usize * self.size.block as usize
+    /// A slot's header.
+    fn header(&self, slot: u32) -> *mut libc::tpacket2_hdr {
+        let slot = slot & (self.size.slots - 1);
+        // SAFETY: a slot of the mapping; slots are aligned to their size, a power of two.
+        unsafe { self.memory.start().as_ptr().add(slot as usize * self.size.slot as usize).cast() }
     }
 
-    /// The current block's status word, through which it changes hands.
-    fn status(&self) -> &AtomicU32 {
-        // SAFETY: a block begins with its descriptor, whose header's status follows the two leading words; block
-        // starts are aligned to pages; the word is only accessed atomically, here and by the kernel.
-        unsafe {
-            let descriptor = self.memory.start().as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
-            AtomicU32::from_ptr(&raw mut (*descriptor).hdr.bh1.block_status)
-        }
+    /// Its status word, through which it changes hands.
+    fn status(&self, slot: u32) -> &AtomicU32 {
+        // SAFETY: the word lies in the mapping and is only accessed atomically, here and by the kernel.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header(slot)).tp_status) }
     }
 
-    /// The next packet, handed to `use_it`, which says whether it wants the same again. False if there is none now.
+    /// Hands the slots back that were read: many in a row, because a CPU waits for each slot's memory, which another
+    /// wrote, unless it may wait for several at a time.
     #[inline]
-    pub fn next(&mut self, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
-        while self.left == 0 {
-            if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
-                return false;
-            }
-            // SAFETY: the block is ours: its descriptor is constant until we hand it back.
-            let (count, first) = unsafe {
-                let descriptor =
-                    self.memory.start().as_ptr().add(self.block_start()).cast::<libc::tpacket_block_desc>();
-                ((*descriptor).hdr.bh1.num_pkts, (*descriptor).hdr.bh1.offset_to_first_pkt)
-            };
-            self.left = count;
-            self.next = self.block_start() + first as usize;
-            if count == 0 {
-                self.hand_back();
-            }
+    pub fn release(&mut self) {
+        for slot in 0..self.read {
+            let slot = self.next.wrapping_sub(self.read).wrapping_add(slot);
+            self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
         }
-        let end = self.block_start() + self.size.block as usize;
-        // The kernel keeps these within the block; checked because everything after relies on it.
-        let header_fits = self.next.checked_add(size_of::<libc::tpacket3_hdr>()).is_some_and(|e| e <= end);
-        if !header_fits {
-            self.left = 0;
-            self.hand_back();
+        self.read = 0;
+    }
+
+    /// The next frame, handed to `use_it`, which says whether it wants the same again. False if there is none now.
+    /// `socket` is the ring's. [`Ring::release`] gives the slots back.
+    #[inline]
+    pub fn next(&mut self, socket: &OwnedFd, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
+        // It must not come round to what was read.
+        if self.read >= self.size.slots / 2 {
+            self.release();
+        }
+        let status = self.status(self.next).load(Ordering::Acquire);
+        if status & libc::TP_STATUS_USER == 0 {
             return false;
         }
-        // SAFETY: the header lies within the block, which is ours; the kernel aligns headers to 16.
-        let header = unsafe { self.memory.start().as_ptr().add(self.next).cast::<libc::tpacket3_hdr>().read() };
-        let start = self.next + usize::from(header.tp_mac);
-        let length = header.tp_snaplen as usize;
+        let slot = self.header(self.next);
+        // SAFETY: the slot is ours until it is released, and it is longer than a header.
+        let header = unsafe { slot.read() };
+        let queued = status & libc::TP_STATUS_COPY != 0;
+        if queued && self.turn == 0 {
+            // Queue and slots have the same order.
+            self.long_length = sys::receive(socket, &mut self.long).unwrap_or(0);
+        }
+        let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
         let mut again = false;
-        if start + length <= end && start >= self.next + OFFLOADS {
-            // SAFETY: the bytes lie within the block, which is ours until it is handed back below.
-            let bytes = unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr().add(start), length) };
-            // SAFETY: as above; the kernel put a virtio_net_hdr before the frame, unless it did not fit.
-            let offloads =
-                unsafe { self.memory.start().as_ptr().add(start - OFFLOADS).cast::<[u8; OFFLOADS]>().read() };
-            let whole = header.tp_len == header.tp_snaplen;
-            let tag = (header.tp_status & STATUS_VLAN_VALID != 0).then(|| {
-                let tpid =
-                    if header.tp_status & STATUS_VLAN_TPID_VALID != 0 { header.hv1.tp_vlan_tpid } else { 0x8100 };
-                (tpid, header.hv1.tp_vlan_tci as u16)
+        // The kernel keeps these within the slot; checked because everything after relies on it.
+        if start >= OFFLOADS && start + length <= self.size.slot as usize {
+            // SAFETY: the bytes lie within the slot. The kernel put a virtio_net_hdr before the frame, unless it did not fit.
+            let (offloads, in_slot) = unsafe {
+                let frame = slot.cast::<u8>().cast_const().add(start);
+                (frame.sub(OFFLOADS).cast::<[u8; OFFLOADS]>().read(), std::slice::from_raw_parts(frame, length))
+            };
+            let bytes = match queued {
+                true => self.long.get(OFFLOADS..self.long_length).unwrap_or_default(),
+                false => in_slot,
+            };
+            let tag = (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
+                let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { header.tp_vlan_tpid } else { 0x8100 };
+                (tpid, header.tp_vlan_tci)
             });
-            let partial_checksum = header.tp_status & STATUS_CSUM_NOT_READY != 0;
+            let partial_checksum = status & libc::TP_STATUS_CSUMNOTREADY != 0;
+            let whole = bytes.len() == header.tp_len as usize;
             let segment_size = if whole { segmentation::segment_size(offloads) } else { 0 };
             let (length, turn) = (header.tp_len, self.turn);
             again = use_it(Received { bytes, length, tag, partial_checksum, segment_size, turn });
@@ -163,22 +178,8 @@ impl Ring {
             return true;
         }
         self.turn = 0;
-        self.left -= 1;
-        self.next += header.tp_next_offset as usize;
-        if self.left == 0 {
-            self.hand_back();
-        }
+        self.next = self.next.wrapping_add(1);
+        self.read += 1;
         true
-    }
-
-    fn hand_back(&mut self) {
-        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.block = if self.block + 1 == self.size.blocks { 0 } else { self.block + 1 };
-    }
-}
-
-impl RingSize {
-    fn bytes(self) -> usize {
-        self.block as usize * self.blocks as usize
     }
 }

@@ -12,14 +12,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hopwright_dataplane::{MAX_BATCH, Packet};
+use hopwright_dataplane::Packet;
 
 use crate::closing::SlowToClose;
 use crate::mapping::Mapping;
 use crate::sys;
 
-/// Slots: a burst, and as many again that the device may not be done with. 1 MiB.
-const SLOTS: usize = 2 * MAX_BATCH;
 /// Bytes of a slot. Copying longer frames twice gains nothing.
 const SLOT: usize = 2048;
 const BLOCK: usize = 1 << 16;
@@ -38,23 +36,27 @@ pub(super) struct SendRing {
     socket: SlowToClose,
     /// The slot that the kernel looks at next; it and those after it are ours unless they are in flight.
     next: usize,
+    slots: usize,
 }
 
 impl SendRing {
-    /// Makes the ring of a packet socket that is not bound yet.
-    pub fn new(socket: SlowToClose) -> io::Result<SendRing> {
+    /// Makes the ring of a packet socket that is not bound yet. `slots`: a power of two, 32 at least.
+    pub fn new(socket: SlowToClose, slots: usize) -> io::Result<SendRing> {
+        if !slots.is_power_of_two() || slots * SLOT < BLOCK {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int))?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
-            tp_block_nr: (SLOTS * SLOT / BLOCK) as u32,
+            tp_block_nr: (slots * SLOT / BLOCK) as u32,
             tp_frame_size: SLOT as u32,
-            tp_frame_nr: SLOTS as u32,
+            tp_frame_nr: slots as u32,
         };
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, &request)?;
-        let memory = Mapping::new(&socket, 0, SLOTS * SLOT)?;
-        Ok(SendRing { memory, socket, next: 0 })
+        let memory = Mapping::new(&socket, 0, slots * SLOT)?;
+        Ok(SendRing { memory, socket, next: 0, slots })
     }
 
     pub fn socket(&self) -> &OwnedFd {
@@ -66,7 +68,7 @@ impl SendRing {
     /// the rest stays.
     pub fn send(&mut self, packets: &[Packet], longest: usize) -> usize {
         let longest = longest.min(LONGEST);
-        let filled = packets.iter().take(SLOTS).take_while(|packet| packet.len() <= longest);
+        let filled = packets.iter().take(self.slots).take_while(|packet| packet.len() <= longest);
         let filled = filled.enumerate().take_while(|(i, packet)| self.fill(self.next + i, packet.bytes())).count();
         if filled == 0 {
             return 0;
@@ -84,7 +86,7 @@ impl SendRing {
         for slot in first + sent..first + filled {
             self.status(slot).store(libc::TP_STATUS_AVAILABLE, Ordering::Relaxed);
         }
-        self.next = (first + sent) % SLOTS;
+        self.next = (first + sent) % self.slots;
         sent
     }
 
@@ -96,8 +98,8 @@ impl SendRing {
     }
 
     fn header(&self, slot: usize) -> *mut libc::tpacket2_hdr {
-        // SAFETY: the mapping has SLOTS slots; SLOT is a multiple of the header's alignment.
-        unsafe { self.memory.start().as_ptr().add(slot % SLOTS * SLOT).cast() }
+        // SAFETY: the mapping has so many slots; SLOT is a multiple of the header's alignment.
+        unsafe { self.memory.start().as_ptr().add(slot % self.slots * SLOT).cast() }
     }
 
     /// Whether a slot that was filled was not taken: the kernel has not come to it, or refused what is in it.
@@ -150,7 +152,7 @@ mod tests {
 
     impl Pair {
         fn open() -> Pair {
-            let ring = send_ring("va", sys::interface_index("va").unwrap()).unwrap();
+            let ring = send_ring("va", sys::interface_index("va").unwrap(), 512).unwrap();
             Pair { ring, peer: AfPacket::open("vb", None).unwrap(), pool: Pool::new(600, FrameSize::JUMBO).unwrap() }
         }
 

@@ -39,7 +39,7 @@ pub use redirect::XdpMode;
 pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
-use crate::af_packet::{AfPacket, FilterSetter, Joiner};
+use crate::af_packet::{AfPacket, FilterSetter, Joiner, PortSize, RingSize};
 use crate::checksum;
 use crate::closing;
 use crate::device::{DeviceError, Facts, failed};
@@ -279,7 +279,8 @@ impl AfXdp {
     /// Receives what passes this filter, too, by a packet socket with a small ring of its own that is read first. The
     /// program on the device should leave that to the kernel; see [`XdpDevice::attach_but`].
     pub fn receive_apart(&mut self, filter: &Filter) -> Result<FilterSetter, DeviceError> {
-        let urgent = AfPacket::receiver(self.device.facts.name(), filter)?;
+        let size = PortSize { receive: RingSize::SMALL, transmit: 0 };
+        let urgent = AfPacket::with_size(self.device.facts.name(), Some(filter), size)?;
         let setter = urgent.filter_setter().unwrap_or_default();
         self.urgent = Some(urgent);
         Ok(setter)
