@@ -105,7 +105,7 @@ fn what_the_ring_or_the_queue_behind_it_has_no_room_for_is_counted() {
             }
             let got = receive(&mut b, &mut pool, 1000);
             let kept = got.len();
-            assert!(kept >= 100 && kept < 1000 && got[..100] == sent[..100], "{kept} of {length} bytes");
+            assert!((100..1000).contains(&kept) && got[..100] == sent[..100], "{kept} of {length} bytes");
             let stats = b.stats();
             assert_eq!((stats.rx_overrun, stats.rx_too_long), (1000 - kept as u64, 0), "{length}");
             // It goes on.
