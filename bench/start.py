@@ -119,12 +119,15 @@ class Bench:
         self.child: subprocess.Popen | None = None
 
     def command(self, choice: str) -> list[str]:
-        config = self.directory / f"{choice}.toml"
+        folder = self.directory / choice
+        folder.mkdir(exist_ok=True)
+        config = folder / "router.toml"
         kind, *settings = choice.split("+")
         lines = ["[general]", 'id = "r1"', f'config_dir = "{self.directory}"', "[router.bfd]", "disable = true"]
-        if settings:
-            lines += ["[hopwright]"] + [f'{key} = "{value}"' for key, value in (s.split("=") for s in settings)]
         config.write_text("\n".join(lines) + "\n")
+        if settings:
+            pairs = (setting.split("=") for setting in settings)
+            (folder / "hopwright.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in pairs))
         program = [tool("router")] if kind == "reference" else [hopwright_binary(), "scion"]
         return [*program, "--config", str(config)]
 
