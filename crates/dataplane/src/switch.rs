@@ -174,7 +174,7 @@ impl SwitchBuilder {
     }
 
     /// How long a worker may rest between rounds so that packets come in batches, which cost less each; zero: never. If not
-    /// told it rests only where more packets come than it would be quick to take one by one, 100,000 a second.
+    /// told it rests only above 160,000 packets a second.
     pub fn longest_rest(mut self, time: Duration) -> SwitchBuilder {
         self.longest_rest = Some(time);
         self
