@@ -260,6 +260,8 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         bfd_sessions = agent.setup.bfd.len(), "router started");
     let moving = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
+    // Pages tell the state of links from the first request on.
+    agent.board.post(agent.figures());
     let server = listeners.serve(board, log_level).map_err(AgentError::HttpThread)?;
     agent.manager.ready();
     let result = agent.follow(options, &moving);
