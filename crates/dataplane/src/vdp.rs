@@ -1,6 +1,6 @@
 //! A virtual data plane: a program with its tables, externs and the control interface to them.
 //!
-//! Does not live here: running packets through it ([`crate::engine`]), ports and workers ([`crate::switch`]).
+//! Does not live here: running packets through it ([`crate::executor`]), ports and workers ([`crate::worker::switch`]).
 
 use std::fmt;
 use std::ops::Range;
@@ -16,18 +16,18 @@ use hopwright_jit::abi::ExternHandle;
 use hopwright_jit::{Ahead, CompiledPipeline, Unsupported};
 use num_bigint::BigUint;
 
-use crate::cell::{Cells, Count, Counters, Registers};
 use crate::control::{ControlError, EntrySpec, MatchSpec};
-use crate::digest::Digests;
+use crate::executor::machine::{MachineProgram, Objects};
+use crate::executor::traffic::Destinations;
 use crate::externs::{ExternTypes, KeyTable, Model, NativeExtern};
-use crate::hot::HotPaths;
-use crate::machine::{MachineProgram, Objects};
-use crate::meter::Meters;
-use crate::published::Published;
-use crate::quiescence::Domain;
+use crate::state::cell::{Cells, Count, Counters, Registers};
+use crate::state::digest::Digests;
+use crate::state::meter::Meters;
+use crate::state::value_set::ValueSet;
+use crate::sync::published::Published;
+use crate::sync::quiescence::Domain;
 use crate::table::{self, Profiles, Table};
-use crate::traffic::Destinations;
-use crate::value_set::ValueSet;
+use crate::trace::respecialise::HotPaths;
 use hopwright_jit::limbs::{from_limbs, limbs_of, push_limbs};
 
 /// Which executor runs the packets.

@@ -1,6 +1,6 @@
 //! Looking at what a switch's program does to its packets: each copy is followed by the interpreter, on a thread of its
 //! own, and told to a client. Does not live here: copies (`dataplane::sample`), the interpreter over a running data
-//! plane (`dataplane::follow`), the text of a trace (`ir::interp::Trace`).
+//! plane (`dataplane::observe::shadow`), the text of a trace (`ir::interp::Trace`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -99,7 +99,7 @@ pub enum AgentError {
     #[error("cannot build the data plane: {0}")]
     Build(#[from] BuildError),
     #[error("cannot build the switch: {0}")]
-    Switch(#[from] hopwright_dataplane::switch::SwitchError),
+    Switch(#[from] hopwright_dataplane::SwitchError),
     #[error("cannot program the data plane: {0}")]
     Control(#[from] ControlError),
     #[error(transparent)]

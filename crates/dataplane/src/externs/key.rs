@@ -16,7 +16,7 @@ use zeroize::Zeroize;
 
 use super::aes::{Aes128Key, KeyOf, block_calls};
 use super::{NativeCall, NativeExtern};
-use crate::quiescence::Domain;
+use crate::sync::quiescence::Domain;
 
 /// Most keys of one object.
 const MAX_KEYS: u64 = 1 << 20;

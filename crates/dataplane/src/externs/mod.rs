@@ -20,7 +20,7 @@ use num_bigint::BigUint;
 pub use aes::Aes128Key;
 pub use key::{KeyTable, NoSuchKey};
 
-use crate::quiescence::{Domain, Reader};
+use crate::sync::quiescence::{Domain, Reader};
 use hopwright_jit::limbs::{from_limbs, limbs_of, push_limbs};
 
 /// How generated code reaches an object's methods: see [`hopwright_jit::abi::ExternHandle::call`]. The method is an

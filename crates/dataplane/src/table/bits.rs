@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::{NodePtr, Rank, rank};
-use crate::quiescence::Domain;
+use crate::sync::quiescence::Domain;
 
 /// Entries of a section: a cache line of bits.
 const SECTION: usize = 512;

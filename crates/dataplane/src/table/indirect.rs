@@ -12,7 +12,7 @@ use num_bigint::BigUint;
 use super::profile::Choice;
 use super::{MatchKey, Record, Table, Writer};
 use crate::control::ControlError;
-use crate::meter::MeterCell;
+use crate::state::meter::MeterCell;
 
 /// What only entries of some tables have.
 #[derive(Default)]

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use hopwright_jit::abi::{ActionEntry, TableHandle};
 
-use super::ahead::{AT_ONCE, lines};
 use super::bits::{Bits, BitsWriter, Pattern};
 use super::block::{self, Block, NodePtr, Rank, Shape};
+use super::prefetch::{AT_ONCE, lines};
 use super::slots::{Const, Slots, SlotsWriter, Width};
-use crate::quiescence::Domain;
+use crate::sync::quiescence::Domain;
 
 /// Most words of a key.
 pub(super) const MAX_KEY_WORDS: usize = 64;

@@ -7,13 +7,13 @@
 //!
 //! Direct counters have one cell per entry, written by the worker: a table serves one worker.
 
-mod ahead;
 mod arena;
 mod bits;
 mod block;
 mod indirect;
 mod lookup;
 mod pages;
+mod prefetch;
 mod profile;
 mod records;
 mod shared;
@@ -30,9 +30,9 @@ use hopwright_jit::entry::DataLayout;
 use hopwright_jit::lookup::{KeyLayout, prefix_bits};
 use num_bigint::BigUint;
 
-use crate::cell::{Cells, Count};
 use crate::control::ControlError;
-use crate::quiescence::{self, Domain};
+use crate::state::cell::{Cells, Count};
+use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
 use hopwright_jit::limbs::push_limbs;
@@ -43,7 +43,7 @@ use shared::{Memory, Pool};
 use slots::SlotsWriter;
 use trie::{Trie, TrieWriter};
 
-pub(crate) use ahead::{Fetcher, LINE, prefetch_lines};
+pub(crate) use prefetch::{Fetcher, LINE, prefetch_lines};
 pub(crate) use profile::{Profiles, choose};
 
 /// About so many bytes lookups read for one entry: its own, and where it is found.
@@ -199,7 +199,7 @@ impl Table {
             (Reader::Exact(Exact::new(shape, data_words, direct)), Structure::Exact(SlotsWriter::default()))
         } else if let Some(bits) = trie {
             // Few that are shared are in the cache.
-            let lines = if shares { 0 } else { ahead::lines(0, shape.bytes(data_words)) };
+            let lines = if shares { 0 } else { prefetch::lines(0, shape.bytes(data_words)) };
             (Reader::Trie(Trie::new(bits, lines)), Structure::Trie(TrieWriter::default()))
         } else {
             let widths = layout.runs.iter().map(|run| run.width).collect();

@@ -17,7 +17,7 @@ use hopwright_jit::abi::{ActionEntry, MEMBER_LEAD_WORDS};
 
 use super::action_data;
 use super::block::{Block, Contents, Rank, Shape};
-use crate::quiescence::Domain;
+use crate::sync::quiescence::Domain;
 
 /// A member's place.
 struct Member {

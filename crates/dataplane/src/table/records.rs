@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::RandomState;
 use hopwright_ir::MatchValue;
 
-use super::ahead::prefetch;
 use super::pages::Zeroed;
+use super::prefetch::prefetch;
 use super::{MatchKey, Record};
 
 /// Entries by what they match.

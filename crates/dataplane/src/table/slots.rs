@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hopwright_jit::lookup::HashTable;
 
-use super::ahead::{AT_ONCE, prefetch, prefetch_lines};
 use super::block::NodePtr;
 use super::pages::Pointers;
-use crate::quiescence::Domain;
+use super::prefetch::{AT_ONCE, prefetch, prefetch_lines};
+use crate::sync::quiescence::Domain;
 
 /// Number of words of a key, known at compile time for the common ones.
 pub(super) trait Width: Copy {

@@ -17,10 +17,10 @@ use foldhash::fast::RandomState;
 use hopwright_jit::abi::{ActionEntry, TableHandle};
 use hopwright_jit::lookup::PrefixTree;
 
-use super::ahead::{AT_ONCE, prefetch, prefetch_lines};
 use super::arena::Arena;
 use super::pages::Pointers;
-use crate::quiescence::Domain;
+use super::prefetch::{AT_ONCE, prefetch, prefetch_lines};
+use crate::sync::quiescence::Domain;
 
 /// Most nodes on the way of a key: at depths 16, 24, 28 and so on.
 const MOST_NODES: usize = 7;

@@ -10,8 +10,8 @@ use hopwright_jit::abi::ValueSetHandle;
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
-use crate::published::Published;
-use crate::quiescence::Domain;
+use crate::sync::published::Published;
+use crate::sync::quiescence::Domain;
 use crate::vdp::{VirtualDataPlane, agree};
 use hopwright_jit::limbs::{limbs_of, push_limbs};
 

@@ -1,5 +1,5 @@
 //! Following packets: an interpreter that runs a copy of a packet against the tables, registers and keys of a data plane
-//! that runs, and changes nothing there. Does not live here: taking the copies ([`crate::sample`]), telling people.
+//! that runs, and changes nothing there. Does not live here: taking the copies ([`crate::observe::sample`]), telling people.
 //!
 //! The packet itself has been through when its copy is followed. What changed in between (registers, entries), what is
 //! random, and what meters say may therefore differ from what it met.

@@ -11,16 +11,16 @@ use hopwright_ir::interp::QueueDepths;
 use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_jit::{CompiledPipeline, HotPaths, Native, Unsupported, Way};
 
-use crate::cell::Cells;
-use crate::digest::Digests;
+use crate::executor::autotuner::Trial;
+use crate::executor::key_prefetch::{self, Scout};
+use crate::executor::traffic::{Around, Copies, Destinations, Traffic};
 use crate::externs::{NativeCall, NativeExtern};
-use crate::hot::Tally;
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
-use crate::scout::{self, Scout};
+use crate::state::cell::Cells;
+use crate::state::digest::Digests;
+use crate::state::value_set::ValueSet;
 use crate::table::{LINE, Table, prefetch_lines};
-use crate::traffic::{Around, Copies, Destinations, Traffic};
-use crate::trial::Trial;
-use crate::value_set::ValueSet;
+use crate::trace::respecialise::Tally;
 use crate::vdp::{BuildError, ExternObject};
 
 /// Most cache lines that are fetched of a packet: those of a batch must not drive one another out of the first-level cache.
@@ -35,7 +35,7 @@ pub(crate) struct MachineProgram {
     externs: Vec<ExternHandle>,
     value_sets: Vec<ValueSetHandle>,
     digests: ExternHandle,
-    scout: Option<scout::Plan>,
+    scout: Option<key_prefetch::Plan>,
     /// For each extern whether calling it twice is the same as calling it once.
     natives: Vec<Native>,
     /// What the handles of externs with several methods point to.
@@ -101,7 +101,7 @@ impl MachineProgram {
             handles[at].state = std::ptr::from_ref(it).cast_mut().cast();
         }
         Ok(MachineProgram {
-            scout: scout::Plan::of(&compiled, objects.tables),
+            scout: key_prefetch::Plan::of(&compiled, objects.tables),
             compiled,
             tables: objects.tables.iter().map(Table::handle).collect(),
             externs: handles,

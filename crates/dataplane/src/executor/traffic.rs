@@ -158,7 +158,7 @@ impl Traffic {
     /// and the others are among the copies; or it is dropped.
     ///
     /// # Safety
-    /// As for [`crate::machine::Machine::run`]; the runtime was prepared before the call that paused.
+    /// As for [`crate::executor::machine::Machine::run`]; the runtime was prepared before the call that paused.
     pub unsafe fn finish(&mut self, packet: &mut Packet, pause: Pause, around: &mut Around<'_>) {
         let (parser_error, port) = (packet.parser_error(), packet.ingress_port());
         let record = self.free.pop().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::quiescence::{Domain, Guard};
+use crate::sync::quiescence::{Domain, Guard};
 
 /// The value. What is replaced lives until no reader can have it.
 pub(crate) struct Published<T: Send + Sync + 'static> {

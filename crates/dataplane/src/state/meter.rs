@@ -13,7 +13,7 @@ use hopwright_ir::Unit;
 use hopwright_ir::meter::{Color, Meter, Rates};
 use hopwright_jit::abi::{ExternHandle, NO_METER};
 
-use crate::quiescence::Domain;
+use crate::sync::quiescence::Domain;
 
 struct State {
     rates: Rates,

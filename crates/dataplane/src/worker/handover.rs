@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 
-use crate::engine::Executor;
+use crate::executor::Executor;
 
 /// How long a worker may take to end its round.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! Copies of packets for those who want to see them, while a switch forwards: as they came in, and what became of them.
 //!
 //! The worker looks at one flag a batch. While somebody samples it copies packets into buffers that exist already, and
-//! loses them if there is none. Does not live here: what is done with the copies ([`crate::follow`]).
+//! loses them if there is none. Does not live here: what is done with the copies ([`crate::observe::shadow`]).
 
 use std::fmt;
 use std::sync::Arc;

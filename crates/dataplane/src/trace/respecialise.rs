@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use hopwright_jit::abi::{RunBatch, WAY_POINTS};
 use hopwright_jit::{Recorder, Unsupported, Way};
 
-use crate::published::Published;
-use crate::quiescence::{Domain, Guard};
-use crate::switch::Switch;
+use crate::sync::published::Published;
+use crate::sync::quiescence::{Domain, Guard};
 use crate::vdp::{Engine, VirtualDataPlane};
+use crate::worker::switch::Switch;
 
 /// Most ways that get code.
 const MAX_WAYS: usize = 24;

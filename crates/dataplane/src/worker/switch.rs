@@ -14,19 +14,19 @@ use std::time::{Duration, Instant};
 use hopwright_ir::interp::Digest;
 use hopwright_jit::abi::Verdict;
 
-use crate::cpu::{CpuQueue, Injector, Queue};
-use crate::engine::{Executor, wall_clock_us};
-use crate::handover::{Handover, WorkerBusy};
-use crate::hot::start_adapting;
-use crate::lane::{Change, Lane, MAX_LANES, MAX_PORT, Mailbox, Ports};
-use crate::pace::{Next, Pace};
+use crate::executor::traffic::MAX_COPIES;
+use crate::executor::{Executor, wall_clock_us};
+use crate::observe::sample::{Held, Samples, Sampling, TooManySamplings};
+use crate::observe::stats::{Cell, Cells, Stage, StageTime, Stopwatch, SwitchStats, WorkerStats};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
-use crate::sample::{Held, Samples, Sampling, TooManySamplings};
-use crate::stats::{Cell, Cells, Stage, StageTime, Stopwatch, SwitchStats, WorkerStats};
-use crate::traffic::MAX_COPIES;
+use crate::trace::respecialise::start_adapting;
 use crate::vdp::{BuildError, VirtualDataPlane};
-use crate::wait::{self, Sleeper};
+use crate::worker::cpu::{CpuQueue, Injector, Queue};
+use crate::worker::handover::{Handover, WorkerBusy};
+use crate::worker::poll_backoff::{Next, Pace};
+use crate::worker::port_queue::{Change, Lane, MAX_LANES, MAX_PORT, Mailbox, Ports};
+use crate::worker::wait::{self, Sleeper};
 
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);

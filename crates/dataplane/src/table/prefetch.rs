@@ -1,7 +1,7 @@
 //! Fetching what the lookups of a batch will read: for many keys at once, one dependent step after the other for all of
 //! them, so that the waits for memory overlap.
 //!
-//! Does not live here: where the keys come from ([`crate::scout`]); how each structure is walked (with the structure).
+//! Does not live here: where the keys come from ([`crate::executor::key_prefetch`]); how each structure is walked (with the structure).
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};

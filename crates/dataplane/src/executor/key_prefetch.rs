@@ -7,9 +7,9 @@
 use hopwright_jit::abi::{Packet as RawPacket, RunBatch, Runtime};
 use hopwright_jit::{CompiledPipeline, ScoutedTable};
 
+use crate::executor::autotuner::Trial;
 use crate::packet::Packet;
 use crate::table::{Fetcher, Table};
-use crate::trial::Trial;
 
 /// Packets that are looked ahead for at a time: what is fetched must not drive itself out of the first-level cache.
 const AT_ONCE: usize = 64;

@@ -3,6 +3,11 @@
 //! An [`Executor`] is one worker's: it owns the memory the program needs per worker and tells the data plane when it
 //! is between batches. Does not live here: what the program is and its control interface ([`crate::vdp`]).
 
+pub(crate) mod autotuner;
+pub(crate) mod key_prefetch;
+pub(crate) mod machine;
+pub(crate) mod traffic;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,9 +15,9 @@ use hopwright_ir::interp::{self, QueueDepths};
 use hopwright_ir::passes::usage::Usage;
 use hopwright_jit::abi;
 
-use crate::machine::Machine;
+use crate::executor::machine::Machine;
 use crate::packet::{Packet, Pool};
-use crate::quiescence::Reader;
+use crate::sync::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
 /// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap every

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 
-use crate::wait::{PollSet, Wakeup};
+use crate::worker::wait::{PollSet, Wakeup};
 
 struct Buffer {
     bytes: Box<[u8]>,

@@ -2,18 +2,18 @@
 //!
 //! A port has a lane in each worker. The control plane hands changes over by a queue for each worker, which looks into it
 //! between rounds; what the worker no longer uses comes back by another, so that it closes nothing itself. Does not live
-//! here: moving packets ([`crate::switch`]).
+//! here: moving packets ([`crate::worker::switch`]).
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_queue::ArrayQueue;
 
+use crate::observe::stats::{PortCells, PortStats};
 use crate::packet::{MAX_BATCH, Packet};
 use crate::port::{DeviceStats, Port};
-use crate::stats::{PortCells, PortStats};
-use crate::switch::{PortSummary, SwitchError};
-use crate::wait::Wakeup;
+use crate::worker::switch::{PortSummary, SwitchError};
+use crate::worker::wait::Wakeup;
 
 /// Port numbers are v1model's: 9 bits, of which the highest drops.
 pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;

@@ -2,6 +2,9 @@
 //!
 //! Does not live here: carrying it out ([`crate::VirtualDataPlane`], [`crate::table`]).
 
+pub mod difference;
+mod indirect;
+
 use hopwright_ir::entry::EntryError;
 use hopwright_ir::profile::ProfileError;
 use num_bigint::BigUint;

@@ -1,0 +1,3 @@
+//! Traces: functions specialised to the paths that packets take most.
+
+pub(crate) mod respecialise;

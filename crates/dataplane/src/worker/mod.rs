@@ -1,0 +1,9 @@
+//! The switch and its workers: each worker owns its port queues, packet pool and counters and runs to completion.
+
+pub mod cpu;
+pub mod switch;
+pub mod wait;
+
+pub(crate) mod handover;
+pub(crate) mod poll_backoff;
+pub(crate) mod port_queue;
