@@ -7,13 +7,13 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test lint unit stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright
+.PHONY: demo test lint unit docs stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
 # Everything CI checks.
-test: lint unit stf p4runtime tutorial interop
+test: lint unit docs stf p4runtime tutorial interop
 
 lint:
 	$(CARGO) fmt --all --check
@@ -21,7 +21,12 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --profile bench
-	cd tests/interop && python3 -m unittest -q braccept_test docs_test
+	cd tests/interop && python3 -m unittest -q braccept_test
+	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
+
+# The commands that the documentation names: their flags, their targets, the tests they match.
+docs: hopwright
+	cd tests/docs && python3 -m unittest -q commands_test
 
 # Packet tests, with both engines, through the command.
 stf: hopwright

@@ -1,0 +1,86 @@
+"""The dependencies between crates that ARCHITECTURE.md draws are those of the Cargo manifests."""
+
+import json
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def short(name):
+    return name.removeprefix("hopwright-")
+
+
+def manifests():
+    """Crate to the crates of this workspace that it depends on, in [dependencies] and in [build-dependencies]."""
+    found = subprocess.run(["cargo", "metadata", "--no-deps", "--offline", "--format-version", "1"], cwd=ROOT,
+                           capture_output=True, text=True, check=True).stdout
+    packages = json.loads(found)["packages"]
+    members = {p["name"] for p in packages}
+    edges = {}
+    for package in packages:
+        for kind, suffix in (None, ""), ("build", " (build)"):
+            needs = {short(d["name"]) for d in package["dependencies"] if d["name"] in members and d["kind"] == kind}
+            if needs or not suffix:
+                edges[short(package["name"]) + suffix] = needs
+    return edges
+
+
+def drawing(page):
+    """The same from the block of ARCHITECTURE.md whose language is `dependencies`: `crate → crates`, a line each."""
+    block = re.search(r"^```dependencies\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert block, "ARCHITECTURE.md has no block of dependencies"
+    edges = {}
+    for line in block[1].splitlines():
+        crate, _, needs = line.partition("→")
+        assert crate.strip() not in edges, f"{crate.strip()} is drawn twice"
+        edges[crate.strip()] = set(needs.split())
+    return edges
+
+
+def differences(drawn, actual):
+    """Lines that say how the drawing and the manifests differ."""
+    for crate in sorted(drawn.keys() | actual.keys()):
+        if crate not in drawn:
+            yield f"{crate} is not drawn: {crate} → {' '.join(sorted(actual[crate]))}"
+        elif crate not in actual:
+            yield f"{crate} is drawn, but there is no such crate or it has no such dependencies"
+        else:
+            for needs in sorted(drawn[crate] - actual[crate]):
+                yield f"{crate} → {needs} is drawn, but not in the manifest"
+            for needs in sorted(actual[crate] - drawn[crate]):
+                yield f"{crate} → {needs} is in the manifest, but not drawn"
+
+
+class Dependencies(unittest.TestCase):
+    def test_the_drawing_is_what_the_manifests_say(self):
+        drawn, actual = drawing((ROOT / "ARCHITECTURE.md").read_text()), manifests()
+        self.assertGreater(sum(map(len, actual.values())), 30)
+        if found := list(differences(drawn, actual)):
+            self.fail("ARCHITECTURE.md and the Cargo manifests differ:\n  " + "\n  ".join(found))
+
+    def test_the_drawing_leads_from_the_top_to_the_bottom(self):
+        """Each crate comes after those that it depends on."""
+        above = set()
+        for crate, needs in drawing((ROOT / "ARCHITECTURE.md").read_text()).items():
+            self.assertLessEqual(needs, above, f"{crate} is drawn above what it depends on")
+            above.add(crate)
+
+    def test_every_crate_has_its_row(self):
+        """The table of crates names each crate of the workspace, and no other."""
+        page = (ROOT / "ARCHITECTURE.md").read_text()
+        rows = re.findall(r"^\| `([a-z0-9-]+)` \|.*\|.*\|$", page, re.MULTILINE)
+        self.assertEqual(sorted(rows), sorted(c for c in manifests() if " " not in c))
+
+    def test_what_differs_is_found(self):
+        page = "```dependencies\na →\nb → a c\nc → a\n```\n"
+        actual = {"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"c"}}
+        self.assertEqual(list(differences(drawing(page), actual)),
+                         ["b → c is drawn, but not in the manifest", "c → b is in the manifest, but not drawn",
+                          "d is not drawn: d → c"])
+
+
+if __name__ == "__main__":
+    unittest.main()
