@@ -285,33 +285,33 @@ pub enum PoolError {
 }
 
 /// The memory of a pool's frames. It lives as long as the pool or anybody who shares it, such as a device.
-pub struct Memory {
+pub struct FrameMemory {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 // SAFETY: the memory is reached through packets and devices, each of which has frames of its own.
-unsafe impl Send for Memory {}
+unsafe impl Send for FrameMemory {}
 // SAFETY: as above; nothing here changes after construction.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for FrameMemory {}
 
-impl Memory {
+impl FrameMemory {
     /// Where it begins, a multiple of a page, and its bytes.
     pub fn region(&self) -> (NonNull<u8>, usize) {
         (self.start, self.layout.size())
     }
 }
 
-impl Drop for Memory {
+impl Drop for FrameMemory {
     fn drop(&mut self) {
         // SAFETY: allocated in `Pool::new` with this layout; nobody who shares it is left.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for FrameMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("bytes", &self.layout.size()).finish_non_exhaustive()
+        f.debug_struct("FrameMemory").field("bytes", &self.layout.size()).finish_non_exhaustive()
     }
 }
 
@@ -319,7 +319,7 @@ impl fmt::Debug for Memory {
 ///
 /// A frame is free, or a packet's, or lent: to a device that fills it or sends it.
 pub struct Pool {
-    memory: Arc<Memory>,
+    memory: Arc<FrameMemory>,
     size: FrameSize,
     stride: usize,
     free: Vec<u32>,
@@ -329,7 +329,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Memory for `frames` frames, aligned to a page.
+    /// FrameMemory for `frames` frames, aligned to a page.
     pub fn new(frames: u32, size: FrameSize) -> Result<Pool, PoolError> {
         let stride = size.stride();
         let bad = PoolError::Size { frames, bytes: stride };
@@ -337,7 +337,7 @@ impl Pool {
         let layout = Layout::from_size_align(bytes, 4096).map_err(|_| bad)?;
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
-        let memory = Arc::new(Memory { start, layout });
+        let memory = Arc::new(FrameMemory { start, layout });
         Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, large: None })
     }
 
@@ -466,7 +466,7 @@ impl Pool {
     }
 
     /// The memory, for devices that share it. Frames start at multiples of [`FrameSize::stride`].
-    pub fn memory(&self) -> &Arc<Memory> {
+    pub fn memory(&self) -> &Arc<FrameMemory> {
         &self.memory
     }
 }

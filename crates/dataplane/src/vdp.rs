@@ -27,7 +27,7 @@ use crate::state::value_set::ValueSet;
 use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
 use crate::table::{self, Profiles, Table};
-use crate::trace::respecialise::HotPaths;
+use crate::trace::respecialise::Traces;
 use hopwright_jit::limbs::{from_limbs, limbs_of, push_limbs};
 
 /// Which executor runs the packets.
@@ -69,7 +69,7 @@ pub struct VirtualDataPlane {
     digests: Box<Digests>,
     traffic: Mutex<TrafficManager>,
     destinations: Published<Destinations>,
-    hot: HotPaths,
+    traces: Traces,
 }
 
 pub(crate) enum Engine {
@@ -166,7 +166,7 @@ impl VirtualDataPlane {
         };
         let destinations = Published::new(Destinations::default(), &domain);
         let traffic = Mutex::default();
-        let hot = HotPaths::new(&domain);
+        let traces = Traces::new(&domain);
         Ok(Arc::new(VirtualDataPlane {
             pipeline,
             domain,
@@ -177,13 +177,13 @@ impl VirtualDataPlane {
             digests,
             traffic,
             destinations,
-            hot,
+            traces,
         }))
     }
 
-    /// The ways through the program that have code of their own.
-    pub fn hot_paths(&self) -> &HotPaths {
-        &self.hot
+    /// The traces compiled for the paths that packets take most.
+    pub fn traces(&self) -> &Traces {
+        &self.traces
     }
 
     /// The program.

@@ -174,7 +174,7 @@ fn blocks_of_several_packets_at_once() {
         let mut random = Random(seed + 1000);
         // Ways that none of the first packets took are unknown later.
         for kinds in [4, 16, 32] {
-            jit.vdp.record_ways(48).unwrap();
+            jit.vdp.start_profiling(48).unwrap();
             // The largest not with every program: the interpreter takes its time.
             let largest: &[u64] = if seed % 4 == 0 { &[255, 256] } else { &[] };
             for &batch in [48, 1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 100].iter().chain(largest) {
@@ -192,10 +192,10 @@ fn blocks_of_several_packets_at_once() {
                     "seed {seed}, {kinds} kinds, {batch} packets\n{text}"
                 );
                 if batch == 48 {
-                    jit.vdp.learn().unwrap();
+                    jit.vdp.respecialise().unwrap();
                 }
             }
-            let (run, left) = jit.vdp.hot_paths().counts();
+            let (run, left) = jit.vdp.traces().counts();
             on_hot_paths += run - left;
         }
         if text.contains("c.count") {

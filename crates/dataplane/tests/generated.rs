@@ -89,7 +89,7 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
     let script = hopwright_stf::parse("entries", &case.entries).map_err(|e| format!("{e:?}"))?;
     hopwright_stf::configure(&script, &mut interp).map_err(|e| e.to_string())?;
     let mut machine = Machine::new(pipeline.clone())?;
-    machine.executor.look_ahead(Some(true));
+    machine.executor.prefetch_keys(Some(true));
     hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
     let tables: Vec<TableId> = (0..pipeline.tables.len()).map(|t| TableId(t as u32)).collect();
 
@@ -98,14 +98,14 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
     let mut before = (0, 0);
     for again in [false, true] {
         if again {
-            machine.vdp.learn().map_err(|e| e.to_string())?;
-            before = machine.vdp.hot_paths().counts();
+            machine.vdp.respecialise().map_err(|e| e.to_string())?;
+            before = machine.vdp.traces().counts();
         } else {
-            machine.vdp.record_ways(case.packets.len().div_ceil(2)).map_err(|e| e.to_string())?;
+            machine.vdp.start_profiling(case.packets.len().div_ceil(2)).map_err(|e| e.to_string())?;
         }
         packets_differ(case, &mut machine, &mut interp, batch, &mut numbers, seen)?;
     }
-    let after = machine.vdp.hot_paths().counts();
+    let after = machine.vdp.traces().counts();
     seen.hot += (after.0 - before.0) - (after.1 - before.1);
     let vdp = &machine.vdp;
 

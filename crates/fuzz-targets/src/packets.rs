@@ -106,8 +106,8 @@ impl Routers {
         let [interpreted, compiled] = &mut self.pairs[usize::from(first & IPV6_INSIDE != 0)];
         let before = std::mem::take(&mut interpreted.reasons);
         if compiled.learns_in == 0 {
-            let _ = compiled.vdp.learn();
-            let _ = compiled.vdp.record_ways(LEARNED);
+            let _ = compiled.vdp.respecialise();
+            let _ = compiled.vdp.start_profiling(LEARNED);
             compiled.learns_in = LEARN_EVERY;
         }
         compiled.learns_in -= 1;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopwright_dataplane::{Follower, Sample, Sampling, Verdict};
+use hopwright_dataplane::{Sample, Sampling, ShadowExecution, Verdict};
 use hopwright_ir::interp::{Event, Observer, Output, Trace};
 use hopwright_ir::{HeaderId, Pipeline, bits};
 use num_bigint::BigUint;
@@ -51,7 +51,7 @@ impl trace::trace_server::Trace for Service {
 struct Watch {
     device: Arc<Device>,
     sampling: Sampling,
-    follower: Follower,
+    follower: ShadowExecution,
     conditions: Vec<Condition>,
     wanted: Vec<String>,
     left: u64,
@@ -117,12 +117,12 @@ impl Watch {
     }
 }
 
-fn follower(device: &Device) -> Result<Follower> {
-    Follower::new(device.switch().vdp()).map_err(|e| unimplemented(e.to_string()))
+fn follower(device: &Device) -> Result<ShadowExecution> {
+    ShadowExecution::new(device.switch().vdp()).map_err(|e| unimplemented(e.to_string()))
 }
 
 /// What the interpreter says about a packet; `None` if it does not meet the conditions.
-fn follow(follower: &mut Follower, conditions: &[Condition], sample: &Sample) -> Option<trace::Packet> {
+fn follow(follower: &mut ShadowExecution, conditions: &[Condition], sample: &Sample) -> Option<trace::Packet> {
     let pipeline = follower.vdp().pipeline().clone();
     let mut watcher = Watcher { trace: Trace::new(&pipeline), headers: HashMap::new() };
     let output = follower.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);

@@ -57,9 +57,9 @@ const RECORDED: usize = 24;
 
 /// Has machine code learn the ways of these packets.
 fn learn(vdp: &Arc<VirtualDataPlane>, frames: &[(u16, Vec<u8>)], now_us: u64) {
-    vdp.record_ways(RECORDED).unwrap();
+    vdp.start_profiling(RECORDED).unwrap();
     Lines::new(vdp, 1).run(frames, 64, now_us);
-    let learned = vdp.learn().unwrap().unwrap();
+    let learned = vdp.respecialise().unwrap().unwrap();
     assert!(learned.packets == RECORDED && learned.covered > RECORDED * 3 / 4, "{learned:?}");
 }
 
@@ -164,7 +164,7 @@ fn random_packets() {
                 assert_eq!(found, expected, "{}: packet {at}", place());
             }
             assert!(counters(&vdp) == counted, "{}: counters", place());
-            let (run, left) = vdp.hot_paths().counts();
+            let (run, left) = vdp.traces().counts();
             // Without hot paths nobody leaves them.
             assert!(left < run - run / 4 && (left > 0) == learned, "{}: {left} of {run} left the hot paths", place());
         }

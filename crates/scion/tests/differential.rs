@@ -66,11 +66,11 @@ fn compare(seed: u64, v6: bool, packets: usize) {
     for batch in 0..packets.div_ceil(BATCH) {
         if batch % LEARN_EVERY == 1 && !forwarded.is_empty() {
             regulars = std::mem::take(&mut forwarded);
-            jit.vdp.record_ways(REGULARS).unwrap();
+            jit.vdp.start_profiling(REGULARS).unwrap();
             for router in [&mut interp, &mut jit] {
                 router.process(&regulars).into_iter().for_each(|packet| router.pool.give(packet));
             }
-            let learned = jit.vdp.learn().unwrap().unwrap();
+            let learned = jit.vdp.respecialise().unwrap().unwrap();
             assert!(learned.covered > regulars.len() / 2, "{learned:?}");
         }
         // For a while there is no configuration, behind the back of the ways that were learned.
@@ -109,7 +109,7 @@ fn compare(seed: u64, v6: bool, packets: usize) {
         let of = |router: &Router| router.vdp.counters_in(counter, 0..CELLS).unwrap();
         assert_eq!(of(&interp), of(&jit), "{counter}");
     }
-    let (run, left) = jit.vdp.hot_paths().counts();
+    let (run, left) = jit.vdp.traces().counts();
     assert!((run - left) as usize > packets / 5, "{left} of {run} packets left the hot paths");
     // The traffic is worth the comparison: a good part gets through, and nearly every reason occurs.
     let reasons = interp.vdp.counters("reasons").unwrap();

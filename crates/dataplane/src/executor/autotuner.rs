@@ -11,7 +11,7 @@ const TRIAL: u32 = 16;
 const LEAST: f64 = 0.97;
 
 /// Finds out what is faster.
-pub(crate) struct Trial {
+pub(crate) struct Autotuner {
     /// Batches until the next one begins.
     wait: u32,
     /// How many that were.
@@ -26,9 +26,9 @@ pub(crate) struct Trial {
     costs: [Costs; 2],
 }
 
-impl Default for Trial {
-    fn default() -> Trial {
-        Trial { wait: WAIT[0], waited: WAIT[0], number: 0, pays: false, timed: None, costs: Default::default() }
+impl Default for Autotuner {
+    fn default() -> Autotuner {
+        Autotuner { wait: WAIT[0], waited: WAIT[0], number: 0, pays: false, timed: None, costs: Default::default() }
     }
 }
 
@@ -38,7 +38,7 @@ struct Costs {
     most: f64,
 }
 
-impl Trial {
+impl Autotuner {
     /// A batch begins: whether it is to be done with that.
     #[inline]
     pub fn begin(&mut self) -> bool {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     /// Waits for a trial and runs it, in which batches cost what `cost` says; gives the number of batches before it.
-    fn trial(trial: &mut Trial, cost: impl Fn(bool, u32) -> f64) -> u32 {
+    fn trial(trial: &mut Autotuner, cost: impl Fn(bool, u32) -> f64) -> u32 {
         let (mut waited, before) = (0, trial.pays);
         let mut with = trial.begin();
         while trial.timed.is_none() {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_is_faster_is_kept_up_until_the_next_trial() {
-        let mut it = Trial::default();
+        let mut it = Autotuner::default();
         assert!(!it.begin());
         it.wait += 1;
         assert_eq!(trial(&mut it, |with, _| if with { 50.0 } else { 300.0 }), 64);

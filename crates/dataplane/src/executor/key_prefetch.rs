@@ -1,13 +1,13 @@
 //! Looking ahead: before a batch runs, its packets' keys are gathered and what lookups will read is fetched for all of them.
 //!
 //! That pays for tables larger than the cache, when packets of a batch need different parts of them. So it is done only
-//! then: while tables are large, and as long as it is found to be faster ([`Trial`]). Results do not depend on any of it.
-//! Does not live here: the function that gathers keys ([`hopwright_jit::Scout`]), how tables are fetched.
+//! then: while tables are large, and as long as it is found to be faster ([`Autotuner`]). Results do not depend on any of it.
+//! Does not live here: the function that gathers keys ([`hopwright_jit::KeyPrefetcher`]), how tables are fetched.
 
 use hopwright_jit::abi::{Packet as RawPacket, RunBatch, Runtime};
 use hopwright_jit::{CompiledPipeline, ScoutedTable};
 
-use crate::executor::autotuner::Trial;
+use crate::executor::autotuner::Autotuner;
 use crate::packet::Packet;
 use crate::table::{Fetcher, Table};
 
@@ -38,7 +38,7 @@ impl Plan {
 }
 
 /// A worker's scout.
-pub(crate) struct Scout {
+pub(crate) struct KeyPrefetcher {
     plan: Plan,
     /// For each table where its next key goes.
     cursors: Box<[*mut u64]>,
@@ -50,22 +50,22 @@ pub(crate) struct Scout {
     until: usize,
     /// Whether every batch is to be looked ahead for, or none.
     always: Option<bool>,
-    trial: Trial,
+    tuner: Autotuner,
 }
 
 // SAFETY: the pointers are to the scout's own keys and to tables, which may be used from any thread.
-unsafe impl Send for Scout {}
+unsafe impl Send for KeyPrefetcher {}
 
-impl Scout {
-    pub fn new(plan: Plan) -> Scout {
+impl KeyPrefetcher {
+    pub fn new(plan: Plan) -> KeyPrefetcher {
         let words: usize = plan.scouted.iter().map(|(t, _)| AT_ONCE * t.uses * t.key_words).sum();
-        Scout {
+        KeyPrefetcher {
             cursors: vec![std::ptr::null_mut(); plan.tables].into(),
             keys: vec![0; words].into(),
             active: false,
             until: 0,
             always: None,
-            trial: Trial::default(),
+            tuner: Autotuner::default(),
             plan,
         }
     }
@@ -87,23 +87,23 @@ impl Scout {
         self.active = if let Some(always) = self.always {
             always
         } else if bytes < LARGE {
-            self.trial = Trial::default();
+            self.tuner = Autotuner::default();
             false
         } else {
-            packets >= FEWEST && self.trial.begin()
+            packets >= FEWEST && self.tuner.begin()
         };
     }
 
     /// The batch is done.
     #[inline]
     pub fn end(&mut self, packets: usize) {
-        self.trial.end(packets);
+        self.tuner.end(packets);
     }
 
     /// This batch is one that is timed.
     #[inline]
-    pub fn is_tried(&self) -> bool {
-        self.trial.is_running()
+    pub fn is_timed(&self) -> bool {
+        self.tuner.is_running()
     }
 
     /// Looks ahead for packets from number `done` on, and says up to which number they may run now.
@@ -124,7 +124,7 @@ impl Scout {
     }
 
     /// # Safety
-    /// As for [`Scout::ahead`]; at most [`AT_ONCE`] packets.
+    /// As for [`KeyPrefetcher::ahead`]; at most [`AT_ONCE`] packets.
     unsafe fn fetch(&mut self, runtime: &Runtime, packets: &mut [Packet]) {
         debug_assert!(packets.len() <= AT_ONCE);
         let mut rest = &mut *self.keys;

@@ -11,8 +11,8 @@ use hopwright_ir::interp::QueueDepths;
 use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_jit::{CompiledPipeline, HotPaths, Native, Unsupported, Way};
 
-use crate::executor::autotuner::Trial;
-use crate::executor::key_prefetch::{self, Scout};
+use crate::executor::autotuner::Autotuner;
+use crate::executor::key_prefetch::{self, KeyPrefetcher};
 use crate::executor::traffic::{Around, Copies, Destinations, Traffic};
 use crate::externs::{NativeCall, NativeExtern};
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
@@ -35,7 +35,7 @@ pub(crate) struct MachineProgram {
     externs: Vec<ExternHandle>,
     value_sets: Vec<ValueSetHandle>,
     digests: ExternHandle,
-    scout: Option<key_prefetch::Plan>,
+    key_prefetch: Option<key_prefetch::Plan>,
     /// For each extern whether calling it twice is the same as calling it once.
     natives: Vec<Native>,
     /// What the handles of externs with several methods point to.
@@ -101,7 +101,7 @@ impl MachineProgram {
             handles[at].state = std::ptr::from_ref(it).cast_mut().cast();
         }
         Ok(MachineProgram {
-            scout: key_prefetch::Plan::of(&compiled, objects.tables),
+            key_prefetch: key_prefetch::Plan::of(&compiled, objects.tables),
             compiled,
             tables: objects.tables.iter().map(Table::handle).collect(),
             externs: handles,
@@ -115,8 +115,8 @@ impl MachineProgram {
 
 impl MachineProgram {
     /// Code for some ways through the program. Must not be used after the program is dropped.
-    pub fn hot_paths(&self, pipeline: &Pipeline, ways: &[Way]) -> Result<Option<HotPaths>, Unsupported> {
-        HotPaths::new(pipeline, &self.compiled, ways, &self.natives)
+    pub fn specialise(&self, pipeline: &Pipeline, paths: &[Way]) -> Result<Option<HotPaths>, Unsupported> {
+        HotPaths::new(pipeline, &self.compiled, paths, &self.natives)
     }
 }
 
@@ -145,24 +145,24 @@ unsafe extern "C" fn call_renumbered(state: *mut c_void, method: u32, args: *mut
 }
 
 /// Zeroed memory at a multiple of 64.
-struct Memory {
+struct AlignedMemory {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-impl Memory {
-    fn new(bytes: usize) -> Memory {
+impl AlignedMemory {
+    fn new(bytes: usize) -> AlignedMemory {
         let layout = match Layout::from_size_align(bytes.max(64), 64) {
             Ok(layout) => layout,
             Err(_) => unreachable!("the compiler asks for {bytes} bytes of context"),
         };
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-        Memory { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
+        AlignedMemory { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
     }
 }
 
-impl Drop for Memory {
+impl Drop for AlignedMemory {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
@@ -178,13 +178,13 @@ pub(crate) struct Machine {
     /// Those of the program, with this worker's counters.
     _externs: Box<[ExternHandle]>,
     _counters: Vec<(usize, Arc<Cells>)>,
-    scout: Option<Box<Scout>>,
+    key_prefetch: Option<Box<KeyPrefetcher>>,
     /// Cache lines at a packet's beginning that the program reads.
     lines: usize,
     /// Whether it pays to fetch them ahead.
-    touching: Trial,
-    _context: Memory,
-    _scratch: Memory,
+    line_prefetch: Autotuner,
+    _context: AlignedMemory,
+    _scratch: AlignedMemory,
 }
 
 // SAFETY: the pointers are to memory the machine owns and to a program that may be used from any thread.
@@ -221,8 +221,8 @@ impl Machine {
         for (at, cells) in &counters {
             externs[*at] = ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None };
         }
-        let context = Memory::new(program.compiled.context_bytes());
-        let scratch = Memory::new(JUMBO_BYTES as usize);
+        let context = AlignedMemory::new(program.compiled.context_bytes());
+        let scratch = AlignedMemory::new(JUMBO_BYTES as usize);
         Machine {
             run: program.compiled.run(),
             runtime: Runtime {
@@ -244,9 +244,9 @@ impl Machine {
             traffic,
             _externs: externs,
             _counters: counters,
-            scout: program.scout.clone().map(|plan| Box::new(Scout::new(plan))),
+            key_prefetch: program.key_prefetch.clone().map(|plan| Box::new(KeyPrefetcher::new(plan))),
             lines: lines_to_touch(program.compiled.parsed_bytes()),
-            touching: Trial::default(),
+            line_prefetch: Autotuner::default(),
             _context: context,
             _scratch: scratch,
         }
@@ -268,16 +268,16 @@ impl Machine {
     ) -> usize {
         let function = function.unwrap_or(self.run);
         self.runtime.now_us = now_us;
-        if let Some(scout) = &mut self.scout {
+        if let Some(prefetcher) = &mut self.key_prefetch {
             // SAFETY: the caller's promise.
-            unsafe { scout.begin(packets.len()) };
+            unsafe { prefetcher.begin(packets.len()) };
         }
         self.touch(packets);
         let mut done = 0;
         while done < packets.len() {
-            let until = match &mut self.scout {
+            let until = match &mut self.key_prefetch {
                 // SAFETY: the caller's promise.
-                Some(scout) => unsafe { scout.ahead(&self.runtime, packets, done) },
+                Some(prefetcher) => unsafe { prefetcher.ahead(&self.runtime, packets, done) },
                 None => packets.len(),
             };
             let rest = &mut packets[done..until];
@@ -306,10 +306,10 @@ impl Machine {
                 return done;
             }
         }
-        if let Some(scout) = &mut self.scout {
-            scout.end(packets.len());
+        if let Some(prefetcher) = &mut self.key_prefetch {
+            prefetcher.end(packets.len());
         }
-        self.touching.end(packets.len());
+        self.line_prefetch.end(packets.len());
         packets.len()
     }
 
@@ -321,8 +321,8 @@ impl Machine {
             return;
         }
         // One trial at a time.
-        let tried = self.scout.as_ref().is_some_and(|scout| scout.is_tried());
-        let pays = if tried { self.touching.pays() } else { self.touching.begin() };
+        let tried = self.key_prefetch.as_ref().is_some_and(|prefetcher| prefetcher.is_timed());
+        let pays = if tried { self.line_prefetch.pays() } else { self.line_prefetch.begin() };
         match self.lines {
             _ if !pays => {}
             2 => touch::<2>(packets),
@@ -330,10 +330,10 @@ impl Machine {
         }
     }
 
-    /// Looks ahead for every batch, or none, instead of finding out what is faster.
-    pub fn look_ahead(&mut self, always: Option<bool>) {
-        if let Some(scout) = &mut self.scout {
-            scout.set_always(always);
+    /// Prefetches keys for every batch, or for none, instead of letting the autotuner decide.
+    pub fn prefetch_keys(&mut self, always: Option<bool>) {
+        if let Some(prefetcher) = &mut self.key_prefetch {
+            prefetcher.set_always(always);
         }
     }
 

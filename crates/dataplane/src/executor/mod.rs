@@ -45,7 +45,7 @@ impl Executor {
         let depths = QueueDepths::default();
         let machine = match vdp.engine() {
             Engine::Jit(program) => {
-                let tally = vdp.hot_paths().tally();
+                let tally = vdp.traces().tally();
                 Some(Machine::new(program, vdp.pipeline(), vdp.join_counters(), tally, &depths))
             }
             Engine::Interp(_) => None,
@@ -75,9 +75,9 @@ impl Executor {
 
     /// Before a batch runs, what its packets' lookups in large tables will read can be fetched for all of them at once.
     /// Whether that pays is found out; this is to do it for every batch, or for none. Results are the same.
-    pub fn look_ahead(&mut self, always: Option<bool>) {
+    pub fn prefetch_keys(&mut self, always: Option<bool>) {
         if let Some(machine) = &mut self.machine {
-            machine.look_ahead(always);
+            machine.prefetch_keys(always);
         }
     }
 
@@ -102,10 +102,10 @@ impl Executor {
         let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us, pool) };
         let guard = self.reader.enter();
         let destinations = self.vdp.destinations().get(&guard);
-        let hot = self.vdp.hot_paths();
+        let traces = self.vdp.traces();
         machine.count(packets.len());
         let mut recorded = 0;
-        if let Some(mut recording) = hot.wanted() {
+        if let Some(mut recording) = traces.wanted() {
             for packet in packets.iter_mut() {
                 let there_is_room = recording.record(|recorder, way| {
                     machine.set_way(way);
@@ -114,7 +114,7 @@ impl Executor {
                     unsafe { machine.run(packet, now_us, destinations, pool, Some(recorder)) };
                 });
                 if !there_is_room {
-                    hot.is_full();
+                    traces.is_full();
                     break;
                 }
                 recorded += 1;
@@ -125,7 +125,7 @@ impl Executor {
         }
         // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
         // tables and externs hand out, and the code for hot paths, alive until the batch is done.
-        recorded + unsafe { machine.run(&mut packets[recorded..], now_us, destinations, pool, hot.run(&guard)) }
+        recorded + unsafe { machine.run(&mut packets[recorded..], now_us, destinations, pool, traces.run(&guard)) }
     }
 
     /// Takes the packets that the last run made beyond one for each it got: copies to multicast groups, clones.

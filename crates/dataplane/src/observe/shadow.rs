@@ -16,19 +16,19 @@ use crate::control::ControlError;
 use crate::vdp::VirtualDataPlane;
 
 /// An interpreter that follows a data plane.
-pub struct Follower {
+pub struct ShadowExecution {
     vdp: Arc<VirtualDataPlane>,
     interp: Interp,
 }
 
-impl Follower {
+impl ShadowExecution {
     /// Follows a data plane, whatever its engine.
     ///
     /// # Errors
     /// If the interpreter does not run its program.
-    pub fn new(vdp: Arc<VirtualDataPlane>) -> Result<Follower, ControlError> {
+    pub fn new(vdp: Arc<VirtualDataPlane>) -> Result<ShadowExecution, ControlError> {
         let interp = vdp.following(Box::new(Live { vdp: vdp.clone(), written: HashMap::new() }))?;
-        Ok(Follower { vdp, interp })
+        Ok(ShadowExecution { vdp, interp })
     }
 
     /// What it follows.
@@ -48,9 +48,9 @@ impl Follower {
     }
 }
 
-impl fmt::Debug for Follower {
+impl fmt::Debug for ShadowExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Follower").field("vdp", &self.vdp).finish_non_exhaustive()
+        f.debug_struct("ShadowExecution").field("vdp", &self.vdp).finish_non_exhaustive()
     }
 }
 

@@ -95,11 +95,11 @@ pub(super) struct Block {
     entry_offset: u32,
     /// Bytes from the memory's beginning.
     before: u32,
-    memory: Memory,
+    memory: Backing,
 }
 
 #[derive(Debug)]
-enum Memory {
+enum Backing {
     Arena(Arc<Arena>),
     /// Freed by being dropped.
     Own(#[allow(dead_code)] Box<Pages>),
@@ -117,10 +117,10 @@ impl Block {
         debug_assert_eq!(contents.bounds.len(), shape.bound_words);
         let bytes = shape.bytes(contents.data.len());
         let (base, memory) = match arena.filter(|a| bytes <= a.size()) {
-            Some(arena) => (arena.take(), Memory::Arena(arena.clone())),
+            Some(arena) => (arena.take(), Backing::Arena(arena.clone())),
             None => {
                 let pages = Pages::new(bytes);
-                (pages.start(), Memory::Own(Box::new(pages)))
+                (pages.start(), Backing::Own(Box::new(pages)))
             }
         };
         let base = base.cast::<u64>();
@@ -164,7 +164,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if let Memory::Arena(arena) = &self.memory {
+        if let Backing::Arena(arena) = &self.memory {
             // SAFETY: taken from it in `new`, at so many bytes before the address.
             unsafe { arena.give(self.address.byte_sub(self.before as usize).cast()) };
         }

@@ -10,7 +10,7 @@ use hopwright_jit::abi::lead_words;
 use num_bigint::BigUint;
 
 use super::profile::Choice;
-use super::{MatchKey, Record, Table, Writer};
+use super::{MatchKey, StoredEntry, Table, Writer};
 use crate::control::ControlError;
 use crate::state::meter::MeterCell;
 
@@ -121,7 +121,7 @@ impl Table {
     }
 
     /// What packets with these key values run that hit an entry; `None` if it leads to a group without members.
-    pub(super) fn chosen(&self, record: &Record, keys: &[BigUint]) -> Option<ActionCall> {
+    pub(super) fn chosen(&self, record: &StoredEntry, keys: &[BigUint]) -> Option<ActionCall> {
         let target = record.beside.as_ref().and_then(|b| b.target.as_ref());
         match (&self.profile, target) {
             (Some(profile), Some((target, _))) => {

@@ -15,9 +15,9 @@ mod lookup;
 mod pages;
 mod prefetch;
 mod profile;
-mod records;
 mod shared;
 mod slots;
+mod stored;
 mod trie;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,9 +38,9 @@ use block::{Block, Contents, Link, Rank, Shape};
 use hopwright_jit::limbs::push_limbs;
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
-use records::Records;
-use shared::{Memory, Pool};
+use shared::{EntryMemory, SharedBlocks};
 use slots::SlotsWriter;
+use stored::StoredEntries;
 use trie::{Trie, TrieWriter};
 
 pub(crate) use prefetch::{Fetcher, LINE, prefetch_lines};
@@ -88,9 +88,9 @@ enum Structure {
 
 struct Writer {
     structure: Structure,
-    records: Records,
+    records: StoredEntries,
     /// Entries of a table whose entries are shared.
-    pool: Pool,
+    pool: SharedBlocks,
     sequence: u64,
     default: DefaultEntry,
     /// Room to encode in.
@@ -100,7 +100,7 @@ struct Writer {
 
 /// An entry that is not linked yet.
 struct New {
-    block: Memory,
+    block: EntryMemory,
     counter: Option<Arc<Cells>>,
     beside: Option<Box<Beside>>,
 }
@@ -124,11 +124,11 @@ struct MatchKey {
     priority: i32,
 }
 
-struct Record {
+struct StoredEntry {
     /// Counts insertions.
     sequence: u64,
     action: ActionCall,
-    block: Memory,
+    block: EntryMemory,
     /// The direct counter; it survives a change of the action.
     counter: Option<Arc<Cells>>,
     /// What only entries of some tables have.
@@ -220,8 +220,8 @@ impl Table {
             profile,
             writer: Mutex::new(Writer {
                 structure,
-                records: Records::default(),
-                pool: Pool::default(),
+                records: StoredEntries::default(),
+                pool: SharedBlocks::default(),
                 sequence: 0,
                 default,
                 encoded: Encoded::default(),
@@ -481,9 +481,9 @@ impl Table {
     /// when it was written.
     pub fn entries(&self) -> Vec<TableEntry> {
         let writer = self.lock();
-        let mut records: Vec<(&MatchKey, &Record)> = writer.records.iter().collect();
+        let mut records: Vec<(&MatchKey, &StoredEntry)> = writer.records.iter().collect();
         records.sort_unstable_by_key(|(_, record)| record.sequence);
-        let entry = |(key, record): (&MatchKey, &Record)| TableEntry {
+        let entry = |(key, record): (&MatchKey, &StoredEntry)| TableEntry {
             matches: key.matches.clone(),
             priority: key.priority,
             action: record.action.clone(),
@@ -582,11 +582,11 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        writer.records.insert(hash, key, Record { sequence, action, block, counter, beside });
+        writer.records.insert(hash, key, StoredEntry { sequence, action, block, counter, beside });
         self.grown(1);
     }
 
-    fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: Record) {
+    fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: StoredEntry) {
         let Writer { structure, pool, .. } = writer;
         let encoded = self.encode(&key.matches, key.priority);
         // SAFETY: the lock makes this the only writer; the block is linked.
@@ -656,7 +656,7 @@ impl Table {
         }
     }
 
-    fn block(&self, pool: &mut Pool, e: &Encoded, data: &mut Vec<u64>, what: What<'_>) -> Memory {
+    fn block(&self, pool: &mut SharedBlocks, e: &Encoded, data: &mut Vec<u64>, what: What<'_>) -> EntryMemory {
         let What { sequence, action, counter, beside } = what;
         let mut make = || {
             data.clear();
@@ -682,7 +682,7 @@ impl Table {
                 Some(&self.arena),
             )
         };
-        if self.shares { pool.take(action, make) } else { Memory::Own(make()) }
+        if self.shares { pool.take(action, make) } else { EntryMemory::Own(make()) }
     }
 }
 

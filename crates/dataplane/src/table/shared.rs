@@ -14,23 +14,23 @@ use super::block::Block;
 
 /// The memory of an entry.
 #[derive(Debug)]
-pub(super) enum Memory {
+pub(super) enum EntryMemory {
     Own(Block),
     Shared(Arc<Block>),
 }
 
-impl std::ops::Deref for Memory {
+impl std::ops::Deref for EntryMemory {
     type Target = Block;
 
     fn deref(&self) -> &Block {
         match self {
-            Memory::Own(block) => block,
-            Memory::Shared(block) => block,
+            EntryMemory::Own(block) => block,
+            EntryMemory::Shared(block) => block,
         }
     }
 }
 
-impl Memory {
+impl EntryMemory {
     /// The action entry.
     pub fn entry(&self) -> *const ActionEntry {
         (**self).entry()
@@ -39,20 +39,20 @@ impl Memory {
 
 /// Entries by what they do, and how many share each.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct SharedBlocks {
     blocks: HashMap<ActionCall, (Arc<Block>, usize), RandomState>,
 }
 
-impl Pool {
+impl SharedBlocks {
     /// The entry for an action, made if there is none.
-    pub fn take(&mut self, action: &ActionCall, make: impl FnOnce() -> Block) -> Memory {
+    pub fn take(&mut self, action: &ActionCall, make: impl FnOnce() -> Block) -> EntryMemory {
         if let Some((block, sharers)) = self.blocks.get_mut(action) {
             *sharers += 1;
-            return Memory::Shared(block.clone());
+            return EntryMemory::Shared(block.clone());
         }
         let block = Arc::new(make());
         self.blocks.insert(action.clone(), (block.clone(), 1));
-        Memory::Shared(block)
+        EntryMemory::Shared(block)
     }
 
     /// An entry with this action is given up. What it had still is to be kept for readers.

@@ -22,7 +22,7 @@ use super::pages::Pointers;
 use super::prefetch::{AT_ONCE, prefetch, prefetch_lines};
 use crate::sync::quiescence::Domain;
 
-/// Most nodes on the way of a key: at depths 16, 24, 28 and so on.
+/// Most nodes on the path of a key: at depths 16, 24, 28 and so on.
 const MOST_NODES: usize = 7;
 
 const fn stride(depth: u32) -> u32 {
@@ -232,13 +232,13 @@ impl Trie {
         // SAFETY: as many slots as root_bits can say.
         let mut slot =
             unsafe { self.slots.get_unchecked((v >> (64 - self.root_bits)) as usize) }.load(Ordering::Acquire);
-        // The nodes on the way: what they remember is wanted only where there is nothing further down.
-        let mut way = [std::ptr::null::<Node>(); MOST_NODES];
+        // The nodes on the path: what they remember is wanted only where there is nothing further down.
+        let mut path = [std::ptr::null::<Node>(); MOST_NODES];
         let mut nodes = 0;
         if let Some(node) = child(slot) {
             // Only keys of more than 16 bits lead here.
             v <<= 16;
-            way[0] = node.as_ptr();
+            path[0] = node.as_ptr();
             nodes = 1;
             // SAFETY: linked nodes live while the caller is in the domain; this one is at depth 16, and it is eight bits.
             slot = unsafe { node.cast::<Sized<256>>().as_ref().slots.get_unchecked((v >> 56) as usize) }
@@ -246,7 +246,7 @@ impl Trie {
             v <<= 8;
             while let Some(node) = child(slot) {
                 // SAFETY: so many nodes a key has at most.
-                *unsafe { way.get_unchecked_mut(nodes) } = node.as_ptr();
+                *unsafe { path.get_unchecked_mut(nodes) } = node.as_ptr();
                 nodes += 1;
                 // SAFETY: as above; it is at depth 24 or below, and it is four bits.
                 slot = unsafe { node.cast::<Sized<16>>().as_ref().slots.get_unchecked((v >> 60) as usize) }
@@ -257,7 +257,7 @@ impl Trie {
         if !slot.is_null() {
             return entry(slot);
         }
-        for &node in way[..nodes].iter().rev() {
+        for &node in path[..nodes].iter().rev() {
             // SAFETY: as above.
             let before = unsafe { &*node }.before.load(Ordering::Acquire);
             if !before.is_null() {
@@ -277,34 +277,34 @@ impl Trie {
     /// As for [`Trie::longest`]; `keys` points to `count` keys of the table, at most [`AT_ONCE`].
     #[inline(always)]
     unsafe fn fetch(&self, keys: *const u64, count: usize) {
-        /// A key on its way.
+        /// A key and where its search stands.
         #[derive(Clone, Copy)]
-        struct Way {
+        struct Cursor {
             /// Where it is read next.
             place: *const AtomicPtr<u64>,
             /// Bits behind those that chose the place.
             v: u64,
         }
-        let mut ways = [Way { place: null_mut(), v: 0 }; AT_ONCE];
-        for (i, way) in ways.iter_mut().enumerate().take(count) {
+        let mut cursors = [Cursor { place: null_mut(), v: 0 }; AT_ONCE];
+        for (i, cursor) in cursors.iter_mut().enumerate().take(count) {
             // SAFETY: the key is one of those the caller promises.
             let v = self.aligned(unsafe { keys.add(i).read() });
             let place = self.slots.as_ptr().wrapping_add((v >> (64 - self.root_bits)) as usize);
             prefetch(place);
-            *way = Way { place, v: v << 16 };
+            *cursor = Cursor { place, v: v << 16 };
         }
         let mut left = count;
         let mut step = stride(16);
         for _ in 0..=MOST_NODES {
             let mut still = 0;
             for i in 0..left {
-                let Way { place, v } = ways[i];
+                let Cursor { place, v } = cursors[i];
                 // SAFETY: a place in the root or in a linked node, which lives while the caller is in the domain.
                 let found = unsafe { &*place }.load(Ordering::Acquire);
                 if let Some(node) = child(found) {
                     let place = slots_at(node).wrapping_add((v >> (64 - step)) as usize);
                     prefetch(place);
-                    ways[still] = Way { place, v: v << step };
+                    cursors[still] = Cursor { place, v: v << step };
                     still += 1;
                 } else {
                     prefetch_lines(entry(found), self.lines);
@@ -422,7 +422,7 @@ impl TrieWriter {
         unsafe { Self::forget(trie, v, len, domain) };
     }
 
-    /// The slots for a prefix of at least one bit, with the nodes on the way to them; `new`: counts it in these.
+    /// The slots for a prefix of at least one bit, with the nodes on the path to them; `new`: counts it in these.
     ///
     /// # Safety
     /// As for [`TrieWriter::put`].
@@ -454,7 +454,7 @@ impl TrieWriter {
         }
     }
 
-    /// Counts an entry that is gone, and unlinks the node on its way above which none is left.
+    /// Counts an entry that is gone, and unlinks the node on its path above which none is left.
     ///
     /// # Safety
     /// As for [`TrieWriter::put`].

@@ -36,7 +36,7 @@ pub(crate) struct Tally {
 }
 
 /// The hot paths of a data plane.
-pub struct HotPaths {
+pub struct Traces {
     code: Published<Option<hopwright_jit::HotPaths>>,
     /// Executors are to record.
     wanted: AtomicBool,
@@ -44,9 +44,9 @@ pub struct HotPaths {
     tallies: Mutex<Vec<Weak<Tally>>>,
 }
 
-/// What was learned.
+/// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Learned {
+pub struct Specialisation {
     /// Packets whose ways were recorded.
     pub packets: usize,
     /// Different ways they took.
@@ -79,9 +79,9 @@ impl Recording {
     }
 }
 
-impl HotPaths {
-    pub(crate) fn new(domain: &Arc<Domain>) -> HotPaths {
-        HotPaths {
+impl Traces {
+    pub(crate) fn new(domain: &Arc<Domain>) -> Traces {
+        Traces {
             code: Published::new(None, domain),
             wanted: AtomicBool::new(false),
             recording: Mutex::default(),
@@ -135,17 +135,17 @@ impl VirtualDataPlane {
     /// Records the ways of the next packets, up to so many, whichever executor runs them.
     ///
     /// # Errors
-    /// What the compiler says; [`VirtualDataPlane::learn`] then has nothing to learn from.
-    pub fn record_ways(&self, packets: usize) -> Result<(), Unsupported> {
+    /// What the compiler says; [`VirtualDataPlane::respecialise`] then has nothing to learn from.
+    pub fn start_profiling(&self, packets: usize) -> Result<(), Unsupported> {
         let Engine::Jit(_) = self.engine() else { return Ok(()) };
-        self.prepare_to_learn()?;
-        let hot = self.hot_paths();
-        let mut recording = lock(&hot.recording);
+        self.prepare_profiler()?;
+        let traces = self.traces();
+        let mut recording = lock(&traces.recording);
         recording.packets = 0;
         recording.words.clear();
         recording.words.resize(packets * WORDS, 0);
         drop(recording);
-        hot.wanted.store(true, Ordering::Release);
+        traces.wanted.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -153,31 +153,31 @@ impl VirtualDataPlane {
     ///
     /// # Errors
     /// What the compiler says.
-    pub fn prepare_to_learn(&self) -> Result<(), Unsupported> {
-        let there = lock(&self.hot_paths().recording).recorder.is_some();
+    pub fn prepare_profiler(&self) -> Result<(), Unsupported> {
+        let there = lock(&self.traces().recording).recorder.is_some();
         if there || !matches!(self.engine(), Engine::Jit(_)) {
             return Ok(());
         }
         let recorder = Arc::new(Recorder::new(self.pipeline())?);
-        lock(&self.hot_paths().recording).recorder = Some(recorder);
+        lock(&self.traces().recording).recorder = Some(recorder);
         Ok(())
     }
 
     /// Whether there are packets still to be recorded.
-    pub fn is_recording(&self) -> bool {
-        self.hot_paths().wanted.load(Ordering::Acquire)
+    pub fn is_profiling(&self) -> bool {
+        self.traces().wanted.load(Ordering::Acquire)
     }
 
     /// Ends the recording and gives the most frequent ways code of their own. `None` if nothing was recorded.
     ///
     /// # Errors
     /// What the compiler says; then everything stays as it is.
-    pub fn learn(&self) -> Result<Option<Learned>, Unsupported> {
+    pub fn respecialise(&self) -> Result<Option<Specialisation>, Unsupported> {
         let Engine::Jit(program) = self.engine() else { return Ok(None) };
-        let hot = self.hot_paths();
-        hot.is_full();
+        let traces = self.traces();
+        traces.is_full();
         let (words, packets, recorder) = {
-            let mut recording = lock(&hot.recording);
+            let mut recording = lock(&traces.recording);
             let packets = std::mem::take(&mut recording.packets);
             (std::mem::take(&mut recording.words), packets, recording.recorder.clone())
         };
@@ -196,16 +196,16 @@ impl VirtualDataPlane {
         let of = |code: &hopwright_jit::HotPaths| {
             frequent.iter().filter(|(way, _)| code.ways().contains(way)).map(|(_, packets)| packets).sum::<usize>()
         };
-        let hot_ways: Vec<Way> = frequent.iter().map(|(way, _)| way.clone()).collect();
+        let paths: Vec<Way> = frequent.iter().map(|(way, _)| way.clone()).collect();
         // Who leaves has gone part of the way for nothing: most must stay.
-        let code = program.hot_paths(self.pipeline(), &hot_ways)?.filter(|code| of(code) * 2 >= packets);
-        let mut learned = Learned { packets, ways, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
+        let code = program.specialise(self.pipeline(), &paths)?.filter(|code| of(code) * 2 >= packets);
+        let mut done = Specialisation { packets, ways, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
         if let Some(code) = &code {
             let (covered, compile_time, code_bytes) = (of(code), code.compile_time(), code.code().len());
-            learned = Learned { covered, compile_time, code_bytes, ..learned };
+            done = Specialisation { covered, compile_time, code_bytes, ..done };
         }
-        hot.code.set(code);
-        Ok(Some(learned))
+        traces.code.set(code);
+        Ok(Some(done))
     }
 }
 
@@ -222,45 +222,45 @@ const SAMPLE: usize = 1_024;
 fn adapt(switch: &Weak<Switch>) {
     const LOOK: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(64);
-    let mut learner: Option<(Weak<VirtualDataPlane>, (u64, u64), bool)> = None;
+    let mut watched: Option<(Weak<VirtualDataPlane>, (u64, u64), bool)> = None;
     let mut pause = LOOK;
     let mut not_before = Instant::now();
     loop {
         std::thread::sleep(LOOK);
         let Some(vdp) = switch.upgrade().map(|s| s.vdp()) else { return };
-        let now = vdp.hot_paths().counts();
-        let same = learner.take().filter(|(it, ..)| it.as_ptr() == Arc::as_ptr(&vdp));
-        let (before, mut learned) = same.map_or(((0, 0), false), |(_, before, learned)| (before, learned));
+        let now = vdp.traces().counts();
+        let same = watched.take().filter(|(it, ..)| it.as_ptr() == Arc::as_ptr(&vdp));
+        let (before, mut done) = same.map_or(((0, 0), false), |(_, before, done)| (before, done));
         let (packets, left) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
-        if packets >= ENOUGH && learned && left * 8 < packets {
+        if packets >= ENOUGH && done && left * 8 < packets {
             pause = LOOK;
         } else if packets >= ENOUGH && Instant::now() >= not_before {
             // What the compiler cannot do now it will not do later.
-            let Ok(found) = record_and_learn(&vdp, LOOK) else { return };
-            learned |= found.is_some_and(|found| found.covered > 0);
+            let Ok(found) = profile_and_respecialise(&vdp, LOOK) else { return };
+            done |= found.is_some_and(|found| found.covered > 0);
             not_before = Instant::now() + pause;
             pause = (pause * 2).min(LONGEST);
-        } else if packets > 0 && vdp.prepare_to_learn().is_err() {
+        } else if packets > 0 && vdp.prepare_profiler().is_err() {
             return;
         }
-        learner = Some((Arc::downgrade(&vdp), vdp.hot_paths().counts(), learned));
+        watched = Some((Arc::downgrade(&vdp), vdp.traces().counts(), done));
     }
 }
 
-fn record_and_learn(vdp: &VirtualDataPlane, longest: Duration) -> Result<Option<Learned>, Unsupported> {
-    vdp.record_ways(SAMPLE)?;
+fn profile_and_respecialise(vdp: &VirtualDataPlane, longest: Duration) -> Result<Option<Specialisation>, Unsupported> {
+    vdp.start_profiling(SAMPLE)?;
     let begun = Instant::now();
-    while vdp.is_recording() && begun.elapsed() < longest {
+    while vdp.is_profiling() && begun.elapsed() < longest {
         std::thread::sleep(Duration::from_millis(10));
     }
-    vdp.learn()
+    vdp.respecialise()
 }
 
 /// Has somebody learn for as long as the switch lives, who gives way to everybody else. Without a thread for that, packets
 /// take the ordinary function.
-pub(crate) fn start_adapting(switch: &Arc<Switch>) {
+pub(crate) fn start_respecialiser(switch: &Arc<Switch>) {
     let switch = Arc::downgrade(switch);
-    let _ = std::thread::Builder::new().name("hot-paths".into()).spawn(move || {
+    let _ = std::thread::Builder::new().name("respecialiser".into()).spawn(move || {
         // A worker on the same CPU keeps three quarters of it.
         // SAFETY: lowers the priority of this thread and touches nothing else.
         unsafe { libc::nice(5) };

@@ -33,7 +33,7 @@ pub(crate) enum Next {
 
 /// How a worker takes its turns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct PollBackoff {
     /// None: as it likes.
     longest: Option<Duration>,
     enough: usize,
@@ -47,11 +47,11 @@ pub(crate) struct Pace {
     idle: usize,
 }
 
-impl Pace {
+impl PollBackoff {
     /// Rests so long at most, zero: never; or as it likes. `batch`: packets that a round takes from one port at most.
-    pub fn new(longest: Option<Duration>, batch: usize) -> Pace {
+    pub fn new(longest: Option<Duration>, batch: usize) -> PollBackoff {
         let (enough, since) = (ENOUGH.min(batch), Instant::now());
-        Pace { longest, enough, rate: 0.0, counted: 0, since, spins: LOOKS, idle: 0 }
+        PollBackoff { longest, enough, rate: 0.0, counted: 0, since, spins: LOOKS, idle: 0 }
     }
 
     /// A round looks at so many ports from now on.
@@ -105,13 +105,13 @@ mod tests {
 
     /// Packets that come one after the other at a rate, and a worker that rests and takes what has come.
     fn follow(longest: Option<Duration>, batch: usize, rate: u32) -> Vec<Next> {
-        let mut pace = Pace::new(longest, batch);
+        let mut backoff = PollBackoff::new(longest, batch);
         let (gap, mut now, mut taken) = (Duration::from_secs(1) / rate, Instant::now(), 0);
         let start = now;
         let mut results = Vec::new();
         while now - start < Duration::from_millis(200) {
             let come = ((now - start).as_nanos() / gap.as_nanos()) as usize;
-            let next = pace.next((come - taken).min(batch), || now);
+            let next = backoff.next((come - taken).min(batch), || now);
             taken = come;
             now += match next {
                 Next::Now => gap,
@@ -160,26 +160,26 @@ mod tests {
 
     #[test]
     fn a_full_round_is_followed_at_once() {
-        let mut pace = Pace::new(Some(Duration::from_micros(250)), 256);
+        let mut backoff = PollBackoff::new(Some(Duration::from_micros(250)), 256);
         let start = Instant::now();
         for round in 0..100 {
-            assert_eq!(pace.next(96, || start + round * Duration::from_millis(1)), Next::Now);
+            assert_eq!(backoff.next(96, || start + round * Duration::from_millis(1)), Next::Now);
         }
-        assert_ne!(pace.next(95, || start + Duration::from_millis(101)), Next::Now);
+        assert_ne!(backoff.next(95, || start + Duration::from_millis(101)), Next::Now);
     }
 
     #[test]
     fn without_packets_it_sleeps_soon_and_sooner_with_many_ports() {
         for (ports, spins) in [(1, 16), (3, 5), (100, 2)] {
-            let mut pace = Pace::new(None, 256);
-            pace.set_ports(ports);
-            pace.next(1, Instant::now);
+            let mut backoff = PollBackoff::new(None, 256);
+            backoff.set_ports(ports);
+            backoff.next(1, Instant::now);
             for _ in 1..spins {
-                assert_eq!(pace.next(0, Instant::now), Next::Now);
+                assert_eq!(backoff.next(0, Instant::now), Next::Now);
             }
-            assert_eq!(pace.next(0, Instant::now), Next::Sleep);
-            assert_eq!(pace.next(0, Instant::now), Next::Sleep);
-            assert_eq!(pace.next(1, Instant::now), Next::Now);
+            assert_eq!(backoff.next(0, Instant::now), Next::Sleep);
+            assert_eq!(backoff.next(0, Instant::now), Next::Sleep);
+            assert_eq!(backoff.next(1, Instant::now), Next::Now);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The ports of a switch: how they are added and taken away while a worker runs, and their counts.
 //!
-//! A port has a lane in each worker. The control plane hands changes over by a queue for each worker, which looks into it
+//! A port has a queue in each worker. The control plane hands changes over by a queue for each worker, which looks into it
 //! between rounds; what the worker no longer uses comes back by another, so that it closes nothing itself. Does not live
 //! here: moving packets ([`crate::worker::switch`]).
 
@@ -18,10 +18,10 @@ use crate::worker::wait::Wakeup;
 /// Port numbers are v1model's: 9 bits, of which the highest drops.
 pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
 /// Most ports, and most changes that may wait for the worker.
-pub(crate) const MAX_LANES: usize = MAX_PORT as usize + 1;
+pub(crate) const MAX_PORT_QUEUES: usize = MAX_PORT as usize + 1;
 
 /// A port in the hands of a worker.
-pub(crate) struct Lane {
+pub(crate) struct PortQueue {
     pub number: u32,
     pub port: Box<dyn Port>,
     /// To be sent at the end of the burst.
@@ -29,9 +29,9 @@ pub(crate) struct Lane {
     pub cells: Arc<PortCells>,
 }
 
-impl Lane {
-    pub fn new(number: u32, port: Box<dyn Port>) -> Lane {
-        Lane { number, port, out: Vec::with_capacity(MAX_BATCH), cells: Arc::default() }
+impl PortQueue {
+    pub fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
+        PortQueue { number, port, out: Vec::with_capacity(MAX_BATCH), cells: Arc::default() }
     }
 
     /// Looks at the device's own counters.
@@ -46,20 +46,20 @@ impl Lane {
 
 /// What the worker is to do between two rounds.
 pub(crate) enum Change {
-    Add(Lane),
+    Add(PortQueue),
     Remove(u32),
 }
 
 /// The way to one worker and back.
 pub(crate) struct Mailbox {
     changes: ArrayQueue<Change>,
-    returned: ArrayQueue<Lane>,
+    returned: ArrayQueue<PortQueue>,
     wakeup: Wakeup,
 }
 
 impl Mailbox {
     fn new() -> io::Result<Mailbox> {
-        let (changes, returned) = (ArrayQueue::new(MAX_LANES), ArrayQueue::new(MAX_LANES));
+        let (changes, returned) = (ArrayQueue::new(MAX_PORT_QUEUES), ArrayQueue::new(MAX_PORT_QUEUES));
         Ok(Mailbox { changes, returned, wakeup: Wakeup::new()? })
     }
 
@@ -75,9 +75,9 @@ impl Mailbox {
     }
 
     /// Worker side: gives back a port that is no longer used.
-    pub fn give_back(&self, lane: Lane) {
+    pub fn give_back(&self, queue: PortQueue) {
         // There is room: whoever removes a port first takes what came back.
-        let _ = self.returned.push(lane);
+        let _ = self.returned.push(queue);
     }
 
     /// Wakes the worker.
@@ -112,10 +112,10 @@ struct Listed {
 }
 
 impl Listed {
-    fn new(lanes: &[&Lane]) -> Listed {
-        let port = &lanes[0].port;
-        let summary = PortSummary { number: lanes[0].number, name: port.name().into(), info: port.info() };
-        let cells = lanes.iter().map(|lane| lane.cells.clone()).collect();
+    fn new(queues: &[&PortQueue]) -> Listed {
+        let port = &queues[0].port;
+        let summary = PortSummary { number: queues[0].number, name: port.name().into(), info: port.info() };
+        let cells = queues.iter().map(|queue| queue.cells.clone()).collect();
         Listed { summary, cells, before: PortStats::default(), leaving: false }
     }
 
@@ -147,13 +147,14 @@ fn counts(c: &PortCells) -> PortStats {
 }
 
 impl Ports {
-    /// `lanes`: each worker's, in the same order of ports.
-    pub fn new(lanes: &[Vec<Lane>], cpu_ports: [Option<u32>; 2]) -> io::Result<Ports> {
-        let ports = lanes.first().map_or(0, Vec::len);
-        let ports = (0..ports).map(|i| Listed::new(&lanes.iter().map(|lanes| &lanes[i]).collect::<Vec<_>>())).collect();
+    /// `queues`: each worker's, in the same order of ports.
+    pub fn new(queues: &[Vec<PortQueue>], cpu_ports: [Option<u32>; 2]) -> io::Result<Ports> {
+        let ports = queues.first().map_or(0, Vec::len);
+        let ports =
+            (0..ports).map(|i| Listed::new(&queues.iter().map(|queues| &queues[i]).collect::<Vec<_>>())).collect();
         Ok(Ports {
             list: Mutex::new(List { ports, gone: PortStats::default() }),
-            workers: lanes.iter().map(|_| Mailbox::new()).collect::<io::Result<_>>()?,
+            workers: queues.iter().map(|_| Mailbox::new()).collect::<io::Result<_>>()?,
             cpu_ports,
         })
     }
@@ -196,10 +197,10 @@ impl Ports {
                 return Err(SwitchError::PortTwice(number));
             }
             self.room()?;
-            let lanes: Vec<Lane> = ports.into_iter().map(|port| Lane::new(number, port)).collect();
-            list.ports.push(Listed::new(&lanes.iter().collect::<Vec<_>>()));
-            for (worker, lane) in self.workers.iter().zip(lanes) {
-                worker.changes.push(Change::Add(lane)).map_err(|_| SwitchError::WorkerBehind)?;
+            let queues: Vec<PortQueue> = ports.into_iter().map(|port| PortQueue::new(number, port)).collect();
+            list.ports.push(Listed::new(&queues.iter().collect::<Vec<_>>()));
+            for (worker, queue) in self.workers.iter().zip(queues) {
+                worker.changes.push(Change::Add(queue)).map_err(|_| SwitchError::WorkerBehind)?;
             }
             Ok(())
         })
@@ -227,11 +228,11 @@ impl Ports {
     /// Works on the list, after ports that came back are closed.
     fn with<R>(&self, work: impl FnOnce(&mut List) -> R) -> R {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        for lane in self.workers.iter().flat_map(|worker| std::iter::from_fn(|| worker.returned.pop())) {
-            let of_lane = |port: &Listed| port.cells.iter().position(|cells| Arc::ptr_eq(cells, &lane.cells));
-            let Some(at) = list.ports.iter().position(|port| of_lane(port).is_some()) else { continue };
+        for queue in self.workers.iter().flat_map(|worker| std::iter::from_fn(|| worker.returned.pop())) {
+            let of_queue = |port: &Listed| port.cells.iter().position(|cells| Arc::ptr_eq(cells, &queue.cells));
+            let Some(at) = list.ports.iter().position(|port| of_queue(port).is_some()) else { continue };
             let port = &mut list.ports[at];
-            if let Some(i) = of_lane(port) {
+            if let Some(i) = of_queue(port) {
                 let last = port.cells.swap_remove(i);
                 port.before.add(&counts(&last));
             }

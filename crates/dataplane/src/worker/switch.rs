@@ -20,12 +20,12 @@ use crate::observe::sample::{Held, Samples, Sampling, TooManySamplings};
 use crate::observe::stats::{Cell, Cells, Stage, StageTime, Stopwatch, SwitchStats, WorkerStats};
 use crate::packet::{FrameSize, MAX_BATCH, Packet, Pool, PoolError};
 use crate::port::{Port, PortInfo};
-use crate::trace::respecialise::start_adapting;
+use crate::trace::respecialise::start_respecialiser;
 use crate::vdp::{BuildError, VirtualDataPlane};
 use crate::worker::cpu::{CpuQueue, Injector, Queue};
 use crate::worker::handover::{Handover, WorkerBusy};
-use crate::worker::poll_backoff::{Next, Pace};
-use crate::worker::port_queue::{Change, Lane, MAX_LANES, MAX_PORT, Mailbox, Ports};
+use crate::worker::poll_backoff::{Next, PollBackoff};
+use crate::worker::port_queue::{Change, MAX_PORT, MAX_PORT_QUEUES, Mailbox, PortQueue, Ports};
 use crate::worker::wait::{self, Sleeper};
 
 /// How long a worker sleeps at most before it looks whether it is to stop.
@@ -53,7 +53,7 @@ pub enum SwitchError {
     /// Two ports, or a port and the CPU port, with one number.
     #[error("port number {0} is given twice")]
     PortTwice(u32),
-    /// A port needs a lane in each worker.
+    /// A port needs a queue in each worker.
     #[error("{ports} ports are given for {workers} workers")]
     PortsPerWorker {
         /// Given.
@@ -209,14 +209,14 @@ impl SwitchBuilder {
             Some(_) => Err(SwitchError::PortTwice(number)),
         };
         // As many as there may ever be: adding one allocates nothing.
-        let mut lanes: Vec<Vec<Lane>> = (0..count).map(|_| Vec::with_capacity(MAX_LANES)).collect();
+        let mut queues: Vec<Vec<PortQueue>> = (0..count).map(|_| Vec::with_capacity(MAX_PORT_QUEUES)).collect();
         for (index, (number, ports)) in self.ports.into_iter().enumerate() {
             set(number, Egress::Port(index as u16))?;
             if ports.len() != count {
                 return Err(SwitchError::PortsPerWorker { ports: ports.len(), workers: count });
             }
-            for (lanes, port) in lanes.iter_mut().zip(ports) {
-                lanes.push(Lane::new(number, port));
+            for (queues, port) in queues.iter_mut().zip(ports) {
+                queues.push(PortQueue::new(number, port));
             }
         }
         for (number, urgency) in [(self.cpu_port, Urgency::Normal), (self.urgent_cpu_port, Urgency::Urgent)] {
@@ -236,7 +236,7 @@ impl SwitchBuilder {
         let cells =
             || Cells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..Cells::default() };
         let switch = Arc::new(Switch {
-            ports: Ports::new(&lanes, [self.cpu_port, self.urgent_cpu_port])?,
+            ports: Ports::new(&queues, [self.cpu_port, self.urgent_cpu_port])?,
             vdp: Mutex::new(self.vdp.clone()),
             cpu_port: self.cpu_port,
             handovers: (0..count).map(|_| Handover::new()).collect(),
@@ -246,7 +246,7 @@ impl SwitchBuilder {
             samples: Arc::new(Samples::new(self.frame_size.data as usize)),
             stop: AtomicBool::new(false),
         });
-        let workers = self.pools.into_iter().zip(lanes).enumerate().map(|(index, (pool, lanes))| {
+        let workers = self.pools.into_iter().zip(queues).enumerate().map(|(index, (pool, queues))| {
             let mut worker = Worker {
                 index,
                 cells: switch.cells[index].clone(),
@@ -257,10 +257,10 @@ impl SwitchBuilder {
                 made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
                 sampled: Held::new(),
                 limit: self.batch,
-                lanes,
+                queues,
                 by_number: by_number.clone(),
                 sleeper: None,
-                pace: Pace::new(self.longest_rest, self.batch),
+                backoff: PollBackoff::new(self.longest_rest, self.batch),
                 refresh_in: REFRESH_ROUNDS,
                 refreshed: Instant::now(),
                 refresh_next: 0,
@@ -543,11 +543,11 @@ pub struct Worker {
     made: Vec<(usize, Packet)>,
     sampled: Held,
     limit: usize,
-    lanes: Vec<Lane>,
+    queues: Vec<PortQueue>,
     by_number: Vec<Egress>,
     /// None if not every port can wake it.
     sleeper: Option<Sleeper>,
-    pace: Pace,
+    backoff: PollBackoff,
     refresh_in: u32,
     refreshed: Instant,
     refresh_next: usize,
@@ -559,20 +559,20 @@ impl Worker {
     pub fn run(&mut self) {
         wait::sharpen_timers();
         if self.index == 0 {
-            start_adapting(&self.switch);
+            start_respecialiser(&self.switch);
         }
         self.switch.handovers[self.index].set_running(true);
         while !self.switch.stopping() {
             let count = self.step();
             if count == 0
-                && !self.lanes.is_empty()
-                && self.lanes.iter().all(|l| l.port.finished())
+                && !self.queues.is_empty()
+                && self.queues.iter().all(|l| l.port.finished())
                 && !self.has_injected()
                 && !self.mailbox().changing()
             {
                 break;
             }
-            match self.pace.next(count, Instant::now) {
+            match self.backoff.next(count, Instant::now) {
                 Next::Now => std::hint::spin_loop(),
                 Next::Rest(time) if self.sleeper.is_some() => wait::rest(time),
                 Next::Rest(_) => {}
@@ -580,10 +580,10 @@ impl Worker {
             }
         }
         self.switch.handovers[self.index].set_running(false);
-        for lane in &mut self.lanes {
-            lane.port.flush();
+        for queue in &mut self.queues {
+            queue.port.flush();
         }
-        self.lanes.iter().for_each(Lane::refresh);
+        self.queues.iter().for_each(PortQueue::refresh);
     }
 
     fn mailbox(&self) -> &Mailbox {
@@ -600,7 +600,7 @@ impl Worker {
             return;
         }
         match &self.sleeper {
-            Some(sleeper) if !self.lanes.iter_mut().any(|lane| lane.port.pending()) => {
+            Some(sleeper) if !self.queues.iter_mut().any(|queue| queue.port.pending()) => {
                 let woken_by = sleeper.sleep();
                 if woken_by & MAILBOX != 0 {
                     self.mailbox().wakeup().clear();
@@ -628,21 +628,21 @@ impl Worker {
         }
         let mut total = 0;
         self.cells.rounds.add(1);
-        for index in 0..self.lanes.len() {
-            let lane = &mut self.lanes[index];
+        for index in 0..self.queues.len() {
+            let queue = &mut self.queues[index];
             self.stopwatch.start();
-            let count = lane.port.receive(&mut self.pool, &mut self.batch, self.limit);
+            let count = queue.port.receive(&mut self.pool, &mut self.batch, self.limit);
             if count == 0 {
                 self.stopwatch.cancel();
                 continue;
             }
             let mut bytes = 0;
             for packet in &mut self.batch {
-                packet.set_ingress_port(lane.number);
+                packet.set_ingress_port(queue.number);
                 bytes += packet.len() as u64;
             }
-            lane.cells.rx_packets.add(count as u64);
-            lane.cells.rx_bytes.add(bytes);
+            queue.cells.rx_packets.add(count as u64);
+            queue.cells.rx_bytes.add(bytes);
             self.stopwatch.lap(&self.cells, Stage::Receive, count);
             self.process();
             self.stopwatch.finish();
@@ -663,24 +663,24 @@ impl Worker {
         &self.executor
     }
 
-    /// Takes up new ports and gives those back that are to go. Between rounds nothing waits in a lane.
+    /// Takes up new ports and gives those back that are to go. Between rounds nothing waits in a queue.
     fn change_ports(&mut self) {
         while let Some(change) = self.switch.ports.worker(self.index).next_change() {
             match change {
-                Change::Add(lane) => {
-                    self.by_number[lane.number as usize] = Egress::Port(self.lanes.len() as u16);
-                    self.lanes.push(lane);
+                Change::Add(queue) => {
+                    self.by_number[queue.number as usize] = Egress::Port(self.queues.len() as u16);
+                    self.queues.push(queue);
                 }
                 Change::Remove(number) => {
-                    let Some(at) = self.lanes.iter().position(|l| l.number == number) else { continue };
-                    let mut lane = self.lanes.swap_remove(at);
+                    let Some(at) = self.queues.iter().position(|l| l.number == number) else { continue };
+                    let mut queue = self.queues.swap_remove(at);
                     self.by_number[number as usize] = Egress::Nowhere;
-                    if let Some(moved) = self.lanes.get(at) {
+                    if let Some(moved) = self.queues.get(at) {
                         self.by_number[moved.number as usize] = Egress::Port(at as u16);
                     }
-                    lane.port.flush();
-                    lane.refresh();
-                    self.switch.ports.worker(self.index).give_back(lane);
+                    queue.port.flush();
+                    queue.refresh();
+                    self.switch.ports.worker(self.index).give_back(queue);
                 }
             }
         }
@@ -689,7 +689,7 @@ impl Worker {
 
     /// Sleeps on the ports there are now. Without descriptors to do so the worker goes on without sleeping.
     fn watch_ports(&mut self) {
-        self.pace.set_ports(self.lanes.len());
+        self.backoff.set_ports(self.queues.len());
         self.sleeper = self.sleeper();
     }
 
@@ -700,9 +700,9 @@ impl Worker {
             sleeper.add(self.switch.inject.normal.wake_fd(), INJECTED).ok()?;
             sleeper.add(self.switch.inject.urgent.wake_fd(), INJECTED_URGENT).ok()?;
         }
-        for lane in &self.lanes {
-            sleeper.add(lane.port.poll_fd()?, 0).ok()?;
-            if let Some(fd) = lane.port.urgent_poll_fd() {
+        for queue in &self.queues {
+            sleeper.add(queue.port.poll_fd()?, 0).ok()?;
+            if let Some(fd) = queue.port.urgent_poll_fd() {
                 sleeper.add(fd, 0).ok()?;
             }
         }
@@ -712,7 +712,7 @@ impl Worker {
     fn inject(&mut self) -> usize {
         let mut count = 0;
         let mut direct = 0;
-        let Worker { switch, cells, pool, batch, limit, lanes, by_number, .. } = self;
+        let Worker { switch, cells, pool, batch, limit, queues, by_number, .. } = self;
         while count < *limit {
             let mut place = |bytes: &[u8], port: u32, raw: bool| {
                 let filled = pool.take_filled(bytes).map(|mut p| {
@@ -723,7 +723,7 @@ impl Worker {
                     (None, ..) => cells.no_frame.add(1),
                     (Some(p), false, _) => batch.push(p),
                     (Some(p), true, Some(Egress::Port(at))) => {
-                        lanes[usize::from(*at)].out.push(p);
+                        queues[usize::from(*at)].out.push(p);
                         direct += 1;
                     }
                     (Some(p), true, _) => {
@@ -759,7 +759,7 @@ impl Worker {
         }
         if let Some(depths) = self.executor.depths() {
             depths.clear();
-            self.lanes.iter_mut().for_each(|lane| depths.set(lane.number, lane.port.backlog()));
+            self.queues.iter_mut().for_each(|queue| depths.set(queue.number, queue.port.backlog()));
         }
         let mut punts = Punts::new(now_us);
         self.run_program(&mut punts);
@@ -772,12 +772,12 @@ impl Worker {
         cells.busy_ns.add(start.elapsed().as_nanos() as u64);
         let count = self.batch.len();
         self.stopwatch.lap(cells, Stage::Program, count);
-        let Worker { switch, cells, batch, made, pool, lanes, by_number, .. } = self;
+        let Worker { switch, cells, batch, made, pool, queues, by_number, .. } = self;
         let mut made = made.drain(..).peekable();
         for (at, packet) in batch.drain(..).enumerate() {
-            dispatch(packet, switch, cells, pool, lanes, by_number, &mut punts);
+            dispatch(packet, switch, cells, pool, queues, by_number, &mut punts);
             while let Some((_, copy)) = made.next_if(|(behind, _)| *behind == at) {
-                dispatch(copy, switch, cells, pool, lanes, by_number, &mut punts);
+                dispatch(copy, switch, cells, pool, queues, by_number, &mut punts);
             }
         }
         drop(made);
@@ -810,9 +810,9 @@ impl Worker {
             cells.copied.add((self.made.len() - made) as u64 + lost);
             cells.no_frame.add(lost);
             if self.made.len() > MAX_BATCH || self.pool.available() < MAX_BATCH {
-                let Worker { switch, cells, made, pool, lanes, by_number, .. } = self;
+                let Worker { switch, cells, made, pool, queues, by_number, .. } = self;
                 for (_, copy) in made.drain(..) {
-                    dispatch(copy, switch, cells, pool, lanes, by_number, punts);
+                    dispatch(copy, switch, cells, pool, queues, by_number, punts);
                 }
                 self.transmit();
             }
@@ -820,34 +820,34 @@ impl Worker {
     }
 
     fn transmit(&mut self) {
-        for lane in &mut self.lanes {
-            if lane.out.is_empty() {
+        for queue in &mut self.queues {
+            if queue.out.is_empty() {
                 continue;
             }
-            let count = lane.out.len();
-            let bytes: u64 = lane.out.iter().map(|p| p.len() as u64).sum();
-            let sent = lane.port.transmit(&mut self.pool, &mut lane.out);
-            lane.port.flush();
+            let count = queue.out.len();
+            let bytes: u64 = queue.out.iter().map(|p| p.len() as u64).sum();
+            let sent = queue.port.transmit(&mut self.pool, &mut queue.out);
+            queue.port.flush();
             // Lost packets are rare; their bytes are taken as average.
             let bytes = if sent == count { bytes } else { bytes * sent as u64 / count as u64 };
-            lane.cells.tx_bytes.add(bytes);
-            lane.cells.tx_packets.add(sent as u64);
-            lane.cells.tx_lost.add((count - sent) as u64);
+            queue.cells.tx_bytes.add(bytes);
+            queue.cells.tx_packets.add(sent as u64);
+            queue.cells.tx_lost.add((count - sent) as u64);
         }
     }
 
     /// Looks at the counters of one device, in turn, if it is time: of all at once would keep packets waiting.
     fn refresh(&mut self) -> bool {
         self.refresh_in = REFRESH_ROUNDS;
-        let each = REFRESH / self.lanes.len().max(1) as u32;
+        let each = REFRESH / self.queues.len().max(1) as u32;
         let elapsed = self.refreshed.elapsed();
-        if elapsed < each || self.lanes.is_empty() {
+        if elapsed < each || self.queues.is_empty() {
             return false;
         }
         // What was left out for a while is not made up for more than once.
         self.refreshed += each.max(elapsed.saturating_sub(REFRESH));
-        self.refresh_next = (self.refresh_next + 1) % self.lanes.len();
-        self.lanes[self.refresh_next].refresh();
+        self.refresh_next = (self.refresh_next + 1) % self.queues.len();
+        self.queues[self.refresh_next].refresh();
         true
     }
 }
@@ -859,7 +859,7 @@ fn dispatch(
     switch: &Switch,
     cells: &Cells,
     pool: &mut Pool,
-    lanes: &mut [Lane],
+    queues: &mut [PortQueue],
     by_number: &[Egress],
     punts: &mut Punts,
 ) {
@@ -871,7 +871,7 @@ fn dispatch(
     let lost = match packet.verdict() {
         Verdict::Forward => match by_number.get(packet.egress_port() as usize) {
             Some(Egress::Port(at)) => {
-                lanes[usize::from(*at)].out.push(packet);
+                queues[usize::from(*at)].out.push(packet);
                 return;
             }
             Some(Egress::Cpu(urgency)) => {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::Pool;
-use hopwright_dataplane::packet::Memory;
+use hopwright_dataplane::packet::FrameMemory;
 
 use super::socket;
 
@@ -23,7 +23,7 @@ pub struct SharedFrames(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    memory: Arc<Memory>,
+    memory: Arc<FrameMemory>,
     chunk: u32,
     frames: u32,
     stride: u64,

@@ -83,9 +83,9 @@ const LEARNED: usize = 1024;
 /// What a running switch does within seconds: learns the ways these packets take, code of which is what is measured.
 pub fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
     let vdp = executor.vdp().clone();
-    vdp.record_ways(packets.len().min(LEARNED)).map_err(Failure::message)?;
+    vdp.start_profiling(packets.len().min(LEARNED)).map_err(Failure::message)?;
     run(executor, packets, now_us);
-    vdp.learn().map_err(Failure::message)?;
+    vdp.respecialise().map_err(Failure::message)?;
     Ok(())
 }
 

@@ -188,7 +188,7 @@ fn templates(case: &Case, size: usize, flows: usize, now_us: u64) -> Result<Vec<
 fn learn(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<(), Failure> {
     let now_us = wall_clock_us();
     let vdp = Arc::clone(executor.vdp());
-    vdp.record_ways(runs.len() * BATCH).map_err(Failure::message)?;
+    vdp.start_profiling(runs.len() * BATCH).map_err(Failure::message)?;
     let mut pool = Pool::new(BATCH as u32, FrameSize::for_mtu(1500))?;
     let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
     for (case, size, _) in runs {
@@ -198,7 +198,7 @@ fn learn(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<
         }
         run(executor, &mut packets, now_us);
     }
-    vdp.learn().map_err(Failure::message)?;
+    vdp.respecialise().map_err(Failure::message)?;
     Ok(())
 }
 

@@ -186,7 +186,7 @@ fn looking_ahead_changes_nothing() {
             vdp.insert_entry(by_dst, TableEntry { matches, priority: 0, action: call(by_dst, "set", n % 3) }).unwrap();
         }
         let mut executor = Executor::new(vdp.clone());
-        executor.look_ahead(always);
+        executor.prefetch_keys(always);
         let mut pool = Pool::new(200, FrameSize::for_mtu(1500)).unwrap();
         let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
         let mut outcome = Vec::new();
@@ -233,7 +233,7 @@ fn tables_may_change_while_they_are_fetched() {
     std::thread::scope(|scope| {
         let running = scope.spawn(|| {
             let mut executor = Executor::new(vdp.clone());
-            executor.look_ahead(Some(true));
+            executor.prefetch_keys(Some(true));
             let mut pool = Pool::new(64, FrameSize::for_mtu(1500)).unwrap();
             let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
             let mut own = 0u64;

@@ -1,6 +1,6 @@
 //! The writer's memory of a table's entries, by what they match.
 //!
-//! Records lie one behind the other; an index of hashes and numbers finds them. So a table that grows does not look at all
+//! StoredEntries lie one behind the other; an index of hashes and numbers finds them. So a table that grows does not look at all
 //! keys again: they lie all over the memory, and a million of them are in no cache.
 
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -10,10 +10,10 @@ use hopwright_ir::MatchValue;
 
 use super::pages::Zeroed;
 use super::prefetch::prefetch;
-use super::{MatchKey, Record};
+use super::{MatchKey, StoredEntry};
 
 /// Entries by what they match.
-pub(super) struct Records {
+pub(super) struct StoredEntries {
     places: Vec<Place>,
     /// The place that was freed last.
     free: Option<u32>,
@@ -25,14 +25,14 @@ pub(super) struct Records {
 }
 
 enum Place {
-    Used(MatchKey, Record),
+    Used(MatchKey, StoredEntry),
     /// The one that was freed before.
     Free(Option<u32>),
 }
 
-impl Default for Records {
-    fn default() -> Records {
-        Records { places: Vec::new(), free: None, len: 0, index: Zeroed::new(16), state: RandomState::default() }
+impl Default for StoredEntries {
+    fn default() -> StoredEntries {
+        StoredEntries { places: Vec::new(), free: None, len: 0, index: Zeroed::new(16), state: RandomState::default() }
     }
 }
 
@@ -44,7 +44,7 @@ fn number(word: u64) -> usize {
     (word as u32 - 1) as usize
 }
 
-impl Records {
+impl StoredEntries {
     pub fn len(&self) -> usize {
         self.len
     }
@@ -84,7 +84,7 @@ impl Records {
         None
     }
 
-    pub fn get(&self, matches: &[MatchValue], priority: i32) -> Option<&Record> {
+    pub fn get(&self, matches: &[MatchValue], priority: i32) -> Option<&StoredEntry> {
         let at = self.find(self.hash(matches, priority), matches, priority)?;
         match &self.places[number(self.index[at])] {
             Place::Used(_, record) => Some(record),
@@ -92,7 +92,7 @@ impl Records {
         }
     }
 
-    pub fn get_mut(&mut self, key: &MatchKey) -> Option<&mut Record> {
+    pub fn get_mut(&mut self, key: &MatchKey) -> Option<&mut StoredEntry> {
         let at = self.find(self.hash(&key.matches, key.priority), &key.matches, key.priority)?;
         match &mut self.places[number(self.index[at])] {
             Place::Used(_, record) => Some(record),
@@ -106,7 +106,7 @@ impl Records {
     }
 
     /// Adds a record whose key, with this hash, is not there yet. Tables hold less than 2^32.
-    pub fn insert(&mut self, hash: u32, key: MatchKey, record: Record) {
+    pub fn insert(&mut self, hash: u32, key: MatchKey, record: StoredEntry) {
         debug_assert!(!self.contains(hash, &key));
         if (self.len + 1) * 4 > self.index.len() * 3 {
             self.grow();
@@ -142,7 +142,7 @@ impl Records {
         old.iter().filter(|w| **w != 0).for_each(|w| self.link(*w));
     }
 
-    pub fn remove(&mut self, hash: u32, matches: &[MatchValue], priority: i32) -> Option<(MatchKey, Record)> {
+    pub fn remove(&mut self, hash: u32, matches: &[MatchValue], priority: i32) -> Option<(MatchKey, StoredEntry)> {
         let mut hole = self.find(hash, matches, priority)?;
         let number = number(self.index[hole]);
         // Words behind the hole move into it, unless it is before where they may stand.
@@ -165,7 +165,7 @@ impl Records {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&MatchKey, &Record)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&MatchKey, &StoredEntry)> {
         self.places.iter().filter_map(|place| match place {
             Place::Used(key, record) => Some((key, record)),
             Place::Free(_) => None,
@@ -173,7 +173,7 @@ impl Records {
     }
 
     /// Takes all.
-    pub fn take(&mut self) -> impl Iterator<Item = (MatchKey, Record)> + use<> {
+    pub fn take(&mut self) -> impl Iterator<Item = (MatchKey, StoredEntry)> + use<> {
         std::mem::take(self).places.into_iter().filter_map(|place| match place {
             Place::Used(key, record) => Some((key, record)),
             Place::Free(_) => None,
