@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
 
 /// Numbers that look random.

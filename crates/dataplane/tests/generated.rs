@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hopwright_dataplane::{Digest, Packet};
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
 use hopwright_jit::abi::Verdict;

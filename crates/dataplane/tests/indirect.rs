@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hopwright_dataplane::{
     ControlError, EngineKind, EntryTarget, Executor, FrameSize, Group, Pool, Rates, VirtualDataPlane, WeightedAction,
 };
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::hash::Random;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableId};
 use hopwright_jit::abi::Verdict;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry};
 use hopwright_jit::abi::{self, ExternHandle, Runtime};
 use hopwright_jit::{Options, compile};

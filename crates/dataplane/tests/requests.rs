@@ -6,7 +6,7 @@ mod machine;
 use std::path::Path;
 use std::sync::Arc;
 
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::interp::Interp;
 use machine::{Machine, text};
 

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_scion::config::Config;
 use hopwright_scion::links::Links;
 use hopwright_scion::topology::Topology;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::BuildError;
 use hopwright_dataplane::externs::ExternTypes;
-use hopwright_ir::compile::{Compiled, compile_file};
+use hopwright_driver::{Compiled, compile_file};
 use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
@@ -141,7 +141,7 @@ mod tests {
             allow: list(allow),
         };
         let text = "#include <core.p4>\nconst bit<8> X = 256;\ncontrol c(); package p(c a); control d() { apply { } } p(d()) main;";
-        let compiled = hopwright_ir::compile::compile_text("test.p4", text, &Options::default(), true);
+        let compiled = hopwright_driver::compile_text("test.p4", text, &Options::default(), true);
         let judged = judged(compiled, &source);
         judged.diagnostics.iter().filter(|d| d.code.starts_with('W')).map(|d| (d.severity, d.code)).collect()
     }

@@ -1,9 +1,10 @@
 //! What passes and analyses make of pipelines. That they keep the meaning is tested with lowering: every program there
 //! runs before and after all passes.
 
+#[path = "../../lower/tests/programs/mod.rs"]
 mod programs;
 
-use hopwright_ir::passes::usage::Usage;
+use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::walk;
 use hopwright_ir::{ExprKind, HeaderId, Pipeline, SlotId, SlotKind, StmtKind};
 use programs::{ingress, parser, pipeline};

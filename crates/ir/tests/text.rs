@@ -143,7 +143,7 @@ fn what_is_printed_is_read_back() {
             for optimise in [false, true] {
                 let options = hopwright_syntax::Options::default();
                 // A part of a program, or one that is to be refused.
-                let Some(pipeline) = hopwright_ir::compile::compile_file(&file, &options, optimise).pipeline else {
+                let Some(pipeline) = hopwright_driver::compile_file(&file, &options, optimise).pipeline else {
                     continue;
                 };
                 reads_back(&pipeline, &file.display().to_string());
@@ -173,7 +173,7 @@ fn names_that_need_quotes() {
 
 #[test]
 fn a_text_that_is_no_pipeline_is_an_error_with_its_place() {
-    let text = hopwright_ir::compile::compile_text(
+    let text = hopwright_driver::compile_text(
         "l2.p4",
         include_str!("../../../examples/l2.p4"),
         &hopwright_syntax::Options::default(),

@@ -1,6 +1,6 @@
 //! Prints what a P4 program becomes: `cargo run --example assembly -- FILE.p4 [clif|asm|ir]`.
 
-use hopwright_ir::compile::compile_file;
+use hopwright_driver::compile_file;
 use hopwright_jit::{Options, compile};
 use hopwright_syntax::render;
 

@@ -4,7 +4,7 @@
 //! once it was extracted; else a block of zeros that all headers share, or, for headers that are written, an *image* of
 //! their own in the stack frame. This module computes; it emits no code.
 
-use hopwright_ir::passes::usage::Usage;
+use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::walk;
 use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 

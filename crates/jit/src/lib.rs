@@ -69,7 +69,8 @@ use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use hopwright_ir::{FieldList, Pipeline, SlotId, Span, stack};
+use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
+use hopwright_source::stack;
 
 pub use ahead::{Ahead, compile_ahead, load};
 use ahead::{Functions, Relocatable};

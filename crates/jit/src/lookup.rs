@@ -195,7 +195,7 @@ impl PrefixTree {
 
 #[cfg(test)]
 mod tests {
-    use hopwright_ir::compile::compile_text;
+    use hopwright_driver::compile_text;
 
     use super::*;
 

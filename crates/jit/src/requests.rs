@@ -11,7 +11,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use hopwright_ir::passes::usage::Usage;
+use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::walk;
 use hopwright_ir::{
     BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, HeaderId, Pipeline, Slot, SlotId, SlotKind, Span,

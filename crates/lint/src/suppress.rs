@@ -1,8 +1,8 @@
 //! `@noWarn("unused")`: what stands in a declaration or block that is marked so is not warned about.
 
+use hopwright_source::Span;
 use hopwright_syntax::ast::{self, Annotation, AnnotationBody, AnnotationTokenKind, Decl, DeclKind, StmtKind};
 use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
-use hopwright_syntax::span::Span;
 
 use crate::means;
 

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use hopwright_sema::hir::*;
+use hopwright_source::Span;
 use hopwright_syntax::ast::{self, Decl, DeclKind, Ident};
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use crate::visit::{self, Seen};
 

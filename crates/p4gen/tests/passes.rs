@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::interp::Interp;
 use hopwright_ir::{ExternId, ExternKind, TableId};
 use hopwright_p4gen::{Case, Config, generate};

@@ -10,7 +10,7 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopwright_ir::compile::compile_file;
+use hopwright_driver::compile_file;
 use hopwright_p4runtime::proto::config::{P4Info, P4TypeInfo};
 use hopwright_p4runtime::proto::v1::ForwardingPipelineConfig;
 use hopwright_p4runtime::{Bundle, Program, p4info};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
+use hopwright_driver::{Compiled, compile_text};
 use hopwright_ir::Pipeline;
-use hopwright_ir::compile::{Compiled, compile_text};
 use hopwright_syntax::{Options, render};
 use serde::{Deserialize, Serialize};
 
@@ -273,7 +273,7 @@ fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use hopwright_ir::compile::compile_file;
+    use hopwright_driver::compile_file;
 
     use super::*;
 

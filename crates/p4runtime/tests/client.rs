@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_p4runtime::client::{Client, ClientError, ClientOptions, Written};
 use hopwright_p4runtime::proto::trace::WatchRequest;
 use hopwright_p4runtime::proto::v1;

@@ -1,7 +1,7 @@
 //! P4Info says what p4c's says. Names, ids and bytes here are those that p4c gives; `examples/p4info_corpus.rs` compares
 //! with its samples.
 
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_p4runtime::proto::config::P4Info;
 use hopwright_p4runtime::proto::v1::ForwardingPipelineConfig;
 use hopwright_p4runtime::{Program, p4info};

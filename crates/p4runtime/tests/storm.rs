@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_p4runtime::proto::v1;
 use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server};
 use tokio::runtime::Runtime;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, SwitchBuilder, VirtualDataPlane};
+use hopwright_driver::compile_text;
 use hopwright_ir::Pipeline;
-use hopwright_ir::compile::compile_text;
 use hopwright_ports::MemoryPort;
 
 const PROGRAM: &str = r#"

@@ -1,6 +1,6 @@
 //! The text of `border_router.p4`, and how to compile it. The build script does so, too.
 
-use hopwright_ir::compile::{Compiled, compile_text};
+use hopwright_driver::{Compiled, compile_text};
 use hopwright_syntax::Options;
 
 macro_rules! files {

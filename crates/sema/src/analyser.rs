@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::{Diagnostic, Severity};
-use hopwright_syntax::span::Span;
 
 use crate::hir;
 use crate::scope::{Entity, Scope};

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use crate::analyser::Analyser;
 use crate::hir::{self, Direction};

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 use num_traits::ToPrimitive;
 
 use crate::analyser::{Analyser, Body};

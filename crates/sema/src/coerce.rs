@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 use num_bigint::BigInt;
 use num_traits::Zero;
 

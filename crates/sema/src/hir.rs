@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use hopwright_syntax::span::Span;
+use hopwright_source::Span;
 use num_bigint::BigInt;
 
 /// A checked program.

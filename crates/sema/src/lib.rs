@@ -22,9 +22,9 @@ mod types;
 mod typexpr;
 mod value;
 
+use hopwright_source::stack;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostics;
-use hopwright_syntax::stack;
 pub use scope::nearest;
 
 /// What analysis found.

@@ -1,8 +1,8 @@
 //! Operators: operand types, result types, folding of constants.
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use crate::analyser::Analyser;
 use crate::consteval;

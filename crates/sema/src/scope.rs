@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use crate::analyser::{Analyser, Body};
 use crate::hir;

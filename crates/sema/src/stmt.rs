@@ -3,9 +3,9 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use crate::analyser::{Analyser, Body};
 use crate::hir::{self, StmtKind};

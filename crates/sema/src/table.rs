@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast::{self, TablePropertyValue};
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hopwright_source::Span;
 use hopwright_syntax::ast;
-use hopwright_syntax::span::Span;
 use num_bigint::BigInt;
 
 use crate::hir;

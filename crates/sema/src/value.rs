@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_syntax::span::Span;
+use hopwright_source::Span;
 use num_bigint::BigInt;
 
 use crate::hir;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hopwright_ir::compile::compile_text;
+use hopwright_driver::compile_text;
 use hopwright_ir::interp::Interp;
 use hopwright_stf::{Report, StfError, configure, parse, run};
 

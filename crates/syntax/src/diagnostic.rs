@@ -2,7 +2,7 @@
 //!
 //! Turning diagnostics into text or JSON is the work of `render`.
 
-use crate::span::Span;
+use hopwright_source::Span;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::span::{FileId, Span};
 use crate::token::{Interner, P, Tok, Token};
+use hopwright_source::{FileId, Span};
 
 /// A position in one file's text.
 pub(crate) struct Lexer {

@@ -18,17 +18,16 @@ mod lexer;
 mod parser;
 mod preprocess;
 pub mod render;
-pub mod span;
-pub mod stack;
 mod token;
 
 use std::path::Path;
 
 pub use ast::Program;
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use hopwright_source::{FileId, SourceMap, Span};
 pub use preprocess::{CommandLineMacro, Options, include_of};
-pub use span::{FileId, SourceMap, Span};
 
+use hopwright_source::stack;
 use preprocess::Preprocessor;
 
 /// Reads, preprocesses and parses the program in file `root`.

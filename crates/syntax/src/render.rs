@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Label, Severity};
-use crate::span::{FileId, SourceFile, SourceMap, Span};
+use hopwright_source::{FileId, SourceFile, SourceMap, Span};
 
 /// All diagnostics as text, in rustc's style, each followed by an empty line; `color` adds terminal escapes.
 pub fn render(diagnostics: &Diagnostics, sources: &SourceMap, color: bool) -> String {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::span::Span;
+use hopwright_source::Span;
 
 macro_rules! spelled {
     ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {

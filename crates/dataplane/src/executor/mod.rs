@@ -11,8 +11,8 @@ pub(crate) mod traffic;
 use std::fmt;
 use std::sync::Arc;
 
+use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::interp::{self, QueueDepths};
-use hopwright_ir::passes::usage::Usage;
 use hopwright_jit::abi;
 
 use crate::executor::machine::Machine;

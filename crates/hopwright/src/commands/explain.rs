@@ -52,7 +52,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use hopwright_ir::compile::compile_text;
+    use hopwright_driver::compile_text;
     use hopwright_syntax::{Options, render};
 
     use super::*;

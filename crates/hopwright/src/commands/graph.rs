@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hopwright_ir::graph::graphs;
+use hopwright_graphs::graphs;
 
 use crate::cli::{GraphArgs, GraphFormat};
 use crate::compile;

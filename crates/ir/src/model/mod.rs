@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-pub use hopwright_syntax::span::{SourceMap, Span};
+pub use hopwright_source::{SourceMap, Span};
 
 /// A whole program for one architecture (today always v1model).
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
 
-use super::effects::{Effects, SlotSet};
+use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
 /// Removes assignments whose value nobody reads.

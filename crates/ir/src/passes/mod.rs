@@ -1,18 +1,16 @@
-//! Passes over the pipeline, and analyses that executors build on.
+//! Passes over the pipeline.
 //!
 //! A pass changes a pipeline into one with the same meaning. Each is small and lives in its own file: `fold`
 //! (constants), `propagate` (constants and copies), `substitute` (single-use locals), `dead` (assignments nobody reads),
-//! `simplify` (structure), `states` (the parser graph), `slots` (numbering). Analyses: [`usage`] and [`effects`].
+//! `simplify` (structure), `states` (the parser graph), `slots` (numbering).
 
 pub mod dead;
-pub mod effects;
 pub mod fold;
 pub mod propagate;
 pub mod simplify;
 pub mod slots;
 pub mod states;
 pub mod substitute;
-pub mod usage;
 
 use crate::{Pipeline, verify};
 

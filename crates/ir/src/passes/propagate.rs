@@ -10,8 +10,8 @@ use num_traits::Zero;
 
 use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition, Type};
 
-use super::effects::{Effects, SlotSet};
 use super::fold;
+use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
 /// What a slot is known to hold.

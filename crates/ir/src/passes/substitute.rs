@@ -2,7 +2,7 @@
 
 use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, StmtKind, Transition};
 
-use super::effects::{Effects, SlotSet};
+use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
 /// Largest expression that is put into another, in operations: chains of locals do not become one expression that is too

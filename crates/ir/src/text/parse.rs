@@ -98,7 +98,7 @@ struct Reader<'a> {
     tokens: &'a [(Token, Range<usize>)],
     at: usize,
     depth: usize,
-    file: hopwright_syntax::span::FileId,
+    file: hopwright_source::FileId,
     pipeline: Pipeline,
     slots: Names,
     headers: Names,

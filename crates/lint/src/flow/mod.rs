@@ -19,8 +19,8 @@ mod v1model;
 use std::collections::HashSet;
 
 use hopwright_sema::hir::*;
+use hopwright_source::Span;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use crate::visit::{self, Seen};
 use place::{PlaceId, Places, Root, Step};

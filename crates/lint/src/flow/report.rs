@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hopwright_source::Span;
 use hopwright_syntax::diagnostic::Diagnostic;
-use hopwright_syntax::span::Span;
 
 use super::state::Way;
 

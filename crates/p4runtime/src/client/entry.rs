@@ -395,7 +395,7 @@ pub fn data_text(data: &v1::P4Data) -> String {
 mod tests {
     use super::*;
     use crate::Program;
-    use hopwright_ir::compile::compile_text;
+    use hopwright_driver::compile_text;
 
     fn names() -> Names {
         const SOURCE: &str = include_str!("../../../../tests/p4runtime/basic.p4");

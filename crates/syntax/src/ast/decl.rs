@@ -1,7 +1,7 @@
 //! Declarations at every level, parser states, tables and their parts.
 
 use super::{Annotation, Arg, Block, Expr, Ident, Path, Stmt, TypeExpr};
-use crate::span::Span;
+use hopwright_source::Span;
 
 /// A declaration at any level. Which kinds may stand where is checked by the parser.
 #[derive(Clone, Debug)]

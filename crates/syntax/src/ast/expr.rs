@@ -5,7 +5,7 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 use super::{Ident, NodeId, Path};
-use crate::span::Span;
+use hopwright_source::Span;
 
 /// A type as written.
 #[derive(Clone, Debug)]

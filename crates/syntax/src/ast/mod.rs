@@ -19,7 +19,7 @@ pub use decl::*;
 pub use expr::*;
 pub use stmt::*;
 
-use crate::span::Span;
+use hopwright_source::Span;
 
 /// A number that no other expression or type of the same [`Program`] has.
 ///

@@ -1,7 +1,7 @@
 //! Blocks and statements.
 
 use super::{Annotation, Arg, BinaryOp, Decl, Expr, TypeExpr};
-use crate::span::Span;
+use hopwright_source::Span;
 
 /// `{ ... }` with annotations before it.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use crate::ast::{
     ValueSetDecl,
 };
 use crate::diagnostic::Diagnostic;
-use crate::span::Span;
 use crate::token::{Kw, P, Tok};
+use hopwright_source::Span;
 
 /// A member of a parser's body.
 enum ParserItem {

@@ -11,8 +11,8 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::preprocess::string_body;
-use crate::span::Span;
 use crate::token::{Kw, P, Tok};
+use hopwright_source::Span;
 
 /// Longest integer literal in digits; no type is that wide.
 const MAX_DIGITS: usize = 10_000;

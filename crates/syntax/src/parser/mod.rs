@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 use crate::ast::{Decl, Expr, ExprKind, Ident, NodeId, Program, TypeExpr, TypeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::span::Span;
 use crate::token::{Kw, P, Tok, Token};
+use hopwright_source::Span;
 
 /// Deepest nesting of anything, in units: a level of recursion and a link of an `else if` chain count [`LEVEL`],
-/// an operator's right side counts 1. What nests so deep is parsed [with room on the stack](crate::stack::with_room).
+/// an operator's right side counts 1. What nests so deep is parsed [with room on the stack](hopwright_source::stack::with_room).
 const MAX_DEPTH: u32 = 2048;
 /// What one level of recursion counts.
 const LEVEL: u32 = 2;

@@ -3,8 +3,8 @@
 use super::{LEVEL, PResult, Parser, Region, StmtContext};
 use crate::ast::{Annotation, BinaryOp, Block, Decl, DeclKind, Expr, ExprKind, Stmt, StmtKind, SwitchCase, VarDecl};
 use crate::diagnostic::Diagnostic;
-use crate::span::Span;
 use crate::token::{Kw, P, Tok};
+use hopwright_source::Span;
 
 /// The operator of a compound assignment.
 fn compound_operator(p: P) -> Option<BinaryOp> {

@@ -1,8 +1,8 @@
 //! Integer expressions of `#if` and `#elif`, as in C, on 64-bit signed integers.
 
 use crate::diagnostic::Diagnostic;
-use crate::span::Span;
 use crate::token::{P, Tok, Token};
+use hopwright_source::Span;
 
 /// Deepest nesting of parentheses and operators.
 const MAX_DEPTH: u32 = 100;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::Options;
 use crate::ast::{Decl, DeclKind};
-use crate::span::SourceMap;
+use hopwright_source::SourceMap;
 
 /// The built-in include files, those that others include first.
 const FILES: [(&str, &str); 3] = [

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{MAX_MACRO_TOKENS, Preprocessor};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::lex_fragment;
-use crate::span::Span;
 use crate::token::{HideSet, P, Tok, Token};
+use hopwright_source::Span;
 
 /// Deepest nesting of macro calls in arguments of macro calls.
 const MAX_MACRO_DEPTH: u32 = 60;

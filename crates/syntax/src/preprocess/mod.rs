@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::Lexer;
-use crate::span::{FileId, LineMark, SourceMap, Span};
 use crate::token::{Interner, Kw, P, Tok, Token};
 pub use embedded::include_of;
+use hopwright_source::{FileId, LineMark, SourceMap, Span};
 use macros::Macro;
 
 /// Deepest nesting of include files.

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use hopwright_driver::{Compiled, compile_text};
 use hopwright_ir::MatchValue;
-use hopwright_ir::compile::{Compiled, compile_text};
 use hopwright_syntax::Options;
 
 mod frames;

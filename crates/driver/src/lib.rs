@@ -1,0 +1,77 @@
+//! Compiles a P4 program's text to a pipeline in one call: parse, analyse, lint, lower, optimise, verify.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hopwright_ir::{Pipeline, passes, verify};
+use hopwright_sema::hir::TypedProgram;
+use hopwright_source::stack;
+use hopwright_syntax::{Diagnostic, Diagnostics, Options, Program, SourceMap};
+
+/// What became of a program.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The pipeline, unless there are errors.
+    pub pipeline: Option<Pipeline>,
+    /// What the pipeline was made from: annotations and types of the source, for P4Info.
+    pub typed: Option<TypedProgram>,
+    /// Errors and warnings.
+    pub diagnostics: Diagnostics,
+    /// The text that spans point into.
+    pub sources: Arc<SourceMap>,
+}
+
+/// Compiles the program in a file. With `optimise` false the pipeline is as lowered.
+pub fn compile_file(file: &Path, options: &Options, optimise: bool) -> Compiled {
+    let mut sources = SourceMap::new();
+    let name = file.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
+    stack::with_room(|| {
+        let parsed = hopwright_syntax::parse(&mut sources, file, options);
+        compile(parsed, &name, sources, optimise)
+    })
+}
+
+/// Compiles text in memory; `name` is what diagnostics call it.
+pub fn compile_text(name: &str, text: &str, options: &Options, optimise: bool) -> Compiled {
+    let mut sources = SourceMap::new();
+    let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |s| s.to_string_lossy().into_owned());
+    stack::with_room(|| {
+        let parsed = hopwright_syntax::parse_text(&mut sources, name, text, options);
+        compile(parsed, &stem, sources, optimise)
+    })
+}
+
+fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optimise: bool) -> Compiled {
+    let sources = Arc::new(sources);
+    let (program, mut diagnostics) = parsed;
+    let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
+    if diagnostics.has_errors() {
+        return failed(diagnostics);
+    }
+    let analysis = hopwright_sema::analyse(&program, name);
+    diagnostics.extend(analysis.diagnostics);
+    let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) else { return failed(diagnostics) };
+    diagnostics.extend(hopwright_lint::lint(&program, &typed));
+    diagnostics = hopwright_lint::quiet(&program, diagnostics);
+    let mut pipeline = match hopwright_lower::lower(&typed, sources.clone()) {
+        Ok(pipeline) => pipeline,
+        Err(found) => {
+            diagnostics.extend(found);
+            return failed(diagnostics);
+        }
+    };
+    if optimise {
+        passes::optimise(&mut pipeline);
+    }
+    if let Err(errors) = verify::verify(&pipeline) {
+        // A bug of this compiler, reported as such and not run: better than a wrong router.
+        for error in errors {
+            diagnostics.push(
+                Diagnostic::error("E0900", format!("the compiler built a wrong pipeline: {error}"))
+                    .note("this is a bug in hopwright, not in your program"),
+            );
+        }
+        return failed(diagnostics);
+    }
+    Compiled { pipeline: Some(pipeline), typed: Some(typed), diagnostics, sources }
+}

@@ -1,0 +1,4 @@
+//! Target-neutral analyses of a pipeline, for passes and executors.
+
+pub mod effects;
+pub mod usage;

@@ -1,0 +1,304 @@
+//! What a body touches outside of itself, and how often instances are applied: what decides whether a parameter can
+//! stand for its argument instead of a copy.
+
+use std::collections::{HashMap, HashSet};
+
+use hopwright_sema::hir;
+
+use crate::storage::{Loc, Place};
+use crate::value::first_place;
+use crate::{Binding, Lowering};
+use hopwright_ir::SlotId;
+
+/// Left-values and values of the enclosing control that an action reads or writes.
+#[derive(Default)]
+pub(crate) struct Outside<'p> {
+    pub reads: Vec<&'p hir::Expr>,
+    pub writes: Vec<&'p hir::Expr>,
+}
+
+/// Paths an expression reads (longest only) and calls it makes.
+fn scan<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
+    if is_path(e) {
+        paths.push(e);
+        return scan_indices(e, paths, calls);
+    }
+    match &e.kind {
+        hir::ExprKind::Unary(_, a) | hir::ExprKind::Slice(a, ..) | hir::ExprKind::Cast(a) => scan(a, paths, calls),
+        hir::ExprKind::Binary(_, a, b) => {
+            scan(a, paths, calls);
+            scan(b, paths, calls);
+        }
+        hir::ExprKind::Mux(a, b, c) => {
+            scan(a, paths, calls);
+            scan(b, paths, calls);
+            scan(c, paths, calls);
+        }
+        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| scan(m, paths, calls)),
+        hir::ExprKind::Call(call) => scan_call(call, paths, calls),
+        _ => {}
+    }
+}
+
+/// What the indices inside a path read.
+fn scan_indices<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
+    match &e.kind {
+        hir::ExprKind::Index(inner, index) => {
+            scan(index, paths, calls);
+            scan_indices(inner, paths, calls);
+        }
+        hir::ExprKind::Field(inner, _)
+        | hir::ExprKind::StackNext(inner)
+        | hir::ExprKind::StackLast(inner)
+        | hir::ExprKind::StackLastIndex(inner)
+        | hir::ExprKind::Slice(inner, ..)
+        | hir::ExprKind::Cast(inner) => scan_indices(inner, paths, calls),
+        hir::ExprKind::Var(_) => {}
+        _ => scan(e, paths, calls),
+    }
+}
+
+fn scan_call<'p>(call: &'p hir::Call, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
+    calls.push(call);
+    if let hir::Callee::Builtin(receiver, _) = &call.callee {
+        scan(receiver, paths, calls);
+    }
+    call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| scan(e, paths, calls));
+}
+
+/// The statements in `stmts`, outer before inner.
+fn stmts<'p>(list: &'p [hir::Stmt], f: &mut impl FnMut(&'p hir::Stmt)) {
+    for stmt in list {
+        f(stmt);
+        match &stmt.kind {
+            hir::StmtKind::If(_, a, b) => {
+                stmts(a, f);
+                stmts(b, f);
+            }
+            hir::StmtKind::SwitchTable(_, cases) => cases.iter().for_each(|c| stmts(&c.1, f)),
+            hir::StmtKind::SwitchValue(_, cases) => cases.iter().for_each(|c| stmts(&c.1, f)),
+            hir::StmtKind::Block(body) | hir::StmtKind::ForIn { body, .. } => stmts(body, f),
+            hir::StmtKind::For { init, update, body, .. } => {
+                stmts(init, f);
+                stmts(update, f);
+                stmts(body, f);
+            }
+            hir::StmtKind::Declare(..)
+            | hir::StmtKind::Assign(..)
+            | hir::StmtKind::Call(_)
+            | hir::StmtKind::Break
+            | hir::StmtKind::Continue
+            | hir::StmtKind::Return(_)
+            | hir::StmtKind::Exit => {}
+        }
+    }
+}
+
+/// The expressions a statement evaluates itself, and the left sides it writes.
+fn stmt_exprs(stmt: &hir::Stmt) -> (Vec<&hir::Expr>, Option<&hir::Expr>) {
+    match &stmt.kind {
+        hir::StmtKind::Declare(_, value) => (value.iter().collect(), None),
+        hir::StmtKind::Assign(left, right) => (vec![right], Some(left)),
+        hir::StmtKind::If(e, ..) | hir::StmtKind::SwitchValue(e, _) | hir::StmtKind::For { cond: e, .. } => {
+            (vec![e], None)
+        }
+        hir::StmtKind::ForIn { over: hir::ForRange::Range(a, b), .. } => (vec![a, b], None),
+        hir::StmtKind::ForIn { over: hir::ForRange::Elements(e), .. } => (vec![e], None),
+        hir::StmtKind::Return(value) => (value.iter().collect(), None),
+        _ => (Vec::new(), None),
+    }
+}
+
+impl<'p> Lowering<'p> {
+    /// Finds where the program applies instances.
+    pub(crate) fn count_applications(&mut self) {
+        let program = self.program;
+        let mut found: HashMap<hir::InstanceId, Vec<&'p hir::Call>> = HashMap::new();
+        let mut see = |stmt: &'p hir::Stmt| {
+            if let hir::StmtKind::Call(call) = &stmt.kind
+                && let hir::Callee::Instance(id) = call.callee
+            {
+                found.entry(id).or_default().push(call);
+            }
+        };
+        for instance in &program.instances {
+            stmts(&instance.locals, &mut see);
+            match &instance.body {
+                hir::InstanceBody::Control(body) => stmts(body, &mut see),
+                hir::InstanceBody::Parser(states) => states.iter().for_each(|s| stmts(&s.body, &mut see)),
+            }
+        }
+        self.applications = found;
+    }
+
+    /// Whether calls of the function may execute `exit`.
+    pub(crate) fn may_exit(&self, function: hir::FunctionId) -> bool {
+        self.find_exit(function, &mut HashSet::new())
+    }
+
+    /// `seen`: functions that have been looked at. Without it the work would double with every level of calls.
+    fn find_exit(&self, function: hir::FunctionId, seen: &mut HashSet<hir::FunctionId>) -> bool {
+        if !seen.insert(function) {
+            return false;
+        }
+        let mut found = false;
+        let mut calls = Vec::new();
+        stmts(&self.program[function].body, &mut |stmt| match &stmt.kind {
+            hir::StmtKind::Exit => found = true,
+            hir::StmtKind::Call(call) => {
+                if let hir::Callee::Function(f) = call.callee {
+                    calls.push(f);
+                }
+            }
+            _ => {}
+        });
+        found || calls.into_iter().any(|f| self.find_exit(f, seen))
+    }
+
+    /// What an action reads and writes of its surroundings. Functions have none.
+    pub(crate) fn outside(&self, function: hir::FunctionId) -> Outside<'p> {
+        let mut outside = Outside::default();
+        let mut own = HashSet::new();
+        self.collect_outside(function, &mut HashSet::new(), &mut own, &mut outside);
+        let is_own = |e: &hir::Expr| root(e).is_some_and(|v| own.contains(&v));
+        outside.reads.retain(|e| !is_own(e));
+        outside.writes.retain(|e| !is_own(e));
+        outside
+    }
+
+    fn collect_outside(
+        &self,
+        id: hir::FunctionId,
+        seen: &mut HashSet<hir::FunctionId>,
+        own: &mut HashSet<hir::VarId>,
+        outside: &mut Outside<'p>,
+    ) {
+        let function = &self.program[id];
+        if !function.is_action || !seen.insert(id) {
+            return;
+        }
+        own.extend(function.params.iter().map(|p| p.var));
+        let mut callees = Vec::new();
+        stmts(&function.body, &mut |stmt| {
+            match &stmt.kind {
+                hir::StmtKind::Declare(var, _) | hir::StmtKind::ForIn { var, .. } => {
+                    own.insert(*var);
+                }
+                _ => {}
+            }
+            let (values, written) = stmt_exprs(stmt);
+            let mut calls = Vec::new();
+            if let Some(left) = written {
+                outside.writes.push(left);
+                scan_indices(left, &mut outside.reads, &mut calls);
+            }
+            for value in values {
+                scan(value, &mut outside.reads, &mut calls);
+            }
+            if let hir::StmtKind::Call(call) = &stmt.kind {
+                scan_call(call, &mut outside.reads, &mut calls);
+            }
+            for call in calls {
+                if let hir::Callee::Builtin(receiver, method) = &call.callee
+                    && method != "isValid"
+                {
+                    outside.writes.push(receiver);
+                }
+                if let hir::Callee::Function(f) = call.callee {
+                    callees.push(f);
+                }
+                for arg in &call.args {
+                    if matches!(arg.direction, hir::Direction::Out | hir::Direction::InOut) {
+                        outside.writes.extend(&arg.value);
+                    }
+                }
+            }
+        });
+        for callee in callees {
+            self.collect_outside(callee, seen, own, outside);
+        }
+    }
+
+    /// Every slot that the left-value may denote; nothing for what has no storage.
+    pub(crate) fn path_slots(&self, e: &hir::Expr, out: &mut Vec<SlotId>) {
+        let mut locs = Vec::new();
+        self.path_locs(e, &mut locs);
+        for loc in locs {
+            self.loc_slots(&loc, out);
+        }
+    }
+
+    fn path_locs(&self, e: &hir::Expr, out: &mut Vec<Loc>) {
+        match &e.kind {
+            hir::ExprKind::Var(var) => match self.env.get(var) {
+                Some(Binding::Loc(loc)) => out.push(loc.clone()),
+                Some(Binding::Value(value)) => {
+                    let mut slots = Vec::new();
+                    self.value_slots(value, &mut slots);
+                    out.extend(slots.into_iter().map(|s| Loc::Place(Place::Scalar(s))));
+                }
+                Some(Binding::Object(_)) | None => {}
+            },
+            hir::ExprKind::Field(inner, index) => {
+                let mut locs = Vec::new();
+                self.path_locs(inner, &mut locs);
+                for loc in locs {
+                    let field = self.loc_field(&loc, *index);
+                    out.push(field.unwrap_or(loc));
+                    // Setting a union's member changes its siblings.
+                    if let Some(Place::Header(h)) = out.last().and_then(first_place) {
+                        let siblings = self.siblings(*h);
+                        out.extend(siblings.into_iter().map(|s| Loc::Place(Place::Header(s))));
+                    }
+                }
+            }
+            hir::ExprKind::Index(inner, _)
+            | hir::ExprKind::StackNext(inner)
+            | hir::ExprKind::StackLast(inner)
+            | hir::ExprKind::StackLastIndex(inner)
+            | hir::ExprKind::Slice(inner, ..)
+            | hir::ExprKind::Cast(inner) => self.path_locs(inner, out),
+            _ => {}
+        }
+    }
+}
+
+fn is_path(e: &hir::Expr) -> bool {
+    matches!(
+        e.kind,
+        hir::ExprKind::Var(_)
+            | hir::ExprKind::Field(..)
+            | hir::ExprKind::Index(..)
+            | hir::ExprKind::StackNext(_)
+            | hir::ExprKind::StackLast(_)
+            | hir::ExprKind::StackLastIndex(_)
+    )
+}
+
+/// The variable a left-value is in.
+fn root(e: &hir::Expr) -> Option<hir::VarId> {
+    match &e.kind {
+        hir::ExprKind::Var(var) => Some(*var),
+        hir::ExprKind::Field(a, _)
+        | hir::ExprKind::Index(a, _)
+        | hir::ExprKind::StackNext(a)
+        | hir::ExprKind::StackLast(a)
+        | hir::ExprKind::StackLastIndex(a)
+        | hir::ExprKind::Slice(a, ..)
+        | hir::ExprKind::Cast(a) => root(a),
+        _ => None,
+    }
+}
+
+/// Whether two left-values are written the same way, with constant indices only.
+pub(crate) fn same_path(a: &hir::Expr, b: &hir::Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (hir::ExprKind::Var(a), hir::ExprKind::Var(b)) => a == b,
+        (hir::ExprKind::Field(a, i), hir::ExprKind::Field(b, j)) => i == j && same_path(a, b),
+        (hir::ExprKind::Index(a, i), hir::ExprKind::Index(b, j)) => match (&i.kind, &j.kind) {
+            (hir::ExprKind::Int(i), hir::ExprKind::Int(j)) => i == j && same_path(a, b),
+            _ => false,
+        },
+        _ => false,
+    }
+}

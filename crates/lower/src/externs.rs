@@ -1,0 +1,807 @@
+//! Extern objects, extern functions and methods, methods of headers and packets.
+
+use hopwright_sema::hir;
+use hopwright_source::Span;
+use num_traits::ToPrimitive;
+
+use crate::storage::{Loc, Place, Purpose};
+use crate::value::{Target, Value, first_place};
+use crate::{Lowering, Reported, Result};
+use hopwright_ir::{
+    DROP_PORT, Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternInstance, ExternKind, FieldList, HashAlgorithm,
+    HeaderId, SlotId, StackId, StmtKind, Type, Unit,
+};
+
+impl Lowering<'_> {
+    /// All extern objects; an object's id stays its position.
+    pub(crate) fn objects(&mut self) {
+        for object in &self.program.objects {
+            let kind = self
+                .object_kind(object)
+                .unwrap_or(ExternKind::Named { type_name: object.type_name.clone(), args: Vec::new() });
+            let concurrent = object.annotations.iter().any(|a| a.name == "concurrent");
+            self.externs.push(ExternInstance { name: object.name.clone(), kind, concurrent, span: object.span });
+        }
+    }
+
+    fn object_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
+        Ok(match object.type_name.as_str() {
+            "counter" => {
+                ExternKind::Counter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? }
+            }
+            "direct_counter" => ExternKind::DirectCounter { table: None, unit: self.object_unit(object, 0)? },
+            "meter" => ExternKind::Meter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? },
+            "direct_meter" => ExternKind::DirectMeter { table: None, unit: self.object_unit(object, 0)? },
+            "register" => {
+                let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
+                    let what = "a register holds numbers, truth values, and structs and tuples of these";
+                    return Err(self.refuse(object.span, "E0457", what.into()));
+                };
+                ExternKind::Register { size: self.object_number(object, 0)?, ty }
+            }
+            "action_profile" => ExternKind::ActionProfile { size: self.object_number(object, 0)? },
+            "action_selector" => ExternKind::ActionSelector {
+                algorithm: match object.args.first() {
+                    Some(e) => self.algorithm(e)?,
+                    None => return Err(self.unsupported(object.span, "this action selector")),
+                },
+                size: self.object_number(object, 1)?,
+                output_width: self.object_number(object, 2)? as u32,
+            },
+            "Checksum16" => ExternKind::Checksum16,
+            _ => {
+                let args: Result<Vec<_>> = object.args.iter().map(|a| self.constant(a)).collect();
+                ExternKind::Named { type_name: object.type_name.clone(), args: args? }
+            }
+        })
+    }
+
+    fn object_number(&mut self, object: &hir::Object, index: usize) -> Result<u64> {
+        let number = match object.args.get(index) {
+            Some(e) => self.constant(e)?.to_u64(),
+            None => None,
+        };
+        number.ok_or_else(|| self.unsupported(object.span, "this size"))
+    }
+
+    fn object_unit(&mut self, object: &hir::Object, index: usize) -> Result<Unit> {
+        match object.args.get(index).and_then(|e| self.member_name(e)) {
+            Some("packets") => Ok(Unit::Packets),
+            Some("bytes") => Ok(Unit::Bytes),
+            Some("packets_and_bytes") => Ok(Unit::Both),
+            _ => Err(self.unsupported(object.span, "this kind of counter or meter")),
+        }
+    }
+
+    /// What the control plane calls a digest: the type of its data, or a number if that has no name.
+    fn digest_name(&mut self, ty: &hir::Type, span: Span) -> String {
+        if let hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) = ty
+            && self.program[*id].span != Span::none()
+        {
+            return self.program[*id].control_plane_name.clone();
+        }
+        let at = self.nameless_digests.iter().position(|s| *s == span).unwrap_or_else(|| {
+            self.nameless_digests.push(span);
+            self.nameless_digests.len() - 1
+        });
+        format!("digest_{at}")
+    }
+
+    /// The name of the enum member an expression is.
+    fn member_name(&self, e: &hir::Expr) -> Option<&str> {
+        match &e.kind {
+            hir::ExprKind::EnumMember(id, index) => self.program[*id].members.get(*index).map(|m| m.0.as_str()),
+            hir::ExprKind::Cast(inner) => self.member_name(inner),
+            _ => None,
+        }
+    }
+
+    fn algorithm(&mut self, e: &hir::Expr) -> Result<HashAlgorithm> {
+        Ok(match self.member_name(e) {
+            Some("crc32") => HashAlgorithm::Crc32,
+            Some("crc32_custom") => HashAlgorithm::Crc32Custom,
+            Some("crc16") => HashAlgorithm::Crc16,
+            Some("crc16_custom") => HashAlgorithm::Crc16Custom,
+            Some("random") => HashAlgorithm::Random,
+            Some("identity") => HashAlgorithm::Identity,
+            Some("csum16") => HashAlgorithm::Csum16,
+            Some("xor16") => HashAlgorithm::Xor16,
+            _ => return Err(self.unsupported(e.span, "a hash algorithm that is not known at compile time")),
+        })
+    }
+
+    /// A v1model or other extern function.
+    pub(crate) fn extern_function(
+        &mut self,
+        name: &str,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let span = call.span;
+        let mut args = Arguments::new(self, call)?;
+        let function = match name {
+            "mark_to_drop" => {
+                self.mark_to_drop(call)?;
+                return Ok(None);
+            }
+            "verify" => {
+                let cond = self.scalar(args.at(0)?)?;
+                let error = args.at(1)?;
+                let cond = if self.has_effects(error) { self.freeze(cond) } else { cond };
+                let error = self.scalar(error)?;
+                self.emit(StmtKind::Verify(cond, error), span);
+                return Ok(None);
+            }
+            "hash" => {
+                let algorithm = self.algorithm(args.at(1)?)?;
+                args.check_number(self, 0)?;
+                args.output(self, 0)?;
+                args.number(self, 2)?;
+                args.list(self, 3)?;
+                args.number(self, 4)?;
+                ExternFn::Hash(algorithm)
+            }
+            "random" => {
+                args.check_number(self, 0)?;
+                args.output(self, 0)?;
+                args.number(self, 1)?;
+                args.number(self, 2)?;
+                ExternFn::Random
+            }
+            "digest" => {
+                args.input(self, 0)?;
+                args.list(self, 1)?;
+                let data = args.at(1)?;
+                let type_name = call.type_args.first().unwrap_or(&data.ty);
+                ExternFn::Digest(self.digest_name(type_name, span))
+            }
+            "clone" | "clone_preserving_field_list" | "clone3" => {
+                let egress = match self.member_name(args.at(0)?) {
+                    Some("I2E") => false,
+                    Some("E2E") => true,
+                    _ => return Err(self.unsupported(span, "a clone type that is not known at compile time")),
+                };
+                args.input(self, 1)?;
+                let field_list = match name {
+                    "clone_preserving_field_list" => Some(self.list_number(args.at(2)?)?),
+                    "clone3" => Some(self.list_of(args.at(2)?)?),
+                    _ => None,
+                };
+                ExternFn::Clone { egress, field_list }
+            }
+            "resubmit_preserving_field_list" => ExternFn::Resubmit(self.list_number(args.at(0)?)?),
+            "recirculate_preserving_field_list" => ExternFn::Recirculate(self.list_number(args.at(0)?)?),
+            "resubmit" => ExternFn::Resubmit(self.list_of(args.at(0)?)?),
+            "recirculate" => ExternFn::Recirculate(self.list_of(args.at(0)?)?),
+            "truncate" => {
+                args.input(self, 0)?;
+                ExternFn::Truncate
+            }
+            "assert" => {
+                args.input(self, 0)?;
+                ExternFn::Assert
+            }
+            "assume" => {
+                args.input(self, 0)?;
+                ExternFn::Assume
+            }
+            "log_msg" => {
+                let hir::ExprKind::String(format) = &args.at(0)?.kind else {
+                    return Err(self.unsupported(span, "a format that is not known at compile time"));
+                };
+                let format = format.clone();
+                if call.args.len() > 1 {
+                    args.list(self, 1)?;
+                } else {
+                    args.args.push(ExternArg::List(Vec::new()));
+                }
+                ExternFn::LogMsg(format)
+            }
+            "verify_checksum" | "verify_checksum_with_payload" => {
+                args.input(self, 0)?;
+                args.list(self, 1)?;
+                args.number(self, 2)?;
+                let algorithm = self.algorithm(args.at(3)?)?;
+                ExternFn::VerifyChecksum { algorithm, payload: name.ends_with("payload") }
+            }
+            "update_checksum" | "update_checksum_with_payload" => {
+                args.input(self, 0)?;
+                args.list(self, 1)?;
+                args.check_number(self, 2)?;
+                args.in_out(self, 2)?;
+                let algorithm = self.algorithm(args.at(3)?)?;
+                ExternFn::UpdateChecksum { algorithm, payload: name.ends_with("payload") }
+            }
+            "static_assert" => return Ok(Some(Value::Scalar(Expr::boolean(true, span)))),
+            _ => return self.named(None, name, args, ty),
+        };
+        args.finish(self, function, span)?;
+        Ok(None)
+    }
+
+    /// A method of an extern object.
+    pub(crate) fn extern_method(
+        &mut self,
+        object: hir::ObjectId,
+        name: &str,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let id = ExternId(object.0);
+        let mut args = Arguments::new(self, call)?;
+        let function = match (self.program[object].type_name.as_str(), name) {
+            ("counter", "count") => {
+                args.number(self, 0)?;
+                ExternFn::CounterCount(id)
+            }
+            ("direct_counter", "count") => ExternFn::DirectCounterCount(id),
+            ("meter", "execute_meter") => {
+                args.number(self, 0)?;
+                args.check_number(self, 1)?;
+                args.output(self, 1)?;
+                ExternFn::MeterExecute(id)
+            }
+            ("direct_meter", "read") => {
+                args.check_number(self, 0)?;
+                args.output(self, 0)?;
+                ExternFn::DirectMeterRead(id)
+            }
+            ("register", "read") if args.is_record(self, 0) => return self.read_record(id, args),
+            ("register", "read") => {
+                args.output(self, 0)?;
+                args.number(self, 1)?;
+                ExternFn::RegisterRead(id)
+            }
+            ("register", "write") => {
+                args.number(self, 0)?;
+                if args.is_record(self, 1) {
+                    args.whole(self, 1)?;
+                } else {
+                    args.input(self, 1)?;
+                }
+                ExternFn::RegisterWrite(id)
+            }
+            ("Checksum16", "get") => {
+                // As `hash` from 0 on, with a range that leaves all 16 bits.
+                let (word, range) = (Type::Bits(16), Type::Bits(32));
+                let slot = self.temp(word, call.span);
+                args.args.push(ExternArg::Out(slot));
+                args.args.push(ExternArg::In(Expr::constant(0u32, word, call.span)));
+                args.list(self, 0)?;
+                args.args.push(ExternArg::In(Expr::constant(1u32 << 16, range, call.span)));
+                args.finish(self, ExternFn::Hash(HashAlgorithm::Csum16), call.span)?;
+                return Ok(Some(Value::Loc(Loc::Place(Place::Scalar(slot)))));
+            }
+            _ => return self.named(Some(id), name, args, ty),
+        };
+        args.finish(self, function, call.span)?;
+        Ok(None)
+    }
+
+    /// An extern that is registered by name.
+    fn named(
+        &mut self,
+        instance: Option<ExternId>,
+        name: &str,
+        mut args: Arguments<'_>,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let span = args.call.span;
+        for (i, arg) in args.call.args.iter().enumerate() {
+            match (arg.direction, &arg.value) {
+                (hir::Direction::Out, Some(_)) => args.output(self, i)?,
+                (hir::Direction::InOut, Some(_)) => args.in_out(self, i)?,
+                (_, Some(e)) if self.scalar_type(&e.ty).is_some() => args.input(self, i)?,
+                (_, Some(_)) => args.inputs(self, i)?,
+                // An optional one that is left out.
+                (_, None) => {}
+            }
+        }
+        let result = match ty {
+            Some(ty) if *ty != hir::Type::Void => {
+                let Some(scalar) = self.scalar_type(ty) else {
+                    return Err(self.unsupported(span, "an extern's result that is no scalar"));
+                };
+                let slot = self.temp(scalar, span);
+                args.args.push(ExternArg::Out(slot));
+                Some(Value::Loc(Loc::Place(Place::Scalar(slot))))
+            }
+            _ => None,
+        };
+        args.finish(self, ExternFn::Named { instance, name: name.to_string() }, span)?;
+        Ok(result)
+    }
+
+    fn mark_to_drop(&mut self, call: &hir::Call) -> Result<()> {
+        let mut slots = [self.standard.get("egress_spec").copied(), self.standard.get("mcast_grp").copied()];
+        // The argument is the standard metadata, or a copy of it.
+        if let Some(e) = call.args.first().and_then(|a| a.value.as_ref())
+            && let hir::Type::Struct(id) = e.ty
+        {
+            let target = self.target(e)?;
+            for (slot, name) in slots.iter_mut().zip(["egress_spec", "mcast_grp"]) {
+                let index = self.program[id].fields.iter().position(|f| f.name == name);
+                if let (Some(index), Some(Place::Struct(places))) = (index, target.whole_place())
+                    && let Some(Place::Scalar(found)) = places.get(index)
+                {
+                    *slot = Some(*found);
+                }
+            }
+        }
+        for (slot, value) in slots.into_iter().zip([DROP_PORT, 0]) {
+            if let Some(slot) = slot {
+                let ty = self.slots[slot.index()].ty;
+                self.emit(StmtKind::Assign(slot, Expr::constant(value, ty, call.span)), call.span);
+            }
+        }
+        Ok(())
+    }
+
+    fn list_number(&mut self, e: &hir::Expr) -> Result<u8> {
+        match self.constant(e)?.to_u8() {
+            Some(number) => Ok(number),
+            None => Err(self.unsupported(e.span, "this field list number")),
+        }
+    }
+
+    /// A field list for the data of a deprecated resubmit, recirculate or clone.
+    fn list_of(&mut self, e: &hir::Expr) -> Result<u8> {
+        let value = self.value(e)?;
+        let mut scalars = Vec::new();
+        self.flatten(&value, e.span, &mut scalars)?;
+        let mut slots = Vec::new();
+        for scalar in scalars {
+            match scalar.kind {
+                hopwright_ir::ExprKind::Slot(slot) => slots.push(slot),
+                hopwright_ir::ExprKind::Const(_) => {}
+                _ => return Err(self.unsupported(e.span, "a field list with computed values")),
+            }
+        }
+        if let Some(list) = self.field_lists.iter().find(|l| l.slots == slots) {
+            return Ok(list.index);
+        }
+        let free = (0..=u8::MAX).rev().find(|&n| self.field_lists.iter().all(|l| l.index != n));
+        let Some(index) = free else {
+            return Err(self.unsupported(e.span, "so many field lists"));
+        };
+        self.field_lists.push(FieldList { index, slots });
+        Ok(index)
+    }
+
+    /// A method of a header, union or stack.
+    pub(crate) fn builtin(&mut self, receiver: &hir::Expr, name: &str, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        match name {
+            "isValid" => {
+                let value = self.path(receiver)?;
+                Ok(Some(Value::Scalar(self.is_valid(&value, span)?)))
+            }
+            "setValid" | "setInvalid" => {
+                let target = self.target(receiver)?;
+                self.set_validity(&target.loc, name == "setValid", span)?;
+                Ok(None)
+            }
+            "push_front" | "pop_front" => {
+                let count = match call.args.first().and_then(|a| a.value.as_ref()) {
+                    Some(e) => self.constant(e)?.to_u32().unwrap_or(u32::MAX),
+                    None => 1,
+                };
+                let (place, _) = self.stack_of(receiver, span)?;
+                let Place::Stack(stack) = place else {
+                    self.shift_unions(&place, count, name == "push_front", span)?;
+                    return Ok(None);
+                };
+                self.emit(
+                    if name == "push_front" {
+                        StmtKind::PushFront(stack, count)
+                    } else {
+                        StmtKind::PopFront(stack, count)
+                    },
+                    span,
+                );
+                Ok(None)
+            }
+            _ => Err(self.unsupported(span, format!("the method `{name}`"))),
+        }
+    }
+
+    fn set_validity(&mut self, loc: &Loc, valid: bool, span: Span) -> Result<()> {
+        match loc {
+            Loc::Place(Place::Header(h)) => {
+                if valid {
+                    self.set_valid(*h, span);
+                } else {
+                    self.emit(StmtKind::SetInvalid(*h), span);
+                }
+                Ok(())
+            }
+            Loc::Place(_) => Err(self.unsupported(span, "setting the validity of a value that is no header")),
+            Loc::Select { index, options } => {
+                self.switch_on_index(index, options, span, |this, option| this.set_validity(option, valid, span))
+            }
+        }
+    }
+
+    /// A method of the packet being parsed or built.
+    pub(crate) fn packet_method(
+        &mut self,
+        name: &str,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let span = call.span;
+        let first = call.args.first().and_then(|a| a.value.as_ref());
+        match (name, first) {
+            ("extract", first) => {
+                self.extract(first, call)?;
+                Ok(None)
+            }
+            ("advance", Some(e)) => {
+                let bits = self.scalar(e)?;
+                let bits = self.cast(bits, Type::Bits(32), span)?;
+                self.emit(StmtKind::Advance(bits), span);
+                Ok(None)
+            }
+            ("length", _) => {
+                let kind = hopwright_ir::ExprKind::PacketLength;
+                Ok(Some(Value::Scalar(Expr { kind, ty: Type::Bits(32), span })))
+            }
+            ("lookahead", _) => {
+                let Some(ty) = call.type_args.first().or(ty) else {
+                    return Err(self.unsupported(span, "`lookahead` of this type"));
+                };
+                let name = format!("{}.$ahead", self.scope);
+                let place = self.alloc(ty, &name, Purpose::Local, span)?;
+                self.lookahead(&place, span)?;
+                Ok(Some(Value::Loc(Loc::Place(place))))
+            }
+            ("emit", Some(e)) => {
+                let value = self.path(e)?;
+                self.emit_value(&value, &e.ty, span)?;
+                Ok(None)
+            }
+            _ => Err(self.unsupported(span, format!("the packet's method `{name}`"))),
+        }
+    }
+
+    fn extract(&mut self, target: Option<&hir::Expr>, call: &hir::Call) -> Result<()> {
+        let span = call.span;
+        // `stack.next` is an operation of its own; of a stack of unions it takes several.
+        let next: Option<StackId> = match target.map(|e| &e.kind) {
+            Some(hir::ExprKind::StackNext(stack)) => match self.stack_of(stack, span)?.0 {
+                Place::Stack(stack) => Some(stack),
+                _ => return Err(self.unsupported(span, "extracting a header union")),
+            },
+            _ => None,
+        };
+        let advanced = match target.map(|e| &e.kind) {
+            Some(hir::ExprKind::Field(inner, _)) => match &inner.kind {
+                hir::ExprKind::StackNext(stack) => Some(self.stack_of(stack, span)?),
+                _ => None,
+            },
+            _ => None,
+        };
+        let loc = match (next, target) {
+            (Some(_), _) => None,
+            (None, Some(e)) => {
+                let target = self.target(e)?;
+                Some(self.freeze_loc(target.loc))
+            }
+            (None, None) => {
+                let Some(ty) = call.type_args.first() else {
+                    return Err(self.unsupported(span, "extracting this type"));
+                };
+                let name = format!("{}.$skipped", self.scope);
+                Some(Loc::Place(self.alloc(ty, &name, Purpose::Local, span)?))
+            }
+        };
+        let varbit_bits = match call.args.get(1).and_then(|a| a.value.as_ref()) {
+            Some(e) => {
+                let bits = self.scalar(e)?;
+                Some(self.cast(bits, Type::Bits(32), span)?)
+            }
+            None => None,
+        };
+        match (next, loc) {
+            (Some(stack), _) => {
+                self.emit(StmtKind::ExtractNext { stack, varbit_bits }, span);
+                Ok(())
+            }
+            (None, Some(loc)) => {
+                self.extract_at(&loc, varbit_bits, span)?;
+                if let Some((place, next)) = advanced
+                    && let Some(slot) = self.next_index(&place)
+                {
+                    let one = Expr::constant(1u32, next.ty, span);
+                    let ty = next.ty;
+                    let sum = crate::value::binary(hopwright_ir::BinaryOp::Add, next, one, ty, span);
+                    self.emit(StmtKind::Assign(slot, sum), span);
+                }
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// `push_front` and `pop_front` of a stack of header unions.
+    fn shift_unions(&mut self, stack: &Place, count: u32, push: bool, span: Span) -> Result<()> {
+        let elements = self.elements(stack);
+        let (size, by) = (elements.len(), (count as usize).min(elements.len()));
+        if push {
+            for i in (by..size).rev() {
+                self.store_loc(&Loc::Place(elements[i].clone()), place_value(&elements[i - by]), span)?;
+            }
+            elements[..by].iter().try_for_each(|e| self.zero(e, span))?;
+        } else {
+            for i in by..size {
+                self.store_loc(&Loc::Place(elements[i - by].clone()), place_value(&elements[i]), span)?;
+            }
+            elements[size - by..].iter().try_for_each(|e| self.zero(e, span))?;
+        }
+        let Some(slot) = self.next_index(stack) else {
+            return Ok(());
+        };
+        let ty = Type::Bits(32);
+        let number = |n: usize| Expr::constant(n, ty, span);
+        let next = self.slot_expr(slot, span);
+        use crate::value::{binary, mux};
+        use hopwright_ir::BinaryOp::{Add, Gt, Sub};
+        let value = if push {
+            let full = binary(Gt, next.clone(), number(size - by), Type::Bool, span);
+            mux(full, number(size), binary(Add, next, number(by), ty, span), span)
+        } else {
+            let some = binary(Gt, next.clone(), number(by), Type::Bool, span);
+            mux(some, binary(Sub, next, number(by), ty, span), number(0), span)
+        };
+        self.emit(StmtKind::Assign(slot, value), span);
+        Ok(())
+    }
+
+    fn extract_at(&mut self, loc: &Loc, varbit_bits: Option<Expr>, span: Span) -> Result<()> {
+        match loc {
+            Loc::Place(Place::Header(header)) => {
+                let (header, siblings) = (*header, self.siblings(*header));
+                if self.headers[header.index()].varbit.is_some() != varbit_bits.is_some() {
+                    return Err(self.refuse(
+                        span,
+                        "E0453",
+                        "`extract` takes a size exactly if the header has a varbit member".into(),
+                    ));
+                }
+                self.emit(StmtKind::Extract { header, varbit_bits }, span);
+                siblings.into_iter().for_each(|s| self.emit(StmtKind::SetInvalid(s), span));
+                Ok(())
+            }
+            Loc::Place(_) => Err(self.unsupported(span, "extracting into a value that is no header")),
+            Loc::Select { index, options } => self.switch_on_index(index, options, span, |this, option| {
+                this.extract_at(option, varbit_bits.clone(), span)
+            }),
+        }
+    }
+
+    /// `left = packet.lookahead<T>()` without a temporary. Says whether it did it.
+    pub(crate) fn direct_lookahead(&mut self, left: &Loc, right: &hir::Expr, span: Span) -> Result<bool> {
+        let (Loc::Place(place), hir::ExprKind::Call(call)) = (left, &right.kind) else {
+            return Ok(false);
+        };
+        if !matches!(&call.callee, hir::Callee::Packet(name) if name == "lookahead") {
+            return Ok(false);
+        }
+        let mut headers: Vec<HeaderId> = Vec::new();
+        self.headers_in(place, &mut headers);
+        if !headers.is_empty() {
+            return Ok(false);
+        }
+        self.lookahead(place, span)?;
+        Ok(true)
+    }
+
+    /// Reads ahead into a place; headers in it become valid.
+    fn lookahead(&mut self, place: &Place, span: Span) -> Result<()> {
+        let mut headers = Vec::new();
+        self.headers_in(place, &mut headers);
+        let mut slots: Vec<SlotId> = Vec::new();
+        self.scalars_in(place, &mut slots);
+        for header in headers {
+            self.set_valid(header, span);
+        }
+        let mut parts = Vec::with_capacity(slots.len());
+        let mut total_bits = 0;
+        for slot in slots {
+            let ty = self.slots[slot.index()].ty;
+            if matches!(ty, Type::Varbit(_)) {
+                return Err(self.refuse(span, "E0453", "`lookahead` needs a type of fixed size".into()));
+            }
+            parts.push((slot, total_bits));
+            total_bits += ty.width();
+        }
+        self.emit(StmtKind::Lookahead { total_bits, parts }, span);
+        Ok(())
+    }
+
+    /// Emits every header in a value.
+    fn emit_value(&mut self, value: &Value, ty: &hir::Type, span: Span) -> Result<()> {
+        match value {
+            Value::Loc(Loc::Place(place)) => {
+                let mut headers = Vec::new();
+                self.headers_in(place, &mut headers);
+                headers.into_iter().for_each(|h| self.emit(StmtKind::Emit(h), span));
+                Ok(())
+            }
+            Value::Loc(Loc::Select { index, options }) => self.switch_on_index(index, options, span, |this, option| {
+                this.emit_value(&Value::Loc(option.clone()), ty, span)
+            }),
+            Value::Tree(members) if !matches!(ty, hir::Type::Header(_)) => {
+                let types: Vec<hir::Type> = match ty {
+                    hir::Type::Struct(id) => self.program[*id].fields.iter().map(|f| f.ty.clone()).collect(),
+                    hir::Type::Tuple(types) => types.to_vec(),
+                    hir::Type::Stack(element, n) => vec![(**element).clone(); *n as usize],
+                    _ => return Err(self.unsupported(span, "emitting this value")),
+                };
+                for (member, ty) in members.iter().zip(&types) {
+                    self.emit_value(member, ty, span)?;
+                }
+                Ok(())
+            }
+            Value::Tree(_) => {
+                let name = format!("{}.$emitted", self.scope);
+                let place = self.alloc(ty, &name, Purpose::Local, span)?;
+                self.store_loc(&Loc::Place(place.clone()), value.clone(), span)?;
+                self.emit_value(&Value::Loc(Loc::Place(place)), ty, span)
+            }
+            Value::Invalid => Ok(()),
+            Value::Scalar(_) => Err(self.unsupported(span, "emitting a value that is no header")),
+        }
+    }
+}
+
+fn place_value(place: &Place) -> Value {
+    Value::Loc(Loc::Place(place.clone()))
+}
+
+/// An extern call's arguments while they are evaluated.
+pub(crate) struct Arguments<'a> {
+    pub(crate) call: &'a hir::Call,
+    pub(crate) args: Vec<ExternArg>,
+    /// Temporaries to store behind the call.
+    outs: Vec<(Target, SlotId)>,
+    /// Arguments that are evaluated before their turn in the declaration, because the text names them earlier.
+    early: Vec<Option<Value>>,
+}
+
+impl<'a> Arguments<'a> {
+    fn new(lowering: &mut Lowering<'_>, call: &'a hir::Call) -> Result<Arguments<'a>> {
+        let mut early: Vec<Option<Value>> = call.args.iter().map(|_| None).collect();
+        let in_order = call.args.is_sorted_by_key(|a| a.turn);
+        if !in_order && call.args.iter().any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e))) {
+            let mut order: Vec<usize> = (0..call.args.len()).collect();
+            order.sort_by_key(|i| call.args[*i].turn);
+            for i in order {
+                let hir::Arg { direction: hir::Direction::None | hir::Direction::In, value: Some(e), .. } =
+                    &call.args[i]
+                else {
+                    continue;
+                };
+                if matches!(e.kind, hir::ExprKind::Int(_) | hir::ExprKind::String(_) | hir::ExprKind::EnumMember(..)) {
+                    continue;
+                }
+                let value = lowering.value(e)?;
+                early[i] = Some(lowering.freeze_value(value, e.span)?);
+            }
+        }
+        Ok(Arguments { call, args: Vec::new(), outs: Vec::new(), early })
+    }
+
+    /// The argument; that it is missing is reported with the statement.
+    pub(crate) fn at(&self, index: usize) -> Result<&'a hir::Expr> {
+        self.call.args.get(index).and_then(|a| a.value.as_ref()).ok_or(Reported)
+    }
+
+    /// Refuses what is no number: the declarations of these externs would take values of any type.
+    fn check_number(&self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let e = self.at(index)?;
+        match lowering.scalar_type(&e.ty) {
+            Some(Type::Bits(_)) => Ok(()),
+            _ => {
+                let name = lowering.type_name(&e.ty);
+                Err(lowering.refuse(e.span, "E0300", format!("a number is wanted here, not a `{name}`")))
+            }
+        }
+    }
+
+    pub(crate) fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        self.check_number(lowering, index)?;
+        self.input(lowering, index)
+    }
+
+    /// Whether an argument behind `index` has effects.
+    fn effects_behind(&self, lowering: &Lowering<'_>, index: usize) -> bool {
+        self.call.args.iter().skip(index + 1).any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e)))
+    }
+
+    fn input(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let e = self.at(index)?;
+        let value = match self.early.get_mut(index).and_then(Option::take) {
+            Some(value) => {
+                let mut scalars = Vec::new();
+                lowering.flatten(&value, e.span, &mut scalars)?;
+                scalars.pop().ok_or(Reported)?
+            }
+            None => {
+                let value = lowering.scalar(e)?;
+                if self.effects_behind(lowering, index) { lowering.freeze(value) } else { value }
+            }
+        };
+        self.args.push(ExternArg::In(value));
+        Ok(())
+    }
+
+    pub(crate) fn list(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let e = self.at(index)?;
+        let value = match self.early.get_mut(index).and_then(Option::take) {
+            Some(value) => value,
+            None => {
+                let value = lowering.value(e)?;
+                if self.effects_behind(lowering, index) { lowering.freeze_value(value, e.span)? } else { value }
+            }
+        };
+        let mut scalars = Vec::new();
+        lowering.flatten(&value, e.span, &mut scalars)?;
+        self.args.push(ExternArg::List(scalars));
+        Ok(())
+    }
+
+    /// Every scalar of a struct or header as an argument of its own.
+    fn inputs(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        self.list(lowering, index)?;
+        if let Some(ExternArg::List(scalars)) = self.args.pop() {
+            self.args.extend(scalars.into_iter().map(ExternArg::In));
+        }
+        Ok(())
+    }
+
+    /// The slot a result goes to.
+    fn output(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let Some(e) = self.call.args.get(index).and_then(|a| a.value.as_ref()) else {
+            return Err(lowering.unsupported(self.call.span, "an omitted out argument of an extern"));
+        };
+        let slot = self.output_slot(lowering, e)?;
+        self.args.push(ExternArg::Out(slot));
+        Ok(())
+    }
+
+    fn in_out(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let e = self.at(index)?;
+        let slot = self.output_slot(lowering, e)?;
+        self.args.push(ExternArg::InOut(slot));
+        Ok(())
+    }
+
+    /// The slot an out argument is, or a temporary that stands for it (an extern may leave it as it is).
+    fn output_slot(&mut self, lowering: &mut Lowering<'_>, e: &hir::Expr) -> Result<SlotId> {
+        let target = lowering.target(e)?;
+        if let Some(Place::Scalar(slot)) = target.whole_place() {
+            return Ok(*slot);
+        }
+        let Target { loc, slice } = target;
+        let target = Target { loc: lowering.freeze_loc(loc), slice };
+        let ty = match (slice, first_place(&target.loc)) {
+            (Some((hi, lo)), _) => Type::Bits(hi - lo + 1),
+            (None, Some(Place::Scalar(slot))) => lowering.slots[slot.index()].ty,
+            _ => return Err(lowering.unsupported(e.span, "an extern's result that is no scalar")),
+        };
+        let slot = lowering.temp(ty, e.span);
+        let value = lowering.target_value(&target, e.span)?;
+        lowering.store_loc(&Loc::Place(Place::Scalar(slot)), value, e.span)?;
+        self.outs.push((target, slot));
+        Ok(slot)
+    }
+
+    pub(crate) fn finish(self, lowering: &mut Lowering<'_>, function: ExternFn, span: Span) -> Result<()> {
+        lowering.emit(StmtKind::Extern(ExternCall { function, args: self.args, span }), span);
+        for (target, slot) in self.outs {
+            lowering.store(&target, Value::Loc(Loc::Place(Place::Scalar(slot))), span)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! Typed program to pipeline: flattens storage, inlines everything that is not a table's action, makes P4's
+//! copy-in/copy-out and order of evaluation explicit.
+//!
+//! Rooms: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining),
+//! `access` (what a body touches), `externs`, `parser`, `table`, `program` (the package). Does not live here: names,
+//! types, constant evaluation of the source (`hopwright-sema`), and improving the result (`passes`).
+
+mod access;
+mod call;
+mod expr;
+mod externs;
+mod parser;
+mod program;
+mod records;
+mod stmt;
+mod storage;
+mod table;
+mod value;
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hopwright_sema::hir;
+use hopwright_source::stack;
+use hopwright_source::{SourceMap, Span};
+use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
+
+use hopwright_ir::{
+    Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
+    Table, Union, ValueSet,
+};
+use storage::{Loc, Place};
+use value::{Target, Value};
+
+/// Lowers a v1model program.
+///
+/// # Errors
+/// What the IR or v1model cannot express yet, each at its place in the source.
+pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::result::Result<Pipeline, Diagnostics> {
+    let mut lowering = Lowering::new(program);
+    let pipeline = stack::with_room(|| lowering.program(sources));
+    match pipeline {
+        Ok(pipeline) if !lowering.diagnostics.has_errors() => Ok(pipeline),
+        _ => Err(lowering.diagnostics),
+    }
+}
+
+/// Statements beyond which a program is refused: inlining can double it with every level of calls.
+const MAX_STATEMENTS: usize = 1 << 18;
+
+/// Bodies inlined into each other. A thread's stack of 2 MiB must do, without optimisation too.
+const MAX_CALLS: usize = 32;
+
+/// Blocks within each other, inlined ones included, at a call.
+const MAX_NESTING: u32 = 128;
+
+/// Something could not be lowered, and a diagnostic says so.
+#[derive(Clone, Copy, Debug)]
+struct Reported;
+
+type Result<T> = std::result::Result<T, Reported>;
+
+/// What a variable stands for.
+#[derive(Clone, Debug)]
+enum Binding {
+    /// Storage.
+    Loc(Loc),
+    /// A value that does not change while the variable lives.
+    Value(Value),
+    /// An extern object.
+    Object(hir::ObjectId),
+}
+
+/// An inlined body being lowered.
+struct Frame {
+    /// Where the body's copies of out and inout parameters go at its end.
+    copy_outs: Vec<(Target, Place)>,
+    /// Left by `return`.
+    label: u32,
+    /// Where a function's result goes.
+    result: Option<Place>,
+}
+
+/// Scopes of the innermost loop.
+#[derive(Clone, Copy)]
+struct LoopLabels {
+    leave: u32,
+    next: u32,
+}
+
+/// What `exit` does besides copying out.
+#[derive(Clone, Copy)]
+enum Exit {
+    /// Ends the control.
+    Direct,
+    /// In an action of an inlined control: sets the flag and leaves the action; the control looks at the flag.
+    Flag { flag: SlotId, label: u32 },
+}
+
+/// What is known of a table that is lowered already.
+#[derive(Clone)]
+struct LoweredTable {
+    id: hopwright_ir::TableId,
+    /// Keys to be computed into a slot before each apply.
+    computed_keys: Rc<[(usize, SlotId)]>,
+    actions: Rc<HashMap<hir::FunctionId, ActionId>>,
+    /// Set by an action that exits.
+    exit_flag: Option<SlotId>,
+}
+
+struct Lowering<'p> {
+    program: &'p hir::TypedProgram,
+    diagnostics: Diagnostics,
+    /// What has been refused already: one place, one error.
+    refused: HashSet<(Span, &'static str, String)>,
+    slots: Vec<Slot>,
+    headers: Vec<Header>,
+    /// By header: its type, and the places of its members (a struct member is one place).
+    header_types: Vec<hir::StructId>,
+    header_places: Vec<Rc<[Place]>>,
+    stacks: Vec<Stack>,
+    unions: Vec<Union>,
+    actions: Vec<Action>,
+    action_names: HashSet<String>,
+    tables: Vec<Table>,
+    value_sets: Vec<ValueSet>,
+    externs: Vec<ExternInstance>,
+    /// Calls of `digest` with data whose type has no name.
+    nameless_digests: Vec<Span>,
+    field_lists: Vec<FieldList>,
+    /// Uses of each name, to keep names unique.
+    names: HashMap<String, u32>,
+    empty_varbits: HashMap<u32, SlotId>,
+    /// Standard metadata by field name.
+    standard: HashMap<String, SlotId>,
+    env: HashMap<hir::VarId, Binding>,
+    /// Storage of parameters and variables of instances, the same wherever the instance is applied.
+    shared: HashMap<hir::VarId, Place>,
+    /// Variables being declared are an instance's own, not an inlined function's.
+    cached: bool,
+    /// How often the program applies each instance.
+    applications: HashMap<hir::InstanceId, Vec<&'p hir::Call>>,
+    lowered_tables: HashMap<hir::TableId, LoweredTable>,
+    lowered_actions: HashMap<(hir::FunctionId, Option<SlotId>), ActionId>,
+    /// What is being lowered is an action of a table.
+    in_table: bool,
+    /// What parameters stood for in the actions of tables, which have been lowered once for all.
+    table_objects: HashMap<hir::VarId, hir::ObjectId>,
+    /// Statements of the block being built.
+    block: Block,
+    frames: Vec<Frame>,
+    loops: Vec<LoopLabels>,
+    exit: Exit,
+    next_label: u32,
+    /// Statements so far.
+    emitted: usize,
+    /// A limit was exceeded and reported: nothing more is lowered.
+    too_large: bool,
+    /// Prefix of names of variables.
+    scope: String,
+    /// What is being lowered may run more than once for a packet.
+    repeats: bool,
+    in_parser: bool,
+    /// Depth of nested blocks; zero directly in a parser state.
+    nesting: u32,
+    /// Parser states, and the one being built.
+    states: Vec<State>,
+    state: usize,
+}
+
+impl<'p> Lowering<'p> {
+    fn new(program: &'p hir::TypedProgram) -> Self {
+        Lowering {
+            program,
+            diagnostics: Diagnostics::new(),
+            refused: HashSet::new(),
+            slots: Vec::new(),
+            headers: Vec::new(),
+            header_types: Vec::new(),
+            header_places: Vec::new(),
+            stacks: Vec::new(),
+            unions: Vec::new(),
+            actions: Vec::new(),
+            action_names: HashSet::new(),
+            tables: Vec::new(),
+            value_sets: Vec::new(),
+            externs: Vec::new(),
+            nameless_digests: Vec::new(),
+            field_lists: Vec::new(),
+            names: HashMap::new(),
+            empty_varbits: HashMap::new(),
+            standard: HashMap::new(),
+            env: HashMap::new(),
+            shared: HashMap::new(),
+            cached: true,
+            applications: HashMap::new(),
+            lowered_tables: HashMap::new(),
+            lowered_actions: HashMap::new(),
+            in_table: false,
+            table_objects: HashMap::new(),
+            block: Vec::new(),
+            frames: Vec::new(),
+            loops: Vec::new(),
+            exit: Exit::Direct,
+            next_label: 0,
+            emitted: 0,
+            too_large: false,
+            scope: String::new(),
+            repeats: false,
+            in_parser: false,
+            nesting: 0,
+            states: Vec::new(),
+            state: 0,
+        }
+    }
+
+    /// Adds a statement to the block being built.
+    fn emit(&mut self, kind: StmtKind, span: Span) {
+        self.emitted += 1;
+        self.block.push(Stmt { kind, span });
+    }
+
+    /// The statements that `f` emits.
+    fn nested(&mut self, f: impl FnOnce(&mut Self) -> Result<()>) -> Result<Block> {
+        let outer = std::mem::take(&mut self.block);
+        self.nesting += 1;
+        let result = f(self);
+        self.nesting -= 1;
+        let inner = std::mem::replace(&mut self.block, outer);
+        result.map(|()| inner)
+    }
+
+    fn label(&mut self) -> u32 {
+        self.next_label += 1;
+        self.next_label
+    }
+
+    /// Counts a body that is to be inlined; refuses once the program is too large or too deep, and from then on always.
+    fn check_size(&mut self, span: Span) -> Result<()> {
+        if self.too_large {
+            return Err(Reported);
+        }
+        self.emitted += 1;
+        let what = if self.emitted > MAX_STATEMENTS {
+            format!("a program of more than {MAX_STATEMENTS} statements")
+        } else if self.frames.len() > MAX_CALLS {
+            format!("more than {MAX_CALLS} calls within each other")
+        } else if self.nesting > MAX_NESTING {
+            format!("more than {MAX_NESTING} blocks within each other")
+        } else {
+            return Ok(());
+        };
+        self.too_large = true;
+        Err(self.unsupported(span, what))
+    }
+
+    /// Reports what is not there yet.
+    fn unsupported(&mut self, span: Span, what: impl std::fmt::Display) -> Reported {
+        self.refuse(span, "E0501", format!("{what} is not supported yet"))
+    }
+
+    /// Reports an error.
+    fn refuse(&mut self, span: Span, code: &'static str, message: String) -> Reported {
+        let diagnostic = Diagnostic::error(code, message).at(span, "");
+        if self.refused.insert((span, code, diagnostic.message.clone())) {
+            self.diagnostics.push(diagnostic);
+        }
+        Reported
+    }
+}

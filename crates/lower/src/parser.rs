@@ -1,0 +1,340 @@
+//! The parser graph: states one to one, sub-parsers cloned into the place of their application.
+
+use hopwright_sema::hir;
+use hopwright_source::Span;
+use num_bigint::BigUint;
+
+use crate::storage::{Loc, Place};
+use crate::value::{Target, Value, binary};
+use crate::{Lowering, Result};
+use hopwright_ir::passes::fold;
+use hopwright_ir::{
+    BinaryOp, Expr, KeySet, Parser, SelectCase, State, StateId, Stmt, StmtKind, Target as Next, Transition, Type,
+    ValueSet, ValueSetId,
+};
+
+impl Lowering<'_> {
+    /// All value sets; their ids stay their positions.
+    pub(crate) fn value_sets(&mut self) {
+        for set in &self.program.value_sets {
+            let mut types = Vec::new();
+            self.leaf_types(&set.ty, &mut types);
+            if types.is_empty() {
+                self.unsupported(set.span, "a value set of this type");
+            }
+            let name = set.name.clone();
+            self.value_sets.push(ValueSet { name, types, size: set.size, span: set.span });
+        }
+    }
+
+    fn leaf_types(&self, ty: &hir::Type, out: &mut Vec<Type>) {
+        match (self.scalar_type(ty), ty) {
+            (Some(ty), _) => out.push(ty),
+            (None, hir::Type::Struct(id)) => {
+                self.program[*id].fields.iter().for_each(|f| self.leaf_types(&f.ty, out));
+            }
+            (None, hir::Type::Tuple(types)) => types.iter().for_each(|t| self.leaf_types(t, out)),
+            _ => {}
+        }
+    }
+
+    /// The top-level parser; its parameters are bound.
+    pub(crate) fn parser(&mut self, id: hir::InstanceId) -> Result<Parser> {
+        let instance = &self.program[id];
+        self.in_parser = true;
+        self.scope = instance.name.clone();
+        // Somewhere to put what comes before the first state.
+        self.states.clear();
+        self.new_state("$entry".into(), instance.span);
+        self.state = 0;
+        self.block = Vec::new();
+        let start = self.states_of(id, "", Next::Accept);
+        self.in_parser = false;
+        let start = start?;
+        let entry = std::mem::take(&mut self.block);
+        let start = self.join_entry(entry, start);
+        Ok(Parser { name: instance.name.clone(), states: std::mem::take(&mut self.states), start, span: instance.span })
+    }
+
+    /// Removes the entry state again if nothing is in it, or if the start state can take its statements.
+    fn join_entry(&mut self, mut entry: Vec<Stmt>, start: StateId) -> StateId {
+        let targeted = self.states.iter().any(|s| targets(&s.transition).contains(&Next::State(start)));
+        if !entry.is_empty() && targeted {
+            self.states[0].body = entry;
+            self.states[0].transition = Transition::Goto(Next::State(start));
+            return StateId(0);
+        }
+        let body = &mut self.states[start.0 as usize].body;
+        entry.append(body);
+        *body = entry;
+        self.states.remove(0);
+        for state in &mut self.states {
+            for target in targets_mut(&mut state.transition) {
+                if let Next::State(id) = target {
+                    id.0 -= 1;
+                }
+            }
+        }
+        StateId(start.0 - 1)
+    }
+
+    fn new_state(&mut self, name: String, span: Span) -> usize {
+        let name = self.unique(&name);
+        self.states.push(State { name, body: Vec::new(), transition: Transition::Goto(Next::Reject), span });
+        self.states.len() - 1
+    }
+
+    /// Ends the state being built, and goes on in `next`.
+    fn switch_state(&mut self, transition: Transition, next: usize) {
+        let state = &mut self.states[self.state];
+        state.body = std::mem::take(&mut self.block);
+        state.transition = transition;
+        self.state = next;
+    }
+
+    /// Lowers a parser instance's states; what initialises its variables goes into the state being built.
+    /// Gives the state it starts in.
+    fn states_of(&mut self, id: hir::InstanceId, prefix: &str, accept: Next) -> Result<StateId> {
+        let instance = &self.program[id];
+        let hir::InstanceBody::Parser(states) = &instance.body else {
+            return Err(self.unsupported(instance.span, "a control in the place of a parser"));
+        };
+        let Some(start) = states.iter().position(|s| s.name == "start") else {
+            return Err(self.refuse(instance.span, "E0454", "the parser has no state `start`".into()));
+        };
+        self.stmts(&instance.locals);
+        let first = self.states.len();
+        for state in states {
+            self.new_state(format!("{prefix}{}", state.name), state.span);
+        }
+        let resume = (self.state, std::mem::take(&mut self.block));
+        let repeats = self.repeats;
+        for (i, state) in states.iter().enumerate() {
+            self.state = first + i;
+            self.repeats = repeats || reaches_itself(states, i);
+            self.stmts(&state.body);
+            let next = |target: hir::StateRef| match target {
+                hir::StateRef::State(i) => Next::State(StateId((first + i) as u32)),
+                hir::StateRef::Accept => accept,
+                hir::StateRef::Reject => Next::Reject,
+            };
+            let transition = match &state.transition {
+                hir::Transition::Goto(target) => Transition::Goto(next(*target)),
+                hir::Transition::Select { keys, cases, .. } => {
+                    // A failure is reported already.
+                    self.select(keys, cases, next).unwrap_or(Transition::Goto(Next::Reject))
+                }
+            };
+            self.switch_state(transition, 0);
+        }
+        self.repeats = repeats;
+        (self.state, self.block) = resume;
+        Ok(StateId((first + start) as u32))
+    }
+
+    /// Applies a sub-parser whose parameters are bound.
+    pub(crate) fn inline_parser(
+        &mut self,
+        id: hir::InstanceId,
+        copy_outs: Vec<(Target, Place)>,
+        span: Span,
+    ) -> Result<()> {
+        let (name, state_span) = (self.states[self.state].name.clone(), self.states[self.state].span);
+        let instance = &self.program[id];
+        let after = self.new_state(format!("{name}$after"), state_span);
+        let short = instance.name.rsplit('.').next().unwrap_or(&instance.name).to_string();
+        let start = self.states_of(id, &format!("{short}."), Next::State(StateId(after as u32)))?;
+        self.switch_state(Transition::Goto(Next::State(start)), after);
+        for (target, place) in copy_outs {
+            self.store(&target, Value::Loc(Loc::Place(place)), span)?;
+        }
+        Ok(())
+    }
+
+    /// A conditional statement of a state in which parsers are applied: its branches become states.
+    pub(crate) fn branch_of_states(&mut self, cond: Expr, then: &[hir::Stmt], otherwise: &[hir::Stmt], span: Span) {
+        let name = self.states[self.state].name.clone();
+        let [yes, no, after] = ["then", "else", "after"].map(|what| self.new_state(format!("{name}${what}"), span));
+        let case = |set, state| SelectCase { sets: vec![set], target: Next::State(StateId(state as u32)), span };
+        let cases = vec![case(KeySet::Value(BigUint::from(1u32)), yes), case(KeySet::Any, no)];
+        self.switch_state(Transition::Select { keys: vec![cond], cases }, yes);
+        let join = || Transition::Goto(Next::State(StateId(after as u32)));
+        self.stmts(then);
+        self.switch_state(join(), no);
+        self.stmts(otherwise);
+        self.switch_state(join(), after);
+    }
+
+    fn select(
+        &mut self,
+        keys: &[hir::Expr],
+        cases: &[hir::SelectCase],
+        next: impl Fn(hir::StateRef) -> Next,
+    ) -> Result<Transition> {
+        let mut lowered: Vec<Expr> = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            let value = self.value(key)?;
+            let later = keys[i + 1..].iter().any(|k| self.has_effects(k));
+            let value = if later { self.freeze_value(value, key.span)? } else { value };
+            self.flatten(&value, key.span, &mut lowered)?;
+        }
+        let plain = lowered.len();
+        // A set that is no constant, and a value set beside others, becomes a key of its own: whether it has the value.
+        let computed = cases.iter().any(|c| c.sets.iter().any(|s| is_computed(s, c.sets.len() > 1)));
+        let mut rows = Vec::new();
+        for case in cases {
+            let mut sets = Vec::with_capacity(plain);
+            let mut condition: Option<Expr> = None;
+            match case.sets.as_slice() {
+                [hir::Set::ValueSet(id)] if computed => {
+                    sets.resize(plain, KeySet::Any);
+                    condition = Some(self.in_value_set(*id, &lowered, case.span));
+                }
+                [hir::Set::ValueSet(id)] => sets.push(KeySet::ValueSet(ValueSetId(id.0))),
+                [hir::Set::Any] => sets.resize(plain, KeySet::Any),
+                all if all.len() != plain => {
+                    return Err(self.unsupported(case.span, "a select over values that are no scalars"));
+                }
+                all => {
+                    for (set, key) in all.iter().zip(&lowered) {
+                        let (set, cond) = self.key_set(set, key, case.span)?;
+                        sets.push(set);
+                        condition = match (condition, cond) {
+                            (Some(a), Some(b)) => Some(binary(BinaryOp::LogicalAnd, a, b, Type::Bool, case.span)),
+                            (a, b) => a.or(b),
+                        };
+                    }
+                }
+            }
+            rows.push((sets, condition, case));
+        }
+        let mut keys = lowered;
+        let mut lowered_cases = Vec::new();
+        let computed: Vec<Expr> = rows.iter().filter_map(|r| r.1.clone()).collect();
+        let total = plain + computed.len();
+        keys.extend(computed);
+        let mut at = plain;
+        for (mut sets, condition, case) in rows {
+            if !matches!(sets.as_slice(), [KeySet::ValueSet(_)]) {
+                sets.resize(total, KeySet::Any);
+                if condition.is_some() {
+                    sets[at] = KeySet::Value(BigUint::from(1u32));
+                    at += 1;
+                }
+            }
+            lowered_cases.push(SelectCase { sets, target: next(case.target), span: case.span });
+        }
+        Ok(Transition::Select { keys, cases: lowered_cases })
+    }
+
+    /// Whether the keys are a member of a value set: states that ask come before what goes on.
+    fn in_value_set(&mut self, id: hir::ValueSetId, keys: &[Expr], span: Span) -> Expr {
+        let found = self.temp(Type::Bool, span);
+        let name = self.states[self.state].name.clone();
+        let [yes, no, after] = ["member", "other", "after"].map(|what| self.new_state(format!("{name}${what}"), span));
+        let case = |sets, state| SelectCase { sets, target: Next::State(StateId(state as u32)), span };
+        let cases = vec![case(vec![KeySet::ValueSet(ValueSetId(id.0))], yes), case(vec![KeySet::Any; keys.len()], no)];
+        self.switch_state(Transition::Select { keys: keys.to_vec(), cases }, yes);
+        for (value, next) in [(true, no), (false, after)] {
+            self.emit(StmtKind::Assign(found, Expr::boolean(value, span)), span);
+            self.switch_state(Transition::Goto(Next::State(StateId(after as u32))), next);
+        }
+        self.slot_expr(found, span)
+    }
+
+    /// A set of constants; or [`KeySet::Any`] and the condition that says whether the key is in it.
+    fn key_set(&mut self, set: &hir::Set, key: &Expr, span: Span) -> Result<(KeySet, Option<Expr>)> {
+        let compare = |op, a: Expr, b: Expr| binary(op, a, b, Type::Bool, span);
+        Ok(match set {
+            hir::Set::Any => (KeySet::Any, None),
+            hir::Set::Value(v) => {
+                let v = fold::folded(self.scalar(v)?);
+                match v.as_const() {
+                    Some(v) => (KeySet::Value(v.clone()), None),
+                    None => (KeySet::Any, Some(compare(BinaryOp::Eq, key.clone(), v))),
+                }
+            }
+            hir::Set::Mask(v, m) => {
+                let v = fold::folded(self.scalar(v)?);
+                let m = fold::folded(self.scalar(m)?);
+                match (v.as_const(), m.as_const()) {
+                    (Some(v), Some(m)) => (KeySet::Mask(v & m, m.clone()), None),
+                    _ => {
+                        let a = binary(BinaryOp::And, key.clone(), m.clone(), key.ty, span);
+                        let b = binary(BinaryOp::And, v, m, key.ty, span);
+                        (KeySet::Any, Some(compare(BinaryOp::Eq, a, b)))
+                    }
+                }
+            }
+            hir::Set::Range(lo, hi) => {
+                let lo = fold::folded(self.scalar(lo)?);
+                let hi = fold::folded(self.scalar(hi)?);
+                match (lo.as_const(), hi.as_const()) {
+                    (Some(lo), Some(hi)) => (KeySet::Range(lo.clone(), hi.clone()), None),
+                    _ => {
+                        let above = compare(BinaryOp::Ge, key.clone(), lo);
+                        let below = compare(BinaryOp::Le, key.clone(), hi);
+                        (KeySet::Any, Some(compare(BinaryOp::LogicalAnd, above, below)))
+                    }
+                }
+            }
+            hir::Set::ValueSet(id) => (KeySet::Any, Some(self.in_value_set(*id, std::slice::from_ref(key), span))),
+        })
+    }
+}
+
+/// Whether a set, perhaps one of several in a row, needs a key of its own.
+fn is_computed(set: &hir::Set, several: bool) -> bool {
+    use hir::ExprKind::{Bool, EnumMember, Error, Int};
+    let constant = |e: &hir::Expr| matches!(e.kind, Int(_) | Bool(_) | Error(_) | EnumMember(..));
+    match set {
+        hir::Set::Any => false,
+        hir::Set::ValueSet(_) => several,
+        hir::Set::Value(v) => !constant(v),
+        hir::Set::Mask(a, b) | hir::Set::Range(a, b) => !constant(a) || !constant(b),
+    }
+}
+
+/// Whether statements of a state apply a parser.
+pub(crate) fn applies_parser(stmts: &[hir::Stmt]) -> bool {
+    stmts.iter().any(|s| match &s.kind {
+        hir::StmtKind::Call(call) => matches!(call.callee, hir::Callee::Instance(_)),
+        hir::StmtKind::If(_, a, b) => applies_parser(a) || applies_parser(b),
+        hir::StmtKind::Block(body) => applies_parser(body),
+        _ => false,
+    })
+}
+
+/// Whether a state can be entered again after it was left.
+fn reaches_itself(states: &[hir::State], state: usize) -> bool {
+    let mut seen = vec![false; states.len()];
+    let mut todo = vec![state];
+    while let Some(at) = todo.pop() {
+        let mut follow = |target: &hir::StateRef| {
+            if let hir::StateRef::State(i) = *target
+                && !std::mem::replace(&mut seen[i], true)
+            {
+                todo.push(i);
+            }
+        };
+        match &states[at].transition {
+            hir::Transition::Goto(target) => follow(target),
+            hir::Transition::Select { cases, .. } => cases.iter().for_each(|c| follow(&c.target)),
+        }
+    }
+    seen[state]
+}
+
+fn targets(transition: &Transition) -> Vec<Next> {
+    match transition {
+        Transition::Goto(target) => vec![*target],
+        Transition::Select { cases, .. } => cases.iter().map(|c| c.target).collect(),
+    }
+}
+
+fn targets_mut(transition: &mut Transition) -> Vec<&mut Next> {
+    match transition {
+        Transition::Goto(target) => vec![target],
+        Transition::Select { cases, .. } => cases.iter_mut().map(|c| &mut c.target).collect(),
+    }
+}
