@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -53,8 +52,9 @@ class Migration:
         self.directory = network.directory / "run"
         self.directory.mkdir()
         os.chown(self.directory, USER, USER)
+        # What `make install` installs.
+        subprocess.run([REPOSITORY / "packaging" / "dist.sh", hopwright_binary(), network.directory], check=True)
         self.binary = network.directory / "hopwright"
-        shutil.copy(hopwright_binary(), self.binary)
 
     def command(self, setting: str) -> list[str]:
         """A command of the unit file, as its user."""

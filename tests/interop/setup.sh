@@ -13,6 +13,7 @@ need taskset util-linux
 need openssl openssl
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 need gcc gcc
+need objcopy binutils
 [[ -e /usr/include/linux/if_packet.h ]] || missing+=(linux-libc-dev libc6-dev)
 # From 1.21 on, Go fetches by itself the newer toolchain that go.mod asks for.
 if ! go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])'; then

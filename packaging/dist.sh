@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# dist.sh BINARY FOLDER: copies a release build without its debug information, which goes to BINARY.debug beside it. The
+# copy keeps its symbols, so that backtraces name functions. With the .debug file beside it, or below /usr/lib/debug,
+# backtraces and debuggers also tell files and lines.
+set -euo pipefail
+command -v objcopy >/dev/null || { echo "objcopy is missing: sudo apt-get install binutils" >&2; exit 1; }
+binary=$(realpath "$1") name=$(basename "$1")
+mkdir -p "$2"
+cd "$2"
+objcopy --only-keep-debug --compress-debug-sections "$binary" "$name.debug"
+chmod 644 "$name.debug"
+objcopy --strip-debug --add-gnu-debuglink="$name.debug" "$binary" "$name"

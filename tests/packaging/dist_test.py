@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""What `make dist` ships: a small binary that names functions in backtraces, and its debug information apart."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+import zlib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+HOPWRIGHT = Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+class Dist(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        subprocess.run([ROOT / "packaging/dist.sh", HOPWRIGHT, folder.name], check=True)
+        cls.binary = Path(folder.name) / "hopwright"
+        cls.debug = Path(folder.name) / "hopwright.debug"
+
+    def test_the_binary_is_small_and_runs(self):
+        self.assertLess(self.binary.stat().st_size, 40e6)
+        self.assertIn("border router", output(self.binary, "scion", "--help"))
+
+    def test_debug_information_is_apart_and_belongs_to_it(self):
+        sections = set(re.findall(r"\] (\.\S+)", output("readelf", "--section-headers", "--wide", self.binary)))
+        # The names of scripts for debuggers are part of the program's data.
+        self.assertEqual([s for s in sections if s.startswith(".debug_") and s != ".debug_gdb_scripts"], [])
+        link = output("readelf", "--string-dump=.gnu_debuglink", self.binary)
+        self.assertIn("hopwright.debug", link)
+        # The last word of the section is the checksum of the file with the debug information.
+        words = re.findall(r"^ +0x[0-9a-f]+ ([0-9a-f ]+?) {2}", output("readelf", "--hex-dump=.gnu_debuglink", self.binary),
+                           re.MULTILINE)
+        checksum = int.from_bytes(bytes.fromhex("".join(words).replace(" ", ""))[-4:], "little")
+        self.assertEqual(checksum, zlib.crc32(self.debug.read_bytes()))
+        self.assertIn(".debug_line", output("readelf", "--section-headers", "--wide", self.debug))
+
+    def test_functions_have_names(self):
+        names = output("nm", "--demangle", self.binary)
+        for function in "hopwright::main", "hopwright_scion::agent", "cranelift_codegen::":
+            self.assertIn(function, names)
+
+
+if __name__ == "__main__":
+    unittest.main()
