@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use hopwright_scion::bfd::machine::State;
 use hopwright_scion::bfd::packet::Control;
 use hopwright_scion::bfd::sessions::Sessions;
-use hopwright_scion::bfd::{Counts, Link, LinkChange, Spec, Way, frame, specs};
+use hopwright_scion::bfd::{Counts, Link, LinkChange, Route, Spec, frame, specs};
 use hopwright_scion::config;
 use hopwright_scion::keys::HopKey;
+use hopwright_scion::next_hop::NextHop;
 use hopwright_scion::synthetic::{self, INTERNAL_PORT};
-use hopwright_scion::tables::NextHop;
 
 use crate::packets::{IPV6_INSIDE, NOW_S};
 use crate::repair;
@@ -57,7 +57,7 @@ pub fn bfd(data: &[u8]) -> Heard {
         Link::Sibling(_) => (INTERNAL_PORT, 0),
     };
     let next_hop = NextHop { port, dst_mac: [2; 6], src_mac: [4; 6], mtu: 1500 };
-    sessions.set_way(link, Some(Way { next_hop, direct: true }));
+    sessions.set_route(link, Some(Route { next_hop, direct: true }));
     let mut frames = 0;
     while let Some((head, after)) = rest.split_at_checked(HEAD) {
         let (bytes, after) = after.split_at(usize::from(head[0]).min(after.len()));

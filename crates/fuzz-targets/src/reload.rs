@@ -10,9 +10,9 @@ use std::sync::Arc;
 use hopwright_dataplane::{Difference, EngineKind, VirtualDataPlane};
 use hopwright_scion::ia::IsdAs;
 use hopwright_scion::links::Links;
-use hopwright_scion::tables::{self, LINK_TABLES, NextHop, Way};
+use hopwright_scion::next_hop::{LinkEnd, NextHop, Target};
+use hopwright_scion::tables::{self, LINK_TABLES, LinkState};
 use hopwright_scion::topology::{BorderRouter, Interface, LinkBfd, Relation, Topology, Underlay};
-use hopwright_scion::ways::Target;
 use hopwright_scion::{program, reload};
 
 /// Most configurations in one input.
@@ -81,7 +81,7 @@ impl Reloads {
     }
 
     /// Programs the other router with these links from nothing.
-    fn compare(&self, links: &Links, way: impl Fn(Target) -> Way) {
+    fn compare(&self, links: &Links, way: impl Fn(Target) -> LinkState) {
         for table in LINK_TABLES {
             self.fresh.clear(table).expect("a table of the program");
         }
@@ -103,15 +103,15 @@ fn same_but_for_ia(a: &Links, b: &Links) -> bool {
     of(a) == of(b)
 }
 
-fn made_up_way(target: Target, round: usize) -> Way {
+fn made_up_way(target: Target, round: usize) -> LinkState {
     let number = match target {
-        Target::External(id) => usize::from(id),
-        Target::Sibling(number) => usize::from(number) + 1,
+        Target::Link(LinkEnd::External(id)) => usize::from(id),
+        Target::Link(LinkEnd::Sibling(number)) => usize::from(number) + 1,
         Target::Host(_) => 0,
     };
     match (number * 7 + round) % 3 {
-        0 => Way::Unresolved,
-        n => Way::Up(NextHop { port: n as u16, dst_mac: [number as u8; 6], src_mac: [2; 6], mtu: 1500 }),
+        0 => LinkState::Unresolved,
+        n => LinkState::Up(NextHop { port: n as u16, dst_mac: [number as u8; 6], src_mac: [2; 6], mtu: 1500 }),
     }
 }
 

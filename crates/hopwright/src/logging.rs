@@ -5,8 +5,8 @@
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 
+use hopwright_host::http::{Level, LogLevel};
 use hopwright_scion::config::Console;
-use hopwright_scion::http::{Level, LogLevel};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};

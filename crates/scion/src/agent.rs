@@ -16,28 +16,31 @@ use hopwright_dataplane::wait::{self, PollSet, Wakeup};
 use hopwright_dataplane::{
     BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, Worker, wall_clock_us,
 };
+use hopwright_host::capabilities::PrivilegeError;
+use hopwright_host::http::{LogLevel, NoLog};
+use hopwright_host::netlink::{Netlink, Route};
+use hopwright_host::next_hop::{Changes, HostCache};
+use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::{PortChoice, closing};
 
 use crate::bfd::{self, Bfd};
 use crate::board::{Board, Figures, Session, Setting};
 use crate::config::{Config, ConfigError};
-use crate::hosts::Hosts;
-use crate::http::{HttpError, Listeners, LogLevel, NoLog};
-use crate::kernel::{Kernel, Route};
+use crate::http::{HttpError, Listeners};
 use crate::keys::{self, KeyError, Keys};
 use crate::links::{INTERNAL_INDEX, Links, LinksError};
 use crate::metrics::OwnPackets;
+use crate::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
+use crate::privileges::{self, Phase};
 use crate::program::{BuiltIn, CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
 use crate::reload::NeedsRestart;
 use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
-use crate::service::{self, Manager, Phase, PrivilegeError};
 use crate::stats::{Stats, StatsFile, WriteChange};
-use crate::tables::{self, Way};
+use crate::tables::{self, LinkState};
 use crate::tap::{TapError, Taps};
 use crate::topology::{Topology, TopologyError};
-use crate::underlay::{self, Changed, LinkPorts, Underlay};
-use crate::ways::{self, BY_KERNEL, Target, Ways};
+use crate::underlay::{Changed, LinkPorts, Underlay};
 
 mod reload;
 
@@ -53,6 +56,9 @@ const SHORT_TICK: Duration = Duration::from_millis(20);
 const PORTS_TICK: Duration = Duration::from_millis(1);
 /// Time between two posts of the figures that others read.
 const POST_TIME: Duration = Duration::from_millis(200);
+/// Most hosts with entries, a bit less than the tables hold.
+const HOSTS: usize = 60_000;
+
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -83,7 +89,7 @@ pub enum AgentError {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error("cannot read the kernel's devices and routes: {0}")]
-    Kernel(#[source] io::Error),
+    Netlink(#[source] io::Error),
     #[error("the switch has no port number left")]
     TooManyDevices,
     #[error(transparent)]
@@ -171,17 +177,17 @@ impl Setup {
 
 /// Runs the router until it is told to stop, and returns its last figures.
 pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
-    service::tell_what_is_missing();
+    privileges::log_missing();
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
     // While devices are opened, which is waiting for the kernel mostly.
     let vdp = std::thread::Builder::new()
         .name("program".into())
         .spawn(move || BuiltIn::read().run(kind))
         .map_err(|e| AgentError::Program(e.to_string()))?;
-    let mut kernel = Kernel::open().map_err(AgentError::Kernel)?;
+    let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
     underlay.bind(&setup.links)?;
-    let used = underlay::used_devices(&mut kernel, &setup.links);
+    let used = next_hop::used_devices(&mut kernel, &setup.links);
     let mut raw = underlay.follow(&kernel, &[&setup.links], &used);
     if setup.config.hopwright.ports == PortChoice::AfXdp
         && let Some(error) = raw.refused.pop()
@@ -203,17 +209,17 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     underlay.set_ready();
     setup.links.arrivals = arrivals(&setup, &mut underlay, &kernel);
     tables::program(&vdp, &setup.links, &setup.keys.current)?;
-    tables::set_default_host(&vdp, BY_KERNEL)?;
+    tables::set_default_host(&vdp, VIA_KERNEL)?;
     let mut rollover = Rollover::new();
     rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
-    let mut ways = Ways::new(underlay.ports());
-    underlay::add_links(&mut ways, &setup.links, &mut kernel);
+    let mut ways = Resolver::new(underlay.ports(), VIA_KERNEL);
+    next_hop::add_links(&mut ways, &setup.links, &mut kernel);
     let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
     let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
     let listeners = Listeners::open(&setup.config)?;
     // Threads that start from here on have no more than what stays.
-    service::drop_privileges(Phase::Running)?;
+    privileges::drop_privileges(Phase::Running)?;
     let board = Board::new(switch.clone(), setup.shown());
 
     let key = setup.keys.current.clone();
@@ -232,7 +238,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         underlay,
         reload: Reload::new(&setup),
         rollover,
-        hosts: Hosts::default(),
+        hosts: HostCache::new(HOSTS),
         host_devices: BTreeSet::new(),
         link_ports: Vec::new(),
         ports_changing: false,
@@ -245,12 +251,12 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         own_packets: OwnPackets::default(),
         slow_path_time: StageTime::default(),
         board: board.clone(),
-        manager: Manager::new(),
+        manager: ServiceManager::new(),
         setup,
     };
-    // Ways are programmed before the first packet; links with BFD are down until it says otherwise.
+    // Resolver are programmed before the first packet; links with BFD are down until it says otherwise.
     agent.look_around()?;
-    for (target, ..) in underlay::targets(&agent.setup.links) {
+    for (target, ..) in next_hop::link_ends(&agent.setup.links) {
         agent.program_way(target)?;
     }
     agent.log_link_ports();
@@ -302,7 +308,7 @@ fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, 
 
 /// Restricts by which devices packets for the router's addresses may come, if the configuration wants that. Returns by
 /// which raw ports they must come.
-fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Kernel) -> BTreeMap<std::net::IpAddr, u16> {
+fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Netlink) -> BTreeMap<std::net::IpAddr, u16> {
     if setup.config.hopwright.strict_arrival {
         underlay.restrict_arrivals(kernel, &setup.links)
     } else {
@@ -322,12 +328,12 @@ struct Agent {
     bfd: Bfd,
     vdp: Arc<VirtualDataPlane>,
     switch: Arc<Switch>,
-    kernel: Kernel,
-    ways: Ways,
+    kernel: Netlink,
+    ways: Resolver,
     underlay: Underlay,
     reload: Reload,
     rollover: Rollover,
-    hosts: Hosts,
+    hosts: HostCache,
     /// Devices that routes to hosts lead by, besides those of links.
     host_devices: BTreeSet<u32>,
     /// As they were logged last.
@@ -348,7 +354,7 @@ struct Agent {
     /// Time spent on punted packets.
     slow_path_time: StageTime,
     board: Arc<Board>,
-    manager: Manager,
+    manager: ServiceManager,
 }
 
 impl Agent {
@@ -388,7 +394,7 @@ impl Agent {
             self.look_around()?;
             self.follow_configuration(options);
             let now = Instant::now();
-            self.manager.alive(self.switch.rounds(), now);
+            self.manager.keep_alive(self.switch.rounds(), now);
             if now >= next_post {
                 next_post = now + POST_TIME;
                 self.board.post(self.figures());
@@ -418,7 +424,7 @@ impl Agent {
 
     /// Brings tables and clock in line with the kernel's view.
     fn look_around(&mut self) -> Result<(), AgentError> {
-        let changes = self.kernel.update().map_err(AgentError::Kernel)?;
+        let changes = self.kernel.update().map_err(AgentError::Netlink)?;
         let now = Instant::now();
         if changes.everything {
             self.ways.reroute_all(&mut self.kernel, now);
@@ -460,7 +466,7 @@ impl Agent {
         used.extend(&self.host_devices);
         let mut links = vec![&self.setup.links];
         if let Some(setup) = self.reload.preparing() {
-            used.extend(underlay::used_devices(&mut self.kernel, &setup.links));
+            used.extend(next_hop::used_devices(&mut self.kernel, &setup.links));
             links.push(&setup.links);
         }
         if anyway || !self.underlay.is_following(&used) {
@@ -534,7 +540,7 @@ impl Agent {
         self.program_all(changes)
     }
 
-    fn program_all(&mut self, changes: ways::Changes) -> Result<(), AgentError> {
+    fn program_all(&mut self, changes: Changes<LinkEnd>) -> Result<(), AgentError> {
         if changes.no_hosts {
             tables::forget_hosts(&self.vdp)?;
         }
@@ -563,12 +569,12 @@ impl Agent {
     }
 
     /// Whether and by which next hop a target can be reached now.
-    fn way(&self, target: Target) -> Way {
+    fn way(&self, target: Target) -> LinkState {
         let next_hop = self.ways.next_hop(target);
         match self.setup.links.bfd_link(target) {
-            Some(link) if !self.bfd.is_up(link) => Way::Down(Some(next_hop)),
-            _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => Way::Down(Some(next_hop)),
-            _ => Way::Up(next_hop),
+            Some(link) if !self.bfd.is_up(link) => LinkState::Down(Some(next_hop)),
+            _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => LinkState::Down(Some(next_hop)),
+            _ => LinkState::Up(next_hop),
         }
     }
 
@@ -576,7 +582,7 @@ impl Agent {
     fn tell_bfd(&self, target: Target) {
         if let Some(link) = self.setup.links.bfd_link(target) {
             let (next_hop, direct) = (self.ways.next_hop(target), self.ways.is_direct(target));
-            self.bfd.set_way(link, Some(bfd::Way { next_hop, direct }));
+            self.bfd.set_route(link, Some(bfd::Route { next_hop, direct }));
         }
     }
 
@@ -596,12 +602,12 @@ impl Agent {
         self.tell_bfd(target);
         let way = self.way(target);
         match target {
-            Target::External(id) => {
+            Target::Link(LinkEnd::External(id)) => {
                 let Some(link) = self.setup.links.interface(id) else { return Ok(()) };
                 tracing::debug!(interface = link.id, remote = %link.underlay.remote, %way, "way to another AS");
                 self.vdp.put(&tables::external(link, way))
             }
-            Target::Sibling(number) => {
+            Target::Link(LinkEnd::Sibling(number)) => {
                 let Some(sibling) = self.setup.links.sibling(number) else { return Ok(()) };
                 tracing::debug!(router = %sibling.name, address = %sibling.address, %way, "way to a sibling router");
                 for entry in tables::sibling_ways(self.setup.links.internal, sibling, way) {
@@ -689,7 +695,7 @@ impl Agent {
         let slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().families(), Taps::families);
         Figures {
             sessions,
-            hosts: self.hosts.figures(&self.ways),
+            hosts: self.hosts.counts(&self.ways),
             link_ports: self.link_ports.clone(),
             own_packets,
             slow_path: self.slow_path_time,

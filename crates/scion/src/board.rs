@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_dataplane::{StageTime, Switch};
+use hopwright_host::metrics::CounterFamily;
+use hopwright_host::next_hop::HostCounts;
 
 use crate::config::Config;
-use crate::hosts;
 use crate::links::Links;
 use crate::metrics::{OwnPackets, SlowPathDrops};
 use crate::topology::Topology;
@@ -44,26 +45,13 @@ pub struct Figures {
     /// Punted packets that were dropped.
     pub slow_path_drops: SlowPathDrops,
     /// Hosts that have entries.
-    pub hosts: hosts::Figures,
+    pub hosts: HostCounts,
     /// By which kinds of port each link is used.
     pub link_ports: Vec<LinkPorts>,
     /// Time spent on punted packets.
     pub slow_path: StageTime,
-    /// Further counts of the agent: family, help, label name, and values by label value.
-    pub counts: Vec<Counts>,
-}
-
-/// A family of counts with one label.
-#[derive(Clone, Debug)]
-pub struct Counts {
-    /// Name of the metric, `…_total`.
-    pub name: &'static str,
-    /// What is counted.
-    pub help: &'static str,
-    /// Name of the label.
-    pub label: &'static str,
-    /// By value of the label.
-    pub values: Vec<(String, u64)>,
+    /// Other counters of the agent.
+    pub counts: Vec<CounterFamily>,
 }
 
 /// A BFD session.

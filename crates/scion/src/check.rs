@@ -9,12 +9,12 @@ use hopwright_ports::PortChoice;
 
 use crate::bfd;
 use crate::config::Config;
-use crate::files;
-use crate::kernel::Kernel;
 use crate::keys;
 use crate::links::Links;
-use crate::topology::{Topology, TopologyError};
+use crate::topology::{LONGEST_TOPOLOGY, Topology, TopologyError};
 use crate::underlay::{self, Foreign};
+use hopwright_host::files;
+use hopwright_host::netlink::Netlink;
 
 /// What is to be said about the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
 
 /// What the links would be on this machine.
 fn this_machine(links: &Links, choice: PortChoice, report: &mut Report) {
-    let Ok(mut kernel) = Kernel::open() else { return };
+    let Ok(mut kernel) = Netlink::open() else { return };
     match underlay::survey(&mut kernel, links, choice) {
         Ok(found) => report.links = found.iter().map(ToString::to_string).collect(),
         Err(Foreign::All) => {}
@@ -106,7 +106,7 @@ impl Report {
 }
 
 fn topology(file: &Path, id: &str, report: &mut Report) -> Option<Links> {
-    let text = files::read(file, files::LONGEST_TOPOLOGY)
+    let text = files::read(file, LONGEST_TOPOLOGY)
         .map_err(|source| vec![TopologyError::Read { file: file.to_path_buf(), source }])
         .and_then(|text| Topology::parse_all(file, &text));
     let topology = match text {

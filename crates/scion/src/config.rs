@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hopwright_dataplane::MAX_BATCH;
+use hopwright_host::files;
 use hopwright_ports::PortChoice;
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+/// Longest `router.toml` or `hopwright.toml`, in bytes.
+const LONGEST_TOML: usize = 1 << 20;
 
 /// A sample `router.toml` with every key, as `sample config` prints it.
 pub const SAMPLE: &str = include_str!("sample_router.toml");
@@ -311,10 +313,10 @@ impl Config {
     /// As [`Config::read`]; what is wrong with single values, [`Config::problems`] says.
     pub fn read_unchecked(file: &Path) -> Result<Config, ConfigError> {
         let error = |file: &Path, source| ConfigError::Read { file: file.to_path_buf(), source };
-        let text = files::read_text(file, files::LONGEST_TOML).map_err(|source| error(file, source))?;
+        let text = files::read_text(file, LONGEST_TOML).map_err(|source| error(file, source))?;
         let mut config = Config::parse_unchecked(file, &text)?;
         let beside = hopwright_file(file);
-        match files::read_text(&beside, files::LONGEST_TOML) {
+        match files::read_text(&beside, LONGEST_TOML) {
             Ok(_) if config.has_hopwright_table => {
                 Err(ConfigError::Both { hopwright_toml: beside, router_toml: file.to_path_buf() })
             }

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hopwright_host::files;
 use zeroize::Zeroizing;
 
-use crate::files;
+/// Longest key file, in bytes.
+const LONGEST_KEY: usize = 4096;
 
 /// Key of the hop fields' MAC (AES-128).
 #[derive(Clone)]
@@ -72,7 +74,7 @@ pub fn load(config_dir: &Path) -> Result<Keys, KeyError> {
 /// A master key file's content.
 pub fn read(file: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mut text =
-        files::read(file, files::LONGEST_KEY).map_err(|source| KeyError::Read { file: file.to_path_buf(), source })?;
+        files::read(file, LONGEST_KEY).map_err(|source| KeyError::Read { file: file.to_path_buf(), source })?;
     text.retain(|b| !matches!(b, b'\r' | b'\n'));
     // The decoder's own message would quote a byte of the key.
     let key = STANDARD.decode(text.as_slice()).map(Zeroizing::new).map_err(|error| KeyError::Base64 {

@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::bfd::Link;
 use crate::ia::IsdAs;
+use crate::next_hop::{LinkEnd, Target};
 use crate::topology::{LinkBfd, Relation, Topology, Underlay};
-use crate::ways::Target;
 
 /// Counter index of the internal link: packets from and to hosts of this AS.
 pub const INTERNAL_INDEX: u16 = 0;
@@ -94,8 +94,10 @@ impl Links {
     /// What BFD calls the link to a target; `None` for a host.
     pub fn bfd_link(&self, target: Target) -> Option<Link> {
         match target {
-            Target::External(id) => Some(Link::External(id)),
-            Target::Sibling(number) => self.sibling(number).map(|sibling| Link::Sibling(sibling.address)),
+            Target::Link(LinkEnd::External(id)) => Some(Link::External(id)),
+            Target::Link(LinkEnd::Sibling(number)) => {
+                self.sibling(number).map(|sibling| Link::Sibling(sibling.address))
+            }
             Target::Host(_) => None,
         }
     }
@@ -111,9 +113,9 @@ impl Links {
     /// What is at the other end of a link that BFD watches.
     pub fn target(&self, link: Link) -> Option<Target> {
         match link {
-            Link::External(id) => Some(Target::External(id)),
+            Link::External(id) => Some(Target::Link(LinkEnd::External(id))),
             Link::Sibling(address) => {
-                self.siblings.iter().find(|s| s.address == address).map(|s| Target::Sibling(s.number))
+                self.siblings.iter().find(|s| s.address == address).map(|s| Target::Link(LinkEnd::Sibling(s.number)))
             }
         }
     }

@@ -11,13 +11,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Setup;
-use crate::board::Counts;
 use crate::config::{self, Config, duration, duration_text};
 use crate::links::{External, Links, Sibling};
-
-mod watch;
-
-pub use watch::Watch;
+use hopwright_host::metrics::CounterFamily;
 
 /// `[reload]` of `hopwright.toml`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,14 +51,14 @@ pub struct Figures {
 
 impl Figures {
     /// The same as a metric.
-    pub fn family(&self) -> Counts {
+    pub fn family(&self) -> CounterFamily {
         let values = [
             ("applied", self.applied),
             ("unchanged", self.unchanged),
             ("refused", self.refused),
             ("failed", self.failed),
         ];
-        Counts {
+        CounterFamily {
             name: "hopwright_reloads_total",
             help: "Configurations read while running, by what became of them",
             label: "result",

@@ -11,8 +11,9 @@ use hopwright_dataplane::{ControlError, VirtualDataPlane};
 use crate::ia::IsdAs;
 use crate::keys::HopKey;
 use crate::links::{External, Links, SERVICE_CONTROL, SERVICE_DISCOVERY, Sibling};
+use crate::next_hop::NextHop;
 use crate::packet::{self, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
-use crate::tables::{self, NextHop, Way};
+use crate::tables::{self, LinkState};
 use crate::topology::{Relation, Underlay};
 
 mod traffic;
@@ -71,14 +72,14 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Resul
     let way = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC, mtu: 1500 };
     for link in &links.external {
         let up = match link.id {
-            DOWN => Way::Down(None),
-            UNRESOLVED => Way::Unresolved,
-            id => Way::Up(way(id)),
+            DOWN => LinkState::Down(None),
+            UNRESOLVED => LinkState::Unresolved,
+            id => LinkState::Up(way(id)),
         };
         vdp.put(&tables::external(link, up))?;
     }
     for sibling in &links.siblings {
-        for entry in tables::sibling_ways(links.internal, sibling, Way::Up(way(INTERNAL_PORT))) {
+        for entry in tables::sibling_ways(links.internal, sibling, LinkState::Up(way(INTERNAL_PORT))) {
             vdp.put(&entry)?;
         }
     }

@@ -10,9 +10,9 @@ use num_bigint::BigUint;
 
 use crate::keys::HopKey;
 use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
+use crate::next_hop::{LinkEnd, NextHop, Target};
 use crate::program::LOCAL_PORT;
 use crate::topology::{Relation, Underlay};
-use crate::ways::Target;
 
 /// Buckets that the program hashes a service's users into.
 const SERVICE_BUCKETS: u16 = 64;
@@ -27,7 +27,7 @@ enum Scope {
 
 /// Whether a link can be used: `LinkState` in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum LinkState {
     /// By this next hop.
     Up(NextHop),
     /// The link is there, the other end is not. Beacons are sent there all the same, if the next hop is known.
@@ -36,40 +36,26 @@ pub enum Way {
     Unresolved,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for LinkState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Way::Up(next_hop) => write!(f, "up, by {next_hop}"),
-            Way::Down(Some(next_hop)) => write!(f, "down, by {next_hop}"),
-            Way::Down(None) => f.write_str("down"),
-            Way::Unresolved => f.write_str("unresolved"),
+            LinkState::Up(next_hop) => write!(f, "up, by {}", Shown(next_hop)),
+            LinkState::Down(Some(next_hop)) => write!(f, "down, by {}", Shown(next_hop)),
+            LinkState::Down(None) => f.write_str("down"),
+            LinkState::Unresolved => f.write_str("unresolved"),
         }
     }
-}
-
-/// Where frames go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NextHop {
-    /// Port of the switch.
-    pub port: u16,
-    /// Ethernet address of the next hop.
-    pub dst_mac: [u8; 6],
-    /// Ethernet address of the port.
-    pub src_mac: [u8; 6],
-    /// Bytes of IP packet that the port's device carries; `u32::MAX` of the UDP port, for which the kernel fragments.
-    pub mtu: u32,
 }
 
 /// Where nothing goes.
 const NOWHERE: NextHop = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6], mtu: 0 };
 
-impl fmt::Display for NextHop {
+/// A next hop as it is logged.
+struct Shown<'a>(&'a NextHop);
+
+impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.dst_mac;
-        match u32::from(self.port) {
-            LOCAL_PORT => f.write_str("UDP sockets"),
-            port => write!(f, "port {port} to {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"),
-        }
+        if u32::from(self.0.port) == LOCAL_PORT { f.write_str("UDP sockets") } else { self.0.fmt(f) }
     }
 }
 
@@ -96,11 +82,15 @@ pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
 /// are unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.key_table("hop_key")?.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
-    program_links(vdp, links, |_| Way::Unresolved)
+    program_links(vdp, links, |_| LinkState::Unresolved)
 }
 
 /// Programs the router itself and what follows from its links, over what there is.
-pub fn program_links(vdp: &VirtualDataPlane, links: &Links, way: impl Fn(Target) -> Way) -> Result<(), ControlError> {
+pub fn program_links(
+    vdp: &VirtualDataPlane,
+    links: &Links,
+    way: impl Fn(Target) -> LinkState,
+) -> Result<(), ControlError> {
     for entry in entries(links, way) {
         vdp.put(&entry)?;
     }
@@ -108,7 +98,7 @@ pub fn program_links(vdp: &VirtualDataPlane, links: &Links, way: impl Fn(Target)
 }
 
 /// What is in the tables because of the links, each entry behind those that it leads packets to.
-pub fn entries(links: &Links, way: impl Fn(Target) -> Way) -> Vec<EntrySpec> {
+pub fn entries(links: &Links, way: impl Fn(Target) -> LinkState) -> Vec<EntrySpec> {
     let mut entries = Vec::new();
     for link in &links.external {
         entries.push(EntrySpec::new("neighbours", "is_at").exact(link.id).arg(link.neighbour.0));
@@ -122,10 +112,10 @@ pub fn entries(links: &Links, way: impl Fn(Target) -> Way) -> Vec<EntrySpec> {
         entries.extend(service_entries(*service, instances));
     }
     for link in &links.external {
-        entries.push(external(link, way(Target::External(link.id))));
+        entries.push(external(link, way(Target::Link(LinkEnd::External(link.id)))));
     }
     for sibling in &links.siblings {
-        entries.extend(sibling_ways(links.internal, sibling, way(Target::Sibling(sibling.number))));
+        entries.extend(sibling_ways(links.internal, sibling, way(Target::Link(LinkEnd::Sibling(sibling.number)))));
     }
     for link in &links.external {
         let arrival = arrival(links, link.underlay.local.ip());
@@ -157,12 +147,12 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
 }
 
 /// The way to another AS.
-pub fn external(link: &External, way: Way) -> EntrySpec {
+pub fn external(link: &External, way: LinkState) -> EntrySpec {
     interface(link.id, Scope::External, link.relation, link.mtu, link.index, link.underlay, way)
 }
 
 /// The ways to all interfaces of a sibling router.
-pub fn sibling_ways(internal: SocketAddr, sibling: &Sibling, way: Way) -> impl Iterator<Item = EntrySpec> {
+pub fn sibling_ways(internal: SocketAddr, sibling: &Sibling, way: LinkState) -> impl Iterator<Item = EntrySpec> {
     let underlay = Underlay { local: internal, remote: sibling.address };
     sibling
         .interfaces
@@ -203,12 +193,12 @@ fn interface(
     mtu: u32,
     index: u16,
     underlay: Underlay,
-    way: Way,
+    way: LinkState,
 ) -> EntrySpec {
     let (status, next_hop) = match way {
-        Way::Up(next_hop) => (0u8, next_hop),
-        Way::Down(next_hop) => (1, next_hop.unwrap_or(NOWHERE)),
-        Way::Unresolved => (2, NOWHERE),
+        LinkState::Up(next_hop) => (0u8, next_hop),
+        LinkState::Down(next_hop) => (1, next_hop.unwrap_or(NOWHERE)),
+        LinkState::Unresolved => (2, NOWHERE),
     };
     EntrySpec::new("interfaces", if underlay.local.is_ipv4() { "over_ipv4" } else { "over_ipv6" })
         .exact(id)
@@ -275,9 +265,9 @@ mod tests {
     #[test]
     fn ways_are_for_people() {
         let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6], mtu: 1500 };
-        assert_eq!(Way::Up(next_hop).to_string(), "up, by port 3 to 02:00:00:ab:00:01");
-        assert_eq!(Way::Down(Some(next_hop)).to_string(), "down, by port 3 to 02:00:00:ab:00:01");
-        assert_eq!(Way::Down(None).to_string(), "down");
-        assert_eq!(Way::Unresolved.to_string(), "unresolved");
+        assert_eq!(LinkState::Up(next_hop).to_string(), "up, by port 3 to 02:00:00:ab:00:01");
+        assert_eq!(LinkState::Down(Some(next_hop)).to_string(), "down, by port 3 to 02:00:00:ab:00:01");
+        assert_eq!(LinkState::Down(None).to_string(), "down");
+        assert_eq!(LinkState::Unresolved.to_string(), "unresolved");
     }
 }

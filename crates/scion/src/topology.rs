@@ -8,11 +8,14 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hopwright_host::files;
 use serde::Deserialize;
 
 use crate::config::duration;
-use crate::files;
 use crate::ia::IsdAs;
+
+/// Longest `topology.json`, in bytes: about ten times what the largest router needs.
+pub const LONGEST_TOPOLOGY: usize = 16 << 20;
 
 /// The AS.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +136,7 @@ pub enum TopologyError {
 impl Topology {
     /// Reads and checks a topology file.
     pub fn load(file: &Path) -> Result<Topology, TopologyError> {
-        let text = files::read(file, files::LONGEST_TOPOLOGY)
+        let text = files::read(file, LONGEST_TOPOLOGY)
             .map_err(|source| TopologyError::Read { file: file.to_path_buf(), source })?;
         Topology::parse(file, &text)
     }

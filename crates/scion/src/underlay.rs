@@ -7,18 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
 
 use hopwright_dataplane::{Pool, Port};
+use hopwright_host::metrics::CounterFamily;
+use hopwright_host::netlink::{Device, Netlink};
+use hopwright_host::next_hop::{DevicePort, FallbackReason, Plan};
 use hopwright_ports::{Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
-use crate::board;
-use crate::kernel::{Device, Kernel};
 use crate::links::Links;
+use crate::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links, used_devices};
 use crate::packet;
 use crate::program::{LOCAL_PORT, MAX_DEVICE_PORT};
-use crate::ways::{Plan, RawPort, Target, Ways, Why};
 
 /// A new port of the switch: its number and the device, as each worker has it.
 pub type NewPort = (u32, Vec<Box<dyn Port>>);
@@ -84,7 +84,7 @@ pub struct Changed {
 
 impl Underlay {
     /// Nothing open yet; packet buffers are made for the devices that a setup leads to.
-    pub fn new(kernel: &mut Kernel, setup: &Setup) -> Result<Underlay, AgentError> {
+    pub fn new(kernel: &mut Netlink, setup: &Setup) -> Result<Underlay, AgentError> {
         let sockets = UdpSockets::new().map_err(AgentError::Sockets)?;
         let devices: Vec<Device> = devices_of(kernel, &setup.links);
         let longest_mtu = longest_mtu(&devices, &setup.links);
@@ -154,7 +154,7 @@ impl Underlay {
 
     /// Opens and closes raw ports so that they fit the devices as they are, the addresses of `links`, and the devices that
     /// are `used` besides those with such addresses. A device that cannot be opened is used by the UDP port.
-    pub fn follow(&mut self, kernel: &Kernel, links: &[&Links], used: &BTreeSet<u32>) -> Changed {
+    pub fn follow(&mut self, kernel: &Netlink, links: &[&Links], used: &BTreeSet<u32>) -> Changed {
         self.used.clone_from(used);
         let wanted = raw_devices(kernel.devices(), links, used, self.longest_mtu);
         let mut changed = Changed::default();
@@ -218,7 +218,7 @@ impl Underlay {
     }
 
     /// A port that the switch did not take: the device is used by the UDP port.
-    pub fn give_up(&mut self, kernel: &Kernel, number: u32, why: String) {
+    pub fn give_up(&mut self, kernel: &Netlink, number: u32, why: String) {
         let found = self.devices.iter().find(|(_, open)| open.number == number).map(|(index, _)| *index);
         let Some((index, open)) = found.and_then(|index| Some((index, self.devices.remove(&index)?))) else { return };
         if let Err(error) = self.opener.close(&open.name) {
@@ -265,7 +265,7 @@ impl Underlay {
 
     /// Has packets to each of the router's addresses come by the device that has it only. An address of the loopback device
     /// may be reached by any. Returns by which raw port packets to each address must come.
-    pub fn restrict_arrivals(&mut self, kernel: &Kernel, links: &Links) -> BTreeMap<IpAddr, u16> {
+    pub fn restrict_arrivals(&mut self, kernel: &Netlink, links: &Links) -> BTreeMap<IpAddr, u16> {
         self.set_arrivals(arrival_devices(kernel.devices(), links));
         let port = |address: IpAddr| {
             let device = kernel.device_with(address).filter(|device| !is_home(device))?;
@@ -289,8 +289,8 @@ impl Underlay {
     }
 
     /// The raw ports that workers have, by device.
-    pub fn ports(&self) -> HashMap<u32, RawPort> {
-        let port = |open: &Open| RawPort { number: open.number as u16, mac: open.mac, mtu: open.mtu };
+    pub fn ports(&self) -> HashMap<u32, DevicePort> {
+        let port = |open: &Open| DevicePort { number: open.number as u16, mac: open.mac, mtu: open.mtu };
         self.devices.iter().filter(|(_, open)| open.ready).map(|(index, open)| (*index, port(open))).collect()
     }
 
@@ -300,11 +300,11 @@ impl Underlay {
     }
 
     /// What the UDP sockets have carried and lost, as metrics.
-    pub fn families(&self) -> [board::Counts; 2] {
+    pub fn families(&self) -> [CounterFamily; 2] {
         let counts = self.sockets.counts();
         let family = |name, help, label, values: &[(&str, u64)]| {
             let values = values.iter().map(|(value, count)| (value.to_string(), *count)).collect();
-            board::Counts { name, help, label, values }
+            CounterFamily { name, help, label, values }
         };
         [
             family(
@@ -330,7 +330,7 @@ impl Underlay {
     }
 
     /// By which kinds of port each link's packets come and go.
-    pub fn link_ports(&self, kernel: &Kernel, links: &Links, ways: &Ways) -> Vec<LinkPorts> {
+    pub fn link_ports(&self, kernel: &Netlink, links: &Links, ways: &Resolver) -> Vec<LinkPorts> {
         let raw = |index: u32| match self.devices.get(&index) {
             Some(open) => Ok(open.kind.as_str()),
             None => Err(self.refused.get(&index).map(|(_, why)| why.clone())),
@@ -466,9 +466,9 @@ impl fmt::Display for LinkPorts {
 
 /// `raw` tells the kind of a device's raw port, or why it has none if that is known.
 fn link_ports<'a>(
-    kernel: &Kernel,
+    kernel: &Netlink,
     links: &Links,
-    ways: &Ways,
+    ways: &Resolver,
     longest_mtu: u32,
     raw: impl Fn(u32) -> Result<&'a str, Option<String>>,
 ) -> Vec<LinkPorts> {
@@ -496,8 +496,8 @@ fn link_ports<'a>(
         }
     };
     let send = |target: Target| match ways.plan(target) {
-        Plan::Raw(device) | Plan::Udp(Why::Device(device)) => carrier(device),
-        Plan::Udp(why) => Carrier::udp(why.to_string()),
+        Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device)) => carrier(device),
+        Plan::Fallback(why) => Carrier::udp(why.to_string()),
     };
     let inside = receive(links.internal.ip());
     let internal =
@@ -506,13 +506,13 @@ fn link_ports<'a>(
         index: e.index,
         link: format!("interface {}", e.id),
         receive: receive(e.underlay.local.ip()),
-        send: Some(send(Target::External(e.id))),
+        send: Some(send(Target::Link(LinkEnd::External(e.id)))),
     });
     let siblings = links.siblings.iter().map(|s| LinkPorts {
         index: s.index,
         link: format!("sibling {}", s.name),
         receive: inside.clone(),
-        send: Some(send(Target::Sibling(s.number))),
+        send: Some(send(Target::Link(LinkEnd::Sibling(s.number)))),
     });
     std::iter::once(internal).chain(external).chain(siblings).collect()
 }
@@ -527,7 +527,7 @@ pub enum Foreign {
 }
 
 /// What would be used for each link if the router started now on this machine, with this choice of ports.
-pub fn survey(kernel: &mut Kernel, links: &Links, choice: PortChoice) -> Result<Vec<LinkPorts>, Foreign> {
+pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result<Vec<LinkPorts>, Foreign> {
     let mut addresses: Vec<IpAddr> = own_addresses(links).iter().map(SocketAddr::ip).collect();
     addresses.dedup();
     let count = addresses.len();
@@ -538,12 +538,12 @@ pub fn survey(kernel: &mut Kernel, links: &Links, choice: PortChoice) -> Result<
         return Err(Foreign::Some(foreign));
     }
     let mtu = longest_mtu(&devices_of(kernel, links), links);
-    let mut ways = Ways::default();
+    let mut ways = Resolver::new(HashMap::new(), VIA_KERNEL);
     add_links(&mut ways, links, kernel);
     let raw = raw_devices(kernel.devices(), &[links], &ways.devices(), mtu);
     let port = |index: &u32| {
         let device = kernel.devices().get(index)?;
-        Some((*index, RawPort { number: 1, mac: device.mac?, mtu: device.mtu }))
+        Some((*index, DevicePort { number: 1, mac: device.mac?, mtu: device.mtu }))
     };
     ways.set_ports(raw.keys().filter_map(port).collect());
     let kind = match choice {
@@ -578,7 +578,7 @@ fn longest_mtu(devices: &[Device], links: &Links) -> u32 {
 }
 
 /// The devices packets come in and go out by: those that have our addresses, and those that routes lead to.
-fn devices_of(kernel: &mut Kernel, links: &Links) -> Vec<Device> {
+fn devices_of(kernel: &mut Netlink, links: &Links) -> Vec<Device> {
     let mut indices = used_devices(kernel, links);
     let mut anywhere = false;
     for address in own_addresses(links) {
@@ -591,28 +591,6 @@ fn devices_of(kernel: &mut Kernel, links: &Links) -> Vec<Device> {
     }
     let devices = kernel.devices().values();
     devices.filter(|d| indices.contains(&d.index) || (anywhere && d.up)).cloned().collect()
-}
-
-/// The devices that the routes of links lead to.
-pub fn used_devices(kernel: &mut Kernel, links: &Links) -> BTreeSet<u32> {
-    let mut ways = Ways::default();
-    add_links(&mut ways, links, kernel);
-    ways.devices()
-}
-
-/// The ends of a router's links: whom to reach, from which of our addresses.
-pub fn targets(links: &Links) -> impl Iterator<Item = (Target, IpAddr, IpAddr)> {
-    let external = |e: &crate::links::External| (Target::External(e.id), e.underlay.remote.ip(), e.underlay.local.ip());
-    let sibling = |s: &crate::links::Sibling| (Target::Sibling(s.number), s.address.ip(), links.internal.ip());
-    links.external.iter().map(external).chain(links.siblings.iter().map(sibling))
-}
-
-/// Adds the ways there always are, but for those that are there.
-pub fn add_links(ways: &mut Ways, links: &Links, kernel: &mut Kernel) {
-    let now = Instant::now();
-    for (target, to, from) in targets(links) {
-        ways.add(target, to, from, kernel, now);
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
 use hopwright_ir::Pipeline;
 use hopwright_scion::ia::IsdAs;
+use hopwright_scion::next_hop::VIA_KERNEL;
 use hopwright_scion::packet::{
     self, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment, checksum_fault, full_mac, udp_payload,
 };
@@ -15,7 +16,6 @@ use hopwright_scion::synthetic::{
     self, CASES, INTERNAL_PORT, OTHER_MAC, ROUTER_MAC, brload_hosts, brload_links, key, rich_hosts, rich_links,
 };
 use hopwright_scion::tables;
-use hopwright_scion::ways::BY_KERNEL;
 
 const NOW: u32 = 1_790_000_000;
 const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
@@ -559,7 +559,7 @@ fn hosts_without_entries_go_by_udp() {
     unknown.scion.dst = Host::Ip(ip("10.0.0.200"));
     for kind in [EngineKind::Interp, EngineKind::Jit] {
         let mut router = Router::new(kind, &rich_links(false), &rich_hosts(false));
-        tables::set_default_host(&router.vdp, BY_KERNEL).unwrap();
+        tables::set_default_host(&router.vdp, VIA_KERNEL).unwrap();
         let mut check = |f: &Frame, to: &str, port: u32| {
             let before = router.vdp.counters("link_out").unwrap();
             let Fate::Sent(by, bytes) = router.process(2, &f.pack()) else { panic!("{to} is not reached") };

@@ -406,7 +406,7 @@ fn a_sibling_that_is_down() {
     for entry in hopwright_scion::tables::sibling_ways(
         links.internal,
         &links.siblings[0],
-        hopwright_scion::tables::Way::Down(None),
+        hopwright_scion::tables::LinkState::Down(None),
     ) {
         vdp.put(&entry).unwrap();
     }

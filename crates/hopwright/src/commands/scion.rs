@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopwright_dataplane::wait::Wakeup;
 use hopwright_scion::config::{Config, Console};
-use hopwright_scion::service::{self, Phase};
+use hopwright_scion::privileges::{self, Phase};
 use hopwright_scion::{Options, Setup, config};
 
 use crate::cli::{SampleCommand, ScionArgs, ScionCommand};
@@ -43,7 +43,7 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
     // Before the first thread is started: privileges belong to threads.
-    service::drop_privileges(Phase::Starting)?;
+    privileges::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file, args.lenient)?;
     let told = Arc::new(Wakeup::new()?);
     let options = Options {

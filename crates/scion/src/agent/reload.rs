@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{Count, Difference, wall_clock_us};
+use hopwright_host::watch::FileWatch;
 
 use super::{Agent, AgentError, Options, Setup};
+use crate::next_hop::{self, link_ends};
 use crate::program::LINK_COUNTERS;
-use crate::reload::{self, Figures, Watch};
+use crate::reload::{self, Figures};
 use crate::tables::{self, LINK_TABLES};
-use crate::underlay::{self, targets};
 
 /// Files are left alone so long before they are read: a change may take several writes.
 const QUIET: Duration = Duration::from_millis(100);
@@ -25,7 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Where it stands.
 pub(super) struct Reload {
-    watch: Option<Watch>,
+    watch: Option<FileWatch>,
     /// Files have changed: first and last time.
     noticed: Option<(Instant, Instant)>,
     /// Told to read them.
@@ -53,7 +54,7 @@ impl Reload {
     fn watch(&mut self, setup: &Setup) {
         self.watch = None;
         let Some(file) = setup.file.as_ref().filter(|_| setup.config.hopwright.reload.watch_files) else { return };
-        match Watch::new(&reload::files(file, &setup.config.general.config_dir)) {
+        match FileWatch::new(&reload::files(file, &setup.config.general.config_dir)) {
             Ok(watch) => self.watch = Some(watch),
             Err(error) => tracing::warn!(%error, "changes of the configuration are not noticed; SIGHUP works"),
         }
@@ -85,7 +86,7 @@ impl Reload {
 
     /// Whether it is time to read the files.
     fn is_due(&mut self, now: Instant) -> bool {
-        if self.watch.as_mut().is_some_and(Watch::changed) {
+        if self.watch.as_mut().is_some_and(FileWatch::changed) {
             let first = self.noticed.map_or(now, |(first, _)| first);
             self.noticed = Some((first, now));
         }
@@ -169,7 +170,7 @@ impl Agent {
             return;
         }
         // The numbers of entries do not depend on ways.
-        let wanted = tables::entries(&setup.links, |_| tables::Way::Unresolved);
+        let wanted = tables::entries(&setup.links, |_| tables::LinkState::Unresolved);
         if let Err(error) = Difference::between(&self.vdp, &LINK_TABLES, &wanted) {
             self.reload.refuse(&error.into());
             return;
@@ -224,7 +225,7 @@ impl Agent {
     /// Makes everything follow a setup, whatever is in force. Returns how many entries of the tables are new, changed and
     /// gone.
     fn put_into_force(&mut self, setup: Setup, now: Instant) -> Result<(usize, usize, usize), AgentError> {
-        let gone = targets(&self.setup.links).filter(|old| !targets(&setup.links).any(|new| new == *old));
+        let gone = link_ends(&self.setup.links).filter(|old| !link_ends(&setup.links).any(|new| new == *old));
         for (target, ..) in gone.collect::<Vec<_>>() {
             self.ways.remove(target);
         }
@@ -233,7 +234,7 @@ impl Agent {
         // Addresses may have moved since everything was opened.
         self.setup.links.arrivals = super::arrivals(&self.setup, &mut self.underlay, &self.kernel);
         self.ways.set_ports(self.underlay.ports());
-        underlay::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
+        next_hop::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
         let changes = self.ways.take_changes();
         // Sessions of links that stay as they are go on.
         self.bfd.set_key(self.setup.keys.current.clone());

@@ -10,8 +10,8 @@ use hopwright_ports::checksum;
 use super::packet::Control;
 use super::spec::{Link, Spec};
 use crate::keys::HopKey;
+use crate::next_hop::NextHop;
 use crate::packet::{BFD, END_TO_END, Frame, HOP_BY_HOP, Hop, Host, Info, Path, Scion};
-use crate::tables::NextHop;
 
 /// Seconds that the path's timestamp lies back, for clocks that differ.
 const CLOCK_DRIFT: u32 = 10;

@@ -31,7 +31,7 @@ use crate::keys::HopKey;
 use crate::program::PacketIn;
 pub use session::LinkChange;
 use sessions::Sessions;
-pub use sessions::{Counts, Status, Way};
+pub use sessions::{Counts, Route, Status};
 pub use spec::{Link, Spec, specs};
 
 /// Received packets between two looks at the timers: at a few microseconds each, well below a millisecond.
@@ -99,8 +99,8 @@ impl Bfd {
     }
 
     /// How a link's packets travel from now on; `None`: the next hop is not known.
-    pub fn set_way(&self, link: Link, way: Option<Way>) {
-        self.shared.sessions().set_way(link, way);
+    pub fn set_route(&self, link: Link, route: Option<Route>) {
+        self.shared.sessions().set_route(link, route);
     }
 
     /// Whether a link can be used: its session is up, or it has none.

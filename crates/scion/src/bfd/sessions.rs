@@ -11,12 +11,12 @@ use super::session::{LinkChange, Session};
 use super::spec::{Link, Spec};
 use crate::ia::IsdAs;
 use crate::keys::HopKey;
+use crate::next_hop::NextHop;
 use crate::program::LOCAL_PORT;
-use crate::tables::NextHop;
 
 /// How packets of a session travel now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Route {
     /// Where its packets go.
     pub next_hop: NextHop,
     /// The other end is on the same link-layer network: what is truly from it comes in by the same port.
@@ -66,7 +66,7 @@ impl Status {
 struct Entry {
     spec: Spec,
     session: Session,
-    way: Option<Way>,
+    route: Option<Route>,
     /// Its place in the order of deadlines.
     due: Instant,
     counts: Counts,
@@ -118,7 +118,7 @@ impl Sessions {
                 }
                 None => {
                     let session = Session::new(spec.settings, self.discriminator(), (self.random)(), now);
-                    Entry { spec, session, way: None, due: now, counts: Counts::default() }
+                    Entry { spec, session, route: None, due: now, counts: Counts::default() }
                 }
             };
             self.by_link.insert(entry.spec.link, entry);
@@ -143,9 +143,9 @@ impl Sessions {
     }
 
     /// How a link's packets travel from now on; `None`: the next hop is not known.
-    pub fn set_way(&mut self, link: Link, way: Option<Way>) {
+    pub fn set_route(&mut self, link: Link, route: Option<Route>) {
         if let Some(entry) = self.by_link.get_mut(&link) {
-            entry.way = way;
+            entry.route = route;
         }
     }
 
@@ -196,7 +196,7 @@ impl Sessions {
             let (change, packet) = entry.session.poll(now);
             self.changes.extend(change.map(|c| (link, c)));
             if let Some(packet) = packet {
-                let sent = entry.way.is_some_and(|Way { next_hop, .. }| {
+                let sent = entry.route.is_some_and(|Route { next_hop, .. }| {
                     send(next_hop.port, &frame::write(&entry.spec, &packet, &next_hop, &self.key, clock))
                 });
                 *(if sent { &mut entry.counts.sent } else { &mut entry.counts.unsent }) += 1;
@@ -241,9 +241,9 @@ impl Entry {
     fn is_from_other_end(&self, port: u16, received: &Received<'_>) -> bool {
         // What the kernel delivers may have come by any device that it lets it come by.
         let by_kernel = u32::from(port) == LOCAL_PORT;
-        let raw = |way: Way| u32::from(way.next_hop.port) != LOCAL_PORT;
+        let raw = |route: Route| u32::from(route.next_hop.port) != LOCAL_PORT;
         let by_right_port =
-            by_kernel || self.way.is_none_or(|way| !way.direct || !raw(way) || way.next_hop.port == port);
+            by_kernel || self.route.is_none_or(|route| !route.direct || !raw(route) || route.next_hop.port == port);
         let Spec { underlay, .. } = &self.spec;
         received.src == underlay.remote && received.dst == underlay.local && by_right_port
     }
@@ -288,15 +288,15 @@ mod tests {
         spec(Link::Sibling(address.parse().unwrap()), "10.0.0.1:30042", &address)
     }
 
-    fn way(port: u16) -> Option<Way> {
-        Some(Way { next_hop: NextHop { port, dst_mac: [2; 6], src_mac: [4; 6], mtu: 1500 }, direct: true })
+    fn route(port: u16) -> Option<Route> {
+        Some(Route { next_hop: NextHop { port, dst_mac: [2; 6], src_mac: [4; 6], mtu: 1500 }, direct: true })
     }
 
     fn sessions(specs: Vec<Spec>, now: Instant) -> Sessions {
         let mut sessions = Sessions::new(HopKey::derive(b"k"), random);
         sessions.configure(specs, now);
         for link in sessions.by_link.keys().copied().collect::<Vec<_>>() {
-            sessions.set_way(link, way(7));
+            sessions.set_route(link, route(7));
         }
         sessions
     }
@@ -318,7 +318,7 @@ mod tests {
             desired_min_tx_us: 200_000,
             required_min_rx_us: 200_000,
         };
-        frame::write(&theirs, &packet, &way(7).unwrap().next_hop, &HopKey::derive(b"k"), CLOCK)
+        frame::write(&theirs, &packet, &route(7).unwrap().next_hop, &HopKey::derive(b"k"), CLOCK)
     }
 
     fn drain(sessions: &mut Sessions, now: Instant) -> Vec<(u16, Vec<u8>)> {
@@ -383,13 +383,13 @@ mod tests {
         assert_eq!(sessions.strays().values().sum::<u64>(), 4);
         // What the kernel has let in may have come by any device, and so may what goes out by the kernel.
         let mut others = self::sessions(vec![external(3)], now);
-        for (way_out, port) in [(7, LOCAL_PORT as u16), (LOCAL_PORT as u16, 8)] {
-            others.set_way(Link::External(3), way(way_out));
+        for (sent_by, port) in [(7, LOCAL_PORT as u16), (LOCAL_PORT as u16, 8)] {
+            others.set_route(Link::External(3), route(sent_by));
             others.receive(port, 3, &frame_from(&external(3), State::Init), now);
             assert_eq!(counts(&others, Link::External(3)).discarded, 0);
         }
-        // By way of a router in between it may come by any port.
-        sessions.set_way(Link::External(3), way(7).map(|w| Way { direct: false, ..w }));
+        // Routed by another router in between it may come by any port.
+        sessions.set_route(Link::External(3), route(7).map(|w| Route { direct: false, ..w }));
         sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
         assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
     }
@@ -440,10 +440,10 @@ mod tests {
     fn without_a_next_hop_nothing_is_sent_and_counted_so() {
         let start = Instant::now();
         let mut sessions = sessions(vec![external(3)], start);
-        sessions.set_way(Link::External(3), None);
+        sessions.set_route(Link::External(3), None);
         let now = start + Duration::from_secs(1);
         assert_eq!(drain(&mut sessions, now), []);
-        sessions.set_way(Link::External(3), way(2));
+        sessions.set_route(Link::External(3), route(2));
         let now = now + Duration::from_secs(1);
         assert_eq!(drain(&mut sessions, now).len(), 1);
         sessions.run(now + Duration::from_secs(1), CLOCK, |_, _| false);

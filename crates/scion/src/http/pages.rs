@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{any, get};
+use hopwright_host::http::{LogLevel, log_level_response};
+use hopwright_host::metrics::CONTENT_TYPE;
 
-use super::level::{self, LogLevel};
 use super::{interfaces, topology};
 use crate::board::Board;
 use crate::metrics;
 
-/// Bytes of a request's body.
-const LONGEST_BODY: usize = 1024;
 /// Metrics are not computed more often.
 const METRICS_AGE: Duration = Duration::from_millis(100);
 
@@ -69,7 +68,6 @@ pub fn status(source: Arc<Source>) -> Router {
         .route("/topology", any(topology_page))
         .route("/metrics", any(metrics_page))
         .fallback(not_found)
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .with_state(source)
 }
 
@@ -83,7 +81,6 @@ pub fn api(source: Arc<Source>) -> Router {
         .route("/api/v1/interfaces", get(interfaces_page))
         .route("/api/v1/log/level", get(log_level).put(log_level))
         .fallback(not_found)
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(axum::middleware::map_response(any_origin))
         .with_state(source)
 }
@@ -164,7 +161,7 @@ async fn config(State(source): Pages) -> Response {
 }
 
 async fn log_level(State(source): Pages, method: Method, headers: HeaderMap, body: Bytes) -> Response {
-    level::answer(&*source.level, &method, &headers, &body)
+    log_level_response(&*source.level, &method, &headers, &body)
 }
 
 async fn topology_page(State(source): Pages) -> Response {
@@ -173,7 +170,7 @@ async fn topology_page(State(source): Pages) -> Response {
 
 async fn metrics_page(State(source): Pages) -> Response {
     match source.metrics() {
-        Ok(page) => text(metrics::CONTENT_TYPE, page),
+        Ok(page) => text(CONTENT_TYPE, page),
         Err(error) => failed(error),
     }
 }

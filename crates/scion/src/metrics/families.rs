@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hopwright_dataplane::{ControlError, Stage, SwitchStats};
+use hopwright_host::metrics::{Text, write_process_metrics};
 use hopwright_ir::TableId;
 
-use super::process;
-use super::text::{Labels, Text};
 use super::traffic::{BySize, DropsBySize, KINDS, LinkTraffic, SIZE_CLASSES};
 use crate::board::{Board, Figures, Session, Setting};
 use crate::links::{INTERNAL_INDEX, SERVICE_CONTROL};
@@ -28,7 +27,7 @@ pub fn page(board: &Board) -> Result<String, ControlError> {
     sessions(&mut text, &setting, &figures);
     services(&mut text, &setting);
     identity(&mut text, &setting);
-    process::write(&mut text);
+    write_process_metrics(&mut text);
     let reasons = vdp.counters("reasons")?;
     refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
     switch(&mut text, board, &stats);
@@ -364,11 +363,7 @@ fn agent(text: &mut Text, figures: &Figures) {
     );
     text.sample(&[], figures.hosts.evictions);
     for counts in &figures.counts {
-        text.counter(counts.name, counts.help);
-        for (value, count) in &counts.values {
-            let labels: Labels<'_> = &[(counts.label, value)];
-            text.sample(labels, count);
-        }
+        text.family(counts);
     }
 }
 

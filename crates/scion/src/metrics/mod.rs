@@ -4,10 +4,7 @@
 //! them ([`crate::http`]).
 
 mod families;
-mod process;
-mod text;
 mod traffic;
 
 pub use families::page;
-pub use text::CONTENT_TYPE;
 pub use traffic::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, SlowPathDrops, size_class};

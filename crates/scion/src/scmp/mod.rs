@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use crate::board;
 use crate::links::{INTERNAL_INDEX, Links};
 use crate::metrics::SlowPathDrops;
 use crate::program::{PacketIn, Reason};
+use hopwright_host::metrics::CounterFamily;
 
 mod answer;
 mod limit;
@@ -62,8 +62,8 @@ pub struct Counts {
 
 impl Counts {
     /// All, as families of metrics.
-    pub fn families(&self) -> Vec<board::Counts> {
-        let family = |name, help, label, values| board::Counts { name, help, label, values };
+    pub fn families(&self) -> Vec<CounterFamily> {
+        let family = |name, help, label, values| CounterFamily { name, help, label, values };
         let by_reason = |counts: &BTreeMap<Reason, u64>| counts.iter().map(|(r, n)| (r.label(), *n)).collect();
         let sent = self.sent.iter().map(|(kind, n)| (kind.label(), *n)).collect();
         let silent = self.silent.iter().map(|(silence, n)| (silence.label().to_string(), *n)).collect();

@@ -19,12 +19,12 @@ use hopwright_dataplane::wait::PollSet;
 use hopwright_ports::DeviceError;
 use hopwright_ports::{Filter, FrameSocket, Tap};
 
-use crate::board;
-use crate::kernel::Device;
 use crate::links::Links;
+use crate::next_hop::{LinkEnd, Target};
 use crate::packet::BFD;
 use crate::scmp::view::{Underlay, word};
-use crate::ways::Target;
+use hopwright_host::metrics::CounterFamily;
+use hopwright_host::netlink::Device;
 
 pub use namespace::script;
 
@@ -196,8 +196,8 @@ impl Taps {
     }
 
     /// The counts as metrics.
-    pub fn families(&self) -> Vec<board::Counts> {
-        vec![board::Counts {
+    pub fn families(&self) -> Vec<CounterFamily> {
+        vec![CounterFamily {
             name: "hopwright_slow_path_frames_total",
             help: "Frames handed over to the other router, sent by it, refused because they were not the router's, and lost.",
             label: "what",
@@ -210,7 +210,9 @@ impl Taps {
 fn link_between(links: &Links, from: SocketAddr, to: SocketAddr) -> Option<Target> {
     let external = links.external.iter().find(|e| e.underlay.local == from && e.underlay.remote == to);
     let sibling = || links.siblings.iter().find(|s| from == links.internal && s.address == to);
-    external.map(|e| Target::External(e.id)).or_else(|| sibling().map(|s| Target::Sibling(s.number)))
+    external
+        .map(|e| Target::Link(LinkEnd::External(e.id)))
+        .or_else(|| sibling().map(|s| Target::Link(LinkEnd::Sibling(s.number))))
 }
 
 fn kind(frame: &[u8], links: &Links) -> Kind {
@@ -312,9 +314,12 @@ mod tests {
 
         let external = &links.external[1];
         let (from, to) = (external.underlay.local, external.underlay.remote);
-        assert_eq!(link_between(&links, from, to), Some(Target::External(external.id)));
+        assert_eq!(link_between(&links, from, to), Some(Target::Link(LinkEnd::External(external.id))));
         assert_eq!(link_between(&links, to, from), None);
         let sibling = &links.siblings[0];
-        assert_eq!(link_between(&links, links.internal, sibling.address), Some(Target::Sibling(sibling.number)));
+        assert_eq!(
+            link_between(&links, links.internal, sibling.address),
+            Some(Target::Link(LinkEnd::Sibling(sibling.number)))
+        );
     }
 }

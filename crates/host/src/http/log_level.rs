@@ -1,4 +1,4 @@
-//! The log level, as it is read and changed over HTTP: JSON as the reference's (`pkg/log`, `go.uber.org/zap`).
+//! The log level over HTTP, with the requests and responses of `go.uber.org/zap`'s `AtomicLevel`.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-/// How much is logged.
+/// Verbosity of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Everything.
     Debug,
-    /// What happens.
+    /// Normal operation.
     Info,
-    /// What may be wrong.
+    /// Possible problems.
     Warn,
-    /// What is wrong.
+    /// Errors.
     Error,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Level {
 }
 
 impl Level {
-    /// The level with a name; upper case will do, and names above `error` mean it.
+    /// Parses a level name in any case; names of levels above `error` mean `error`.
     pub fn parse(name: &str) -> Option<Level> {
         match name.to_ascii_lowercase().as_str() {
             "debug" => Some(Level::Debug),
@@ -45,15 +45,15 @@ impl Level {
     }
 }
 
-/// What logs.
+/// A log whose level can be changed.
 pub trait LogLevel: Send + Sync + fmt::Debug {
     /// The level in force.
     fn get(&self) -> Level;
-    /// Changes it.
+    /// Changes the level.
     fn set(&self, level: Level);
 }
 
-/// A log that cannot be changed.
+/// A log with a fixed level.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLog;
 
@@ -66,7 +66,7 @@ impl LogLevel for NoLog {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Current {
     level: Level,
 }
 
@@ -76,7 +76,7 @@ struct Refusal {
 }
 
 #[derive(Deserialize)]
-struct Wish {
+struct Request {
     level: Option<String>,
 }
 
@@ -87,19 +87,19 @@ fn json(status: StatusCode, body: &impl Serialize) -> Response {
     (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
 }
 
-/// GET and PUT of the level.
+/// Responds to GET and PUT of the level.
 pub fn answer(level: &dyn LogLevel, method: &Method, headers: &HeaderMap, body: &Bytes) -> Response {
     let refuse = |status, error: String| json(status, &Refusal { error });
     match *method {
-        Method::GET | Method::HEAD => json(StatusCode::OK, &Answer { level: level.get() }),
+        Method::GET | Method::HEAD => json(StatusCode::OK, &Current { level: level.get() }),
         Method::PUT => {
             let form = headers.get(header::CONTENT_TYPE).is_some_and(|t| t == "application/x-www-form-urlencoded");
-            let wish = if form { from_form(body) } else { from_json(body) };
-            match wish {
-                Ok(wish) => {
-                    level.set(wish);
-                    tracing::info!(level = %wish, "log level set over HTTP");
-                    json(StatusCode::OK, &Answer { level: wish })
+            let wanted = if form { from_form(body) } else { from_json(body) };
+            match wanted {
+                Ok(wanted) => {
+                    level.set(wanted);
+                    tracing::info!(level = %wanted, "log level set over HTTP");
+                    json(StatusCode::OK, &Current { level: wanted })
                 }
                 Err(error) => refuse(StatusCode::BAD_REQUEST, error),
             }
@@ -109,8 +109,8 @@ pub fn answer(level: &dyn LogLevel, method: &Method, headers: &HeaderMap, body: 
 }
 
 fn from_json(body: &[u8]) -> Result<Level, String> {
-    let wish: Wish = serde_json::from_slice(body).map_err(|e| format!("malformed request body: {e}"))?;
-    named(wish.level.as_deref().unwrap_or_default())
+    let request: Request = serde_json::from_slice(body).map_err(|e| format!("malformed request body: {e}"))?;
+    named(request.level.as_deref().unwrap_or_default())
 }
 
 fn from_form(body: &[u8]) -> Result<Level, String> {

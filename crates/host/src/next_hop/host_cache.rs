@@ -1,36 +1,34 @@
-//! Which hosts of the AS have entries of their own in the program's tables.
+//! Which hosts have table entries of their own.
 //!
-//! Packets to any other host go by the UDP port, so no host depends on an entry. Hosts that the UDP port sends several
-//! packets to are promoted: they get an entry, and go by a raw port from then on. When the table is full, promotions evict
-//! entries at random, at a limited rate: whoever makes up addresses can cost others the faster way for a moment, never
-//! their packets.
+//! Packets to any other host take the fallback next hop, so no host depends on an entry. A host that the fallback sends
+//! several packets to is promoted: it gets an entry and is reached through a port from then on. When the table is full,
+//! promotions evict random entries at a limited rate: an attacker that makes up addresses can cost others the faster
+//! path for a moment, never their packets.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::ways::{Network, NotAdded, Target, Ways, Why};
+use super::{FallbackReason, Network, NotAdded, Resolver, Target};
 
-/// Hosts with entries at the same time; a bit less than the tables hold.
-pub const LIMIT: usize = 60_000;
-/// Packets by the UDP port between two looks that make a host worth an entry.
+/// Packets by the fallback between two calls that make a host worth an entry.
 const SEVERAL: u32 = 4;
-/// Time between two looks.
-pub const LOOK: Duration = Duration::from_millis(100);
-/// Hosts looked at by one look, those with most packets first.
-const LOOKED_AT: usize = 512;
-/// Entries evicted by one look.
+/// Time between two calls of [`HostCache::learn`].
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Hosts considered by one call, those with most packets first.
+const CONSIDERED: usize = 512;
+/// Entries evicted by one call.
 const EVICTED: usize = 64;
-/// Hosts remembered that only the UDP port reaches.
+/// Remembered hosts that only the fallback reaches.
 const DECLINED: usize = 4096;
 
-/// See the module.
+/// The hosts with entries, and statistics about them.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct HostCache {
     limit: usize,
-    /// Hosts that only the UDP port reaches, as routes and devices are.
+    /// Hosts that only the fallback reaches, as routes and devices are.
     declined: HashSet<IpAddr>,
-    next_look: Option<Instant>,
+    next_call: Option<Instant>,
     /// The limit was reached and logged.
     logged: bool,
     random: u64,
@@ -38,19 +36,13 @@ pub struct Hosts {
     evictions: u64,
 }
 
-impl Default for Hosts {
-    fn default() -> Hosts {
-        Hosts::new(LIMIT)
-    }
-}
-
-impl Hosts {
-    /// At most so many hosts at a time.
-    pub fn new(limit: usize) -> Hosts {
-        Hosts {
+impl HostCache {
+    /// A cache for at most `limit` hosts at a time.
+    pub fn new(limit: usize) -> HostCache {
+        HostCache {
             limit,
             declined: HashSet::new(),
-            next_look: None,
+            next_call: None,
             logged: false,
             random: getrandom::u64().unwrap_or(1) | 1,
             promotions: 0,
@@ -58,39 +50,41 @@ impl Hosts {
         }
     }
 
-    /// Routes or devices are different: what was declined may be promoted now.
+    /// Forgets which hosts were declined, because routes or devices have changed.
     pub fn reconsider(&mut self) {
         self.declined.clear();
     }
 
-    /// Whether it is time for [`Hosts::learn`].
+    /// Whether it is time for [`HostCache::learn`].
     pub fn is_due(&mut self, now: Instant) -> bool {
-        let due = self.next_look.is_none_or(|at| now >= at);
+        let due = self.next_call.is_none_or(|at| now >= at);
         if due {
-            self.next_look = Some(now + LOOK);
+            self.next_call = Some(now + INTERVAL);
         }
         due
     }
 
-    /// Promotes the hosts among `destinations`, to each of which the UDP port has sent so many packets since the last
-    /// call. Returns the devices without raw port that routes to such hosts lead by.
-    pub fn learn(
+    /// Promotes hosts among `destinations`: addresses, and how many packets the fallback has sent to each since the last
+    /// call. Returns the devices without port that routes to such hosts lead to.
+    pub fn learn<L: Copy + Ord>(
         &mut self,
         mut destinations: Vec<(IpAddr, u32)>,
         source: IpAddr,
-        ways: &mut Ways,
+        resolver: &mut Resolver<L>,
         network: &mut impl Network,
         now: Instant,
     ) -> BTreeSet<u32> {
         let candidate = |host: IpAddr| {
-            host.is_ipv4() == source.is_ipv4() && !self.declined.contains(&host) && !ways.contains(Target::Host(host))
+            host.is_ipv4() == source.is_ipv4()
+                && !self.declined.contains(&host)
+                && !resolver.contains(Target::Host(host))
         };
         destinations.retain(|(host, packets)| *packets >= SEVERAL && candidate(*host));
         destinations.sort_unstable_by_key(|(_, packets)| std::cmp::Reverse(*packets));
         let mut devices = BTreeSet::new();
         let mut evictions = 0;
-        for (host, _) in destinations.into_iter().take(LOOKED_AT) {
-            if ways.hosts().len() >= self.limit {
+        for (host, _) in destinations.into_iter().take(CONSIDERED) {
+            if resolver.hosts().len() >= self.limit {
                 if !self.logged {
                     self.logged = true;
                     tracing::warn!(
@@ -103,17 +97,17 @@ impl Hosts {
                     break;
                 }
             }
-            match ways.add_host(host, source, network, now) {
+            match resolver.add_host(host, source, network, now) {
                 Ok(()) => {
                     self.promotions += 1;
-                    if ways.hosts().len() > self.limit {
+                    if resolver.hosts().len() > self.limit {
                         evictions += 1;
-                        self.evict(ways);
+                        self.evict(resolver);
                     }
                 }
                 Err(NotAdded::Unresolved) => {}
-                Err(NotAdded::ByUdp(why)) => {
-                    if let Why::Device(device) = why {
+                Err(NotAdded::Fallback(why)) => {
+                    if let FallbackReason::Device(device) = why {
                         devices.insert(device);
                     }
                     if self.declined.len() >= DECLINED {
@@ -126,29 +120,29 @@ impl Hosts {
         devices
     }
 
-    fn evict(&mut self, ways: &mut Ways) {
+    fn evict<L: Copy + Ord>(&mut self, resolver: &mut Resolver<L>) {
         // xorshift64
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        let count = ways.hosts().len() as u64;
+        let count = resolver.hosts().len() as u64;
         if let Some(place) = self.random.checked_rem(count)
-            && let Some(host) = ways.hosts().get(place as usize).copied()
+            && let Some(host) = resolver.hosts().get(place as usize).copied()
         {
-            ways.forget(host);
+            resolver.forget(host);
             self.evictions += 1;
         }
     }
 
-    /// What has happened so far.
-    pub fn figures(&self, ways: &Ways) -> Figures {
-        Figures { entries: ways.hosts().len(), promotions: self.promotions, evictions: self.evictions }
+    /// Entries, promotions and evictions so far.
+    pub fn counts<L: Copy + Ord>(&self, resolver: &Resolver<L>) -> HostCounts {
+        HostCounts { entries: resolver.hosts().len(), promotions: self.promotions, evictions: self.evictions }
     }
 }
 
 /// Counts of entries for hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct HostCounts {
     /// Hosts that have an entry.
     pub entries: usize,
     /// Hosts that got one.
@@ -163,10 +157,10 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::kernel::{Neighbour, Route};
-    use crate::ways::RawPort;
+    use crate::netlink::{Neighbour, Route};
+    use crate::next_hop::{DevicePort, NextHop};
 
-    /// Everything by one gateway, but for hosts whose last byte is odd: they are by a device without raw port.
+    /// Routes everything by one gateway, except hosts whose last byte is odd: their device has no port.
     struct Gateway;
 
     impl Network for Gateway {
@@ -188,11 +182,14 @@ mod tests {
         IpAddr::V4(Ipv4Addr::from_bits(0x0a09_0000 + 2 * n))
     }
 
-    struct Setting(Hosts, Ways);
+    struct Setting(HostCache, Resolver<u16>);
 
     impl Setting {
         fn new(limit: usize) -> Setting {
-            Setting(Hosts::new(limit), Ways::new([(7, RawPort { number: 3, mac: [2; 6], mtu: 1500 })].into()))
+            Setting(
+                HostCache::new(limit),
+                Resolver::new([(7, DevicePort { number: 3, mac: [2; 6], mtu: 1500 })].into(), NextHop::default()),
+            )
         }
 
         fn learn(&mut self, destinations: &[(IpAddr, u32)]) -> BTreeSet<u32> {
@@ -216,8 +213,8 @@ mod tests {
         assert!(setting.learn(&[(odd, 100)]).is_empty());
         setting.0.reconsider();
         assert_eq!(setting.learn(&[(odd, 100)]), [8].into());
-        let figures = setting.0.figures(&setting.1);
-        assert_eq!(figures, Figures { entries: 1, promotions: 1, evictions: 0 });
+        let counts = setting.0.counts(&setting.1);
+        assert_eq!(counts, HostCounts { entries: 1, promotions: 1, evictions: 0 });
     }
 
     /// Whoever makes addresses up cannot keep real hosts out, nor buy unlimited work.
@@ -230,7 +227,7 @@ mod tests {
             setting.learn(&made_up(round).collect::<Vec<_>>());
             assert!(setting.1.hosts().len() <= limit, "the bound holds");
         }
-        let evictions = setting.0.figures(&setting.1).evictions;
+        let evictions = setting.0.counts(&setting.1).evictions;
         assert!(evictions <= 5 * EVICTED as u64, "work is bounded: {evictions}");
         // A real host sends more than each of them.
         let real = host(1_000_000);

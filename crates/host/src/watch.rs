@@ -1,7 +1,7 @@
-//! Noticing that files have changed, by inotify.
+//! Notices changes of files, by inotify.
 //!
-//! Watched are the folders, not the files: editors, package managers and configuration tools put a new file in the old
-//! one's place.
+//! It watches the folders rather than the files, because editors, package managers and configuration tools replace
+//! files by new ones.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,25 +11,25 @@ use std::path::{Path, PathBuf};
 
 use inotify::{EventMask, Inotify, WatchMask};
 
-/// Follows a set of files.
-pub struct Watch {
+/// Watches a set of files.
+pub struct FileWatch {
     inotify: Inotify,
     folders: BTreeSet<PathBuf>,
     names: BTreeSet<OsString>,
 }
 
-impl Watch {
-    /// Starts to follow. Folders that do not exist are not followed.
-    pub fn new(files: &[PathBuf]) -> io::Result<Watch> {
+impl FileWatch {
+    /// Starts to watch. Folders that do not exist are not watched.
+    pub fn new(files: &[PathBuf]) -> io::Result<FileWatch> {
         let mut folders = BTreeSet::new();
-        // Volumes of container managers change by this link.
+        // Container managers switch volumes by this link.
         let mut names = BTreeSet::from([OsString::from("..data")]);
         for file in files {
             let folder = match file.parent() {
                 Some(folder) if folder != Path::new("") => folder.to_path_buf(),
                 _ => PathBuf::from("."),
             };
-            // A folder may be replaced as a whole, too.
+            // A folder may be replaced as a whole.
             if let (Some(outer), Some(name)) = (folder.parent(), folder.file_name()) {
                 folders.insert(if outer == Path::new("") { PathBuf::from(".") } else { outer.to_path_buf() });
                 names.insert(name.to_os_string());
@@ -37,13 +37,13 @@ impl Watch {
             folders.insert(folder);
             names.extend(file.file_name().map(ToOwned::to_owned));
         }
-        let watch = Watch { inotify: Inotify::init()?, folders, names };
-        watch.follow();
+        let watch = FileWatch { inotify: Inotify::init()?, folders, names };
+        watch.add_folders();
         Ok(watch)
     }
 
-    /// Looks at the folders that there are now; those already followed stay so.
-    fn follow(&self) {
+    /// Watches the folders that exist; those already watched stay so.
+    fn add_folders(&self) {
         let mask = WatchMask::CLOSE_WRITE
             | WatchMask::CREATE
             | WatchMask::MOVED_TO
@@ -57,7 +57,7 @@ impl Watch {
         }
     }
 
-    /// Readable when something has happened.
+    /// Readable when there are events.
     pub fn fd(&self) -> RawFd {
         self.inotify.as_raw_fd()
     }
@@ -79,7 +79,7 @@ impl Watch {
             }
         }
         if changed {
-            self.follow();
+            self.add_folders();
         }
         changed
     }
@@ -97,7 +97,7 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::create_dir(at("keys")).unwrap();
         fs::write(at("topology.json"), "1").unwrap();
-        let mut watch = Watch::new(&[at("topology.json"), at("keys/master0.key")]).unwrap();
+        let mut watch = FileWatch::new(&[at("topology.json"), at("keys/master0.key")]).unwrap();
         assert!(!watch.changed());
         fs::write(at("topology.json"), "2").unwrap();
         assert!(watch.changed() && !watch.changed());

@@ -1,4 +1,4 @@
-//! What the system knows of this process: the `process_*` metrics of the reference router.
+//! Metrics of this process, named as Prometheus client libraries name them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,8 +7,8 @@ use procfs::{CurrentSI, ProcResult, WithCurrentSystemInfo};
 
 use super::text::Text;
 
-/// Writes the families. What the system does not tell is left out.
-pub fn write(text: &mut Text) {
+/// Writes the families. Families that the system has no values for are left out.
+pub fn write_process_metrics(text: &mut Text) {
     let _ = Process::myself().and_then(|process| of(&process, text));
 }
 
@@ -39,7 +39,7 @@ fn of(process: &Process, text: &mut Text) -> ProcResult<()> {
     threads(process, text)
 }
 
-/// Time that the threads ran and waited for a CPU.
+/// Time that the threads ran, and waited for a CPU.
 fn threads(process: &Process, text: &mut Text) -> ProcResult<()> {
     static UPDATES: AtomicU64 = AtomicU64::new(0);
     let (mut running, mut runnable) = (0, 0);
@@ -67,7 +67,7 @@ fn threads(process: &Process, text: &mut Text) -> ProcResult<()> {
     Ok(())
 }
 
-/// Bytes of the network namespace's sockets: packets that the router forwards are not among them.
+/// Bytes of the network namespace's sockets, without the packets that the data plane forwards.
 fn network(text: &mut Text) {
     // Pairs of lines: names, values.
     let Ok(netstat) = std::fs::read_to_string("/proc/self/net/netstat") else { return };

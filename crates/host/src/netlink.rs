@@ -1,7 +1,5 @@
-//! What the kernel knows and the router needs: devices and their addresses, routes, neighbours. Over rtnetlink, kept
-//! up to date by its notifications.
-//!
-//! Does not live here: what is done with it ([`crate::agent`]).
+//! Devices and their addresses, routes and neighbours of the kernel, read over rtnetlink and kept up to date by its
+//! notifications.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -33,9 +31,9 @@ const GROUPS: [u32; 9] = [
 ];
 /// Message types of next-hop objects (`RTM_NEWNEXTHOP`, `RTM_DELNEXTHOP`), which the library does not decode.
 const NEXT_HOP_OBJECTS: [u16; 2] = [104, 105];
-/// Bytes of notifications that may wait for the agent.
+/// Bytes of notifications that may be queued.
 const EVENT_BUFFER: libc::c_int = 4 << 20;
-/// Most datagrams of notifications taken by one [`Kernel::update`]: whoever makes neighbours come and go must not keep the
+/// Most datagrams of notifications taken by one [`Netlink::update`], so that a flood of notifications does not keep the
 /// agent from its other work.
 const BURST: usize = 512;
 
@@ -64,14 +62,14 @@ pub struct Device {
     pub addresses: Vec<IpAddr>,
 }
 
-/// What is known of a neighbour's link-layer address.
+/// State of a neighbour's link-layer address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbour {
     /// It answered.
     Known {
         /// Ethernet address.
         mac: [u8; 6],
-        /// Confirmed lately, or configured by hand.
+        /// Confirmed recently, or configured statically.
         fresh: bool,
     },
     /// It did not answer.
@@ -81,7 +79,7 @@ pub enum Neighbour {
 /// Where the kernel sends packets for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// By a device to a next hop.
+    /// Through a device to a next hop.
     Via {
         /// Index of the device.
         device: u32,
@@ -90,31 +88,31 @@ pub enum Route {
         /// The path's MTU, where it is known to differ from the device's.
         mtu: Option<u32>,
     },
-    /// By a tunnel that the route itself describes: only the kernel can encapsulate packets for it.
+    /// Through a tunnel that the route itself describes; only the kernel can encapsulate packets for it.
     Encapsulated,
-    /// To this host itself.
+    /// To this host.
     Here,
-    /// Nowhere: no route, or a route that forbids it.
+    /// No route, or a route that prohibits it.
     Nowhere,
 }
 
-/// What notifications said.
+/// Changes reported by notifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Devices, addresses or rules are different: any route may be, without a notification of its own.
+    /// Devices, addresses or rules changed: any route may have changed without a notification of its own.
     pub everything: bool,
-    /// Destinations of routes that are different.
+    /// Destinations of changed routes.
     pub routes: Vec<Prefix>,
-    /// Neighbours that are different, by device.
+    /// Changed neighbours, by device.
     pub neighbours: Vec<(u32, IpAddr)>,
 }
 
-/// Addresses that begin with the same bits.
+/// A network prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// The address.
     pub address: IpAddr,
-    /// How many of its bits count.
+    /// Number of significant bits.
     pub length: u8,
 }
 
@@ -135,15 +133,15 @@ impl Prefix {
         }
     }
 
-    /// Whether an address is among them.
+    /// Whether an address has this prefix.
     pub fn contains(self, address: IpAddr) -> bool {
         let (first, last) = self.range();
         (first..=last).contains(&address)
     }
 }
 
-/// The kernel's view, followed.
-pub struct Kernel {
+/// The kernel's devices and neighbours, followed by notifications; routes by lookup.
+pub struct Netlink {
     requests: Socket,
     events: Socket,
     sequence: u32,
@@ -151,9 +149,9 @@ pub struct Kernel {
     neighbours: HashMap<(u32, IpAddr), Neighbour>,
 }
 
-impl Kernel {
-    /// Reads everything and starts to follow.
-    pub fn open() -> io::Result<Kernel> {
+impl Netlink {
+    /// Reads devices, addresses and neighbours, and subscribes to notifications.
+    pub fn open() -> io::Result<Netlink> {
         let mut events = Socket::new(NETLINK_ROUTE)?;
         events.bind_auto()?;
         for group in GROUPS {
@@ -165,9 +163,10 @@ impl Kernel {
         let mut requests = Socket::new(NETLINK_ROUTE)?;
         requests.bind_auto()?;
         requests.connect(&SocketAddr::new(0, 0))?;
-        let mut kernel = Kernel { requests, events, sequence: 0, devices: BTreeMap::new(), neighbours: HashMap::new() };
-        kernel.reload()?;
-        Ok(kernel)
+        let mut netlink =
+            Netlink { requests, events, sequence: 0, devices: BTreeMap::new(), neighbours: HashMap::new() };
+        netlink.reload()?;
+        Ok(netlink)
     }
 
     /// All devices by index.
@@ -180,12 +179,12 @@ impl Kernel {
         self.devices.values().find(|d| d.addresses.contains(&address))
     }
 
-    /// The kernel takes packets to an address for its own. No device needs to have it: all of 127.0.0.0/8 is local.
+    /// Whether the kernel delivers packets to an address locally. No device needs to have it: all of 127.0.0.0/8 is local.
     pub fn is_local(&mut self, address: IpAddr) -> bool {
         matches!(self.route_from(address, None), Ok(Route::Here))
     }
 
-    /// A neighbour, if anything is known of it.
+    /// The state of a neighbour, if the kernel has one.
     pub fn neighbour(&self, device: u32, address: IpAddr) -> Option<Neighbour> {
         self.neighbours.get(&(device, address)).copied()
     }
@@ -195,7 +194,7 @@ impl Kernel {
         self.events.as_raw_fd()
     }
 
-    /// Takes the notifications that have come, a limited number at a time.
+    /// Takes a limited number of pending notifications.
     pub fn update(&mut self) -> io::Result<Changes> {
         let mut changes = Changes::default();
         for _ in 0..BURST {
@@ -211,7 +210,7 @@ impl Kernel {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    // Notifications were lost. What still waits is of no interest, and older than what is read now.
+                    // Notifications were lost. Those still queued are older than what is read next.
                     self.discard_events();
                     let before: Vec<_> = self.neighbours.keys().copied().collect();
                     self.reload()?;
@@ -234,7 +233,7 @@ impl Kernel {
         }
     }
 
-    /// Where packets go that are sent to an address from one of ours.
+    /// Looks up the route of packets to `destination` from the local address `source`.
     pub fn route(&mut self, destination: IpAddr, source: IpAddr) -> io::Result<Route> {
         self.route_from(destination, Some(source))
     }
@@ -272,7 +271,7 @@ impl Kernel {
         Ok(route.map_or(Route::Nowhere, |route| read_route(&route, destination)))
     }
 
-    /// Asks the kernel to find out a neighbour's link-layer address, or to confirm it. Needs CAP_NET_ADMIN.
+    /// Asks the kernel to resolve a neighbour's link-layer address, or to confirm it. Needs CAP_NET_ADMIN.
     pub fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = family(address);
@@ -291,19 +290,19 @@ impl Kernel {
         self.devices.clear();
         self.neighbours.clear();
         let mut ignored = Changes::default();
-        for question in [
+        for request in [
             RouteNetlinkMessage::GetLink(LinkMessage::default()),
             RouteNetlinkMessage::GetAddress(AddressMessage::default()),
             RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()),
         ] {
-            for answer in self.request(question, NLM_F_DUMP)? {
-                self.apply(answer, &mut ignored);
+            for reply in self.request(request, NLM_F_DUMP)? {
+                self.apply(reply, &mut ignored);
             }
         }
         Ok(())
     }
 
-    /// Sends a request and waits for all of its answer.
+    /// Sends a request and waits for the complete reply.
     fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.sequence = self.sequence.wrapping_add(1).max(1);
         let mut header = NetlinkHeader::default();
@@ -397,7 +396,7 @@ impl Kernel {
     }
 }
 
-/// The messages of a datagram. What cannot be read is skipped: newer kernels say more than we understand.
+/// The messages of a datagram. Skips messages that cannot be decoded, as newer kernels may send.
 fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
     let mut messages = Vec::new();
     while let Some(length) = bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_ne_bytes) {
@@ -407,14 +406,14 @@ fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
         }
         match NetlinkMessage::deserialize(&bytes[..length]) {
             Ok(message) => messages.push(message),
-            Err(error) => tracing::debug!(%error, "a netlink message that cannot be read"),
+            Err(error) => tracing::debug!(%error, "undecodable netlink message"),
         }
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
     messages
 }
 
-/// Whether one of a datagram's messages is about a next-hop object.
+/// Whether a datagram has a message about a next-hop object.
 fn has_next_hop_objects(mut bytes: &[u8]) -> bool {
     while let Some([a, b, c, d, e, f]) = bytes.first_chunk() {
         if NEXT_HOP_OBJECTS.contains(&u16::from_ne_bytes([*e, *f])) {
@@ -426,7 +425,7 @@ fn has_next_hop_objects(mut bytes: &[u8]) -> bool {
     false
 }
 
-/// The destinations of a route; `None` if it is none that packets are sent by.
+/// The destination prefix of a unicast route.
 fn prefix(route: &RouteMessage) -> Option<Prefix> {
     let any = match route.header.address_family {
         AddressFamily::Inet => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -488,7 +487,7 @@ fn own_address(message: &AddressMessage) -> Option<IpAddr> {
     found
 }
 
-/// Key and state of a neighbour; no state while the kernel has not found out.
+/// Key and state of a neighbour; no state while the kernel is resolving it.
 fn read_neighbour(message: &NeighbourMessage) -> Option<((u32, IpAddr), Option<Neighbour>)> {
     let mut address = None;
     let mut mac = None;
@@ -555,15 +554,15 @@ mod tests {
 
     #[test]
     fn this_host() {
-        let mut kernel = Kernel::open().unwrap();
+        let mut netlink = Netlink::open().unwrap();
         let here: IpAddr = "127.0.0.1".parse().unwrap();
-        let lo = kernel.device_with(here).expect("loopback").clone();
+        let lo = netlink.device_with(here).expect("loopback").clone();
         assert!(lo.loopback && lo.up && lo.name == "lo", "{lo:?}");
-        assert_eq!(kernel.route(here, here).unwrap(), Route::Here);
-        assert_eq!(kernel.device_with("203.0.113.77".parse().unwrap()), None);
-        assert!(kernel.is_local("127.45.6.7".parse().unwrap()));
-        assert!(!kernel.is_local("203.0.113.77".parse().unwrap()));
-        assert!(kernel.update().is_ok());
+        assert_eq!(netlink.route(here, here).unwrap(), Route::Here);
+        assert_eq!(netlink.device_with("203.0.113.77".parse().unwrap()), None);
+        assert!(netlink.is_local("127.45.6.7".parse().unwrap()));
+        assert!(!netlink.is_local("203.0.113.77".parse().unwrap()));
+        assert!(netlink.update().is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The Prometheus text format, version 0.0.4: what the reference router serves.
+//! The Prometheus text format, version 0.0.4.
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>
 
 use std::fmt::{Display, Write};
@@ -13,16 +13,16 @@ pub struct Text {
     family: &'static str,
 }
 
-/// Label names and values.
+/// Names and values of labels.
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Text {
-    /// Begins a family whose values only grow.
+    /// Begins a family of counters.
     pub fn counter(&mut self, name: &'static str, help: &str) {
         self.begin(name, "counter", help);
     }
 
-    /// Begins a family of current values.
+    /// Begins a family of gauges.
     pub fn gauge(&mut self, name: &'static str, help: &str) {
         self.begin(name, "gauge", help);
     }
@@ -33,7 +33,7 @@ impl Text {
         let _ = writeln!(self.page, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// A value of the family begun last.
+    /// Adds a value to the family begun last.
     pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
         self.page.push_str(self.family);
         let mut before = '{';
@@ -58,10 +58,31 @@ impl Text {
         let _ = writeln!(self.page, " {value}");
     }
 
+    /// Adds a family of counters with one label.
+    pub fn family(&mut self, family: &CounterFamily) {
+        self.counter(family.name, family.help);
+        for (value, count) in &family.values {
+            self.sample(&[(family.label, value)], count);
+        }
+    }
+
     /// The page.
     pub fn finish(self) -> String {
         self.page
     }
+}
+
+/// A family of counters with one label.
+#[derive(Clone, Debug)]
+pub struct CounterFamily {
+    /// Name of the metric, `…_total`.
+    pub name: &'static str,
+    /// Help text.
+    pub help: &'static str,
+    /// Name of the label.
+    pub label: &'static str,
+    /// Counts by value of the label.
+    pub values: Vec<(String, u64)>,
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Which connections there are, and which is closed to make room for a new one.
+//! Open connections, and which of them is closed to make room for a new one.
 //!
-//! The bound for each peer keeps a client from crowding out others; the bound for all keeps many clients from using up
-//! memory and descriptors. Connections of this machine have room of their own, whatever comes from elsewhere.
+//! The bound per peer keeps a client from crowding out others; the bound for all peers limits memory and descriptors.
+//! Connections from this machine are bounded separately, so that remote clients cannot crowd them out.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use tokio::task::AbortHandle;
 
 /// Connections of one peer at the same time, of each server.
-pub const OF_ONE_PEER: usize = 8;
+const OF_ONE_PEER: usize = 8;
 /// Connections of all peers on other machines at the same time, of each server.
-pub const OF_OTHERS: usize = 64;
+const OF_OTHERS: usize = 64;
 
-/// Whose connection it is. Whoever has an IPv6 address has the whole subnet.
+/// The client of a connection. An IPv6 client is assumed to have its whole /64 subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     ThisMachine,
@@ -31,13 +31,13 @@ impl Peer {
 
 /// Open connections, oldest first.
 #[derive(Debug, Default)]
-pub struct Connections {
+pub(super) struct Connections {
     open: Vec<(Peer, AbortHandle)>,
 }
 
 impl Connections {
-    /// Closes connections so that one more of this address stays within the bounds.
-    pub fn make_room(&mut self, address: IpAddr) {
+    /// Closes connections so that one more from this address is within the bounds.
+    pub(super) fn make_room(&mut self, address: IpAddr) {
         self.open.retain(|(_, task)| !task.is_finished());
         let peer = Peer::of(address);
         if self.count(peer) >= OF_ONE_PEER {
@@ -53,8 +53,8 @@ impl Connections {
         }
     }
 
-    /// A new connection.
-    pub fn add(&mut self, address: IpAddr, task: AbortHandle) {
+    /// Adds a connection.
+    pub(super) fn add(&mut self, address: IpAddr, task: AbortHandle) {
         self.open.push((Peer::of(address), task));
     }
 
@@ -85,8 +85,8 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(test);
     }
 
-    /// Lets all tasks that were told to end do so.
-    async fn settle() {
+    /// Lets aborted tasks end.
+    async fn yield_to_tasks() {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -109,7 +109,7 @@ mod tests {
             let mut connections = Connections::default();
             let other = connect(&mut connections, "192.0.2.1");
             let tasks: Vec<_> = (0..20).map(|_| connect(&mut connections, "192.0.2.2")).collect();
-            settle().await;
+            yield_to_tasks().await;
             let open = tasks.iter().map(|t| !t.is_finished()).collect::<Vec<_>>();
             assert_eq!(open, [vec![false; 20 - OF_ONE_PEER], vec![true; OF_ONE_PEER]].concat());
             assert!(!other.is_finished());
@@ -124,7 +124,7 @@ mod tests {
             let modest = connect(&mut connections, "198.51.100.1");
             let greedy = |peer: usize| format!("192.0.2.{}", peer % 20);
             let tasks: Vec<_> = (0..1000).map(|i| connect(&mut connections, &greedy(i / 3))).collect();
-            settle().await;
+            yield_to_tasks().await;
             assert!(!local.is_finished() && !modest.is_finished());
             assert_eq!(tasks.iter().filter(|t| !t.is_finished()).count(), OF_OTHERS - 1);
             assert!(!connect(&mut connections, "::1").is_finished());

@@ -1,7 +1,7 @@
-//! Reading configuration and key files: regular files of bounded size only.
+//! Bounded reading of regular files, for configuration and keys.
 //!
-//! Opening never blocks, so a FIFO, a device or an endless file in the place of a configuration file is an error instead
-//! of a thread that hangs or memory that runs out.
+//! Opening never blocks, so a FIFO, a device or an endless file in the place of a configuration file is an error, and
+//! neither hangs a thread nor exhausts memory.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -10,16 +10,12 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-/// Longest `router.toml` or `hopwright.toml`, in bytes.
-pub const LONGEST_TOML: usize = 1 << 20;
-/// Longest `topology.json`, in bytes: some ten times what the largest router needs.
-pub const LONGEST_TOPOLOGY: usize = 16 << 20;
-/// Longest key file, in bytes.
-pub const LONGEST_KEY: usize = 4096;
+/// Least capacity of the buffer. Files below /proc claim to be empty.
+const CAPACITY: usize = 4096;
 
-/// Reads a regular file of at most `limit` bytes. The result is wiped when dropped, and was never copied.
+/// Reads a regular file of at most `limit` bytes. The result is wiped when dropped and was never copied.
 pub fn read(file: &Path, limit: usize) -> io::Result<Zeroizing<Vec<u8>>> {
-    // Without O_NONBLOCK, opening a FIFO waits for somebody to write.
+    // Without O_NONBLOCK, opening a FIFO waits for a writer.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file)?;
     let metadata = opened.metadata()?;
     if !metadata.is_file() {
@@ -27,8 +23,8 @@ pub fn read(file: &Path, limit: usize) -> io::Result<Zeroizing<Vec<u8>>> {
     }
     let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {limit} bytes"));
     let length = usize::try_from(metadata.len()).ok().filter(|l| *l <= limit).ok_or_else(too_long)?;
-    // With room to spare: a vector that grows leaves copies behind. Files below /proc say that they are empty.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(length.max(LONGEST_KEY) + 64));
+    // With spare capacity, because a vector that grows leaves copies of its contents behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length.max(CAPACITY) + 64));
     opened.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > limit {
         return Err(too_long());

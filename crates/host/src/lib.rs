@@ -1,0 +1,19 @@
+//! What an agent needs from a Linux host.
+//!
+//! - [`netlink`]: devices, addresses, routes and neighbours, with change notifications.
+//! - [`next_hop`]: next-hop resolution for an agent's links and hosts.
+//! - [`capabilities`]: giving up privileges. [`service_manager`]: `sd_notify`.
+//! - [`files`]: bounded reading of regular files. [`watch`]: noticing that files change.
+//! - [`http`]: HTTP servers with bounded resources, and the log level over HTTP.
+//! - [`metrics`]: the Prometheus text format and the metrics of this process.
+//!
+//! This crate knows no protocol above IP.
+
+pub mod capabilities;
+pub mod files;
+pub mod http;
+pub mod metrics;
+pub mod netlink;
+pub mod next_hop;
+pub mod service_manager;
+pub mod watch;

@@ -1,0 +1,55 @@
+//! Next-hop resolution for the router's links and for hosts of its AS ([`hopwright_host::next_hop`]).
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::time::Instant;
+
+use hopwright_host::netlink::Netlink;
+use hopwright_host::next_hop;
+use hopwright_ports::udp;
+
+use crate::links::Links;
+use crate::program::LOCAL_PORT;
+
+pub use hopwright_host::next_hop::NextHop;
+
+/// The next hop of every target that no raw port reaches: the UDP port, whose frames have placeholder addresses.
+pub const VIA_KERNEL: NextHop =
+    NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC, mtu: u32::MAX };
+
+/// The other end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LinkEnd {
+    /// Of the external link with this interface id.
+    External(u16),
+    /// The sibling router with this number ([`crate::links::Sibling::number`]).
+    Sibling(u16),
+}
+
+/// A link's other end, or a host of the AS.
+pub type Target = next_hop::Target<LinkEnd>;
+/// The next hops of all targets of a router.
+pub type Resolver = next_hop::Resolver<LinkEnd>;
+
+/// The ends of a router's links, each with its address and the router's own address on the link.
+pub fn link_ends(links: &Links) -> impl Iterator<Item = (Target, IpAddr, IpAddr)> {
+    let external =
+        links.external.iter().map(|e| (LinkEnd::External(e.id), e.underlay.remote.ip(), e.underlay.local.ip()));
+    let siblings = links.siblings.iter().map(|s| (LinkEnd::Sibling(s.number), s.address.ip(), links.internal.ip()));
+    external.chain(siblings).map(|(end, remote, local)| (Target::Link(end), remote, local))
+}
+
+/// Adds the links to a resolver, except those that it knows.
+pub fn add_links(resolver: &mut Resolver, links: &Links, netlink: &mut Netlink) {
+    let now = Instant::now();
+    for (target, to, from) in link_ends(links) {
+        resolver.add(target, to, from, netlink, now);
+    }
+}
+
+/// The devices that the routes of links lead to.
+pub fn used_devices(netlink: &mut Netlink, links: &Links) -> BTreeSet<u32> {
+    let mut resolver = Resolver::new(HashMap::new(), VIA_KERNEL);
+    add_links(&mut resolver, links, netlink);
+    resolver.devices()
+}
