@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use hopwright_jit::abi;
+use hopwright_abi as abi;
 
 /// Most packets in a batch.
 pub const MAX_BATCH: usize = 256;

@@ -6,13 +6,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hopwright_abi::ExternHandle;
 use hopwright_ir::interp::{
     CloneSession, Digest, ExternModel, ExternRegistry, Interp, LiveState, Replica, TrafficManager,
 };
 use hopwright_ir::{
     ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, Span, TableEntry, TableId, bits,
 };
-use hopwright_jit::abi::ExternHandle;
 use hopwright_jit::{Ahead, CompiledPipeline, Unsupported};
 use num_bigint::BigUint;
 
@@ -28,7 +28,7 @@ use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
 use crate::table::{self, Profiles, Table};
 use crate::trace::respecialise::Traces;
-use hopwright_jit::limbs::{from_limbs, limbs_of, push_limbs};
+use hopwright_abi::{from_limbs, limbs_of, push_limbs};
 
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

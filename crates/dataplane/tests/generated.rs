@@ -12,11 +12,11 @@ mod machine;
 use std::ops::Range;
 use std::sync::Arc;
 
+use hopwright_abi::Verdict;
 use hopwright_dataplane::{Digest, Packet};
 use hopwright_driver::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
-use hopwright_jit::abi::Verdict;
 use hopwright_p4gen::{Case, Config, generate};
 use hopwright_stf::script::Command;
 use machine::Machine;

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hopwright_abi::Verdict;
 use hopwright_dataplane::{
     ControlError, EngineKind, EntryTarget, Executor, FrameSize, Group, Pool, Rates, VirtualDataPlane, WeightedAction,
 };
 use hopwright_driver::compile_text;
 use hopwright_ir::hash::Random;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableId};
-use hopwright_jit::abi::Verdict;
 
 const PROGRAM: &str = r#"
 #include <core.p4>

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use hopwright_abi::{self as abi, ExternHandle, Runtime};
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry};
-use hopwright_jit::abi::{self, ExternHandle, Runtime};
 use hopwright_jit::{Options, compile};
 
 const PROGRAM: &str = r#"
@@ -110,8 +110,8 @@ fn keys(p: &Pipeline, frames: &[Vec<u8>]) -> Vec<(String, Vec<Vec<u64>>)> {
         original: std::ptr::null_mut(),
         value_sets: std::ptr::null(),
         digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
-        way: std::ptr::null_mut(),
-        left: std::ptr::null_mut(),
+        profile: std::ptr::null_mut(),
+        side_exits: std::ptr::null_mut(),
         depths: std::ptr::null(),
     };
     // SAFETY: the packets' buffers are as they say, and there is room for all keys; it uses nothing else.

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use hopwright_abi::Verdict;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Pool, VirtualDataPlane};
 use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
-use hopwright_jit::abi::Verdict;
 use hopwright_stf::script::Change;
 use hopwright_stf::{Engine, Processed};
 use num_bigint::BigUint;

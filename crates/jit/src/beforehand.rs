@@ -10,10 +10,10 @@ use cranelift_codegen::ir::{
     AbiParam, Block, Function, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Value, ValueDef, types,
 };
 
-use crate::abi;
 use crate::bounds::constant_in;
 use crate::implied::Question;
 use crate::stages::Shape;
+use hopwright_abi as abi;
 
 /// What holds for those who go on: a comparison of something in memory that is the same for all packets with something that
 /// is, too, or with a number.
@@ -108,7 +108,7 @@ fn ask_first(function: &mut Function, entry: Block, asked: &[Asked], shape: &Sha
     // Only here.
     let here = MemFlagsData::new().with_notrap().with_alias_region(flags.runtime.alias_region());
     let mut at = FuncCursor::new(function).at_bottom(away);
-    let left = at.ins().load(types::I64, here, runtime, offset_of!(abi::Runtime, left) as i32);
+    let left = at.ins().load(types::I64, here, runtime, offset_of!(abi::Runtime, side_exits) as i32);
     let n = at.ins().load(types::I64, flags.cells, left, 0);
     let n = at.ins().iadd(n, count);
     at.ins().store(flags.cells, n, left, 0);

@@ -8,10 +8,9 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{Expr, Type, ValueSetId};
 
 use crate::Unsupported;
-use crate::abi::{ExternHandle, Runtime, ValueSetHandle};
-use crate::externs::DigestCall;
 use crate::function::Gen;
 use crate::shim;
+use hopwright_abi::{DigestCall, ExternHandle, Runtime, ValueSetHandle};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

@@ -14,12 +14,12 @@ use hopwright_ir::walk;
 use hopwright_ir::{HeaderId, Pipeline, SlotKind, Stmt, StmtKind};
 
 use crate::Unsupported;
-use crate::abi;
 use crate::facts::{At, Root};
 use crate::flow::{Point, stage};
 use crate::function::Gen;
 use crate::shim;
 use crate::tail::Begun;
+use hopwright_abi as abi;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

@@ -4,124 +4,23 @@ use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Opcode, Value, ValueDef, types};
-use hopwright_ir::walk;
 use hopwright_ir::{
-    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId,
-    StmtKind, Type,
+    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, SlotId, Type,
 };
 
 use crate::Unsupported;
-use crate::abi::{BlockMethod, CounterCell, ExternHandle};
 use crate::facts::Facts;
 use crate::function::Gen;
 use crate::hot::{Held, most};
 use crate::once::Once;
 use crate::shim;
 use crate::wide::limbs;
+use hopwright_abi::{BlockMethod, CounterCell, ExternHandle, NamedCall};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Where a condition's ways meet again, and what was known where they parted; nothing if there is one way.
 type Conditional = Option<(Block, Facts)>;
-
-/// Which way an argument goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Filled in before the call.
-    In,
-    /// Read after the call.
-    Out,
-    /// Both.
-    InOut,
-}
-
-/// What a named extern method or function is called with: `args` of [`crate::abi::ExternHandle`] holds ⌈width/64⌉
-/// limbs for each argument, one after the other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NamedCall {
-    /// P4 name of the method or function.
-    pub name: String,
-    /// Direction and width in bits of each argument, a result last.
-    pub args: Vec<(Direction, u32)>,
-}
-
-/// A digest that a program sends.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct DigestCall {
-    /// Name of the struct type.
-    pub name: String,
-    /// Types of the fields.
-    pub fields: Vec<Type>,
-}
-
-impl DigestCall {
-    pub(crate) fn of(name: &str, data: &[Expr]) -> DigestCall {
-        DigestCall { name: name.into(), fields: data.iter().map(|e| e.ty).collect() }
-    }
-
-    /// Words of the receiver and the fields.
-    pub fn words(&self) -> usize {
-        1 + self.fields.iter().map(|ty| DigestCall::words_of(*ty)).sum::<usize>()
-    }
-
-    /// Words of a field: its limbs; of a varbit the length in bytes, and then room for the bytes, the first bits first.
-    pub fn words_of(ty: Type) -> usize {
-        limbs(ty.width()) + usize::from(matches!(ty, Type::Varbit(_)))
-    }
-}
-
-/// What generated code calls by name, in the order that the binary interface counts it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interface {
-    /// For each extern instance its methods; the index is the `method` of the call.
-    pub methods: Vec<Vec<NamedCall>>,
-    /// Free functions; the index is that into [`crate::abi::Runtime::functions`].
-    pub functions: Vec<NamedCall>,
-    /// Digests; the index is the `method` of [`crate::abi::Runtime::digests`].
-    pub digests: Vec<DigestCall>,
-}
-
-impl Interface {
-    /// Everything that a pipeline calls by name, in order of appearance.
-    pub(crate) fn of(p: &Pipeline) -> Interface {
-        let mut found = Interface { methods: vec![Vec::new(); p.externs.len()], ..Interface::default() };
-        for block in walk::all_blocks(p) {
-            walk::stmts(block, &mut |s| {
-                let StmtKind::Extern(call) = &s.kind else { return };
-                if let (ExternFn::Digest(name), [_, ExternArg::List(data)]) = (&call.function, call.args.as_slice()) {
-                    let this = DigestCall::of(name, data);
-                    if !found.digests.contains(&this) {
-                        found.digests.push(this);
-                    }
-                }
-                let ExternFn::Named { instance, name } = &call.function else { return };
-                let this = named_call(p, name, call);
-                let list = match instance {
-                    Some(id) => &mut found.methods[id.index()],
-                    None => &mut found.functions,
-                };
-                if !list.contains(&this) {
-                    list.push(this);
-                }
-            });
-        }
-        found
-    }
-}
-
-fn named_call(p: &Pipeline, name: &str, call: &ExternCall) -> NamedCall {
-    let args = call
-        .args
-        .iter()
-        .map(|a| match a {
-            ExternArg::In(e) => (Direction::In, e.ty.width()),
-            ExternArg::List(list) => (Direction::In, list.iter().map(|e| e.ty.width()).sum()),
-            ExternArg::Out(s) => (Direction::Out, p[*s].ty.width()),
-            ExternArg::InOut(s) => (Direction::InOut, p[*s].ty.width()),
-        })
-        .collect();
-    NamedCall { name: name.to_string(), args }
-}
 
 impl Gen<'_> {
     pub(crate) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
@@ -573,7 +472,7 @@ impl Gen<'_> {
 
     fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {
         self.leave_unless_repeatable(instance);
-        let this = named_call(self.p, name, call);
+        let this = NamedCall::of(self.p, name, call);
         let list = match instance {
             Some(id) => &self.interface.methods[id.index()],
             None => &self.interface.functions,

@@ -16,10 +16,8 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
 
 use crate::Unsupported;
-use crate::abi::{self, Pause, Verdict};
 use crate::conditions::Numbering;
 use crate::deparse::Deparse;
-use crate::externs::Interface;
 use crate::facts::{At, Facts, Root, Tests};
 use crate::flow::{Around, Order, Point, Schedule, stage};
 use crate::headers::{HeaderTable, Wanted};
@@ -27,12 +25,13 @@ use crate::hot::Mode;
 use crate::layout::{Layout, Place};
 use crate::once::Once;
 use crate::parser;
-use crate::requests::{Pass, Plan, Record};
+use crate::requests::{Pass, Plan};
 use crate::shim::Shim;
 use crate::stages::Shape;
 use crate::table::InImage;
 use crate::tail::Begun;
 use crate::wide::limbs;
+use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -699,7 +698,7 @@ impl<'a> Gen<'a> {
 
     pub(crate) fn packet_length(&mut self) -> Value {
         if self.pass == Pass::Egress {
-            return self.record_word(Record::LENGTH);
+            return self.record_word(PauseLayout::LENGTH);
         }
         let start = self.described(offset_of!(abi::Packet, start));
         let end = self.described(offset_of!(abi::Packet, end));

@@ -17,13 +17,13 @@ use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, MemFlagsData, Signatur
 use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternId, HeaderId, SlotId, Type};
 use num_traits::ToPrimitive;
 
-use crate::abi;
 use crate::asked::Asked;
 use crate::conditions::Conditions;
 use crate::facts::Facts;
 use crate::flow::{Order, Point};
 use crate::function::Gen;
 use crate::once::Once;
+use hopwright_abi::{self as abi, ExternAttributes};
 
 /// Points of all ways together that a function is made for: it grows with them.
 const MAX_BLOCKS: usize = 4_000;
@@ -71,7 +71,7 @@ pub(crate) struct Hot<'a> {
     /// The function for all packets.
     pub all: abi::RunBatch,
     /// The extern objects.
-    pub natives: &'a [Native],
+    pub natives: &'a [ExternAttributes],
     /// Where packets leave the ways.
     pub exit: Option<Block>,
     /// Addresses that others are relative to.
@@ -84,17 +84,8 @@ pub(crate) struct Hot<'a> {
     pub in_turn: bool,
 }
 
-/// What an extern object's native code is like.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Native {
-    /// Calling it twice is the same as calling it once.
-    pub repeatable: bool,
-    /// Its only method, if that is of this form.
-    pub block: Option<abi::BlockMethod>,
-}
-
 impl<'a> Hot<'a> {
-    pub fn new(ways: &'a [Way], all: abi::RunBatch, natives: &'a [Native]) -> Hot<'a> {
+    pub fn new(ways: &'a [Way], all: abi::RunBatch, natives: &'a [ExternAttributes]) -> Hot<'a> {
         Hot {
             ways,
             all,
@@ -164,11 +155,11 @@ impl<'a> Gen<'a> {
         let Mode::Record(points) = &mut self.mode else { return };
         let number = points.number(order);
         let flags = self.flags.cells;
-        let at = offset_of!(abi::Runtime, way) as i32;
+        let at = offset_of!(abi::Runtime, profile) as i32;
         let way = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
         let passed = self.b.ins().load(types::I32, flags, way, 0);
         let passed = self.b.ins().iadd_imm_s(passed, 1);
-        let last = self.b.ins().iconst(types::I32, abi::WAY_POINTS as i64);
+        let last = self.b.ins().iconst(types::I32, abi::MAX_PROFILE_POINTS as i64);
         let passed = self.b.ins().umin(passed, last);
         self.b.ins().store(flags, passed, way, 0);
         let offset = self.b.ins().uextend(types::I64, passed);
@@ -278,7 +269,7 @@ impl<'a> Gen<'a> {
         let Mode::Hot(Hot { exit: Some(exit), .. }) = self.mode else { return };
         self.enter(exit);
         let runtime = self.once(Once::Runtime);
-        let left = offset_of!(abi::Runtime, left) as i32;
+        let left = offset_of!(abi::Runtime, side_exits) as i32;
         // Only here: not before the first packet.
         let flags = MemFlagsData::new().with_notrap().with_alias_region(self.flags.runtime.alias_region());
         let left = self.b.ins().load(types::I64, flags, runtime, left);

@@ -8,14 +8,14 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{Expr, ExternId, ExternKind, SlotId, Table, TableId};
 
 use crate::Unsupported;
-use crate::abi::{ActionEntry, ExternHandle, NO_METER};
 use crate::flow::Order;
 use crate::function::Gen;
 use crate::shim;
+use hopwright_abi::{ActionEntry, ExternHandle, NO_METER};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// The first of [`crate::abi::lead_words`].
+/// The first of [`hopwright_abi::lead_words`].
 const LEAD: i32 = size_of::<ActionEntry>() as i32;
 
 impl Gen<'_> {

@@ -1,7 +1,7 @@
 //! Pipeline IR to machine code with Cranelift.
 //!
 //! [`compile`] makes one function of a whole pipeline: for each packet of a batch parser, ingress, egress and
-//! deparser, straight through. Lives here: the code generator and the binary interface of what it emits ([`abi`]).
+//! deparser, straight through. Lives here: the code generator and the data plane implements ([`hopwright_abi`]).
 //! Does not live here: tables, externs and packet buffers themselves (the data plane implements the interface), and
 //! the meaning of the IR (the reference interpreter).
 //!
@@ -14,7 +14,6 @@
 //! A program that copies or repeats packets gets further functions, by which a traffic manager goes on where the first
 //! paused ([`Requests`]).
 
-pub mod abi;
 mod adjacent;
 mod ahead;
 mod asked;
@@ -25,7 +24,6 @@ mod conditions;
 mod control_plane;
 mod deparse;
 mod edges;
-pub mod entry;
 mod expr;
 mod extend;
 mod externs;
@@ -38,8 +36,6 @@ mod implied;
 mod indirect;
 mod kept;
 mod layout;
-pub mod limbs;
-pub mod lookup;
 mod memory;
 mod narrow;
 mod once;
@@ -69,16 +65,15 @@ use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use hopwright_abi::{self as abi, ExternAttributes, Interface, PauseLayout};
 use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
 use hopwright_source::stack;
 
 pub use ahead::{Ahead, compile_ahead, load};
 use ahead::{Functions, Relocatable};
-pub use externs::{DigestCall, Direction, Interface, NamedCall};
 use function::{Job, Outside};
+pub use hot::Way;
 use hot::{Hot, Mode, Points};
-pub use hot::{Native, Way};
-pub use requests::{ORIGINAL_BYTES, Record};
 use requests::{Pass, Plan};
 pub use scout::{Scout, ScoutedTable};
 
@@ -222,7 +217,7 @@ pub struct Requests {
     /// before the payload.
     pub whole_original: bool,
     /// How packets are written down.
-    pub record: Record,
+    pub record: PauseLayout,
     /// What is kept for copies and packets that come again, by slots of the record.
     pub lists: Vec<FieldList>,
 }
@@ -264,7 +259,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
     Ok(CompiledPipeline { lines, clif, disassembly, compile_time: begin.elapsed(), ..compiled })
 }
 
-/// A variant of [`CompiledPipeline::run`] that also writes down the ways of packets, in [`abi::Runtime::way`].
+/// A variant of [`CompiledPipeline::run`] that also writes down the ways of packets, in [`abi::Runtime::profile`].
 pub struct Recorder {
     code: memory::Code,
     _zeros: Box<[u64]>,
@@ -285,7 +280,7 @@ impl Recorder {
         Ok(Recorder { code, _zeros: compiler.zeros, points })
     }
 
-    /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have a `way`.
+    /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have a `profile`.
     pub fn run(&self) -> abi::RunBatch {
         self.code.entry()
     }
@@ -315,7 +310,7 @@ impl HotPaths {
         pipeline: &Pipeline,
         compiled: &CompiledPipeline,
         ways: &[Way],
-        natives: &[Native],
+        natives: &[ExternAttributes],
     ) -> Result<Option<HotPaths>, Unsupported> {
         let begin = Instant::now();
         let compiler = Compiler::new(pipeline, Machine::This)?;
@@ -344,7 +339,7 @@ impl HotPaths {
         &self.ways
     }
 
-    /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have a `left`.
+    /// The function. What holds for [`CompiledPipeline::run`] holds for it, and the runtime must have `side_exits`.
     pub fn run(&self) -> abi::RunBatch {
         self.code.entry()
     }

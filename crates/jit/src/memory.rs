@@ -2,7 +2,7 @@
 
 use memmap2::{Mmap, MmapMut};
 
-use crate::abi::RunBatch;
+use hopwright_abi::RunBatch;
 
 /// Machine code in read-and-execute pages, freed on drop.
 pub(crate) struct Code {

@@ -6,9 +6,9 @@ use std::mem::offset_of;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use crate::abi::ExternHandle;
 use crate::facts::Root;
 use crate::function::Gen;
+use hopwright_abi::ExternHandle;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

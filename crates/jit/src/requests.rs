@@ -2,7 +2,7 @@
 //!
 //! Such a call becomes the assignment of a *request slot*, a slot like others, so that where it is known that nothing was
 //! asked for, nothing is tested. Where ingress or egress ends with a request, or a packet is sent with one, the code
-//! writes a [`Record`] of the packet's state and *pauses*: it returns, and the traffic manager goes on with copies of the
+//! writes a [`PauseLayout`] of the packet's state and *pauses*: it returns, and the traffic manager goes on with copies of the
 //! record by the other functions of [`crate::Requests`]. Programs that never ask are compiled as if there were no such
 //! thing. Does not live here: what becomes of the requests (the data plane).
 
@@ -19,18 +19,14 @@ use hopwright_ir::{
 };
 
 use crate::Unsupported;
-use crate::abi::{self, Pause};
 use crate::facts::At;
 use crate::flow::{Point, stage};
 use crate::function::Gen;
 use crate::layout::{Layout, Place};
 use crate::shim;
-use crate::wide::limbs;
+use hopwright_abi::{self as abi, HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
-
-/// Bytes that [`abi::Runtime::original`] is sure to have.
-pub const ORIGINAL_BYTES: usize = 1 << 16;
 
 /// What one function does of a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,102 +188,28 @@ fn word(value: u32, span: Span) -> Expr {
     Expr::constant(value, Type::Bits(64), span)
 }
 
-/// How a packet's state is written down between two passes: words of 64 bits, and behind them the bytes of headers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
-    words: usize,
-    /// First word and kind of each slot that is in it.
-    slots: Vec<Option<(usize, usize)>>,
-    /// Slots that are metadata, not parts of headers.
-    metadata: Vec<SlotId>,
-    masks: usize,
-    /// For each header where its varbit field's length is and, in bytes, where it is itself.
-    headers: Vec<(usize, usize)>,
-}
-
-impl Record {
-    /// Word: 0 to go on at the beginning of egress, 1 behind the requests of egress.
-    pub const MODE: usize = 0;
-    /// Word: `egress_port` to be.
-    pub const PORT: usize = 1;
-    /// Word: offset in the packet's buffer of what the parser did not take.
-    pub const PAYLOAD: usize = 2;
-    /// Word: bytes of the packet as it was received.
-    pub const LENGTH: usize = 3;
-    /// Word: steps the packet may still take.
-    pub const STEPS: usize = 4;
-    const FIRST: usize = 5;
-
-    fn of(p: &Pipeline, slots: &Slots) -> Record {
-        let mut kept: BTreeSet<SlotId> = slots.all().collect();
-        let s = &p.standard;
-        kept.extend([s.ingress_port, s.instance_type, s.packet_length, s.ingress_global_timestamp]);
-        kept.extend([s.egress_spec, s.mcast_grp, s.egress_rid, s.parser_error, s.checksum_error]);
-        kept.extend(p.field_lists.iter().flat_map(|l| l.slots.iter().copied()));
-        // What nobody reads from egress on need not be kept; which actions are run there is not asked.
-        let usage = Usage::of(p);
-        let lives = |slot: &Slot| matches!(slot.kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::NextIndex(_));
-        for (i, slot) in p.slots.iter().enumerate().filter(|(_, s)| lives(s)) {
-            let id = SlotId(i as u32);
-            if usage.slots[i].read || matches!(slot.kind, SlotKind::NextIndex(_)) {
-                kept.insert(id);
-            }
+/// The slots that a pause saves: those that are read from egress on, besides what the traffic manager uses.
+fn saved_slots(p: &Pipeline, slots: &Slots) -> BTreeSet<SlotId> {
+    let mut kept: BTreeSet<SlotId> = slots.all().collect();
+    let s = &p.standard;
+    kept.extend([s.ingress_port, s.instance_type, s.packet_length, s.ingress_global_timestamp]);
+    kept.extend([s.egress_spec, s.mcast_grp, s.egress_rid, s.parser_error, s.checksum_error]);
+    kept.extend(p.field_lists.iter().flat_map(|l| l.slots.iter().copied()));
+    let usage = Usage::of(p);
+    let lives = |slot: &Slot| matches!(slot.kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::NextIndex(_));
+    for (i, slot) in p.slots.iter().enumerate().filter(|(_, s)| lives(s)) {
+        if usage.slots[i].read || matches!(slot.kind, SlotKind::NextIndex(_)) {
+            kept.insert(SlotId(i as u32));
         }
-        let mut next = Record::FIRST;
-        let mut record = Record { slots: vec![None; p.slots.len()], ..Record::default() };
-        for &id in &kept {
-            let slot = &p[id];
-            if matches!(slot.kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::NextIndex(_)) {
-                // A varbit has its length in front.
-                let length = usize::from(matches!(slot.ty, Type::Varbit(_)));
-                let count = length + limbs(slot.ty.width());
-                record.slots[id.index()] = Some((next, count));
-                next += count;
-                if !matches!(slot.kind, SlotKind::NextIndex(_)) {
-                    record.metadata.push(id);
-                }
-            }
-        }
-        record.masks = next;
-        next += p.headers.len().div_ceil(crate::headers::PER_MASK);
-        let mut headers = Vec::new();
-        for _ in &p.headers {
-            headers.push((next, 0));
-            next += 1;
-        }
-        let mut at = (next * 8).next_multiple_of(16);
-        for (header, place) in p.headers.iter().zip(&mut headers) {
-            place.1 = at;
-            let varbit = header.varbit.map_or(0, |i| header.fields[i as usize].width);
-            at += (header.fixed_bits + varbit).div_ceil(8).next_multiple_of(16) as usize;
-        }
-        record.headers = headers;
-        // Fields at the end of a header are loaded in larger pieces.
-        record.words = at / 8 + 8;
-        record
     }
-
-    /// Words it has.
-    pub fn words(&self) -> usize {
-        self.words
-    }
-
-    /// First word and number of words of a slot, if it is in the record.
-    pub fn slot(&self, slot: SlotId) -> Option<(usize, usize)> {
-        *self.slots.get(slot.index())?
-    }
-
-    /// The slots in it that are metadata, the requests among them.
-    pub fn metadata(&self) -> &[SlotId] {
-        &self.metadata
-    }
+    kept
 }
 
 /// What compiling and running a program that makes requests needs besides the program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub slots: Slots,
-    pub record: Record,
+    pub record: PauseLayout,
     /// The whole packet is put aside before the parser, because that changes it.
     pub parser_writes: bool,
 }
@@ -309,7 +231,7 @@ impl Plan {
                 };
             });
         }
-        let record = if slots.any() { Record::of(p, &slots) } else { Record::default() };
+        let record = if slots.any() { PauseLayout::new(p, &saved_slots(p, &slots)) } else { PauseLayout::default() };
         Plan { slots, record, parser_writes }
     }
 }
@@ -368,25 +290,25 @@ impl<'a> Gen<'a> {
         let all: Vec<SlotId> =
             (0..self.p.slots.len() as u32).map(SlotId).filter(|s| plan.record.slot(*s).is_some()).collect();
         self.restore_slots(&all);
-        let masks = (0..self.masks()).map(|i| self.record_word(plan.record.masks + i)).collect::<Vec<_>>();
+        let masks = (0..self.masks()).map(|i| self.record_word(plan.record.masks() + i)).collect::<Vec<_>>();
         self.set_masks(&masks);
         let record = self.record();
         let root = self.new_root(record);
-        for (i, &(length, place)) in plan.record.headers.iter().enumerate() {
+        for (i, &HeaderPlace { length, bytes_at }) in plan.record.headers().iter().enumerate() {
             let varbit = self.p.headers[i].varbit.map(|_| self.record_word(length));
-            self.place_header(HeaderId(i as u32), At { root: root.root, offset: place as i32 }, varbit);
+            self.place_header(HeaderId(i as u32), At { root: root.root, offset: bytes_at as i32 }, varbit);
         }
         if self.layout.counts_steps {
-            let left = self.record_word(Record::STEPS);
+            let left = self.record_word(PauseLayout::STEPS);
             self.set_steps(left);
         }
-        let port = self.record_word(Record::PORT);
+        let port = self.record_word(PauseLayout::PORT);
         self.set_port(port);
     }
 
     /// Where this pass goes on.
     pub(crate) fn resume(&mut self) {
-        let mode = self.record_word(Record::MODE);
+        let mode = self.record_word(PauseLayout::MODE);
         let behind = self.edge(&Point::stage(stage::LEFT));
         let begin = self.edge(&Point::stage(stage::ENTERING));
         self.b.ins().brif(mode, behind, &[], begin, &[]);
@@ -455,29 +377,29 @@ impl<'a> Gen<'a> {
             g.b.ins().store(g.flags.descriptor, v, record, 8 * word as i32);
         };
         let length = self.packet_length();
-        word(self, Record::LENGTH, length);
+        word(self, PauseLayout::LENGTH, length);
         if self.layout.counts_steps {
             let left = self.steps_left();
-            word(self, Record::STEPS, left);
+            word(self, PauseLayout::STEPS, left);
         }
         let (cursor, buffer) = (self.b.use_var(self.cursor), self.packet_buffer());
         let payload = self.b.ins().isub(cursor, buffer);
-        word(self, Record::PAYLOAD, payload);
+        word(self, PauseLayout::PAYLOAD, payload);
         if pause == Pause::Egress || pause == Pause::Sent {
             let port = self.described_port();
-            word(self, Record::PORT, port);
+            word(self, PauseLayout::PORT, port);
         }
         if pause != Pause::Sent {
             for (i, mask) in self.mask_words().into_iter().enumerate() {
-                word(self, plan.record.masks + i, mask);
+                word(self, plan.record.masks() + i, mask);
             }
-            for (i, &(length, place)) in plan.record.headers.iter().enumerate() {
+            for (i, &HeaderPlace { length, bytes_at }) in plan.record.headers().iter().enumerate() {
                 let header = HeaderId(i as u32);
                 if let Some(v) = self.varbit_length(header) {
                     word(self, length, v);
                 }
                 let (from, bytes) = (self.base(header), self.length(header));
-                let to = self.b.ins().iadd_imm_s(record, place as i64);
+                let to = self.b.ins().iadd_imm_s(record, bytes_at as i64);
                 self.call_shim(shim::Shim::Copy, &[to, from, bytes], false);
             }
         }

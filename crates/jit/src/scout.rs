@@ -15,11 +15,11 @@ use hopwright_ir::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::abi::{self, direct_entries};
 use crate::function::Gen;
-use crate::lookup::KeyLayout;
 use crate::table::actions_of;
 use crate::{flow, memory};
+use hopwright_abi::KeyLayout;
+use hopwright_abi::{self as abi, direct_entries};
 
 /// Tables that the program expects fewer entries of are left alone.
 const LARGE: u64 = 16_384;

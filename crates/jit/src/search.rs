@@ -3,7 +3,7 @@
 //! Tables change while this code runs. What it finds is right for some moment of the batch as long as the hash table's
 //! address is read once for each lookup: that load is none that the code generator may repeat or move. What is read through
 //! it depends on it, which every processor we know keeps in order. Does not live here: what hash tables are
-//! ([`crate::lookup`]).
+//! ([`hopwright_abi`]).
 
 use std::mem::{offset_of, size_of};
 
@@ -12,9 +12,9 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::{Expr, Table, TableId};
 
 use crate::Unsupported;
-use crate::abi::{TableHandle, direct_entries};
 use crate::function::Gen;
-use crate::lookup::{HashTable, KeyLayout, PrefixTree, is_hashed, prefix_bits};
+use hopwright_abi::{HashTable, KeyLayout, PrefixTree, is_hashed, prefix_bits};
+use hopwright_abi::{TableHandle, direct_entries};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

@@ -25,10 +25,10 @@ use cranelift_codegen::ir::{
     StackSlotData, StackSlotKind, Value, ValueDef, types,
 };
 
-use crate::abi;
 use crate::bounds::constant_in;
 use crate::edges::{arrivals, successors};
 use crate::function::{Flags, region_of};
+use hopwright_abi as abi;
 
 /// Packets between two encryptions.
 const PACKETS: u32 = 32;

@@ -9,13 +9,13 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{ActionId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
-use crate::abi::{ActionEntry, CounterCell, lead_words};
 use crate::bytes::int;
-use crate::entry::{DataLayout, Place};
 use crate::flow::{Order, Point, sub};
 use crate::function::Gen;
 use crate::hot::Held;
 use crate::requests::Pass;
+use hopwright_abi::{ActionEntry, CounterCell, lead_words};
+use hopwright_abi::{ArgumentPlace, DataLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -174,7 +174,7 @@ impl<'a> Gen<'a> {
         }
         let data = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
         let layout = DataLayout::of(action);
-        let place = |(i, (param, place)): (usize, (&Param, &Place))| ParamPlace {
+        let place = |(i, (param, place)): (usize, (&Param, &ArgumentPlace))| ParamPlace {
             at: data + place.at as i32,
             bytes: place.bytes,
             width: param.ty.width(),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use harness::build::*;
 use harness::{HEADROOM, Machine, hex, number, same};
+use hopwright_abi::Direction;
 use hopwright_ir::interp::{ExternRegistry, Interp, Value};
 use hopwright_ir::*;
-use hopwright_jit::Direction;
 use num_bigint::BigUint;
 
 fn call(function: ExternFn, args: Vec<ExternArg>) -> Stmt {

@@ -4,7 +4,7 @@
 //! then: while tables are large, and as long as it is found to be faster ([`Autotuner`]). Results do not depend on any of it.
 //! Does not live here: the function that gathers keys ([`hopwright_jit::KeyPrefetcher`]), how tables are fetched.
 
-use hopwright_jit::abi::{Packet as RawPacket, RunBatch, Runtime};
+use hopwright_abi::{Packet as RawPacket, RunBatch, Runtime};
 use hopwright_jit::{CompiledPipeline, ScoutedTable};
 
 use crate::executor::autotuner::Autotuner;

@@ -6,10 +6,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hopwright_abi::ExternAttributes;
+use hopwright_abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
-use hopwright_jit::abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
-use hopwright_jit::{CompiledPipeline, HotPaths, Native, Unsupported, Way};
+use hopwright_jit::{CompiledPipeline, HotPaths, Unsupported, Way};
 
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
@@ -37,7 +38,7 @@ pub(crate) struct MachineProgram {
     digests: ExternHandle,
     key_prefetch: Option<key_prefetch::Plan>,
     /// For each extern whether calling it twice is the same as calling it once.
-    natives: Vec<Native>,
+    natives: Vec<ExternAttributes>,
     /// What the handles of externs with several methods point to.
     _renumbered: Box<[Renumbered]>,
 }
@@ -75,7 +76,7 @@ impl MachineProgram {
         }
         let mut renumbered = Vec::new();
         let mut handles = Vec::new();
-        let mut natives = vec![Native::default(); pipeline.externs.len()];
+        let mut natives = vec![ExternAttributes::default(); pipeline.externs.len()];
         for ((instance, object), methods) in
             pipeline.externs.iter().zip(objects.externs).zip(&compiled.interface().methods)
         {
@@ -86,8 +87,10 @@ impl MachineProgram {
             let numbers = method_numbers(&**object, methods)
                 .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
             let native = object.native();
-            natives[handles.len()] =
-                Native { repeatable: object.repeatable(), block: native.block.filter(|_| object.methods().len() == 1) };
+            natives[handles.len()] = ExternAttributes {
+                repeatable: object.repeatable(),
+                block: native.block.filter(|_| object.methods().len() == 1),
+            };
             if numbers.iter().enumerate().all(|(i, n)| i as u32 == *n) {
                 handles.push(ExternHandle { state: native.state, size: 0, call: Some(native.call) });
             } else {
@@ -120,7 +123,7 @@ impl MachineProgram {
     }
 }
 
-fn method_numbers(object: &dyn NativeExtern, methods: &[hopwright_jit::NamedCall]) -> Result<Vec<u32>, String> {
+fn method_numbers(object: &dyn NativeExtern, methods: &[hopwright_abi::NamedCall]) -> Result<Vec<u32>, String> {
     methods
         .iter()
         .map(|method| {
@@ -236,8 +239,8 @@ impl Machine {
                 original: std::ptr::null_mut(),
                 value_sets: program.value_sets.as_ptr(),
                 digests: program.digests,
-                way: std::ptr::null_mut(),
-                left: tally.left.as_ptr(),
+                profile: std::ptr::null_mut(),
+                side_exits: tally.left.as_ptr(),
                 depths: depths.as_ptr(),
             },
             tally,
@@ -339,7 +342,7 @@ impl Machine {
 
     /// Where a recorder writes down the next packet's way.
     pub fn set_way(&mut self, way: *mut u32) {
-        self.runtime.way = way;
+        self.runtime.profile = way;
     }
 
     /// So many packets were run.

@@ -11,9 +11,9 @@ pub(crate) mod traffic;
 use std::fmt;
 use std::sync::Arc;
 
+use hopwright_abi as abi;
 use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::interp::{self, QueueDepths};
-use hopwright_jit::abi;
 
 use crate::executor::machine::Machine;
 use crate::packet::{Packet, Pool};

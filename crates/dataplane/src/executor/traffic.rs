@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 
+use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
+use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
 use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
 use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
-use hopwright_jit::abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
-use hopwright_jit::{ORIGINAL_BYTES, Record, Requests};
+use hopwright_jit::Requests;
 
 use crate::packet::{Packet, Pool};
 
@@ -108,7 +109,7 @@ struct Shape {
     recirculate: Option<SlotId>,
     truncate: Option<SlotId>,
     whole_original: bool,
-    record: Record,
+    record: PauseLayout,
     standard: StandardMetadata,
     lists: Vec<FieldList>,
 }
@@ -343,8 +344,8 @@ impl Traffic {
                 }
                 Some(Pause::Egress) => {
                     self.clone_egress(&packet, record, around);
-                    self.record(record)[Record::MODE] = 1;
-                    let payload = self.record(record)[Record::PAYLOAD] as u32;
+                    self.record(record)[PauseLayout::MODE] = 1;
+                    let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
                     let end = packet.raw().end;
                     packet.set_bounds(payload.min(end), end);
                     // SAFETY: the caller's promise.
@@ -417,7 +418,7 @@ impl Traffic {
         let group = group.filter(|g| !around.destinations.groups[*g].1.is_empty());
         let somewhere = group.is_some() || port.is_some();
         if somewhere && self.egress.len() < WAITING / 2 {
-            self.record(record)[Record::MODE] = 0;
+            self.record(record)[PauseLayout::MODE] = 0;
             self.egress.push_back(ToEgress { packet, record, group: group.map(|g| (g, 0)), port });
             return;
         }
@@ -448,7 +449,7 @@ impl Traffic {
     /// Where the packet's bytes have been changed, makes them again what was received.
     fn restore_original(&mut self, packet: &mut Packet, record: At) {
         let start = packet.raw().start as usize;
-        let payload = self.record(record)[Record::PAYLOAD] as usize;
+        let payload = self.record(record)[PauseLayout::PAYLOAD] as usize;
         let changed = if self.shape.whole_original { packet.len() } else { payload.saturating_sub(start) };
         let changed = changed.min(packet.len()).min(self.original.len());
         packet.bytes_mut()[..changed].copy_from_slice(&self.original[..changed]);
@@ -498,7 +499,7 @@ impl Traffic {
         if let Some(slot) = self.shape.truncate {
             self.set(record, slot, session.truncate.map_or(0, |most| 1 << 32 | u64::from(most)));
         }
-        let payload = self.record(record)[Record::PAYLOAD] as u32;
+        let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
         let end = copy.raw().end;
         copy.set_bounds(payload.min(end), end);
         let group = session.group.and_then(|g| around.destinations.group(g));
@@ -509,7 +510,7 @@ impl Traffic {
     fn clone_egress(&mut self, packet: &Packet, record: At, around: &mut Around<'_>) {
         let clone = self.asked(record, self.shape.clone_egress);
         let Some(session) = around.destinations.session(clone as u32) else { return };
-        let payload = self.record(record)[Record::PAYLOAD] as u32;
+        let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
         let Some(copy) = self.copy_packet(packet, payload, around) else { return self.lose() };
         let Some(to) = self.free.pop() else {
             self.give(copy, around);
@@ -523,7 +524,7 @@ impl Traffic {
         }
         self.keep(record, to, decode_list((clone >> 32) as u32));
         self.set(to, standard.instance_type, InstanceType::EgressClone as u64);
-        self.record(to)[Record::STEPS] = u64::from(MAX_STEPS);
+        self.record(to)[PauseLayout::STEPS] = u64::from(MAX_STEPS);
         self.mirror(copy, to, session, around);
     }
 
@@ -603,7 +604,7 @@ impl Traffic {
         if more {
             let from = front.record;
             let end = front.packet.raw().end;
-            let start = self.records[from * self.shape.record.words() + Record::PAYLOAD] as u32;
+            let start = self.records[from * self.shape.record.words() + PauseLayout::PAYLOAD] as u32;
             // Taken out for a moment, because copying needs all of the traffic manager.
             let whole = std::mem::replace(&mut front.packet, Packet::nothing());
             let copy = self.copy_packet(&whole, start.min(end), around);
@@ -620,14 +621,14 @@ impl Traffic {
         } else {
             let Some(last) = self.egress.pop_front() else { return };
             (packet, record) = (last.packet, last.record);
-            let payload = self.record(record)[Record::PAYLOAD] as u32;
+            let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
             let end = packet.raw().end;
             packet.set_bounds(payload.min(end), end);
         }
         if let Some(rid) = rid {
             self.set(record, self.shape.standard.egress_rid, u64::from(rid));
         }
-        self.record(record)[Record::PORT] = u64::from(port);
+        self.record(record)[PauseLayout::PORT] = u64::from(port);
         // SAFETY: the caller's promise.
         unsafe {
             let verdict = self.call(self.shape.egress, &mut packet, record, around);

@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use hopwright_jit::abi::{Block, BlockMethod};
+use hopwright_abi::{Block, BlockMethod};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// An expanded AES-128 key. Not readable, wiped when dropped.
@@ -365,7 +365,7 @@ mod x86 {
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
 
-    /// See [`hopwright_jit::abi::BlockMethod::run`].
+    /// See [`hopwright_abi::BlockMethod::run`].
     ///
     /// # Safety
     /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still.
@@ -389,7 +389,7 @@ mod x86 {
         available() && is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx2")
     }
 
-    /// See [`hopwright_jit::abi::BlockMethod::run_all`].
+    /// See [`hopwright_abi::BlockMethod::run_all`].
     ///
     /// # Safety
     /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still; `blocks` are so

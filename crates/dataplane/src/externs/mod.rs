@@ -13,17 +13,17 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
+use hopwright_abi::BlockMethod;
 use hopwright_ir::interp::{self, ExternModel, Value};
-use hopwright_jit::abi::BlockMethod;
 use num_bigint::BigUint;
 
 pub use aes::Aes128Key;
 pub use key::{KeyTable, NoSuchKey};
 
 use crate::sync::quiescence::{Domain, Reader};
-use hopwright_jit::limbs::{from_limbs, limbs_of, push_limbs};
+use hopwright_abi::{from_limbs, limbs_of, push_limbs};
 
-/// How generated code reaches an object's methods: see [`hopwright_jit::abi::ExternHandle::call`]. The method is an
+/// How generated code reaches an object's methods: see [`hopwright_abi::ExternHandle::call`]. The method is an
 /// index into [`NativeExtern::methods`].
 #[derive(Clone, Copy, Debug)]
 pub struct NativeCall {

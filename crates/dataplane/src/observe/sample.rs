@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
-use hopwright_jit::abi::Verdict;
+use hopwright_abi::Verdict;
 
 use crate::packet::{MAX_BATCH, Packet};
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_jit::abi::CounterCell;
+use hopwright_abi::CounterCell;
 
 pub use hopwright_ir::interp::Count;
 

@@ -6,13 +6,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
+use hopwright_abi::DigestCall;
+use hopwright_abi::ExternHandle;
 use hopwright_ir::Type;
 use hopwright_ir::interp::{Digest, Value};
-use hopwright_jit::DigestCall;
-use hopwright_jit::abi::ExternHandle;
 use num_bigint::BigUint;
 
-use hopwright_jit::limbs::from_limbs;
+use hopwright_abi::from_limbs;
 
 /// Digests that may wait.
 const WAITING: usize = 4096;

@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hopwright_abi::{ExternHandle, NO_METER};
 use hopwright_ir::Unit;
 use hopwright_ir::meter::{Color, Meter, Rates};
-use hopwright_jit::abi::{ExternHandle, NO_METER};
 
 use crate::sync::quiescence::Domain;
 

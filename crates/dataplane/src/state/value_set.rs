@@ -5,15 +5,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashSet;
+use hopwright_abi::ValueSetHandle;
 use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
-use hopwright_jit::abi::ValueSetHandle;
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
 use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
 use crate::vdp::{VirtualDataPlane, agree};
-use hopwright_jit::limbs::{limbs_of, push_limbs};
+use hopwright_abi::{limbs_of, push_limbs};
 
 /// One value set.
 pub(crate) struct ValueSet {

@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use hopwright_jit::abi::{ActionEntry, CounterCell};
+use hopwright_abi::{ActionEntry, CounterCell};
 
 use super::arena::Arena;
 use super::pages::Pages;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use hopwright_abi::lead_words;
 use hopwright_ir::entry::check_keys;
 use hopwright_ir::meter::Rates;
 use hopwright_ir::profile::{ProfileError, selector_hash};
 use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedAction};
-use hopwright_jit::abi::lead_words;
 use num_bigint::BigUint;
 
 use super::profile::Choice;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use hopwright_jit::abi::{ActionEntry, TableHandle};
+use hopwright_abi::{ActionEntry, TableHandle};
 
 use super::bits::{Bits, BitsWriter, Pattern};
 use super::block::{self, Block, NodePtr, Rank, Shape};

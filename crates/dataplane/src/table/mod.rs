@@ -23,11 +23,11 @@ mod trie;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hopwright_abi::DataLayout;
+use hopwright_abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
+use hopwright_abi::{KeyLayout, prefix_bits};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
-use hopwright_jit::entry::DataLayout;
-use hopwright_jit::lookup::{KeyLayout, prefix_bits};
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
@@ -35,7 +35,7 @@ use crate::state::cell::{Cells, Count};
 use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
-use hopwright_jit::limbs::push_limbs;
+use hopwright_abi::push_limbs;
 use indirect::Beside;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use shared::{EntryMemory, SharedBlocks};

@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hopwright_abi::{ActionEntry, MEMBER_LEAD_WORDS};
 use hopwright_ir::profile::{Profile, ProfileError};
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, Pipeline};
-use hopwright_jit::abi::{ActionEntry, MEMBER_LEAD_WORDS};
 
 use super::action_data;
 use super::block::{Block, Contents, Rank, Shape};

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use hopwright_abi::ActionEntry;
 use hopwright_ir::ActionCall;
-use hopwright_jit::abi::ActionEntry;
 
 use super::block::Block;
 

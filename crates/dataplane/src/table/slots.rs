@@ -11,7 +11,7 @@ use std::ptr::without_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use hopwright_jit::lookup::HashTable;
+use hopwright_abi::HashTable;
 
 use super::block::NodePtr;
 use super::pages::Pointers;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use foldhash::fast::RandomState;
-use hopwright_jit::abi::{ActionEntry, TableHandle};
-use hopwright_jit::lookup::PrefixTree;
+use hopwright_abi::PrefixTree;
+use hopwright_abi::{ActionEntry, TableHandle};
 
 use super::arena::Arena;
 use super::pages::Pointers;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use hopwright_jit::abi::{RunBatch, WAY_POINTS};
+use hopwright_abi::{MAX_PROFILE_POINTS, RunBatch};
 use hopwright_jit::{Recorder, Unsupported, Way};
 
 use crate::sync::published::Published;
@@ -23,7 +23,7 @@ use crate::worker::switch::Switch;
 const MAX_WAYS: usize = 24;
 
 /// Words of what is written down of one packet.
-const WORDS: usize = WAY_POINTS + 1;
+const WORDS: usize = MAX_PROFILE_POINTS + 1;
 
 /// What an executor tells: written by it alone.
 #[derive(Debug, Default)]
@@ -184,7 +184,7 @@ impl VirtualDataPlane {
         let Some(recorder) = recorder.filter(|_| packets > 0) else { return Ok(None) };
         let mut found: HashMap<&[u32], usize> = HashMap::new();
         for words in words.chunks_exact(WORDS).take(packets) {
-            let points = (words[0] as usize).min(WAY_POINTS);
+            let points = (words[0] as usize).min(MAX_PROFILE_POINTS);
             *found.entry(&words[1..=points]).or_default() += 1;
         }
         let ways = found.len();

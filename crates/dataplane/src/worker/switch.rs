@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hopwright_abi::Verdict;
 use hopwright_ir::interp::Digest;
-use hopwright_jit::abi::Verdict;
 
 use crate::executor::traffic::MAX_COPIES;
 use crate::executor::{Executor, wall_clock_us};

@@ -5,11 +5,11 @@
 
 use std::ffi::c_void;
 
+use hopwright_abi::DataLayout;
+use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
+use hopwright_abi::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::abi::{self, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
-use hopwright_jit::entry::DataLayout;
-use hopwright_jit::lookup::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile, compile_ahead, load};
 use num_bigint::BigUint;
 
@@ -282,8 +282,8 @@ impl Machine {
             original: std::ptr::null_mut(),
             value_sets: std::ptr::null(),
             digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
-            way: std::ptr::null_mut(),
-            left: std::ptr::null_mut(),
+            profile: std::ptr::null_mut(),
+            side_exits: std::ptr::null_mut(),
             depths: NO_DEPTHS.as_ptr(),
         };
         let run = self.compiled.run();

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hopwright_abi::Verdict;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
 use hopwright_ir::{ActionCall, EntryTarget, Group, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::abi::Verdict;
 use serde::Serialize;
 
 use super::floor;

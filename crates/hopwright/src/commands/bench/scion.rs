@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopwright_abi::Verdict;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wait, wall_clock_us};
-use hopwright_jit::abi::Verdict;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 

@@ -1,43 +1,43 @@
-//! The data of an entry, as generated code and the data plane both see it, in bytes from the header on:
+//! The data of an entry: the arguments of its action, as bytes that follow the header and lead words.
 //!
 //! ```text
-//! arguments of at most 8, 16 and 32 bits, in 1, 2 and 4 bytes | image | to a word's end | the others, in limbs
+//! arguments of at most 8, 16 and 32 bits, in 1, 2 and 4 bytes | image | padding to a word | the others, in limbs
 //! ```
 //!
-//! The *image* is there where several arguments that lie side by side in packets follow one another: their bytes in the
-//! order of packets, which hot paths copy as they are. Each argument is a number, too, of the machine's byte order and as
-//! small as it can be, so that little is read from memory and what is asked about several that lie side by side can be
-//! asked at once ([`crate::together`]). Does not live here: the header and what lies before the data ([`crate::abi`]).
+//! Every argument is there as a number in the machine's byte order, in the smallest size, so that little memory is read
+//! and generated code can test several small arguments with one load.
+//!
+//! Where several consecutive arguments are whole numbers of bytes, their bytes in packet order follow one another in the
+//! *image*. Traces copy from it to packets without swapping bytes.
 
 use hopwright_ir::{Action, Type};
 use num_bigint::BigUint;
 
-use crate::limbs::limbs_of;
+use crate::limbs_of;
 
-/// Bytes that an image has at least.
-const LEAST: u32 = 8;
+/// Least size of an image in bytes.
+const MIN_IMAGE_BYTES: u32 = 8;
 
-/// Parameters whose bytes are in an entry in the order of packets.
+/// The parameters in an action's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Image {
-    /// The first of them.
+    /// Index of the first.
     first: usize,
-    /// How many.
+    /// Number of parameters.
     count: usize,
-    /// Bytes of all.
+    /// Size in bytes.
     bytes: u32,
 }
 
 impl Image {
-    /// The most bytes that parameters of an action have that follow one another and are whole numbers of at least two
-    /// bytes each, if they are several.
+    /// The longest run of several consecutive parameters of at least two whole bytes each, if it is long enough.
     fn of(action: &Action) -> Option<Image> {
         let mut best: Option<Image> = None;
         let mut at = 0;
         while at < action.params.len() {
             let run = action.params[at..].iter().map_while(|p| bytes_of(p.ty));
             let (count, bytes) = run.fold((0, 0), |(count, bytes), b| (count + 1, bytes + b));
-            if count > 1 && bytes >= LEAST.max(best.map_or(0, |best| best.bytes + 1)) {
+            if count > 1 && bytes >= MIN_IMAGE_BYTES.max(best.map_or(0, |best| best.bytes + 1)) {
                 best = Some(Image { first: at, count, bytes });
             }
             at += count.max(1);
@@ -53,7 +53,7 @@ fn bytes_of(ty: Type) -> Option<u32> {
     }
 }
 
-/// Bytes that a parameter takes as a number: 1, 2, 4, or those of its limbs.
+/// Size of a parameter's number in bytes: 1, 2, 4, or that of its limbs.
 fn number_bytes(ty: Type) -> u32 {
     match ty.width() {
         0 => 0,
@@ -62,30 +62,30 @@ fn number_bytes(ty: Type) -> u32 {
     }
 }
 
-/// Where the number of a parameter is in an action's data.
+/// Where an argument's number is in an action's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its first byte.
+pub struct ArgumentPlace {
+    /// Offset of its first byte.
     pub at: u32,
-    /// 1, 2, 4, or 8 for each limb; none of parameters without bits.
+    /// Size: 1, 2, 4, or 8 for each limb; 0 for parameters without bits.
     pub bytes: u32,
 }
 
-/// Where everything is in the data of an action.
+/// The layout of an action's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataLayout {
     /// By parameter.
-    numbers: Vec<Place>,
-    /// The first parameter of the image, and where each from there on is in the data, and how many bytes.
+    numbers: Vec<ArgumentPlace>,
+    /// Index of the image's first parameter, then offset and size of each of its parameters.
     image: (usize, Vec<(u32, u32)>),
     words: usize,
 }
 
 impl DataLayout {
-    /// Of the action.
+    /// The layout for an action.
     pub fn of(action: &Action) -> DataLayout {
-        let mut numbers: Vec<Place> =
-            action.params.iter().map(|p| Place { at: 0, bytes: number_bytes(p.ty) }).collect();
+        let mut numbers: Vec<ArgumentPlace> =
+            action.params.iter().map(|p| ArgumentPlace { at: 0, bytes: number_bytes(p.ty) }).collect();
         let mut at = 0;
         let mut place = |sizes: &dyn Fn(u32) -> bool, at: &mut u32| {
             for number in numbers.iter_mut().filter(|number| sizes(number.bytes)) {
@@ -110,35 +110,35 @@ impl DataLayout {
         DataLayout { numbers, image, words: at as usize / 8 }
     }
 
-    /// Words of the data.
+    /// Size of the data in words.
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// Where the numbers are, by parameter.
-    pub fn numbers(&self) -> &[Place] {
+    /// The places of the arguments' numbers, by parameter.
+    pub fn numbers(&self) -> &[ArgumentPlace] {
         &self.numbers
     }
 
-    /// Where the image has a parameter's bytes.
+    /// Offset of a parameter's bytes in packet order, if it is in the image.
     pub fn in_image(&self, param: usize) -> Option<u32> {
         let (first, places) = &self.image;
         Some(places.get(param.checked_sub(*first)?)?.0)
     }
 
-    /// Adds the data with these arguments. What does not fit is cut off; callers check widths before.
+    /// Appends the data for these arguments. Bits beyond a parameter's size are dropped; callers check widths.
     pub fn push(&self, words: &mut Vec<u64>, args: &[BigUint]) {
         let begin = words.len();
         words.resize(begin + self.words, 0);
         let data = &mut words[begin..];
-        for (Place { at, bytes }, arg) in self.numbers.iter().zip(args) {
+        for (ArgumentPlace { at, bytes }, arg) in self.numbers.iter().zip(args) {
             for (at, digit) in (*at..at + bytes).step_by(8).zip(arg.iter_u64_digits()) {
                 put(data, at, digit, *bytes);
             }
         }
         let (first, places) = &self.image;
         for ((at, bytes), arg) in places.iter().zip(args.iter().skip(*first)) {
-            // The last bytes have the lowest digit.
+            // The last bytes hold the lowest digit.
             let mut end = at + bytes;
             for digit in arg.iter_u64_digits() {
                 let some = (end - at).min(8);
@@ -150,9 +150,9 @@ impl DataLayout {
         }
     }
 
-    /// The limbs of the arguments that data were made of.
+    /// The limbs of the arguments in an action's data.
     pub fn limbs(&self, data: &[u64]) -> Vec<u64> {
-        let limbs = |place: &Place| {
+        let limbs = |place: &ArgumentPlace| {
             let bytes = place.bytes;
             (place.at..place.at + bytes).step_by(8).map(move |at| get(data, at, bytes))
         };
@@ -160,13 +160,13 @@ impl DataLayout {
     }
 }
 
-/// So many bytes, eight at most, and the number they are.
+/// The lowest `bytes` bytes of a number, and how many these are: at most eight.
 fn cut(number: u64, bytes: u32) -> (u64, u32) {
     let bytes = bytes.min(8);
     (number & u64::MAX >> (64 - 8 * bytes), bytes)
 }
 
-/// Puts the lowest bytes of a number from a byte of words on, where there are zeros.
+/// Writes the lowest bytes of a number at a byte offset, where there are zeros.
 fn put(words: &mut [u64], at: u32, number: u64, bytes: u32) {
     let (number, bytes) = cut(number, bytes);
     let (word, by) = (at as usize / 8, 8 * (at % 8));
@@ -176,7 +176,7 @@ fn put(words: &mut [u64], at: u32, number: u64, bytes: u32) {
     }
 }
 
-/// The number that bytes of words are.
+/// Reads a number of `bytes` bytes at a byte offset.
 fn get(words: &[u64], at: u32, bytes: u32) -> u64 {
     let (word, by) = (at as usize / 8, 8 * (at % 8));
     let low = words[word] >> by;
@@ -184,7 +184,7 @@ fn get(words: &[u64], at: u32, bytes: u32) -> u64 {
     cut(number, bytes).0
 }
 
-/// Words of the data of an action.
+/// Size of an action's data in words.
 pub fn data_words(action: &Action) -> usize {
     DataLayout::of(action).words()
 }
@@ -194,7 +194,7 @@ mod tests {
     use hopwright_ir::{Param, Span};
 
     use super::*;
-    use crate::limbs::push_limbs;
+    use crate::push_limbs;
 
     fn action(types: &[Type]) -> Action {
         let param = |(i, ty): (usize, &Type)| Param { name: format!("p{i}"), ty: *ty };

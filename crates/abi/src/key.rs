@@ -1,0 +1,142 @@
+//! The words of a table's key.
+
+use hopwright_ir::{MatchKind, Table};
+
+/// How the fields of a table's key are packed into words.
+///
+/// Consecutive fields share a word as long as whole fields fit, the first in the highest bits. A range and a field of more
+/// than 64 bits have words of their own. A prefix comes last. Unused bits are zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyLayout {
+    /// One for each of the table's keys; selector keys have none of the bits.
+    pub fields: Vec<KeyField>,
+    /// The contents of the words, in order.
+    pub runs: Vec<KeyRun>,
+    /// Words of a key.
+    pub words: usize,
+}
+
+/// Where a key holds a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyField {
+    /// First word.
+    pub word: usize,
+    /// Position of its lowest bit in that word.
+    pub shift: u32,
+    /// Width in bits; 0 if the field takes no part in the lookup.
+    pub width: u32,
+}
+
+/// Consecutive fields that share words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRun {
+    /// Indices of the table's keys, highest bits first.
+    pub keys: Vec<usize>,
+    /// Width of all of them, aligned to the lowest bit of the last word.
+    pub width: u32,
+}
+
+impl KeyField {
+    /// Number of words it occupies.
+    pub fn words(&self) -> usize {
+        self.width.div_ceil(64) as usize
+    }
+
+    /// Its value in a key, in limbs.
+    pub fn read<'a>(&self, key: &'a [u64]) -> impl Iterator<Item = u64> + use<'a> {
+        let KeyField { word, shift, width } = *self;
+        let mask = if width < 64 { (1 << width) - 1 } else { u64::MAX };
+        key[word..word + self.words()].iter().map(move |w| w >> shift & mask)
+    }
+
+    /// Writes its value, given in limbs without bits beyond its width, into a key where the field is zero.
+    pub fn write(&self, key: &mut [u64], value: impl IntoIterator<Item = u64>) {
+        for (to, from) in key[self.word..].iter_mut().zip(value).take(self.words()) {
+            *to |= from << self.shift;
+        }
+    }
+}
+
+impl KeyLayout {
+    /// The layout of a table's key.
+    pub fn of(table: &Table) -> KeyLayout {
+        let width = |key: usize| table.keys[key].expr.ty.width();
+        let kind = |key: usize| table.keys[key].kind;
+        let mut order: Vec<usize> = (0..table.keys.len()).collect();
+        order.retain(|key| kind(*key) != MatchKind::Selector && width(*key) > 0);
+        order.sort_by_key(|key| kind(*key) == MatchKind::Lpm);
+        let alone = |key: usize| kind(key) == MatchKind::Range || width(key) > 64;
+        let mut runs: Vec<KeyRun> = Vec::new();
+        for key in order {
+            match runs.last_mut() {
+                Some(run) if !alone(key) && !alone(run.keys[0]) && run.width + width(key) <= 64 => {
+                    run.keys.push(key);
+                    run.width += width(key);
+                }
+                _ => runs.push(KeyRun { keys: vec![key], width: width(key) }),
+            }
+        }
+        let mut fields = vec![KeyField::default(); table.keys.len()];
+        let mut words = 0;
+        for run in &runs {
+            let mut shift = run.width;
+            for &key in &run.keys {
+                shift -= width(key);
+                fields[key] = KeyField { word: words, shift, width: width(key) };
+            }
+            words += run.width.div_ceil(64) as usize;
+        }
+        KeyLayout { fields, runs, words }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_ir::{ActionCall, ActionId, Expr, Key, Span, Type};
+
+    use super::*;
+
+    fn layout(keys: &[(u32, MatchKind)]) -> KeyLayout {
+        let key = |(width, kind): &(u32, MatchKind)| {
+            let ty = Type::Bits(*width);
+            Key { name: String::new(), expr: Expr::constant(0u32, ty, Span::none()), kind: *kind }
+        };
+        let table = Table {
+            name: "t".into(),
+            keys: keys.iter().map(key).collect(),
+            actions: Vec::new(),
+            default_action: ActionCall { action: ActionId(0), args: Vec::new() },
+            const_default_action: false,
+            entries: Vec::new(),
+            const_entries: false,
+            size: 1024,
+            implementation: None,
+            direct_counter: None,
+            direct_meter: None,
+            idle_timeout: false,
+            span: Span::none(),
+        };
+        KeyLayout::of(&table)
+    }
+
+    #[test]
+    fn whole_fields_share_words() {
+        use MatchKind::{Exact, Lpm, Range, Ternary};
+        let place = |word, shift, width| KeyField { word, shift, width };
+        let l = layout(&[(9, Exact), (48, Exact), (7, Exact), (1, Exact), (32, Exact)]);
+        assert_eq!(l.fields, [place(0, 55, 9), place(0, 7, 48), place(0, 0, 7), place(1, 32, 1), place(1, 0, 32)]);
+        assert_eq!(l.words, 2);
+        // A prefix comes last; a wide field has words of its own.
+        let l = layout(&[(32, Lpm), (128, Exact), (9, Exact)]);
+        assert_eq!(l.fields, [place(2, 0, 32), place(0, 0, 128), place(2, 32, 9)]);
+        assert_eq!(l.words, 3);
+        // So has a range.
+        let l = layout(&[(9, Ternary), (7, Range), (32, Ternary)]);
+        assert_eq!(l.fields, [place(0, 0, 9), place(1, 0, 7), place(2, 0, 32)]);
+        let mut key = [0; 3];
+        for (field, value) in l.fields.iter().zip([0x155, 0x7f, 0xffff_ffff]) {
+            field.write(&mut key, [value]);
+            assert_eq!(field.read(&key).collect::<Vec<_>>(), [value]);
+        }
+    }
+}

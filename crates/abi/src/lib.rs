@@ -1,0 +1,36 @@
+//! The binary interface between generated code and the data plane.
+//!
+//! Generated code and the data plane share memory, not Rust types: plain `repr(C)` blocks, function pointers, and
+//! layouts that both sides compute from the pipeline. This crate is the only definition of each:
+//!
+//! - packet descriptors, verdicts and the function type of generated code ([`Packet`], [`Verdict`], [`RunBatch`]);
+//! - what generated code reaches besides the packet ([`Runtime`] and the handles in it);
+//! - table entries ([`ActionEntry`], [`DataLayout`]), keys ([`KeyLayout`]) and the structures that generated code searches
+//!   by itself ([`direct_entries`], [`HashTable`], [`PrefixTree`]);
+//! - calls of externs ([`ExternHandle`], [`BlockMethod`], [`Interface`]);
+//! - packets that pause for the traffic manager ([`Pause`], [`PauseLayout`]).
+//!
+//! Values wider than 8 bytes are little-endian sequences of 64-bit *limbs*: a value of width W takes ⌈W/64⌉ limbs, and the
+//! unused high bits are zero.
+
+mod entry;
+mod entry_data;
+mod externs;
+mod index;
+mod key;
+mod limbs;
+mod packet;
+mod pause;
+mod runtime;
+
+pub use entry::{ActionEntry, CounterCell, MEMBER_LEAD_WORDS, lead_words, least_data_words};
+pub use entry_data::{ArgumentPlace, DataLayout, data_words};
+pub use externs::{
+    Block, BlockMethod, DigestCall, Direction, ExternAttributes, ExternHandle, Interface, NO_METER, NamedCall,
+};
+pub use index::{HashTable, PrefixTree, direct_entries, is_hashed, prefix_bits};
+pub use key::{KeyField, KeyLayout, KeyRun};
+pub use limbs::{from_limbs, limbs_of, push_limbs};
+pub use packet::{Packet, RunBatch, Verdict};
+pub use pause::{HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout, decode_list, encode_list};
+pub use runtime::{MAX_PROFILE_POINTS, Runtime, TableHandle, ValueSetHandle};
