@@ -151,7 +151,7 @@ impl Interface {
                         found.digests.push(this);
                     }
                 }
-                let ExternFn::Named { instance, name } = &call.function else { return };
+                let ExternFn::Named { instance, name, .. } = &call.function else { return };
                 let this = NamedCall::of(p, name, call);
                 let list = match instance {
                     Some(id) => &mut found.methods[id.index()],

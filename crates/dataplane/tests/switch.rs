@@ -113,7 +113,7 @@ fn program() -> Pipeline {
     let data = field(&p, block, 0);
     let body = vec![
         call(
-            ExternFn::Named { instance: Some(cmac), name: "mac".into() },
+            ExternFn::Named { instance: Some(cmac), name: "mac".into(), no_side_effects: true },
             vec![ExternArg::In(param(0, 32)), ExternArg::In(read(&p, data)), ExternArg::Out(data)],
         ),
         send_to(&p, 1),

@@ -193,7 +193,7 @@ impl Builder<'_> {
                 }
                 Vec::new()
             }
-            StmtKind::Loop(body) => {
+            StmtKind::Loop { body, .. } => {
                 let head = self.node(vec!["loop".into()], NodeKind::Condition, ends);
                 let open = self.block(body, vec![(head, String::new())]);
                 self.connect(open, head);
@@ -219,7 +219,7 @@ fn is_plain(stmt: &Stmt) -> bool {
             | StmtKind::Apply { .. }
             | StmtKind::Scope { .. }
             | StmtKind::Leave(_)
-            | StmtKind::Loop(_)
+            | StmtKind::Loop { .. }
             | StmtKind::Exit
     )
 }

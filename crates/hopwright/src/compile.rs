@@ -32,7 +32,9 @@ fn without_implementation(p: &Pipeline) -> Vec<Diagnostic> {
         }
     }
     walk::all_stmts(p, &mut |s| {
-        if let StmtKind::Extern(ExternCall { function: ExternFn::Named { instance: None, name }, span, .. }) = &s.kind {
+        if let StmtKind::Extern(ExternCall { function: ExternFn::Named { instance: None, name, .. }, span, .. }) =
+            &s.kind
+        {
             missing.push((*span, format!("extern function `{name}`")));
         }
     });

@@ -29,7 +29,7 @@ pub fn blocks(stmt: &Stmt) -> Vec<&Block> {
     match &stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
         StmtKind::Switch { cases, default, .. } => cases.iter().map(|c| &c.1).chain([default]).collect(),
-        StmtKind::Scope { body, .. } | StmtKind::Loop(body) => vec![body],
+        StmtKind::Scope { body, .. } | StmtKind::Loop { body, .. } => vec![body],
         _ => Vec::new(),
     }
 }
@@ -39,7 +39,7 @@ pub fn blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
     match &mut stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
         StmtKind::Switch { cases, default, .. } => cases.iter_mut().map(|c| &mut c.1).chain([default]).collect(),
-        StmtKind::Scope { body, .. } | StmtKind::Loop(body) => vec![body],
+        StmtKind::Scope { body, .. } | StmtKind::Loop { body, .. } => vec![body],
         _ => Vec::new(),
     }
 }
@@ -47,7 +47,7 @@ pub fn blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
 /// The expressions a statement evaluates itself (not those of statements inside it), in order.
 pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
     match &stmt.kind {
-        StmtKind::Assign(_, e) | StmtKind::Advance(e) => vec![e],
+        StmtKind::Assign(_, e) | StmtKind::Advance { bits: e, .. } => vec![e],
         StmtKind::AssignSlice { value, .. } | StmtKind::Switch { value, .. } => vec![value],
         StmtKind::If { cond, .. } => vec![cond],
         StmtKind::Verify(a, b) => vec![a, b],
@@ -70,7 +70,7 @@ pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
 /// The expressions a statement evaluates itself, to be changed.
 pub fn stmt_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
     match &mut stmt.kind {
-        StmtKind::Assign(_, e) | StmtKind::Advance(e) => vec![e],
+        StmtKind::Assign(_, e) | StmtKind::Advance { bits: e, .. } => vec![e],
         StmtKind::AssignSlice { value, .. } | StmtKind::Switch { value, .. } => vec![value],
         StmtKind::If { cond, .. } => vec![cond],
         StmtKind::Verify(a, b) => vec![a, b],

@@ -355,7 +355,7 @@ fn endless_loops_and_failed_assertions_are_faults() {
     assert!(out.fault.unwrap().message.contains("65536"));
 
     let mut p = pipeline();
-    p.ingress.body = vec![stmt(StmtKind::Loop(vec![]))];
+    p.ingress.body = vec![stmt(StmtKind::Loop { body: vec![], bound: None })];
     assert_eq!(interp(p).process(&[], 0, 0).verdict, Verdict::Fault);
 
     let mut p = pipeline();
@@ -386,7 +386,10 @@ fn loops_scopes_switches_and_exit() {
         assign(a, binary(BinaryOp::Sub, read(&p, a), konst(1, 8), B8)),
         assign(b, binary(BinaryOp::Add, read(&p, b), konst(2, 8), B8)),
     ];
-    p.ingress.body = vec![stmt(StmtKind::Scope { label: 1, body: vec![stmt(StmtKind::Loop(body))] }), send_to(&p, 4)];
+    p.ingress.body = vec![
+        stmt(StmtKind::Scope { label: 1, body: vec![stmt(StmtKind::Loop { body, bound: None })] }),
+        send_to(&p, 4),
+    ];
     let mut i = interp(p);
     let out = i.process(&[2, 0], 0, 0);
     assert_eq!((out.sent[0].port, &out.sent[0].bytes[..]), (4, &[0, 4][..]));
@@ -518,7 +521,7 @@ fn named_externs_come_from_the_registry() {
     let h = with_header(&mut p);
     let (a, b) = (field(&p, h, 0), field(&p, h, 1));
     let adder = object(&mut p, "adder", ExternKind::Named { type_name: "Adder".into(), args: vec![3u32.into()] });
-    let method = |name: &str| ExternFn::Named { instance: Some(adder), name: name.into() };
+    let method = |name: &str| ExternFn::Named { instance: Some(adder), name: name.into(), no_side_effects: false };
     let args = vec![ExternArg::In(read(&p, a)), ExternArg::Out(b)];
     p.ingress.body = vec![call(method("add"), args.clone())];
     assert!(Interp::new(Arc::new(p.clone())).is_err());

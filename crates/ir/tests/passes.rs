@@ -106,3 +106,100 @@ fn usage_counts_whole_header_operations() {
     assert!(g.valid_written && g.field_written);
     assert!(!usage.header(header(&pipeline, "hdr.s[2]")).unchanged());
 }
+
+/// Bounds of the loops of ingress, outer before inner.
+fn loop_bounds(pipeline: &Pipeline) -> Vec<Option<u32>> {
+    let mut bounds = Vec::new();
+    walk::stmts(&pipeline.ingress.body, &mut |s| {
+        if let StmtKind::Loop { bound, .. } = &s.kind {
+            bounds.push(*bound);
+        }
+    });
+    bounds
+}
+
+#[test]
+fn loops_that_count_have_a_bound() {
+    let body = "hdr.h.b = hdr.h.b + 1;";
+    let cases = [
+        // The last iteration that is begun only finds that the loop is over.
+        ("bit<8> i = 0; i < 10; i = i + 1", Some(11)),
+        ("bit<8> i = 1; i <= 10; i = i + 4", Some(4)),
+        ("bit<8> i = 9; i > 3; i = i - 2", Some(4)),
+        ("bit<8> i = 0; 3 != i; i = i + 1", Some(4)),
+        ("bit<8> i = 0; i < 10 && hdr.h.b != 7; i = i + 1", Some(11)),
+        ("bit<16> i = 0; i < (bit<16>) hdr.h.a; i = i + 1", Some(256)),
+        // A byte never exceeds 255.
+        ("bit<8> i = 0; i <= 255; i = i + 1", None),
+        ("bit<8> i = 0; i < 255; i = i + 2", None),
+        ("bit<8> i = 9; i >= 0; i = i - 1", None),
+        ("bit<8> i = 0; i != 5; i = i + 2", None),
+        ("bit<8> i = 0; i < 10; i = i + hdr.h.a", None),
+        ("bit<8> i in 1 .. 4", Some(4)),
+        ("bit<8> i in hdr.h.a .. 4", Some(5)),
+        ("bit<8> i in hdr.h.a .. hdr.g.a", Some(256)),
+    ];
+    for (head, bound) in cases {
+        for optimise in [false, true] {
+            let text = ingress("", "", &format!("for ({head}) {{ {body} }}"));
+            assert_eq!(loop_bounds(&pipeline(&text, optimise)), [bound], "{head}, optimised: {optimise}");
+        }
+    }
+    // What else may write the counter takes the bound away.
+    let changed = "for (bit<8> i = 0; i < 10; i = i + 1) { if (hdr.h.a == 1) { i = 0; } }";
+    assert_eq!(loop_bounds(&optimised("", "", changed)), [None]);
+    let nested = "for (bit<8> i = 0; i < 3; i = i + 1) { for (bit<8> k = i; k < 5; k = k + 1) { hdr.h.b = k; } }";
+    assert_eq!(loop_bounds(&optimised("", "", nested)), [Some(4), Some(6)]);
+}
+
+#[test]
+fn advances_are_bounded_by_what_the_parser_knows() {
+    let bound = |between: &str, distance: &str| {
+        let parser = parser(
+            &format!(
+                "parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{
+                     state start {{ p.extract(hdr.h); {between} }}
+                     state more {{ p.advance({distance}); transition accept; }}
+                 }}"
+            ),
+            "",
+        );
+        let mut found = None;
+        for state in &pipeline(&parser, true).parser.states {
+            walk::stmts(&state.body, &mut |s| {
+                if let StmtKind::Advance { bound, .. } = &s.kind {
+                    found = Some(*bound);
+                }
+            });
+        }
+        found.expect("an advance")
+    };
+    let less = "(bit<32>) hdr.h.a * 32 - 160";
+    assert_eq!(bound("transition more;", "(bit<32>) hdr.h.a * 8"), Some(255 * 8));
+    assert_eq!(bound("transition more;", less), None);
+    assert_eq!(bound("verify(hdr.h.a >= 5, error.NoMatch); transition more;", less), Some(255 * 32 - 160));
+    assert_eq!(bound("transition select(hdr.h.a) { 5 .. 15: more; default: accept; }", less), Some(320));
+    // Two paths lead to the state.
+    let two = "transition select(hdr.h.a) { 5 .. 15: more; 0x40 &&& 0xf0: more; default: accept; }";
+    assert_eq!(bound(two, less), Some(0x4f * 32 - 160));
+    assert_eq!(bound("transition more;", "64"), Some(64));
+}
+
+#[test]
+fn a_call_without_side_effects_is_dropped_if_nobody_reads_its_result() {
+    let calls = |annotation: &str, apply: &str| {
+        let top = format!("extern Box {{ Box(); {annotation} void get(in bit<8> x, out bit<8> y); }}");
+        let pipeline = optimised(&top, "Box() box;", apply);
+        let mut calls = 0;
+        walk::stmts(&pipeline.ingress.body, &mut |s| calls += u32::from(matches!(s.kind, StmtKind::Extern(_))));
+        calls
+    };
+    let unread = "bit<8> y; box.get(hdr.h.a, y);";
+    let overwritten = "bit<8> y; box.get(hdr.h.a, y); y = hdr.h.b; hdr.h.a = y + hdr.h.a;";
+    for apply in [unread, overwritten] {
+        assert_eq!(calls("@noSideEffects", apply), 0);
+        assert_eq!(calls("@pure", apply), 0);
+        assert_eq!(calls("", apply), 1);
+    }
+    assert_eq!(calls("@noSideEffects", "box.get(hdr.h.a, hdr.h.b);"), 1);
+}

@@ -155,6 +155,25 @@ fn what_is_printed_is_read_back() {
 }
 
 #[test]
+fn bounds_and_effects_are_written() {
+    let mut p = pipeline();
+    let x = slot(&mut p, "x", Type::Bits(32), SlotKind::Metadata);
+    let bits = Expr::slot(x, Type::Bits(32), span());
+    p.parser.states[0].body = vec![stmt(StmtKind::Advance { bits, bound: Some(480) })];
+    let function = |no_side_effects| ExternFn::Named { instance: None, name: "f".into(), no_side_effects };
+    let args = || vec![ExternArg::Out(x)];
+    p.ingress.body = vec![
+        stmt(StmtKind::Loop { body: vec![call(function(true), args())], bound: Some(7) }),
+        stmt(StmtKind::Loop { body: vec![call(function(false), args())], bound: None }),
+    ];
+    let text = p.to_string();
+    for line in ["advance x max 480", "loop max 7 {", "f(out x) @noSideEffects", "loop {", "f(out x)"] {
+        assert!(text.lines().any(|l| l.trim() == line), "{line} in {text}");
+    }
+    reads_back(&p, "bounds");
+}
+
+#[test]
 fn names_that_need_quotes() {
     let mut p = pipeline();
     let odd = ["key", "a b", "x[7:0]", "exit", "\"\\", "packet_length", "true", "3"];

@@ -101,6 +101,9 @@ fn every_broken_invariant_is_found() {
             p.egress.body.push(stmt(StmtKind::Scope { label: 1, body: vec![] }));
         }),
         ("a size exactly for headers with a varbit", |p| p.parser.states[0].body.push(extract(HeaderId(1)))),
+        ("an advance beyond its bound", |p| {
+            p.parser.states[0].body.push(stmt(StmtKind::Advance { bits: konst(64, 32), bound: Some(63) }));
+        }),
         ("field b is not at bit 12", |p| p.headers[0].fields[1].offset_bits = 11),
         ("its fixed size is 16 bits", |p| p.headers[0].fixed_bits = 8),
         ("no whole bytes", |p| {

@@ -117,7 +117,7 @@ impl Gen<'_> {
                 self.end_if(end);
                 Ok(())
             }
-            (ExternFn::Named { instance, name }, _) => self.named(*instance, name, call),
+            (ExternFn::Named { instance, name, .. }, _) => self.named(*instance, name, call),
             (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
                 self.digest(name, receiver, data)
             }

@@ -211,7 +211,7 @@ impl<'a> Tests<'a> {
                 }
                 self.block(p, default, &inner(cases.len() + 1));
             }
-            StmtKind::Scope { body, .. } | StmtKind::Loop(body) => self.block(p, body, &inner(1)),
+            StmtKind::Scope { body, .. } | StmtKind::Loop { body, .. } => self.block(p, body, &inner(1)),
             StmtKind::Apply { table, .. } => {
                 for (k, action) in crate::table::actions_of(&p[*table]).iter().enumerate() {
                     self.block(p, &p[*action].body, &inner(k + 1));

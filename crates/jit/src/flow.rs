@@ -389,7 +389,7 @@ impl<'a> Gen<'a> {
                     self.go(end);
                     return Ok(());
                 }
-                StmtKind::Loop(body) => {
+                StmtKind::Loop { body, .. } => {
                     self.go(&Point::new(order.clone(), What::Loop(body), &around));
                     return Ok(());
                 }

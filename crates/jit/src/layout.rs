@@ -266,7 +266,7 @@ fn header_layout(header: &Header) -> Result<HeaderLayout, Unsupported> {
 fn has_loop(pipeline: &Pipeline) -> bool {
     let mut found = false;
     for block in walk::all_blocks(pipeline) {
-        walk::stmts(block, &mut |s| found |= matches!(s.kind, StmtKind::Loop(_)));
+        walk::stmts(block, &mut |s| found |= matches!(s.kind, StmtKind::Loop { .. }));
     }
     found
 }

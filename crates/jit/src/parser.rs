@@ -50,7 +50,7 @@ fn prefix(layout: &Layout, state: &State) -> (u32, u32, bool) {
                 cursor += layout.header(*header).bytes;
                 need = need.max(cursor);
             }
-            StmtKind::Advance(by) => match by.as_const().and_then(|v| v.to_u32()) {
+            StmtKind::Advance { bits: by, .. } => match by.as_const().and_then(|v| v.to_u32()) {
                 Some(bits) if bits.is_multiple_of(8) && bits < 1 << 20 => {
                     cursor += bits / 8;
                     need = need.max(cursor);
@@ -454,7 +454,7 @@ impl<'a> Gen<'a> {
                 self.facts.cursor = None;
                 self.facts.checked = None;
             }
-            StmtKind::Advance(by) => self.advance(by)?,
+            StmtKind::Advance { bits: by, .. } => self.advance(by)?,
             StmtKind::Lookahead { total_bits, parts } => {
                 self.require_bytes(total_bits.div_ceil(8))?;
                 let at = self.cursor_at();

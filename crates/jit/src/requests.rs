@@ -221,7 +221,7 @@ impl Plan {
             walk::stmts(&state.body, &mut |s| {
                 parser_writes |= match &s.kind {
                     StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } => false,
-                    StmtKind::Advance(_) | StmtKind::Verify(..) => false,
+                    StmtKind::Advance { .. } | StmtKind::Verify(..) => false,
                     StmtKind::Assign(slot, _) => matches!(p[*slot].kind, SlotKind::Field(..)),
                     StmtKind::If { .. } | StmtKind::Scope { .. } | StmtKind::Leave(_) => false,
                     StmtKind::Lookahead { parts, .. } => {

@@ -88,7 +88,9 @@ pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Vec<ScoutedTable>)> {
 /// A parser statement that changes no packet.
 fn is_plain(p: &Pipeline, stmt: &Stmt) -> bool {
     match &stmt.kind {
-        StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance(_) | StmtKind::Verify(..) => true,
+        StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance { .. } | StmtKind::Verify(..) => {
+            true
+        }
         StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => is_scalar(p, *slot),
         StmtKind::Lookahead { parts, .. } => parts.iter().all(|(slot, _)| is_scalar(p, *slot)),
         StmtKind::If { then, otherwise, .. } => then.iter().chain(otherwise).all(|s| is_plain(p, s)),

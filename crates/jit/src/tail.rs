@@ -105,14 +105,14 @@ fn in_order(p: &Pipeline, tail: &[HeaderId]) -> bool {
                     None if here.is_none() => {}
                     _ => return false,
                 },
-                StmtKind::ExtractNext { .. } | StmtKind::Advance(_) if here.is_some() => return false,
+                StmtKind::ExtractNext { .. } | StmtKind::Advance { .. } if here.is_some() => return false,
                 _ => {
                     let mut hidden = false;
                     for block in walk::blocks(stmt) {
                         walk::stmts(block, &mut |s| {
                             hidden |= matches!(
                                 s.kind,
-                                StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance(_)
+                                StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance { .. }
                             );
                         });
                     }

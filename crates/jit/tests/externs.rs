@@ -235,12 +235,12 @@ fn named_externs_get_and_give_limbs() {
     let o = object(&mut p, ExternKind::Named { type_name: "T".into(), args: Vec::new() });
     let args =
         |p: &Pipeline, b, c| vec![in_field(p, h, 0), ExternArg::InOut(field(p, h, b)), ExternArg::Out(field(p, h, c))];
-    let method = |name: &str| ExternFn::Named { instance: Some(o), name: name.into() };
+    let method = |name: &str| ExternFn::Named { instance: Some(o), name: name.into(), no_side_effects: true };
     p.ingress.body = vec![
         call(method("first"), args(&p, 1, 2)),
         call(method("second"), args(&p, 3, 4)),
         call(method("first"), args(&p, 1, 2)),
-        call(ExternFn::Named { instance: None, name: "free".into() }, args(&p, 1, 4)),
+        call(ExternFn::Named { instance: None, name: "free".into(), no_side_effects: true }, args(&p, 1, 4)),
     ];
     let mut registry = ExternRegistry::new();
     fn model(number: u64, args: &mut [Value]) {
@@ -300,17 +300,21 @@ fn failed_assertions_and_endless_loops_are_faults() {
         call(ExternFn::Assert, vec![ExternArg::In(one)]),
         stmt(StmtKind::Scope {
             label: 1,
-            body: vec![stmt(StmtKind::Loop(vec![stmt(StmtKind::If {
+            body: vec![forever(vec![stmt(StmtKind::If {
                 cond: zero,
                 then: vec![stmt(StmtKind::Leave(1))],
                 otherwise: Vec::new(),
-            })]))],
+            })])],
         }),
     ];
     harness::compare(&p, &[vec![0], vec![1], vec![2], vec![0, 0]]).unwrap();
     let mut machine = Machine::new(&p).unwrap();
     let verdicts: Vec<u32> = machine.run(&[&[0], &[1], &[2]], 0, 0, HEADROOM).iter().map(|o| o.verdict).collect();
     assert_eq!(verdicts, [0, 3, 3]);
+}
+
+fn forever(body: Block) -> Stmt {
+    stmt(StmtKind::Loop { body, bound: None })
 }
 
 #[test]
@@ -322,10 +326,10 @@ fn the_step_bound_is_the_interpreters() {
     let less = binary(BinaryOp::Sub, slot(&p, n), constant(1u32, Type::Bits(32)), Type::Bits(32));
     p.ingress.body = vec![stmt(StmtKind::Scope {
         label: 1,
-        body: vec![stmt(StmtKind::Loop(vec![
+        body: vec![forever(vec![
             stmt(StmtKind::If { cond: done, then: vec![stmt(StmtKind::Leave(1))], otherwise: Vec::new() }),
             assign(n, less),
-        ]))],
+        ])],
     })];
     let around = [65_533u32, 65_534, 65_535, 65_536];
     harness::compare(&p, &around.map(|v| v.to_be_bytes().to_vec())).unwrap();

@@ -200,11 +200,11 @@ impl Program {
 
     fn parser_extra(&mut self) -> Stmt {
         match self.dice.below(6) {
-            0 => stmt(StmtKind::Advance(constant(8 * self.dice.below(4), Type::Bits(32)))),
+            0 => stmt(StmtKind::Advance { bits: constant(8 * self.dice.below(4), Type::Bits(32)), bound: None }),
             1 => {
                 let e = self.value(Type::Bits(32));
                 let e = binary(BinaryOp::And, e, constant(31u32, Type::Bits(32)), Type::Bits(32));
-                stmt(StmtKind::Advance(e))
+                stmt(StmtKind::Advance { bits: e, bound: None })
             }
             2 => {
                 let (a, b) = (self.any_target(), self.any_target());

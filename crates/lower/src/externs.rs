@@ -308,7 +308,8 @@ impl Lowering<'_> {
             }
             _ => None,
         };
-        args.finish(self, ExternFn::Named { instance, name: name.to_string() }, span)?;
+        let no_side_effects = args.call.no_side_effects;
+        args.finish(self, ExternFn::Named { instance, name: name.to_string(), no_side_effects }, span)?;
         Ok(result)
     }
 
@@ -439,7 +440,7 @@ impl Lowering<'_> {
             ("advance", Some(e)) => {
                 let bits = self.scalar(e)?;
                 let bits = self.cast(bits, Type::Bits(32), span)?;
-                self.emit(StmtKind::Advance(bits), span);
+                self.emit(StmtKind::Advance { bits, bound: None }, span);
                 Ok(None)
             }
             ("length", _) => {

@@ -28,7 +28,7 @@ use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 
 use hopwright_ir::{
     Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
-    Table, Union, ValueSet,
+    Table, Union, ValueSet, passes,
 };
 use storage::{Loc, Place};
 use value::{Target, Value};
@@ -41,7 +41,10 @@ pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::resul
     let mut lowering = Lowering::new(program);
     let pipeline = stack::with_room(|| lowering.program(sources));
     match pipeline {
-        Ok(pipeline) if !lowering.diagnostics.has_errors() => Ok(pipeline),
+        Ok(mut pipeline) if !lowering.diagnostics.has_errors() => {
+            passes::bounds::bound(&mut pipeline);
+            Ok(pipeline)
+        }
         _ => Err(lowering.diagnostics),
     }
 }

@@ -8,7 +8,21 @@ use crate::parser::applies_parser;
 use crate::storage::{Loc, Place, Purpose};
 use crate::value::{Value, binary, not};
 use crate::{Binding, Exit, LoopLabels, Lowering, Result};
+use hopwright_ir::analysis::ranges::Ranges;
 use hopwright_ir::{BinaryOp, Block, Expr, StmtKind, Type};
+
+/// The most values from `lo` to `hi`.
+fn iterations(lo: &Expr, hi: &Expr) -> Option<u32> {
+    let any = Ranges::default();
+    let all = 1u32.checked_shl(lo.ty.width())?;
+    match (lo.ty, any.of(lo), any.of(hi)) {
+        (Type::Bits(_), Some(lo), Some(hi)) => {
+            let between = hi.hi.saturating_sub(lo.lo).saturating_add(1);
+            Some(u32::try_from(between).map_or(all, |n| n.min(all)))
+        }
+        _ => Some(all),
+    }
+}
 
 impl Lowering<'_> {
     /// Lowers statements one by one; one that fails is reported and the rest goes on.
@@ -186,7 +200,7 @@ impl Lowering<'_> {
         span: Span,
     ) -> Result<()> {
         self.stmts(init);
-        self.loop_of(span, |this, labels| {
+        self.loop_of(span, None, |this, labels| {
             let cond = this.scalar(cond)?;
             this.leave_if(not(cond, span), labels.leave, span);
             this.loop_body(labels, body, span)?;
@@ -196,12 +210,17 @@ impl Lowering<'_> {
     }
 
     /// A loop; `f` emits what is repeated.
-    fn loop_of(&mut self, span: Span, f: impl FnOnce(&mut Self, LoopLabels) -> Result<()>) -> Result<()> {
+    fn loop_of(
+        &mut self,
+        span: Span,
+        bound: Option<u32>,
+        f: impl FnOnce(&mut Self, LoopLabels) -> Result<()>,
+    ) -> Result<()> {
         let labels = LoopLabels { leave: self.label(), next: self.label() };
         let repeats = std::mem::replace(&mut self.repeats, true);
         let body = self.nested(|this| f(this, labels));
         self.repeats = repeats;
-        let body = vec![hopwright_ir::Stmt { kind: StmtKind::Loop(body?), span }];
+        let body = vec![hopwright_ir::Stmt { kind: StmtKind::Loop { body: body?, bound }, span }];
         self.emit(StmtKind::Scope { label: labels.leave, body }, span);
         Ok(())
     }
@@ -232,6 +251,7 @@ impl Lowering<'_> {
                 };
                 let ty = self.slots[slot.index()].ty;
                 let (lo, hi) = (self.cast(lo, ty, span)?, self.cast(hi, ty, span)?);
+                let bound = iterations(&lo, &hi);
                 self.emit(StmtKind::Assign(slot, lo), span);
                 let current = self.slot_expr(slot, span);
                 // The variable may be changed by the body; the turns are counted apart.
@@ -240,7 +260,7 @@ impl Lowering<'_> {
                 let count = self.slot_expr(counter, span);
                 let nonempty = binary(BinaryOp::Le, count.clone(), hi.clone(), Type::Bool, span);
                 let turns = self.nested(|this| {
-                    this.loop_of(span, |this, labels| {
+                    this.loop_of(span, bound, |this, labels| {
                         this.emit(StmtKind::Assign(slot, count.clone()), span);
                         this.loop_body(labels, body, span)?;
                         let last = binary(BinaryOp::Eq, count.clone(), hi, Type::Bool, span);

@@ -200,7 +200,16 @@ impl<'a> Analyser<'a> {
 
     fn call_expr(&mut self, callee: Callee, type_args: &[Ty], args: Vec<hir::Arg>, ret: Ty, span: Span) -> Typed {
         let type_args = type_args.iter().map(|t| self.hir_ty(t)).collect();
-        let call = hir::Call { callee, type_args, args, span };
+        let call = hir::Call { callee, type_args, args, no_side_effects: false, span };
+        self.computed(hir::ExprKind::Call(Box::new(call)), ret, span, true)
+    }
+
+    /// A call of an extern function or method.
+    fn extern_call(&mut self, callee: Callee, sig: &Sig, type_args: &[Ty], checked: Checked, span: Span) -> Typed {
+        let ret = checked.ret.clone();
+        let args = self.extern_args(sig, checked, span);
+        let type_args = type_args.iter().map(|t| self.hir_ty(t)).collect();
+        let call = hir::Call { callee, type_args, args, no_side_effects: sig.no_side_effects, span };
         self.computed(hir::ExprKind::Call(Box::new(call)), ret, span, true)
     }
 
@@ -242,10 +251,8 @@ impl<'a> Analyser<'a> {
                 self.not_constant(span);
                 return None;
             }
-            let ret = checked.ret.clone();
-            let args = self.extern_args(&sig, checked, span);
             let callee = Callee::ExternFunction(name.to_string());
-            return Some(self.call_expr(callee, &types, args, ret, span));
+            return Some(self.extern_call(callee, &sig, &types, checked, span));
         }
         if self.context.body == Body::None {
             self.not_constant(span);
@@ -514,10 +521,8 @@ impl<'a> Analyser<'a> {
         let (checked, types) = self.method_args(e, &ext_args, &sig, type_args, args, hint, span)?;
         self.deprecated(&sig, span);
         let id = id.unwrap_or(hir::ObjectId(u32::MAX));
-        let ret = checked.ret.clone();
-        let args = self.extern_args(&sig, checked, span);
         let callee = Callee::Method(id, name.to_string());
-        Some(self.call_expr(callee, &types, args, ret, span))
+        Some(self.extern_call(callee, &sig, &types, checked, span))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -562,10 +567,8 @@ impl<'a> Analyser<'a> {
         let ext = self.defs.externs[e].name.clone();
         if !matches!(&*ext, "packet_in" | "packet_out") {
             self.deprecated(&sig, span);
-            let ret = checked.ret.clone();
-            let args = self.extern_args(&sig, checked, span);
             let callee = Callee::ParameterMethod(var, name.to_string());
-            return Some(self.call_expr(callee, &types, args, ret, span));
+            return Some(self.extern_call(callee, &sig, &types, checked, span));
         }
         match (&*ext, name.as_str()) {
             ("packet_in", "extract") => {

@@ -231,6 +231,7 @@ impl<'a> Analyser<'a> {
             ret,
             is_abstract: false,
             deprecated,
+            no_side_effects: ["noSideEffects", "pure"].iter().any(|a| ast::find_annotation(annotations, a).is_some()),
             span: name.span,
         })
     }

@@ -661,6 +661,9 @@ pub struct Call {
     pub type_args: Vec<Type>,
     /// Arguments in order of the parameters; `None` for an omitted `@optional` one or `_` for an out parameter.
     pub args: Vec<Arg>,
+    /// Of extern functions and methods: declared `@noSideEffects` or `@pure`, so that a call changes nothing but its out
+    /// arguments and result.
+    pub no_side_effects: bool,
     /// Text.
     pub span: Span,
 }

@@ -138,6 +138,7 @@ impl<'a> Analyser<'a> {
                     callee: hir::Callee::Table(table),
                     type_args: Vec::new(),
                     args: Vec::new(),
+                    no_side_effects: false,
                     span,
                 }),
                 span,

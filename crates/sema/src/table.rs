@@ -363,6 +363,7 @@ impl<'a> Analyser<'a> {
             ret: Ty::Void,
             is_abstract: false,
             deprecated: None,
+            no_side_effects: false,
             span: full.span,
         });
         let checked =

@@ -136,6 +136,8 @@ pub(crate) struct Sig {
     pub ret: Ty,
     pub is_abstract: bool,
     pub deprecated: Option<Arc<str>>,
+    /// `@noSideEffects` or `@pure`: a call changes nothing but its out arguments and result.
+    pub no_side_effects: bool,
     pub span: Span,
 }
 

@@ -160,7 +160,7 @@ impl Effects {
                 }
             }
             StmtKind::Lookahead { parts, .. } => parts.iter().for_each(|p| f(p.0)),
-            StmtKind::Verify(..) | StmtKind::Advance(_) => {}
+            StmtKind::Verify(..) | StmtKind::Advance { .. } => {}
             _ => {}
         }
     }

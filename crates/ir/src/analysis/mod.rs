@@ -1,4 +1,5 @@
 //! Target-neutral analyses of a pipeline, for passes and executors.
 
 pub mod effects;
+pub mod ranges;
 pub mod usage;

@@ -157,9 +157,9 @@ impl Usage {
             | StmtKind::Switch { .. }
             | StmtKind::Scope { .. }
             | StmtKind::Leave(_)
-            | StmtKind::Loop(_)
+            | StmtKind::Loop { .. }
             | StmtKind::Exit
-            | StmtKind::Advance(_)
+            | StmtKind::Advance { .. }
             | StmtKind::Verify(..) => {}
         }
     }

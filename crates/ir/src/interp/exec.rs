@@ -109,13 +109,16 @@ impl Machine<'_> {
                 });
             }
             StmtKind::Leave(label) => return Ok(Flow::Leave(*label)),
-            StmtKind::Loop(body) => loop {
-                self.packet.step(span)?;
-                let flow = self.block(body)?;
-                if flow != Flow::Next {
-                    return Ok(flow);
+            StmtKind::Loop { body, bound } => {
+                for iteration in 0u32.. {
+                    self.packet.step(span)?;
+                    debug_assert!(bound.is_none_or(|bound| iteration < bound), "a loop exceeds its bound");
+                    let flow = self.block(body)?;
+                    if flow != Flow::Next {
+                        return Ok(flow);
+                    }
                 }
-            },
+            }
             StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run, span),
             StmtKind::Extern(call) => self.call(call)?,
             StmtKind::Exit => {
@@ -126,7 +129,10 @@ impl Machine<'_> {
             StmtKind::ExtractNext { stack, varbit_bits } => {
                 return Ok(self.extract_next(*stack, varbit_bits.as_ref(), span));
             }
-            StmtKind::Advance(by) => return Ok(self.advance(by)),
+            StmtKind::Advance { bits, bound } => {
+                debug_assert!(bound.is_none_or(|bound| self.eval(bits).to_u64() <= bound.into()), "beyond its bound");
+                return Ok(self.advance(bits));
+            }
             StmtKind::Lookahead { total_bits, parts } => {
                 return Ok(self.lookahead(*total_bits, parts, span));
             }

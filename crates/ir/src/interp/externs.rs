@@ -124,7 +124,7 @@ impl Machine<'_> {
                     self.assign_bits(*checksum, value.into(), call);
                 }
             }
-            (ExternFn::Named { instance, name }, _) => self.call_named(*instance, name, call)?,
+            (ExternFn::Named { instance, name, .. }, _) => self.call_named(*instance, name, call)?,
             _ => return Err(malformed()),
         }
         Ok(())

@@ -220,7 +220,7 @@ impl Store {
         let mut missing = None;
         walk::all_stmts(pipeline, &mut |stmt| {
             let StmtKind::Extern(call) = &stmt.kind else { return };
-            let ExternFn::Named { instance: None, name } = &call.function else { return };
+            let ExternFn::Named { instance: None, name, .. } = &call.function else { return };
             match registry.function(name) {
                 Some(f) => {
                     functions.insert(name.clone(), f);

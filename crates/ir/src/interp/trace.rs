@@ -126,7 +126,7 @@ impl Observer for Trace<'_> {
             Event::Extern { call, args } => {
                 // Arguments of calls on named objects may be derived from keys; names say enough.
                 let text = match &call.function {
-                    ExternFn::Named { instance, name } => match instance {
+                    ExternFn::Named { instance, name, .. } => match instance {
                         Some(id) => format!("{}.{name}(..)", pipeline[*id].name),
                         None => format!("{name}(..)"),
                     },

@@ -193,5 +193,7 @@ pub enum ExternFn {
         instance: Option<ExternId>,
         /// Method or function name.
         name: String,
+        /// Declared `@noSideEffects` or `@pure`: a call changes nothing but its out arguments and result.
+        no_side_effects: bool,
     },
 }

@@ -78,8 +78,13 @@ pub enum StmtKind {
     },
     /// Continue after the end of the enclosing scope of this label (`return` of an inlined body, `break`).
     Leave(u32),
-    /// Repeats until left by [`StmtKind::Leave`] of a scope around it. Executors bound the number of turns.
-    Loop(Block),
+    /// Repeats until left by [`StmtKind::Leave`] of a scope around it. Executors limit the number of iterations.
+    Loop {
+        /// Contents.
+        body: Block,
+        /// The body is begun at most this often each time the loop is entered; `None` if no bound is known.
+        bound: Option<u32>,
+    },
     /// Looks the table's keys up and runs the action found.
     Apply {
         /// Table.
@@ -110,8 +115,13 @@ pub enum StmtKind {
         /// As for [`StmtKind::Extract`].
         varbit_bits: Option<Expr>,
     },
-    /// Skips bits (`bit<32>`). Fails with `PacketTooShort`; `ParserInvalidArgument` if no multiple of 8.
-    Advance(Expr),
+    /// Skips bits of the packet. Fails with `PacketTooShort`; `ParserInvalidArgument` if no multiple of 8.
+    Advance {
+        /// How many (`bit<32>`).
+        bits: Expr,
+        /// The value of `bits` is at most this; `None` if no bound below 2^32 - 1 is known.
+        bound: Option<u32>,
+    },
     /// Reads bits ahead of the cursor without consuming. Fails with `PacketTooShort` if fewer than `total_bits`.
     Lookahead {
         /// Bits that must be there.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
+use crate::{Block, ExternArg, ExternCall, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
 
 use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
@@ -61,11 +61,21 @@ fn never_read(pipeline: &mut Pipeline) {
     }
 }
 
+/// Whether a call does nothing, given which slots nobody reads behind it.
+fn is_unused(call: &ExternCall, dead: &impl Fn(SlotId) -> bool) -> bool {
+    matches!(call.function, ExternFn::Named { no_side_effects: true, .. })
+        && call.args.iter().all(|arg| match arg {
+            ExternArg::Out(slot) | ExternArg::InOut(slot) => dead(*slot),
+            ExternArg::In(_) | ExternArg::List(_) => true,
+        })
+}
+
 fn remove_writes(block: &mut Block, dead: &[bool]) -> bool {
     let before = block.len();
     let is_dead = |s: &SlotId| dead[s.index()];
     block.retain(|stmt| match &stmt.kind {
         StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => !is_dead(slot),
+        StmtKind::Extern(call) => !is_unused(call, &|slot| is_dead(&slot)),
         _ => true,
     });
     let mut changed = block.len() != before;
@@ -248,7 +258,7 @@ impl Liveness<'_> {
                 }
             }
             StmtKind::Exit => *live = self.end.clone(),
-            StmtKind::Loop(body) => {
+            StmtKind::Loop { body, .. } => {
                 // Whatever the body reads may be read in the next turn.
                 let mut writes = SlotSet::empty(self.pipeline);
                 let mut around = live.clone();
@@ -268,6 +278,7 @@ impl Liveness<'_> {
                     }
                 }
             }
+            StmtKind::Extern(call) if is_unused(call, &|slot| !live.contains(slot)) => return None,
             StmtKind::Extern(call) if matches!(call.function, ExternFn::Named { .. }) => {
                 for arg in &call.args {
                     if let ExternArg::Out(slot) = arg {
@@ -289,7 +300,7 @@ impl Liveness<'_> {
         match &stmt.kind {
             StmtKind::Extract { .. }
             | StmtKind::ExtractNext { .. }
-            | StmtKind::Advance(_)
+            | StmtKind::Advance { .. }
             | StmtKind::Lookahead { .. }
             | StmtKind::Verify(..) => true,
             StmtKind::Apply { table, .. } => self.exits[table.index()],

@@ -2,8 +2,10 @@
 //!
 //! A pass changes a pipeline into one with the same meaning. Each is small and lives in its own file: `fold`
 //! (constants), `propagate` (constants and copies), `substitute` (single-use locals), `dead` (assignments nobody reads),
-//! `simplify` (structure), `states` (the parser graph), `slots` (numbering).
+//! `simplify` (structure), `states` (the parser graph), `slots` (numbering), `bounds` (of loops
+//! and advances).
 
+pub mod bounds;
 pub mod dead;
 pub mod fold;
 pub mod propagate;
@@ -31,6 +33,7 @@ pub fn optimise(pipeline: &mut Pipeline) {
     run(pipeline, "simplify", simplify::simplify);
     run(pipeline, "states", states::clean);
     run(pipeline, "slots", slots::compact);
+    run(pipeline, "bounds", bounds::bound);
 }
 
 fn run(pipeline: &mut Pipeline, name: &str, pass: fn(&mut Pipeline)) {

@@ -129,7 +129,7 @@ impl Propagation<'_> {
     fn stmt(&mut self, stmt: &mut Stmt, facts: Facts, next: Option<&Branch>) -> Facts {
         // Code that is not reached is left alone.
         let mut known = facts?;
-        if !matches!(stmt.kind, StmtKind::Loop(_)) {
+        if !matches!(stmt.kind, StmtKind::Loop { .. }) {
             for expr in walk::stmt_exprs_mut(stmt) {
                 self.rewrite(expr, &known);
             }
@@ -189,7 +189,7 @@ impl Propagation<'_> {
                 assume(cond, true, &mut known);
                 Some(known)
             }
-            StmtKind::Loop(body) => {
+            StmtKind::Loop { body, .. } => {
                 // Every turn but the first starts with what the body did.
                 let mut reads = SlotSet::empty(self.pipeline);
                 let mut writes = SlotSet::empty(self.pipeline);

@@ -122,7 +122,7 @@ fn reaches_use(
     let mut inputs = SlotSet::empty(pipeline);
     walk::expr_slots(value, &mut |s| inputs.insert(s));
     for stmt in &mut block[at + 1..] {
-        if matches!(stmt.kind, StmtKind::Loop(_)) {
+        if matches!(stmt.kind, StmtKind::Loop { .. }) {
             return false;
         }
         for expr in walk::stmt_exprs_mut(stmt) {

@@ -112,6 +112,11 @@ fn match_kind(kind: MatchKind) -> &'static str {
     }
 }
 
+/// The bound of a loop or an advance.
+fn at_most(bound: Option<u32>) -> String {
+    bound.map_or(String::new(), |bound| format!(" max {bound}"))
+}
+
 /// Values separated by commas.
 fn list(items: impl IntoIterator<Item = impl Display>) -> String {
     items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
@@ -413,7 +418,9 @@ impl<'a> Printer<'a> {
                 return self.braces(format_args!("scope {label}"), |s| s.block(body));
             }
             StmtKind::Leave(label) => format!("leave {label}"),
-            StmtKind::Loop(body) => return self.braces("loop", |s| s.block(body)),
+            StmtKind::Loop { body, bound } => {
+                return self.braces(format_args!("loop{}", at_most(*bound)), |s| s.block(body));
+            }
             StmtKind::Apply { table, hit, action_run } => {
                 let mut text = format!("apply {}", self.table_name(*table));
                 if let Some(slot) = hit {
@@ -432,7 +439,7 @@ impl<'a> Printer<'a> {
             StmtKind::ExtractNext { stack, varbit_bits } => {
                 format!("extract_next {}{}", self.stack(*stack), self.size(varbit_bits.as_ref()))
             }
-            StmtKind::Advance(by) => format!("advance {}", self.expr(by)),
+            StmtKind::Advance { bits, bound } => format!("advance {}{}", self.expr(bits), at_most(*bound)),
             StmtKind::Lookahead { total_bits, parts } => {
                 let parts = list(parts.iter().map(|(slot, at)| format!("{} @{at}", self.slot(*slot))));
                 format!("lookahead {total_bits} {{{parts}}}")
@@ -494,8 +501,8 @@ impl<'a> Printer<'a> {
             ExternFn::UpdateChecksum { algorithm, payload } => {
                 format!("update_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
             }
-            ExternFn::Named { instance: Some(id), name } => format!("{}.{name}", self.object(*id)),
-            ExternFn::Named { instance: None, name } => written(name).into_owned(),
+            ExternFn::Named { instance: Some(id), name, .. } => format!("{}.{name}", self.object(*id)),
+            ExternFn::Named { instance: None, name, .. } => written(name).into_owned(),
         };
         let args = call.args.iter().map(|arg| match arg {
             ExternArg::In(e) => self.expr(e),
@@ -503,7 +510,11 @@ impl<'a> Printer<'a> {
             ExternArg::Out(slot) => format!("out {}", self.slot(*slot)),
             ExternArg::InOut(slot) => format!("inout {}", self.slot(*slot)),
         });
-        format!("{function}({})", list(args))
+        let effects = match call.function {
+            ExternFn::Named { no_side_effects: true, .. } => " @noSideEffects",
+            _ => "",
+        };
+        format!("{function}({}){effects}", list(args))
     }
 
     fn expr(&self, e: &Expr) -> String {

@@ -968,7 +968,7 @@ impl Reader<'_> {
             "switch" => self.switch()?,
             "scope" => StmtKind::Scope { label: self.small()?, body: self.braces()? },
             "leave" => StmtKind::Leave(self.small()?),
-            "loop" => StmtKind::Loop(self.braces()?),
+            "loop" => StmtKind::Loop { bound: self.bound()?, body: self.braces()? },
             "apply" => {
                 let table = self.found("table", |s, name| s.tables.get(name).copied())?;
                 let hit = if self.word("hit") { Some(self.slot()?) } else { None };
@@ -978,7 +978,7 @@ impl Reader<'_> {
             "exit" => StmtKind::Exit,
             "extract" => StmtKind::Extract { header: self.header()?, varbit_bits: self.varbit_bits()? },
             "extract_next" => StmtKind::ExtractNext { stack: self.stack()?, varbit_bits: self.varbit_bits()? },
-            "advance" => StmtKind::Advance(self.expr()?),
+            "advance" => StmtKind::Advance { bits: self.expr()?, bound: self.bound()? },
             "lookahead" => {
                 let total_bits = self.small()?;
                 self.expect_sign("{")?;
@@ -997,6 +997,11 @@ impl Reader<'_> {
             "emit" => StmtKind::Emit(self.header()?),
             _ => return Ok(None),
         }))
+    }
+
+    /// `max 12`, or nothing.
+    fn bound(&mut self) -> Result<Option<u32>> {
+        if self.word("max") { self.small().map(Some) } else { Ok(None) }
     }
 
     fn varbit_bits(&mut self) -> Result<Option<Expr>> {
@@ -1056,9 +1061,15 @@ impl Reader<'_> {
             self.expect_sign("=")?;
             return Ok(StmtKind::AssignSlice { slot, hi, lo, value: self.expr()? });
         }
-        let function = self.function(&name, start)?;
+        let mut function = self.function(&name, start)?;
         self.expect_sign("(")?;
         let args = self.list(")", Self::argument)?;
+        if let ExternFn::Named { no_side_effects, .. } = &mut function
+            && self.sign("@")
+        {
+            self.expect_word("noSideEffects")?;
+            *no_side_effects = true;
+        }
         Ok(StmtKind::Extern(ExternCall { function, args, span: self.span_from(start) }))
     }
 
@@ -1091,7 +1102,7 @@ impl Reader<'_> {
                 (ExternKind::DirectMeter { .. }, "read") => ExternFn::DirectMeterRead(id),
                 (ExternKind::Register { .. }, "read") => ExternFn::RegisterRead(id),
                 (ExternKind::Register { .. }, "write") => ExternFn::RegisterWrite(id),
-                _ => ExternFn::Named { instance: Some(id), name: method },
+                _ => ExternFn::Named { instance: Some(id), name: method, no_side_effects: false },
             });
         }
         let checksum = |s: &mut Self| {
@@ -1132,7 +1143,7 @@ impl Reader<'_> {
             "truncate" => ExternFn::Truncate,
             "assert" => ExternFn::Assert,
             "assume" => ExternFn::Assume,
-            _ => ExternFn::Named { instance: None, name: method },
+            _ => ExternFn::Named { instance: None, name: method, no_side_effects: false },
         })
     }
 

@@ -89,9 +89,9 @@ impl Checker<'_> {
             | StmtKind::Switch { .. }
             | StmtKind::Scope { .. }
             | StmtKind::Leave(_)
-            | StmtKind::Loop(_)
+            | StmtKind::Loop { .. }
             | StmtKind::Exit
-            | StmtKind::Advance(_)
+            | StmtKind::Advance { .. }
             | StmtKind::Verify(..) => {}
         }
     }
@@ -134,7 +134,7 @@ impl Checker<'_> {
         let legal = match stmt.kind {
             StmtKind::Extract { .. }
             | StmtKind::ExtractNext { .. }
-            | StmtKind::Advance(_)
+            | StmtKind::Advance { .. }
             | StmtKind::Lookahead { .. }
             | StmtKind::Verify(..) => place == Place::Parser,
             StmtKind::Emit(_) => place == Place::Deparser,
@@ -188,10 +188,12 @@ impl Checker<'_> {
                     self.varbit_size(header, varbit_bits.as_ref());
                 }
             }
-            StmtKind::Advance(by) => {
+            StmtKind::Advance { bits: by, bound } => {
                 self.core_error("PacketTooShort");
                 self.core_error("ParserInvalidArgument");
                 self.same(by.ty, Type::Bits(32), "a distance");
+                let wrong = matches!((by.as_const(), bound), (Some(by), Some(bound)) if *by > (*bound).into());
+                self.require(!wrong, || "an advance beyond its bound".into());
             }
             StmtKind::Lookahead { total_bits, parts } => {
                 self.core_error("PacketTooShort");
@@ -212,7 +214,7 @@ impl Checker<'_> {
             | StmtKind::PushFront(..)
             | StmtKind::PopFront(..)
             | StmtKind::Scope { .. }
-            | StmtKind::Loop(_)
+            | StmtKind::Loop { .. }
             | StmtKind::Exit
             | StmtKind::Emit(_) => {}
         }
