@@ -14,48 +14,12 @@
 //! A program that copies or repeats packets gets further functions, by which a traffic manager goes on where the first
 //! paused ([`Requests`]).
 
-mod adjacent;
-mod ahead;
-mod asked;
-mod beforehand;
-mod bounds;
-mod bytes;
-mod conditions;
-mod control_plane;
-mod deparse;
-mod edges;
-mod expr;
-mod extend;
-mod externs;
-mod facts;
-mod flow;
-mod function;
-mod headers;
-mod hot;
-mod implied;
-mod indirect;
-mod kept;
-mod layout;
-mod memory;
-mod narrow;
-mod once;
-mod parser;
-mod prune;
-mod reload;
-mod requests;
-mod scout;
-mod search;
-mod select;
-mod settle;
-mod shim;
-mod stages;
-mod stmt;
-mod table;
-mod tail;
-mod together;
-mod varbit;
-mod wide;
-mod wire;
+mod analysis;
+mod clif;
+mod code;
+mod emit;
+mod key_prefetch;
+mod trace;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -69,13 +33,14 @@ use hopwright_abi::{self as abi, ExternAttributes, Interface, PauseLayout};
 use hopwright_ir::{FieldList, Pipeline, SlotId, Span};
 use hopwright_source::stack;
 
-pub use ahead::{Ahead, compile_ahead, load};
-use ahead::{Functions, Relocatable};
-use function::{Job, Outside};
-pub use hot::Way;
-use hot::{Hot, Mode, Points};
-use requests::{Pass, Plan};
-pub use scout::{Scout, ScoutedTable};
+use analysis::suspension_points::{self, Plan};
+pub use code::ahead::{Ahead, compile_ahead, load};
+use code::ahead::{Functions, Relocatable};
+use emit::suspension::{self, Pass};
+use emit::{Job, Outside};
+pub use key_prefetch::{Scout, ScoutedTable};
+pub use trace::Way;
+use trace::{Hot, Mode, Points};
 
 /// A part of a program that generated code cannot do yet, or that it never can.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +74,7 @@ pub struct Options {
 
 /// A pipeline as machine code. Owns the code: [`CompiledPipeline::run`] must not be used after it is dropped.
 pub struct CompiledPipeline {
-    code: memory::Code,
+    code: code::memory::Code,
     requests: Option<Requests>,
     scout: Option<Scout>,
     /// What packets without a header's bytes read; the code knows its address.
@@ -199,9 +164,9 @@ impl std::fmt::Debug for CompiledPipeline {
 /// What a program asks of the traffic manager, and the functions by which that goes on. All are called as
 /// [`CompiledPipeline::run`] is, with the same runtime, and one packet at a time.
 pub struct Requests {
-    again: Option<memory::Code>,
-    parse: Option<memory::Code>,
-    egress: memory::Code,
+    again: Option<code::memory::Code>,
+    parse: Option<code::memory::Code>,
+    egress: code::memory::Code,
     /// Upper half: what [`abi::decode_list`] takes; lower half: the session. Zero if nothing was asked for, as all of
     /// these slots.
     pub clone_ingress: Option<SlotId>,
@@ -226,12 +191,12 @@ impl Requests {
     /// The whole way of a packet that comes again. Takes its ingress port, its instance type and the slots of all field
     /// lists from the record in [`abi::Runtime::context`].
     pub fn again(&self) -> Option<abi::RunBatch> {
-        self.again.as_ref().map(memory::Code::entry)
+        self.again.as_ref().map(code::memory::Code::entry)
     }
 
     /// Parser and checks of checksums of a clone of ingress; reads the record as [`Requests::again`] does, and pauses.
     pub fn parse(&self) -> Option<abi::RunBatch> {
-        self.parse.as_ref().map(memory::Code::entry)
+        self.parse.as_ref().map(code::memory::Code::entry)
     }
 
     /// Egress and what follows, from the record in [`abi::Runtime::context`], whose headers it changes. The packet is what
@@ -261,9 +226,9 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
 
 /// A variant of [`CompiledPipeline::run`] that also writes down the ways of packets, in [`abi::Runtime::profile`].
 pub struct Recorder {
-    code: memory::Code,
+    code: code::memory::Code,
     _zeros: Box<[u64]>,
-    points: Vec<flow::Order>,
+    points: Vec<emit::schedule::Order>,
 }
 
 impl Recorder {
@@ -294,7 +259,7 @@ impl Recorder {
 /// A function for packets on some ways, which gives all others to [`CompiledPipeline::run`]. Owns the code:
 /// [`HotPaths::run`] must not be used after it is dropped, nor after the [`CompiledPipeline`] is.
 pub struct HotPaths {
-    code: memory::Code,
+    code: code::memory::Code,
     _zeros: Box<[u64]>,
     ways: Vec<Way>,
     lines: Vec<(Range<u32>, Span)>,
@@ -391,15 +356,15 @@ struct Text {
 
 impl Compiler {
     fn new(pipeline: &Pipeline, machine: Machine) -> Result<Compiler, Unsupported> {
-        let (pipeline, slots) = match requests::lower(pipeline) {
+        let (pipeline, slots) = match suspension_points::lower(pipeline) {
             Some((lowered, slots)) => (lowered, slots),
-            None => (pipeline.clone(), requests::Slots::default()),
+            None => (pipeline.clone(), suspension_points::Slots::default()),
         };
         let plan = Plan::of(&pipeline, slots);
-        let layout = requests::layout_of(&pipeline, Pass::Whole, &plan)?;
+        let layout = suspension::layout_of(&pipeline, Pass::Whole, &plan)?;
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
         let isa = isa_for(machine).map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
-        let parsed_bytes = parser::longest(&pipeline, &layout) as usize;
+        let parsed_bytes = analysis::parser_graph::longest(&pipeline) as usize;
         Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, parsed_bytes, isa, machine, pipeline })
     }
 
@@ -415,7 +380,7 @@ impl Compiler {
         let slots = &self.plan.slots;
         let further = |wanted: bool, pass: Pass| wanted.then(|| self.generate(pass, &all, false)).transpose();
         // Without a scout it is as right.
-        let scout = scout::lower(&self.pipeline).and_then(|(scout, tables)| {
+        let scout = key_prefetch::lower(&self.pipeline).and_then(|(scout, tables)| {
             let generated = self.generate_of(&scout, &Plan::default(), Pass::Scout, &|| Mode::All, false).ok()?;
             Some((generated, tables))
         });
@@ -429,7 +394,7 @@ impl Compiler {
     }
 
     /// The compiled pipeline, but for what people read of it.
-    fn finish(self, functions: Functions<memory::Code>) -> CompiledPipeline {
+    fn finish(self, functions: Functions<code::memory::Code>) -> CompiledPipeline {
         let Functions { whole, again, parse, egress, scout } = functions;
         let slots = &self.plan.slots;
         let requests = egress.map(|egress| Requests {
@@ -460,7 +425,7 @@ impl Compiler {
     }
 
     /// Code that may run.
-    fn link(&self, code: Relocatable) -> Result<memory::Code, Unsupported> {
+    fn link(&self, code: Relocatable) -> Result<code::memory::Code, Unsupported> {
         code.link(self.zeros.as_ptr() as u64)
             .map_err(|message| Unsupported { span: self.pipeline.ingress.span, message })
     }
@@ -496,12 +461,12 @@ impl Compiler {
         keep_text: bool,
     ) -> Result<Generated, Unsupported> {
         let machine = |what: String| Unsupported { span: pipeline.ingress.span, message: what };
-        let layout = requests::layout_of(pipeline, pass, plan)?;
+        let layout = suspension::layout_of(pipeline, pass, plan)?;
         let call_conv = self.isa.default_call_conv();
         let mut signature = Signature::new(call_conv);
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
-        let mut wanted = headers::Wanted::default();
+        let mut wanted = emit::headers::Wanted::default();
         let (function, made) = loop {
             let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature.clone());
             let mut frontend = FunctionBuilderContext::new();
@@ -511,8 +476,7 @@ impl Compiler {
                 Machine::Common => Outside::Numbers,
             };
             let job = Job { pass, plan, outside, mode: mode() };
-            let (builder, made) =
-                function::Gen::run(builder, pipeline, &layout, &self.interface, job, call_conv, &wanted)?;
+            let (builder, made) = emit::Gen::run(builder, pipeline, &layout, &self.interface, job, call_conv, &wanted)?;
             builder.finalize(self.isa.frontend_config());
             match made.missing {
                 Some(more) => wanted = more,
@@ -520,30 +484,30 @@ impl Compiler {
             }
         };
         let mut function = function;
-        prune::prune(&mut function);
+        clif::dead_code::prune(&mut function);
         if !made.whole.is_empty() {
-            wire::turn(&mut function, &made.bounds);
-            narrow::simplify(&mut function, &made.bounds);
-            prune::prune(&mut function);
+            clif::byte_order::turn(&mut function, &made.bounds);
+            clif::demanded_bits::simplify(&mut function, &made.bounds);
+            clif::dead_code::prune(&mut function);
         }
         let clif = keep_text.then(|| function.display().to_string());
         let failed = |e: CodegenError| machine(format!("the code generator failed: {e:?}"));
         if let Some(shape) = &made.shape {
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
-            prune::prune(&mut context.func);
-            adjacent::load(&mut context.func, shape.flags.packet);
-            prune::prune(&mut context.func);
+            clif::dead_code::prune(&mut context.func);
+            clif::load_coalescing::load(&mut context.func, shape.flags.packet);
+            clif::dead_code::prune(&mut context.func);
             if let Some(exit) = shape.exit {
-                implied::remove(&mut context.func, exit, &shape.flags);
-                beforehand::ask(&mut context.func, exit, shape);
-                together::ask(&mut context.func, exit, &shape.flags);
+                trace::guard_elimination::remove(&mut context.func, exit, &shape.flags);
+                trace::guard_hoisting::ask(&mut context.func, exit, shape);
+                trace::guard_coalescing::entry::ask(&mut context.func, exit, &shape.flags);
             }
-            let split = shape.in_stages.then(|| stages::split(&context.func, shape)).flatten();
+            let split = shape.in_stages.then(|| trace::batch_splitting::split(&context.func, shape)).flatten();
             function = split.unwrap_or(context.func);
-            reload::remove(&mut function, &shape.flags.beside());
-            extend::at_loads(&mut function);
-            prune::prune(&mut function);
+            clif::redundant_loads::remove(&mut function, &shape.flags.beside());
+            clif::extending_loads::at_loads(&mut function);
+            clif::dead_code::prune(&mut function);
         }
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);
@@ -563,7 +527,7 @@ struct Generated {
     code: Relocatable,
     text: Text,
     /// The points that a recorder writes down by number.
-    points: Vec<flow::Order>,
+    points: Vec<emit::schedule::Order>,
     /// The ways that a function for some goes to the end of.
     whole: Vec<usize>,
 }

@@ -1,0 +1,111 @@
+//! How large values can be, from how they are computed: what cannot be beyond a width need not be cut off, and some
+//! comparisons need not be made. Does not live here: what packets on a hot path were asked ([`crate::trace::condition_numbering`]).
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{DataFlowGraph, InstructionData, Opcode, Type, Value, ValueDef};
+
+use crate::emit::Gen;
+
+/// Operations that are looked through.
+const DEPTH: u32 = 12;
+
+impl Gen<'_> {
+    /// A value is at most this.
+    pub(crate) fn bound(&self, v: Value) -> u64 {
+        bound_of(&self.b.func.dfg, &|v| self.told_bound(v), v, DEPTH)
+    }
+
+    /// What is known of it otherwise than from how it is computed.
+    fn told_bound(&self, v: Value) -> Option<u64> {
+        let asked = self.asked_bound(v);
+        let param = self.param_bounds.get(&v).copied();
+        asked.into_iter().chain(param).min()
+    }
+
+    /// Whether a comparison holds whatever the values are.
+    pub(crate) fn always(&self, condition: Value) -> Option<bool> {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
+        let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
+        let constant = self.unsigned_constant(args[1])?;
+        let bound = self.bound(args[0]);
+        match cond {
+            IntCC::UnsignedLessThanOrEqual if bound <= constant => Some(true),
+            IntCC::UnsignedLessThan if bound < constant => Some(true),
+            IntCC::UnsignedGreaterThan if bound <= constant => Some(false),
+            IntCC::UnsignedGreaterThanOrEqual if bound < constant => Some(false),
+            IntCC::Equal if bound < constant => Some(false),
+            IntCC::NotEqual if bound < constant => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// A value is at most this. `told`: what else is known of a value.
+pub(crate) fn bound_of(dfg: &DataFlowGraph, told: &dyn Fn(Value) -> Option<u64>, v: Value, depth: u32) -> u64 {
+    let v = dfg.resolve_aliases(v);
+    let most = most_of(dfg.value_type(v));
+    let told_bound = told(v).unwrap_or(most).min(most);
+    if depth == 0 {
+        return told_bound;
+    }
+    let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return told_bound };
+    let args = dfg.inst_args(inst);
+    let arg = |i: usize| bound_of(dfg, told, args[i], depth - 1);
+    let shift = |by: Value| constant_in(dfg, by).filter(|by| (0..64).contains(by)).map(|by| by as u32);
+    let bound = match (dfg.insts[inst].opcode(), &dfg.insts[inst]) {
+        (Opcode::Iconst, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & most,
+        (Opcode::Uextend | Opcode::Ireduce, _) => arg(0),
+        (Opcode::Uload8, _) => 0xff,
+        (Opcode::Uload16, _) => 0xffff,
+        (Opcode::Uload32, _) => 0xffff_ffff,
+        (Opcode::Icmp, _) => 1,
+        (Opcode::Band, _) => arg(0).min(arg(1)),
+        (Opcode::Bor | Opcode::Bxor, _) => up_to_highest(arg(0) | arg(1)),
+        (Opcode::Umin, _) => arg(0).min(arg(1)),
+        (Opcode::Umax, _) => arg(0).max(arg(1)),
+        (Opcode::Select, _) => arg(1).max(arg(2)),
+        (Opcode::Ushr, _) => match shift(args[1]) {
+            Some(by) => arg(0) >> by,
+            None => arg(0),
+        },
+        (Opcode::Ishl, _) => match shift(args[1]) {
+            Some(by) => arg(0).checked_mul(1 << by).unwrap_or(most),
+            None => most,
+        },
+        (Opcode::Iadd, _) => arg(0).checked_add(arg(1)).unwrap_or(most),
+        (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(most),
+        _ => most,
+    };
+    // What does not fit has wrapped around.
+    if bound > most { told_bound } else { bound.min(told_bound) }
+}
+
+/// The number that a value is, if it is a constant.
+pub(crate) fn constant_in(dfg: &DataFlowGraph, v: Value) -> Option<i64> {
+    let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
+    match dfg.insts[inst] {
+        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
+        _ => None,
+    }
+}
+
+/// The highest number of a type.
+pub(crate) fn most_of(ty: Type) -> u64 {
+    if ty.bits() >= 64 { u64::MAX } else { (1 << ty.bits()) - 1 }
+}
+
+/// All bits up to the highest that is set.
+fn up_to_highest(v: u64) -> u64 {
+    v.checked_ilog2().map_or(0, |high| u64::MAX >> (63 - high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::up_to_highest;
+
+    #[test]
+    fn all_bits_up_to_the_highest() {
+        assert_eq!([0, 1, 5, 8, u64::MAX].map(up_to_highest), [0, 1, 7, 15, u64::MAX]);
+    }
+}

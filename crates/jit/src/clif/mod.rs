@@ -1,0 +1,10 @@
+//! Analyses and passes over functions in Cranelift's intermediate form, whatever program they come from.
+
+pub(crate) mod byte_order;
+pub(crate) mod cfg;
+pub(crate) mod dead_code;
+pub(crate) mod demanded_bits;
+pub(crate) mod extending_loads;
+pub(crate) mod known_bits;
+pub(crate) mod load_coalescing;
+pub(crate) mod redundant_loads;

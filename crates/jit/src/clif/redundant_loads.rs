@@ -1,0 +1,112 @@
+//! Removes loads of what an earlier load has found or a store has put there, on ways that no others join: the code
+//! generator does so only within a block. Does not live here: anything that knows the program.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::immediates::Offset32;
+use cranelift_codegen::ir::{
+    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types,
+};
+
+use crate::clif::cfg::{arrivals, successors};
+
+/// What is loaded: how, from where, and as what.
+type Place = (Opcode, Value, i32, Type);
+
+/// What was loaded on the way to a block's end.
+type Loaded = HashMap<Place, (Value, Option<AliasRegion>)>;
+
+/// Removes them. What is stored to the first of two regions beside one another may be what is loaded from the second.
+pub(crate) fn remove(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]) {
+    let arrivals = arrivals(function);
+    let Some(entry) = function.layout.entry_block() else { return };
+    // From the entry and from where ways join, along the ways that no others join.
+    let joins = |b: &Block| arrivals.get(b) != Some(&1);
+    let begins: Vec<Block> = function.layout.blocks().filter(|b| *b == entry || joins(b)).collect();
+    let mut work: Vec<(Block, Loaded)> = begins.into_iter().map(|b| (b, Loaded::new())).collect();
+    while let Some((block, mut loaded)) = work.pop() {
+        for inst in function.layout.block_insts(block).collect::<Vec<_>>() {
+            look_at(function, inst, &mut loaded, beside);
+        }
+        for to in successors(function, block) {
+            if to != entry && arrivals[&to] == 1 {
+                work.push((to, loaded.clone()));
+            }
+        }
+    }
+    function.dfg.resolve_all_aliases();
+}
+
+fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(AliasRegion, AliasRegion)]) {
+    let data = function.dfg.insts[inst];
+    let opcode = data.opcode();
+    let flags = data.memflags_data(&function.dfg);
+    if let InstructionData::Load { arg, offset, .. } = data
+        && flags.is_some_and(|flags| flags.notrap())
+    {
+        let result = function.dfg.first_result(inst);
+        let place = (opcode, function.dfg.resolve_aliases(arg), offset_of(offset), function.dfg.value_type(result));
+        let known = loaded.get(&place).map(|(known, _)| *known).or_else(|| {
+            let (opcode, ty) = otherwise(opcode, place.3)?;
+            let (known, _) = *loaded.get(&(opcode, place.1, place.2, ty))?;
+            let mut at = FuncCursor::new(function).at_inst(inst);
+            at.use_srcloc(inst);
+            Some(if ty == types::I64 { at.ins().ireduce(place.3, known) } else { at.ins().uextend(types::I64, known) })
+        });
+        match known {
+            Some(known) => {
+                function.layout.remove_inst(inst);
+                function.dfg.clear_results(inst);
+                function.dfg.change_to_alias(result, known);
+            }
+            None => {
+                loaded.insert(place, (result, flags.and_then(|flags| flags.alias_region())));
+            }
+        }
+    } else if opcode.can_store() && !opcode.can_load() && !opcode.is_call() {
+        let (Some(region), InstructionData::Store { args: [value, address], offset, .. }) =
+            (flags.and_then(|flags| flags.alias_region()), data)
+        else {
+            return loaded.clear();
+        };
+        let (address, from) = (function.dfg.resolve_aliases(address), offset_of(offset));
+        let to = from + bytes(opcode, function.dfg.value_type(value));
+        let written = |of: AliasRegion| of == region || beside.contains(&(region, of));
+        loaded.retain(|&(opcode, base, at, ty), (_, of)| {
+            of.is_some_and(|of| !written(of)) || (base == address && (at >= to || at + bytes(opcode, ty) <= from))
+        });
+        if let (Opcode::Store, Some((_, of))) = (opcode, beside.iter().find(|(stored, _)| *stored == region)) {
+            loaded.insert((Opcode::Load, address, from, function.dfg.value_type(value)), (value, Some(*of)));
+        }
+    } else if opcode.is_call() || opcode.can_load() || opcode.other_side_effects() {
+        loaded.clear();
+    }
+}
+
+/// How else the same bytes are loaded: with zeros up to 64 bits, or without.
+fn otherwise(opcode: Opcode, ty: Type) -> Option<(Opcode, Type)> {
+    match (opcode, ty) {
+        (Opcode::Load, types::I8) => Some((Opcode::Uload8, types::I64)),
+        (Opcode::Load, types::I16) => Some((Opcode::Uload16, types::I64)),
+        (Opcode::Load, types::I32) => Some((Opcode::Uload32, types::I64)),
+        (Opcode::Uload8, types::I64) => Some((Opcode::Load, types::I8)),
+        (Opcode::Uload16, types::I64) => Some((Opcode::Load, types::I16)),
+        (Opcode::Uload32, types::I64) => Some((Opcode::Load, types::I32)),
+        _ => None,
+    }
+}
+
+/// How many bytes are loaded or stored.
+fn bytes(opcode: Opcode, ty: Type) -> i32 {
+    match opcode {
+        Opcode::Uload8 | Opcode::Sload8 | Opcode::Istore8 => 1,
+        Opcode::Uload16 | Opcode::Sload16 | Opcode::Istore16 => 2,
+        Opcode::Uload32 | Opcode::Sload32 | Opcode::Istore32 => 4,
+        _ => ty.bytes() as i32,
+    }
+}
+
+fn offset_of(offset: Offset32) -> i32 {
+    offset.into()
+}

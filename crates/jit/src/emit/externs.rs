@@ -1,0 +1,570 @@
+//! Calls of extern functions and methods: counters, registers and checksums in place, the rest by a call.
+
+use std::mem::{offset_of, size_of};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Opcode, Value, ValueDef, types};
+use hopwright_ir::{
+    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, SlotId, Type,
+};
+
+use crate::Unsupported;
+use crate::code::libcalls::{self, Shim};
+use crate::emit::Gen;
+use crate::emit::flow_state::Facts;
+use crate::emit::wide::limbs;
+use crate::trace::batch_invariants::Once;
+use crate::trace::{Held, most};
+use hopwright_abi::{BlockMethod, CounterCell, ExternHandle, NamedCall};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Where a condition's ways meet again, and what was known where they parted; nothing if there is one way.
+type Conditional = Option<(Block, Facts)>;
+
+impl Gen<'_> {
+    pub(crate) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
+        let no = |what: &str| Err(Unsupported::new(call.span, what));
+        match (&call.function, call.args.as_slice()) {
+            (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
+                if self.is_hot() {
+                    return self.count_later(*id, index);
+                }
+                self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
+                    g.count(cell);
+                    Ok(())
+                })
+            }
+            // The table's hit has counted already.
+            (ExternFn::DirectCounterCount(_), []) => Ok(()),
+            (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
+                let words = self.register_words(*id);
+                self.in_turn();
+                if self.is_register_held(*id) {
+                    self.leave();
+                }
+                self.cell(*id, index, 8 * words, |g, cell| {
+                    let v: Vec<Value> =
+                        (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
+                    let v = g.fit(v, g.register_width(*id), *slot);
+                    g.write(*slot, &v);
+                    Ok(())
+                })
+            }
+            (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
+                let v = self.value(value)?;
+                let words = self.register_words(*id);
+                self.in_turn();
+                self.cell(*id, index, 8 * words, |g, cell| {
+                    if g.hold(Held::Register(*id, cell, v[..words].to_vec())) {
+                        return Ok(());
+                    }
+                    for (i, &limb) in v.iter().take(words).enumerate() {
+                        g.b.ins().store(g.flags.cells, limb, cell, 8 * i as i32);
+                    }
+                    Ok(())
+                })
+            }
+            (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(to)]) => {
+                self.execute_meter(*id, index, *to)
+            }
+            (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
+                self.read_direct_meter(*to);
+                Ok(())
+            }
+            (
+                ExternFn::Hash(algorithm),
+                [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
+            ) => self.hash(*algorithm, *to, base, data, max),
+            (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => self.random(*to, lo, hi),
+            (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
+                let c = self.cond(condition)?;
+                self.fault_unless(c);
+                Ok(())
+            }
+            (ExternFn::LogMsg(_), _) => Ok(()),
+            (
+                ExternFn::VerifyChecksum { algorithm, payload },
+                [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
+            ) => {
+                let Some(end) = self.begin_if(condition)? else { return Ok(()) };
+                let same = match self.sums_up(*algorithm, *payload, data, checksum)? {
+                    Some(same) => same,
+                    None => {
+                        let found = self.checksum(*algorithm, *payload, data)?;
+                        let found = self.resize(vec![found], 64, checksum.ty.width(), false);
+                        let expected = self.value(checksum)?;
+                        self.wide_eq(&found, &expected)
+                    }
+                };
+                let same = self.b.ins().uextend(types::I64, same);
+                let error = self.p.standard.checksum_error;
+                let old = self.read(error)[0];
+                let wrong = self.c64(1);
+                let new = self.b.ins().select(same, old, wrong);
+                self.write(error, &[new]);
+                self.end_if(end);
+                Ok(())
+            }
+            (
+                ExternFn::UpdateChecksum { algorithm, payload },
+                [ExternArg::In(condition), ExternArg::List(data), ExternArg::InOut(to) | ExternArg::Out(to)],
+            ) => {
+                let Some(end) = self.begin_if(condition)? else { return Ok(()) };
+                let v = self.checksum(*algorithm, *payload, data)?;
+                let v = self.fit(vec![v], 64, *to);
+                self.write(*to, &v);
+                self.end_if(end);
+                Ok(())
+            }
+            (ExternFn::Named { instance, name, .. }, _) => self.named(*instance, name, call),
+            (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
+                self.digest(name, receiver, data)
+            }
+            (ExternFn::Clone { .. }, _) => no("`clone`"),
+            (ExternFn::Resubmit(_), _) => no("`resubmit`"),
+            (ExternFn::Recirculate(_), _) => no("`recirculate`"),
+            (ExternFn::Truncate, _) => no("`truncate`"),
+            _ => no("this form of an extern call"),
+        }
+    }
+
+    /// A value of some width as a slot's type wants it.
+    pub(crate) fn fit(&mut self, v: Vec<Value>, width: u32, slot: SlotId) -> Vec<Value> {
+        let to = self.p[slot].ty.width();
+        self.resize(v, width, to, false)
+    }
+
+    fn register_width(&self, id: ExternId) -> u32 {
+        match &self.p[id].kind {
+            ExternKind::Register { ty, .. } => ty.width(),
+            _ => 0,
+        }
+    }
+
+    fn register_words(&self, id: ExternId) -> usize {
+        self.register_width(id).div_ceil(64) as usize
+    }
+
+    /// Puts off counting, if the index is within.
+    fn count_later(&mut self, id: ExternId, index: &Expr) -> Result<()> {
+        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+        let value = self.value(index)?[0];
+        self.leave_unless_within(index, value, self.cells_of(id));
+        let offset = self.scaled(value, size_of::<CounterCell>().ilog2());
+        self.hold(Held::Count(handle, offset));
+        Ok(())
+    }
+
+    /// A number times a power of two. Parts that lie side by side in the number are multiplied each for itself, so that
+    /// those of several numbers are multiplied once.
+    fn scaled(&mut self, v: Value, by: u32) -> Value {
+        let dfg = &self.b.func.dfg;
+        let made = match dfg.value_def(dfg.resolve_aliases(v)) {
+            ValueDef::Result(inst, 0) => Some((dfg.insts[inst].opcode(), dfg.inst_args(inst).to_vec())),
+            _ => None,
+        };
+        match made.as_ref().map(|(op, args)| (*op, &args[..])) {
+            Some((Opcode::Bor, &[a, b])) if self.is_above(a, b) || self.is_above(b, a) => {
+                let (a, b) = (self.scaled(a, by), self.scaled(b, by));
+                self.b.ins().iadd(a, b)
+            }
+            Some((Opcode::Ishl, &[of, shift])) if let Some(shift @ 0..32) = self.constant_of(shift) => {
+                self.b.ins().ishl_imm_u(of, shift + i64::from(by))
+            }
+            _ => self.b.ins().ishl_imm_u(v, i64::from(by)),
+        }
+    }
+
+    /// A number consists of bits above those that another may have.
+    fn is_above(&self, high: Value, low: Value) -> bool {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(high)) else { return false };
+        let args = dfg.inst_args(inst);
+        let zeros = match dfg.insts[inst].opcode() {
+            Opcode::Iconst => self.constant_of(high).map_or(0, i64::trailing_zeros),
+            Opcode::Ishl => self.constant_of(args[1]).map_or(0, |by| by as u32),
+            Opcode::Bor => return self.is_above(args[0], low) && self.is_above(args[1], low),
+            _ => 0,
+        };
+        self.bound(low).checked_ilog2().is_none_or(|highest| highest < zeros)
+    }
+
+    /// How many cells a counter or register has.
+    fn cells_of(&self, id: ExternId) -> u64 {
+        match self.p[id].kind {
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
+            _ => 0,
+        }
+    }
+
+    /// Something with one cell of an extern's array, if the index is within.
+    fn cell(
+        &mut self,
+        id: ExternId,
+        index: &Expr,
+        bytes: usize,
+        with: impl FnOnce(&mut Self, Value) -> Result<()>,
+    ) -> Result<()> {
+        let at = (id.index() * size_of::<ExternHandle>()) as i32;
+        let size = self.cells_of(id);
+        let (e, index) = (index, self.value(index)?[0]);
+        let always = most(e).is_some_and(|most| most < size);
+        if always || self.is_hot() {
+            self.leave_unless_within(e, index, size);
+            let cell = self.cell_at(at, index, bytes);
+            return with(self, cell);
+        }
+        let (inside, end) = (self.b.create_block(), self.b.create_block());
+        let within = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, size as i64);
+        self.b.ins().brif(within, inside, &[], end, &[]);
+        self.enter(inside);
+        let cell = self.cell_at(at, index, bytes);
+        let before = self.facts.clone();
+        with(self, cell)?;
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
+        self.facts.meet(&before);
+        Ok(())
+    }
+
+    /// The address of an extern's cell.
+    fn cell_at(&mut self, handle: i32, index: Value, bytes: usize) -> Value {
+        let cells = self.once(Once::State(handle));
+        let offset = self.b.ins().imul_imm_u(index, bytes as i64);
+        self.b.ins().iadd(cells, offset)
+    }
+
+    /// What follows up to [`Gen::end_if`] is done if the condition holds. `None` if it is known not to.
+    fn begin_if(&mut self, condition: &Expr) -> Result<Option<Conditional>> {
+        match self.known(condition) {
+            Some(0) => return Ok(None),
+            Some(_) => return Ok(Some(None)),
+            None => {}
+        }
+        self.leave();
+        let c = self.cond(condition)?;
+        let (yes, end) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(c, yes, &[], end, &[]);
+        self.enter(yes);
+        Ok(Some(Some((end, self.facts.clone()))))
+    }
+
+    fn end_if(&mut self, conditional: Conditional) {
+        let Some((end, before)) = conditional else { return };
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
+        self.facts.meet(&before);
+    }
+
+    /// A number between two, both included; nothing if there is none.
+    fn random(&mut self, to: SlotId, lo: &Expr, hi: &Expr) -> Result<()> {
+        self.leave();
+        let width = lo.ty.width().max(hi.ty.width()).max(1);
+        let n = limbs(width);
+        let low = self.value(lo)?;
+        let low = self.resize(low, lo.ty.width(), width, false);
+        let high = self.value(hi)?;
+        let high = self.resize(high, hi.ty.width(), width, false);
+        let buffer = self.stack_buffer(3 * n);
+        self.store_limbs(buffer, 0, &low);
+        self.store_limbs(buffer, n, &high);
+        let count = self.c64(n as u64);
+        let drawn = self.call_shim(Shim::Random, &[count, buffer], true).unwrap_or(count);
+        let new =
+            (2 * n..3 * n).map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * i as i32)).collect();
+        let mut new = self.fit(new, width, to);
+        let old = self.read(to);
+        for (n, o) in new.iter_mut().zip(old) {
+            *n = self.b.ins().select(drawn, *n, o);
+        }
+        self.write(to, &new);
+        Ok(())
+    }
+
+    /// Bytes of a list in the frame: address and length.
+    pub(crate) fn pack(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
+        if has_varbit(data) {
+            return self.pack_bits(data);
+        }
+        let parts: Vec<&Expr> = data.iter().collect();
+        let width: u32 = data.iter().map(|e| e.ty.width()).sum();
+        let whole = self.join(&parts)?;
+        let bytes = width.div_ceil(8);
+        let padded = self.wide_shl(&whole, bytes * 8 - width, crate::emit::wide::limbs(bytes * 8));
+        let buffer = self.stack_buffer(bytes.div_ceil(8) as usize);
+        self.store_bytes(self.flags.stack, buffer, 0, bytes, &padded);
+        let length = self.c64(u64::from(bytes));
+        Ok((buffer, length))
+    }
+
+    fn hash(&mut self, algorithm: HashAlgorithm, to: SlotId, base: &Expr, data: &[Expr], max: &Expr) -> Result<()> {
+        let base_value = self.value(base)?;
+        let max_value = self.value(max)?;
+        // What exceeds 64 bits is more than any hash.
+        let beyond = max_value[1..].iter().copied().reduce(|a, b| self.b.ins().bor(a, b));
+        let max_value = max_value[0];
+        let (address, length) = self.pack(data)?;
+        let which = self.c64(libcalls::algorithm_code(algorithm));
+        let h = self.call_shim(Shim::Hash, &[which, address, length], true).unwrap_or(address);
+        let one = self.c64(1);
+        let divisor = self.b.ins().umax(max_value, one);
+        let mut within = self.b.ins().urem(h, divisor);
+        if let Some(beyond) = beyond {
+            within = self.b.ins().select(beyond, h, within);
+        }
+        // base + H mod max, cut to the result's width.
+        let width = self.p[to].ty.width().max(base.ty.width()).max(64);
+        let base_value = self.resize(base_value, base.ty.width(), width, false);
+        let within = self.resize(vec![within], 64, width, false);
+        let sum = self.wide_add(&base_value, &within);
+        let v = self.fit(sum, width, to);
+        self.write(to, &v);
+        Ok(())
+    }
+
+    fn checksum(&mut self, algorithm: HashAlgorithm, payload: bool, data: &[Expr]) -> Result<Value> {
+        if algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) {
+            return self.csum16(data);
+        }
+        let (address, length) = self.pack(data)?;
+        let which = self.c64(libcalls::algorithm_code(algorithm));
+        let (from, count) = if payload {
+            let cursor = self.b.use_var(self.cursor);
+            let end = self.packet_end();
+            let count = self.b.ins().isub(end, cursor);
+            (cursor, count)
+        } else {
+            let none = self.c64(0);
+            (address, none)
+        };
+        let args = [which, address, length, from, count];
+        Ok(self.call_shim(Shim::Checksum, &args, true).unwrap_or(address))
+    }
+
+    /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Since 2^16 is 1 modulo 2^16 - 1, values
+    /// can be added in larger pieces, shifted to where they stand within a word; and the sum of words as they are in
+    /// memory has its bytes swapped, nothing else.
+    fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
+        let (mut sum, swapped) = self.sum16(data)?;
+        if let Some(v) = swapped {
+            let folded = self.fold16(v);
+            let folded = self.b.ins().bswap(folded);
+            let v = self.b.ins().uextend(types::I64, folded);
+            let Some(others) = sum else {
+                let ones = self.c64(0xffff);
+                return Ok(self.b.ins().bxor(v, ones));
+            };
+            sum = Some(self.b.ins().iadd(others, v));
+        }
+        let Some(sum) = sum else { return Ok(self.c64(0xffff)) };
+        let folded = self.fold16(sum);
+        let folded = self.b.ins().bnot(folded);
+        Ok(self.b.ins().uextend(types::I64, folded))
+    }
+
+    /// Whether a checksum is that of the data, on a hot path and if all lies in memory: then the sum of it all is zero,
+    /// which is all ones. Who has all ones for a checksum leaves, because that is another zero.
+    fn sums_up(
+        &mut self,
+        algorithm: HashAlgorithm,
+        payload: bool,
+        data: &[Expr],
+        checksum: &Expr,
+    ) -> Result<Option<Value>> {
+        let plain =
+            algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) && checksum.ty == Type::Bits(16);
+        let whole = data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(16);
+        let ExprKind::Slot(slot) = checksum.kind else { return Ok(None) };
+        let Some((header, at, bytes)) = self.whole_bytes(slot).filter(|_| self.is_hot() && plain && whole) else {
+            return Ok(None);
+        };
+        let (None, Some(others)) = self.sum16(data)? else { return Ok(None) };
+        let sum = self.raw_number(header, at, bytes);
+        let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
+        self.leave_unless(other);
+        let sum = self.b.ins().iadd(others, sum);
+        // A multiple of 2^16 - 1 is so many times that, found by its inverse, and other numbers times the inverse are
+        // more than the most it can be. Zero is none here.
+        let times = self.b.ins().imul_imm_s(sum, (u64::MAX / 0xffff).wrapping_neg() as i64);
+        let less = self.b.ins().iadd_imm_s(times, -1);
+        Ok(Some(self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)))
+    }
+
+    /// The sum of 16-bit words in pieces: of values, and of what is added as it is in memory.
+    fn sum16(&mut self, data: &[Expr]) -> Result<(Option<Value>, Option<Value>)> {
+        let width: u32 = data.iter().map(|e| e.ty.width()).sum();
+        let mut behind = width.next_multiple_of(16);
+        let mut sum: Option<Value> = None;
+        let mut swapped: Option<Value> = None;
+        let add = |g: &mut Self, to: &mut Option<Value>, v: Value| {
+            *to = Some(match *to {
+                Some(old) => g.b.ins().iadd(old, v),
+                None => v,
+            });
+        };
+        let mut rest = data;
+        while let Some((e, others)) = rest.split_first() {
+            let (v, w) = match self.side_by_side(rest.iter()) {
+                Some((header, offset, w, count)) => {
+                    rest = &rest[count..];
+                    behind -= w;
+                    if offset.is_multiple_of(8) && w.is_multiple_of(16) && behind.is_multiple_of(16) {
+                        for v in self.words_in_memory(header, offset / 8, w / 8) {
+                            add(self, &mut swapped, v);
+                        }
+                        continue;
+                    }
+                    (self.bits_of_header(header, offset, w), w)
+                }
+                None => {
+                    rest = others;
+                    behind -= e.ty.width();
+                    (self.value(e)?, e.ty.width())
+                }
+            };
+            if e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO) {
+                continue;
+            }
+            let shift = behind % 16;
+            let shifted = self.wide_shl(&v, shift, crate::emit::wide::limbs(w + shift));
+            for (i, &limb) in shifted.iter().enumerate() {
+                let bits = (w + shift).saturating_sub(64 * i as u32);
+                if bits > 32 {
+                    let low = self.mask(limb, 32);
+                    add(self, &mut sum, low);
+                    let high = self.b.ins().ushr_imm_u(limb, 32);
+                    add(self, &mut sum, high);
+                } else {
+                    add(self, &mut sum, limb);
+                }
+            }
+        }
+        Ok((sum, swapped))
+    }
+
+    /// A sum modulo 2^16 - 1 as I16; zero only if it is zero. Adding a number to itself with its halves swapped gives
+    /// the sum of the halves, carry and all, in the upper half.
+    fn fold16(&mut self, sum: Value) -> Value {
+        let by = self.b.ins().iconst(types::I64, 32);
+        let halves = self.b.ins().rotl(sum, by);
+        let sum = self.b.ins().iadd(sum, halves);
+        let sum = self.b.ins().ushr_imm_u(sum, 32);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let by = self.b.ins().iconst(types::I32, 16);
+        let halves = self.b.ins().rotl(sum, by);
+        let sum = self.b.ins().iadd(sum, halves);
+        let sum = self.b.ins().ushr_imm_u(sum, 16);
+        self.b.ins().ireduce(types::I16, sum)
+    }
+
+    /// An even number of bytes of a header in pieces of at most four, as they are in memory.
+    fn words_in_memory(&mut self, header: HeaderId, at: u32, bytes: u32) -> Vec<Value> {
+        let mut out = Vec::new();
+        let mut done = 0;
+        while done < bytes {
+            let size = if bytes - done >= 4 { 4 } else { 2 };
+            out.push(self.raw_number(header, (at + done) as i32, size));
+            done += size;
+        }
+        out
+    }
+
+    fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {
+        self.leave_unless_repeatable(instance);
+        let this = NamedCall::of(self.p, name, call);
+        let list = match instance {
+            Some(id) => &self.interface.methods[id.index()],
+            None => &self.interface.functions,
+        };
+        let Some(index) = list.iter().position(|c| *c == this) else {
+            return Err(Unsupported::new(call.span, format!("extern `{name}`")));
+        };
+        if let (Some(id), Some(method)) = (instance, self.block_method(instance))
+            && let [ExternArg::In(number), ExternArg::In(given), ExternArg::Out(to)] = &call.args[..]
+            && let Some(number) = self.known(number)
+        {
+            return self.named_in_registers(id, method, number, given, *to);
+        }
+        let mut words = 0;
+        let mut given = Vec::new();
+        for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
+            let count = width.div_ceil(64) as usize;
+            match arg {
+                ExternArg::In(e) => {
+                    let v = self.value(e)?;
+                    given.push((words, v[..count].to_vec()));
+                }
+                ExternArg::List(list) => {
+                    let parts: Vec<&Expr> = list.iter().collect();
+                    let whole = self.join(&parts)?;
+                    given.push((words, whole[..count].to_vec()));
+                }
+                ExternArg::Out(_) => {}
+                ExternArg::InOut(slot) => {
+                    let v = self.read(*slot);
+                    given.push((words, v[..count].to_vec()));
+                }
+            }
+            words += count;
+        }
+        let buffer = self.key_buffer(words);
+        for (at, v) in &given {
+            self.store_limbs(buffer, *at, v);
+        }
+        let (array, at, method) = match instance {
+            Some(id) => (self.externs, id.index(), index),
+            None => (self.functions, index, 0),
+        };
+        let at = (at * size_of::<ExternHandle>()) as i32;
+        let flags = self.flags.runtime;
+        let state = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, state) as i32);
+        let callee = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, call) as i32);
+        let method = self.b.ins().iconst(types::I32, method as i64);
+        self.before_call();
+        self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
+        let mut at = 0;
+        for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
+            let count = width.div_ceil(64) as usize;
+            if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                let v: Vec<Value> = (0..count)
+                    .map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * (at + i) as i32))
+                    .collect();
+                if count > 0 {
+                    self.write(*slot, &v);
+                }
+            }
+            at += count;
+        }
+        Ok(())
+    }
+}
+
+impl Gen<'_> {
+    /// Calls a method with its arguments in registers.
+    fn named_in_registers(
+        &mut self,
+        id: ExternId,
+        method: BlockMethod,
+        number: u64,
+        given: &Expr,
+        to: SlotId,
+    ) -> Result<()> {
+        let given = self.value(given)?;
+        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+        let prepared = self.once(Once::Prepared(handle, method.prepare as usize, number));
+        let callee = self.c64(method.run as usize as u64);
+        self.before_block_method();
+        let [first, second] = [given[1], given[0]].map(|limb| self.b.ins().bswap(limb));
+        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, first, second]);
+        let [first, second] = [0, 1].map(|i| self.b.inst_results(call)[i]);
+        let result = [second, first].map(|word| self.b.ins().bswap(word)).to_vec();
+        let result = self.fit(result, 128, to);
+        self.write(to, &result);
+        Ok(())
+    }
+}
+
+fn has_varbit(data: &[Expr]) -> bool {
+    data.iter().any(|e| matches!(e.ty, Type::Varbit(_)))
+}

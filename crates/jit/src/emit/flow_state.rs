@@ -1,0 +1,419 @@
+//! What is known at compile time where a piece of code begins: values of slots, validity of headers, and where things
+//! lie relative to some address. Variables hold the truth in any case; facts only save asking. Does not live here:
+//! who jumps where ([`crate::emit::schedule`]).
+
+use std::collections::{BTreeMap, HashMap};
+
+use cranelift_codegen::ir::{InstBuilder, Value};
+use hopwright_ir::walk;
+use hopwright_ir::{
+    BinaryOp, Block, Expr, ExprKind, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type, UnaryOp,
+};
+use num_traits::ToPrimitive;
+
+use crate::analysis::in_place_suffix::Begun;
+use crate::emit::schedule::{Order, stage};
+use crate::emit::{FRAME_WORDS, Gen};
+use crate::trace::{Mode, OnWay};
+
+/// An address that others are relative to. It is in a word of the frame: code that needs it loads it, because it is
+/// needed here and there throughout, longer than a register could be spared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Root(u32);
+
+impl Root {
+    /// Its number, from zero.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The packet's first byte.
+    pub const START: Root = Root(0);
+
+    /// Its place in the frame, behind the loop's own words.
+    fn place(self) -> i32 {
+        Root::place_of(self.0)
+    }
+
+    /// The place of a word with this number.
+    pub fn place_of(number: u32) -> i32 {
+        FRAME_WORDS as i32 * 8 + 8 * number as i32
+    }
+}
+
+/// An address: so many bytes behind another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub root: Root,
+    pub offset: i32,
+}
+
+impl At {
+    /// The packet's first byte.
+    pub const START: At = At { root: Root::START, offset: 0 };
+
+    pub fn plus(self, bytes: i32) -> At {
+        At { root: self.root, offset: self.offset + bytes }
+    }
+}
+
+/// The facts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Facts {
+    /// Values of slots of at most 64 bits.
+    values: BTreeMap<SlotId, u64>,
+    /// Where each header's bytes are.
+    pub place: Vec<Option<At>>,
+    /// Headers whose bytes are surely their own, so that fields can be written.
+    pub writable: Vec<bool>,
+    /// How far the parser is.
+    pub cursor: Option<At>,
+    /// Bytes before this address are surely within the packet.
+    pub checked: Option<At>,
+    /// Whether a header of the tail ([`crate::analysis::in_place_suffix`]) was extracted.
+    pub begun: Begun,
+    /// Where the tail begins.
+    pub tail_start: Option<At>,
+    /// For each emit so far whether there was something to emit.
+    pub emitted: Vec<Option<bool>>,
+    /// Few packets get here.
+    pub cold: bool,
+    /// On a hot path: which, and what it has put off.
+    pub on_way: OnWay,
+}
+
+impl Facts {
+    /// Nothing is known.
+    pub fn none(headers: usize) -> Facts {
+        Facts {
+            values: BTreeMap::new(),
+            place: vec![None; headers],
+            writable: vec![false; headers],
+            cursor: None,
+            checked: None,
+            begun: Begun::Maybe,
+            tail_start: None,
+            emitted: Vec::new(),
+            cold: false,
+            on_way: OnWay::default(),
+        }
+    }
+
+    /// A slot has this value.
+    pub fn learn(&mut self, slot: SlotId, value: u64) {
+        self.values.insert(slot, value);
+    }
+
+    /// Nothing is known about a slot any more.
+    pub fn forget(&mut self, slot: SlotId) {
+        self.values.remove(&slot);
+    }
+
+    /// A slot's value.
+    pub fn value(&self, slot: SlotId) -> Option<u64> {
+        self.values.get(&slot).copied()
+    }
+
+    /// What is known whichever of the two ways was taken.
+    pub fn meet(&mut self, other: &Facts) {
+        self.values.retain(|slot, v| other.values.get(slot) == Some(v));
+        for (mine, other) in self.place.iter_mut().zip(&other.place) {
+            if mine != other {
+                *mine = None;
+            }
+        }
+        for (mine, other) in self.writable.iter_mut().zip(&other.writable) {
+            *mine &= *other;
+        }
+        let same = |a: Option<At>, b: Option<At>| if a == b { a } else { None };
+        self.cursor = same(self.cursor, other.cursor);
+        self.tail_start = same(self.tail_start, other.tail_start);
+        self.checked = match (self.checked, other.checked) {
+            (Some(a), Some(b)) if a.root == b.root => Some(At { root: a.root, offset: a.offset.min(b.offset) }),
+            _ => None,
+        };
+        if self.begun != other.begun {
+            self.begun = Begun::Maybe;
+        }
+        self.emitted.resize(self.emitted.len().max(other.emitted.len()), None);
+        for (i, mine) in self.emitted.iter_mut().enumerate() {
+            if other.emitted.get(i) != Some(mine) {
+                *mine = None;
+            }
+        }
+        self.cold &= other.cold;
+    }
+}
+
+/// Where the program asks for what a slot holds, so that knowing it there saves something.
+#[derive(Debug)]
+pub(crate) struct Tests<'a> {
+    places: HashMap<SlotId, Vec<Order>>,
+    /// Headers that the deparser does not ask about.
+    tail: &'a [HeaderId],
+    /// For each slot whether it is a header's validity.
+    validity: Vec<bool>,
+}
+
+impl<'a> Tests<'a> {
+    /// Of a whole pipeline, whose parser states come in this order, and of these slots in these stages. Counts places as
+    /// [`crate::emit::schedule`] does.
+    pub fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> Tests<'a> {
+        let validity = p.slots.iter().map(|s| matches!(s.kind, SlotKind::Valid(_))).collect();
+        let mut tests = Tests { places: HashMap::new(), tail, validity };
+        for (position, &s) in states.iter().enumerate() {
+            let state = &p.parser.states[s];
+            let at = [stage::PARSER, position as u32];
+            tests.block(p, &state.body, &[&at[..], &[1]].concat());
+            if let hopwright_ir::Transition::Select { keys, .. } = &state.transition {
+                for key in keys {
+                    walk::expr_slots(key, &mut |slot| tests.add(slot, &[&at[..], &[2]].concat()));
+                }
+            }
+        }
+        tests.block(p, &p.verify_checksum.body, &[stage::VERIFY]);
+        tests.block(p, &p.ingress.body, &[stage::INGRESS]);
+        tests.add(p.standard.egress_spec, &vec![stage::ADMITTED]);
+        tests.block(p, &p.egress.body, &[stage::EGRESS]);
+        tests.add(p.standard.egress_spec, &vec![stage::LEAVING]);
+        tests.block(p, &p.compute_checksum.body, &[stage::COMPUTE]);
+        tests.block(p, &p.deparser.body, &[stage::DEPARSER]);
+        more.iter().for_each(|&(slot, stage)| tests.add(slot, &vec![stage]));
+        for places in tests.places.values_mut() {
+            places.sort();
+        }
+        tests
+    }
+
+    fn add(&mut self, slot: SlotId, order: &Order) {
+        self.places.entry(slot).or_default().push(order.clone());
+    }
+
+    fn block(&mut self, p: &Pipeline, body: &Block, prefix: &[u32]) {
+        for (i, stmt) in body.iter().enumerate() {
+            let order = [prefix, &[i as u32]].concat();
+            self.statement(p, stmt, &order);
+        }
+    }
+
+    fn statement(&mut self, p: &Pipeline, stmt: &Stmt, order: &Order) {
+        let inner = |k: usize| [&order[..], &[k as u32]].concat();
+        match &stmt.kind {
+            StmtKind::If { cond, then, otherwise } => {
+                self.expression(cond, order);
+                self.block(p, then, &inner(1));
+                self.block(p, otherwise, &inner(2));
+            }
+            StmtKind::Switch { value, cases, default } => {
+                walk::expr_slots(value, &mut |slot| self.add(slot, order));
+                for (k, (_, body)) in cases.iter().enumerate() {
+                    self.block(p, body, &inner(k + 1));
+                }
+                self.block(p, default, &inner(cases.len() + 1));
+            }
+            StmtKind::Scope { body, .. } | StmtKind::Loop { body, .. } => self.block(p, body, &inner(1)),
+            StmtKind::Apply { table, .. } => {
+                for (k, action) in crate::emit::table::actions_of(&p[*table]).iter().enumerate() {
+                    self.block(p, &p[*action].body, &inner(k + 1));
+                }
+            }
+            StmtKind::SetValid(header) => self.add(p[*header].valid, order),
+            StmtKind::Emit(header) if !self.tail.contains(header) => self.add(p[*header].valid, order),
+            _ => walk::stmt_exprs(stmt).into_iter().for_each(|e| self.expression(e, order)),
+        }
+    }
+
+    /// Comparisons and truth values in an expression.
+    fn expression(&mut self, e: &Expr, order: &Order) {
+        match &e.kind {
+            ExprKind::Slot(slot) if e.ty == Type::Bool => self.add(*slot, order),
+            ExprKind::Binary(BinaryOp::Eq | BinaryOp::Ne, a, b) => {
+                for (a, b) in [(a, b), (b, a)] {
+                    match &a.kind {
+                        ExprKind::Slot(slot) if b.as_const().is_some() => self.add(*slot, order),
+                        _ => self.expression(a, order),
+                    }
+                }
+            }
+            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => self.expression(a, order),
+            ExprKind::Binary(_, a, b) => {
+                self.expression(a, order);
+                self.expression(b, order);
+            }
+            ExprKind::Mux(a, b, c) => {
+                for e in [a, b, c] {
+                    self.expression(e, order);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// How often a slot is asked for from a place on.
+    fn after(&self, slot: SlotId, order: &Order) -> usize {
+        self.places.get(&slot).map_or(0, |places| places.len() - places.partition_point(|p| p < order))
+    }
+
+    /// Forgets values that nobody will ask for, but not what headers are valid.
+    pub fn trim(&self, facts: &mut Facts, order: &Order) {
+        facts.values.retain(|slot, _| self.validity[slot.0 as usize] || self.after(*slot, order) > 0);
+    }
+
+    /// How much would be lost by treating two ways as one.
+    pub fn loss(&self, a: &Facts, b: &Facts, order: &Order) -> usize {
+        let one_way = |a: &Facts, b: &Facts| -> usize {
+            a.values.iter().filter(|(s, v)| b.values.get(s) != Some(v)).map(|(s, _)| self.after(*s, order)).sum()
+        };
+        one_way(a, b) + one_way(b, a)
+    }
+}
+
+impl Gen<'_> {
+    /// An expression's value, if the facts tell.
+    pub(crate) fn known(&self, e: &Expr) -> Option<u64> {
+        let width = e.ty.width();
+        if width > 64 || matches!(e.ty, Type::Varbit(_)) {
+            return None;
+        }
+        let cut = |v: u64| if width == 64 { v } else { v & ((1 << width) - 1) };
+        let is_bits = |e: &Expr| matches!(e.ty, Type::Bool | Type::Bits(_)) && e.ty.width() <= 64;
+        match &e.kind {
+            ExprKind::Const(v) => v.to_u64(),
+            ExprKind::Slot(slot) => self.facts.value(*slot),
+            ExprKind::Cast(a) if is_bits(a) && is_bits(e) => self.known(a).map(cut),
+            ExprKind::Slice { arg, lo, .. } if is_bits(arg) => self.known(arg).map(|v| cut(v >> lo)),
+            ExprKind::Unary(UnaryOp::Not, a) => self.known(a).map(|v| v ^ 1),
+            ExprKind::Unary(UnaryOp::BitNot, a) => self.known(a).map(|v| cut(!v)),
+            ExprKind::Mux(c, a, b) => self.known(if self.known(c)? == 1 { a } else { b }),
+            ExprKind::Binary(op, a, b) if is_bits(a) && is_bits(b) => {
+                let (x, y) = (self.known(a), self.known(b));
+                match (op, x, y) {
+                    (BinaryOp::LogicalAnd | BinaryOp::And, Some(0), _) => Some(0),
+                    (BinaryOp::LogicalAnd | BinaryOp::And, _, Some(0)) => Some(0),
+                    (BinaryOp::LogicalAnd | BinaryOp::And, Some(x), Some(y)) => Some(x & y),
+                    (BinaryOp::LogicalOr, Some(1), _) | (BinaryOp::LogicalOr, _, Some(1)) => Some(1),
+                    (BinaryOp::LogicalOr | BinaryOp::Or, Some(x), Some(y)) => Some(x | y),
+                    (BinaryOp::Xor, Some(x), Some(y)) => Some(x ^ y),
+                    (BinaryOp::Add, Some(x), Some(y)) => Some(cut(x.wrapping_add(y))),
+                    (BinaryOp::Sub, Some(x), Some(y)) => Some(cut(x.wrapping_sub(y))),
+                    (BinaryOp::Eq, Some(x), Some(y)) => Some(u64::from(x == y)),
+                    (BinaryOp::Ne, Some(x), Some(y)) => Some(u64::from(x != y)),
+                    (BinaryOp::Lt, Some(x), Some(y)) => Some(u64::from(x < y)),
+                    (BinaryOp::Le, Some(x), Some(y)) => Some(u64::from(x <= y)),
+                    (BinaryOp::Gt, Some(x), Some(y)) => Some(u64::from(x > y)),
+                    (BinaryOp::Ge, Some(x), Some(y)) => Some(u64::from(x >= y)),
+                    (BinaryOp::Concat, Some(x), Some(y)) if b.ty.width() < 64 => Some(x << b.ty.width() | y),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes a condition to be true or false.
+    pub(crate) fn assume(&mut self, cond: &Expr, truth: bool) {
+        match &cond.kind {
+            ExprKind::Slot(slot) => self.facts.learn(*slot, u64::from(truth)),
+            ExprKind::Cast(a) if a.ty == Type::Bits(1) || a.ty == Type::Bool => {
+                if let ExprKind::Slot(slot) = a.kind {
+                    self.facts.learn(slot, u64::from(truth));
+                }
+            }
+            ExprKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
+                let equal = (*op == BinaryOp::Eq) == truth;
+                for (slot, constant) in [(a, b), (b, a)] {
+                    let (ExprKind::Slot(slot), Some(v)) = (&slot.kind, constant.as_const()) else { continue };
+                    self.assume_value(*slot, constant.ty, v.to_u64(), equal);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a slot to have a value or not to have it.
+    pub(crate) fn assume_value(&mut self, slot: SlotId, ty: Type, value: Option<u64>, equal: bool) {
+        match value {
+            // What is known of a slot is one word, which a wider one cannot be read as.
+            Some(v) if equal && ty.width() <= 64 => self.facts.learn(slot, v),
+            Some(v) if ty.width() == 1 => self.facts.learn(slot, v ^ 1),
+            _ => {}
+        }
+    }
+
+    /// Nothing is known about a header's fields any more.
+    pub(crate) fn forget_fields(&mut self, header: HeaderId) {
+        for field in &self.p[header].fields {
+            self.facts.forget(field.slot);
+        }
+        self.drop_held(header);
+    }
+
+    /// The address that others are relative to.
+    pub(crate) fn root(&mut self, root: Root) -> Value {
+        match &self.mode {
+            Mode::Hot(hot) => hot.roots[root.0 as usize],
+            _ => self.load_frame(root.place()),
+        }
+    }
+
+    /// Makes an address one that others are relative to.
+    pub(crate) fn new_root(&mut self, address: Value) -> At {
+        let root = Root(self.new_words(1));
+        self.store_frame(root.place(), address);
+        self.keep_root(root);
+        At { root, offset: 0 }
+    }
+
+    /// Room for so many more words in the frame: the number of the first.
+    pub(crate) fn new_words(&mut self, words: u32) -> u32 {
+        let first = self.roots;
+        self.roots += words;
+        let needed = Root::place_of(self.roots) as u32;
+        let data = &mut self.b.func.sized_stack_slots[self.frame];
+        data.size = data.size.max(needed);
+        first
+    }
+
+    /// On a hot path an address is loaded once. What it is the sum of need not be kept for addressing.
+    pub(crate) fn keep_root(&mut self, root: Root) {
+        if self.is_hot() {
+            let address = self.load_frame(root.place());
+            if let Mode::Hot(hot) = &mut self.mode {
+                hot.roots.resize(root.0 as usize + 1, address);
+                hot.roots[root.0 as usize] = address;
+            }
+        }
+    }
+
+    /// The address itself.
+    pub(crate) fn address(&mut self, at: At) -> Value {
+        let root = self.root(at.root);
+        match at.offset {
+            0 => root,
+            offset => self.b.ins().iadd_imm_s(root, i64::from(offset)),
+        }
+    }
+
+    /// How far the parser is; what is asked about it from here on is relative to that.
+    pub(crate) fn cursor_at(&mut self) -> At {
+        if let Some(at) = self.facts.cursor {
+            return at;
+        }
+        let v = self.b.use_var(self.cursor);
+        let at = self.new_root(v);
+        self.facts.cursor = Some(at);
+        at
+    }
+
+    /// Sets how far the parser is.
+    pub(crate) fn set_cursor(&mut self, at: At) {
+        let v = self.address(at);
+        self.b.def_var(self.cursor, v);
+        self.facts.cursor = Some(at);
+    }
+
+    /// Whether a header is valid, if that is known.
+    pub(crate) fn known_valid(&self, header: HeaderId) -> Option<bool> {
+        self.facts.value(self.p[header].valid).map(|v| v != 0)
+    }
+}

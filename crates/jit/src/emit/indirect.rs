@@ -1,0 +1,122 @@
+//! Members of action profiles and selectors, and meters: calls of the data plane.
+
+use std::mem::{offset_of, size_of};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+use hopwright_ir::{Expr, ExternId, ExternKind, SlotId, Table, TableId};
+
+use crate::Unsupported;
+use crate::code::libcalls::{self, Shim};
+use crate::emit::Gen;
+use crate::emit::schedule::Order;
+use hopwright_abi::{ActionEntry, ExternHandle, NO_METER};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// The first of [`hopwright_abi::lead_words`].
+const LEAD: i32 = size_of::<ActionEntry>() as i32;
+
+impl Gen<'_> {
+    /// What an entry of a table with an action profile leads to: the entry of a member, or the default entry if there is
+    /// none.
+    pub(crate) fn choose(&mut self, id: TableId, entry: Value) -> Result<Value> {
+        let table = &self.p[id];
+        let Some(profile) = table.implementation else { return Ok(entry) };
+        let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
+        // The call asks what was put off, but only entries with groups get there.
+        self.ask_now();
+        let (pick, end) = (self.b.create_block(), self.b.create_block());
+        let chosen = self.b.append_block_param(end, types::I64);
+        self.b.ins().brif(choice, pick, &[], end, &[entry.into()]);
+        self.enter(pick);
+        let before = self.facts.clone();
+        let hash = self.selector_hash(table, profile)?;
+        let member = self.call_object(profile, &[choice, hash]);
+        let default = self.default_entry(id);
+        let member = self.b.ins().select(member, member, default);
+        self.b.ins().jump(end, &[member.into()]);
+        self.enter(end);
+        self.facts.meet(&before);
+        Ok(chosen)
+    }
+
+    fn selector_hash(&mut self, table: &Table, profile: ExternId) -> Result<Value> {
+        let keys: Vec<Expr> = table.selector_keys().map(|k| k.expr.clone()).collect();
+        match self.p[profile].kind {
+            ExternKind::ActionSelector { algorithm, .. } if keys.is_empty() => {
+                Ok(self.c64(hopwright_ir::hash::hash(algorithm, &[])))
+            }
+            ExternKind::ActionSelector { algorithm, .. } => {
+                let (address, length) = self.pack(&keys)?;
+                let which = self.c64(libcalls::algorithm_code(algorithm));
+                let hash = self.call_shim(Shim::Hash, &[which, address, length], true);
+                Ok(hash.unwrap_or(address))
+            }
+            _ => Ok(self.c64(0)),
+        }
+    }
+
+    /// Measures the packet with the direct meter of the entry that was found. The variable holds its colour.
+    pub(crate) fn measure_hit(&mut self, table: &Table, entry: Value, order: &Order) -> Option<Variable> {
+        let object = table.direct_meter?;
+        let at = if table.implementation.is_some() { LEAD + 8 } else { LEAD };
+        let meter = self.b.ins().load(types::I64, self.flags.entry, entry, at);
+        let color = self.measure(object, meter);
+        // As with entries: the same code finds it at the same place.
+        let variable = match self.colors.get(order) {
+            Some(v) => *v,
+            None => {
+                let v = self.b.declare_var(types::I64);
+                self.colors.insert(order.clone(), v);
+                v
+            }
+        };
+        self.b.def_var(variable, color);
+        Some(variable)
+    }
+
+    /// `direct_meter.read`: what the meter said when its table was applied, green elsewhere.
+    pub(crate) fn read_direct_meter(&mut self, to: SlotId) {
+        let color = match self.around.action.as_ref().and_then(|a| a.color) {
+            Some(color) => self.b.use_var(color),
+            None => self.c64(0),
+        };
+        let v = self.fit(vec![color], 64, to);
+        self.write(to, &v);
+    }
+
+    /// `meter.execute_meter`: beyond the size nothing changes.
+    pub(crate) fn execute_meter(&mut self, id: ExternId, index: &Expr, to: SlotId) -> Result<()> {
+        let index = self.value(index)?[0];
+        let color = self.measure(id, index);
+        let old = self.read(to);
+        let new = self.fit(vec![color], 64, to);
+        let beyond = self.b.ins().icmp_imm_u(IntCC::Equal, color, NO_METER as i64);
+        let v: Vec<Value> = new.iter().zip(old).map(|(n, o)| self.b.ins().select(beyond, o, *n)).collect();
+        self.write(to, &v);
+        Ok(())
+    }
+
+    fn measure(&mut self, meter: ExternId, which: Value) -> Value {
+        self.leave();
+        let (now, bytes) = (self.now(), self.packet_length());
+        self.call_object(meter, &[which, now, bytes])
+    }
+
+    /// Calls an object's only method; gives the first word it leaves.
+    fn call_object(&mut self, id: ExternId, args: &[Value]) -> Value {
+        let buffer = self.key_buffer(args.len());
+        for (at, v) in args.iter().enumerate() {
+            self.store_limbs(buffer, at, &[*v]);
+        }
+        let at = (id.index() * size_of::<ExternHandle>()) as i32;
+        let flags = self.flags.runtime;
+        let state = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);
+        let callee = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, call) as i32);
+        let method = self.b.ins().iconst(types::I32, 0);
+        self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
+        self.b.ins().load(types::I64, self.flags.stack, buffer, 0)
+    }
+}

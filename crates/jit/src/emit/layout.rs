@@ -1,0 +1,273 @@
+//! Where every slot of a packet's state lives while generated code runs, decided once for a whole pipeline.
+//!
+//! Metadata and locals are SSA variables. Header fields are in the header's bytes at its *base*: a place in the packet
+//! once it was extracted; else a block of zeros that all headers share, or, for headers that are written, an *image* of
+//! their own in the stack frame. This module computes; it emits no code.
+
+use hopwright_ir::analysis::usage::Usage;
+use hopwright_ir::walk;
+use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
+
+use crate::Unsupported;
+use crate::analysis::in_place_suffix::Tail;
+use crate::analysis::parser_graph::has_cycles;
+
+/// One slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A variable per limb.
+    Scalar,
+    /// Field number `.1` of header `.0`.
+    Field(HeaderId, u32),
+    /// The varbit field of a header: where it lies follows from the header's base.
+    HeaderVarbit(HeaderId),
+    /// The validity bit of a header.
+    Valid(HeaderId),
+    /// A varbit that is no header field: address and length.
+    Varbit,
+}
+
+/// One header.
+#[derive(Clone, Debug)]
+pub(crate) struct HeaderLayout {
+    /// Size in bytes without the varbit field.
+    pub bytes: u32,
+    /// Its bytes can be in the packet.
+    pub from_packet: bool,
+    /// Some field is written by something else than extraction.
+    pub written: bool,
+    /// Its varbit field is written by something else than extraction.
+    pub varbit_written: bool,
+    /// It is copied from or to another header.
+    pub copied: bool,
+    /// It is valid exactly if it was extracted, and its bytes are in the packet exactly then.
+    pub extracted: bool,
+    /// Offset of its image among the images.
+    pub image: Option<i32>,
+    /// Offset in bytes of the varbit field.
+    pub varbit_at: Option<u32>,
+    /// Most bytes of the varbit field.
+    pub varbit_bytes: u32,
+}
+
+impl HeaderLayout {
+    /// Its bytes can be elsewhere than in the shared zeros.
+    pub fn has_base(&self) -> bool {
+        self.from_packet || self.written
+    }
+}
+
+/// The decisions for a pipeline.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub places: Vec<Place>,
+    pub headers: Vec<HeaderLayout>,
+    /// For each slot that is a varbit and no header field the offset of its buffer among the images.
+    pub varbits: Vec<Option<i32>>,
+    /// Bytes of all images.
+    pub images: i32,
+    /// Bytes of zeros that a base may point to.
+    pub zeros: usize,
+    /// Headers that surely lie where they belong at the end.
+    pub tail: Tail,
+    /// The parser can go in circles.
+    pub parser_cycles: bool,
+    /// The program has loops or a parser that can go in circles: steps are counted.
+    pub counts_steps: bool,
+}
+
+impl Layout {
+    pub fn of(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+        Layout::with_tail(pipeline, Tail::of(pipeline))
+    }
+
+    /// The layout for code in which all headers can lie anywhere.
+    pub fn without_tail(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+        Layout::with_tail(pipeline, Tail::default())
+    }
+
+    fn with_tail(pipeline: &Pipeline, tail: Tail) -> Result<Layout, Unsupported> {
+        let mut places = Vec::with_capacity(pipeline.slots.len());
+        for slot in &pipeline.slots {
+            places.push(match (slot.kind, slot.ty) {
+                (SlotKind::Field(h, _), Type::Varbit(_)) => Place::HeaderVarbit(h),
+                (SlotKind::Field(h, f), _) => Place::Field(h, f),
+                (SlotKind::Valid(h), _) => Place::Valid(h),
+                (_, Type::Varbit(_)) => Place::Varbit,
+                _ => Place::Scalar,
+            });
+        }
+        let mut headers = Vec::with_capacity(pipeline.headers.len());
+        for header in &pipeline.headers {
+            headers.push(header_layout(header)?);
+        }
+        let mut layout = Layout {
+            places,
+            headers,
+            varbits: Vec::new(),
+            images: 0,
+            zeros: 64,
+            tail,
+            parser_cycles: false,
+            counts_steps: false,
+        };
+        layout.find_writes(pipeline)?;
+        for (i, changed) in crate::analysis::in_place_suffix::changed(pipeline).into_iter().enumerate() {
+            let header = &mut layout.headers[i];
+            header.extracted = !changed && !header.written && pipeline.headers[i].stack.is_none();
+        }
+        // Headers of the tail that nobody looks at are only skipped: nobody needs to know where they are.
+        let usage = Usage::of(pipeline);
+        for header in &layout.tail.headers {
+            let u = usage.header(*header);
+            if !u.field_read && !u.field_written {
+                layout.headers[header.index()].from_packet = false;
+            }
+        }
+        for header in layout.headers.iter_mut().filter(|h| h.written) {
+            let most = header.bytes + if header.copied || header.varbit_written { header.varbit_bytes } else { 0 };
+            header.image = Some(layout.images);
+            layout.images += most.next_multiple_of(16) as i32;
+        }
+        for (slot, place) in pipeline.slots.iter().zip(&layout.places) {
+            let buffer = (*place == Place::Varbit).then_some(layout.images);
+            layout.varbits.push(buffer);
+            if buffer.is_some() {
+                layout.images += slot.ty.width().div_ceil(8).next_multiple_of(16) as i32;
+            }
+        }
+        let most = layout.headers.iter().map(|h| h.bytes as usize).max().unwrap_or(0);
+        layout.zeros = (most + 64).next_multiple_of(64);
+        layout.parser_cycles = has_cycles(pipeline);
+        layout.counts_steps = has_loop(pipeline) || layout.parser_cycles;
+        Ok(layout)
+    }
+
+    pub fn header(&self, id: HeaderId) -> &HeaderLayout {
+        &self.headers[id.index()]
+    }
+
+    fn written(&mut self, slot: SlotId) {
+        match self.places[slot.index()] {
+            Place::Field(h, _) => self.headers[h.index()].written = true,
+            Place::HeaderVarbit(h) => {
+                let header = &mut self.headers[h.index()];
+                (header.written, header.varbit_written) = (true, true);
+            }
+            _ => {}
+        }
+    }
+
+    fn find_writes(&mut self, pipeline: &Pipeline) -> Result<(), Unsupported> {
+        let mut same: Vec<(HeaderId, HeaderId)> = Vec::new();
+        for block in walk::all_blocks(pipeline) {
+            let mut result = Ok(());
+            walk::stmts(block, &mut |s| {
+                if let Err(e) = self.statement(pipeline, s, &mut same) {
+                    result = Err(e);
+                }
+            });
+            result?;
+        }
+        // Headers that are copied to each other are alike: a change of one must not show in the other.
+        loop {
+            let mut changed = false;
+            for &(a, b) in &same {
+                let (a, b) = (a.index(), b.index());
+                let from_packet = self.headers[a].from_packet || self.headers[b].from_packet;
+                let written = self.headers[a].written || self.headers[b].written;
+                let varbit_written = self.headers[a].varbit_written || self.headers[b].varbit_written;
+                for h in [a, b] {
+                    let h = &mut self.headers[h];
+                    let now = (from_packet, written, varbit_written, true);
+                    changed |= (h.from_packet, h.written, h.varbit_written, h.copied) != now;
+                    (h.from_packet, h.written, h.varbit_written, h.copied) = now;
+                }
+            }
+            if !changed {
+                return Ok(());
+            }
+        }
+    }
+
+    fn statement(
+        &mut self,
+        pipeline: &Pipeline,
+        stmt: &Stmt,
+        same: &mut Vec<(HeaderId, HeaderId)>,
+    ) -> Result<(), Unsupported> {
+        match &stmt.kind {
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => self.written(*slot),
+            StmtKind::Apply { hit, action_run, .. } => {
+                hit.iter().chain(action_run).for_each(|&s| self.written(s));
+            }
+            StmtKind::Extern(call) => {
+                for arg in &call.args {
+                    if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                        self.written(*slot);
+                    }
+                }
+            }
+            StmtKind::Lookahead { parts, .. } => {
+                for &(slot, _) in parts {
+                    if matches!(pipeline[slot].ty, Type::Varbit(_)) {
+                        return Err(Unsupported::new(stmt.span, "looking ahead into a varbit"));
+                    }
+                    self.written(slot);
+                }
+            }
+            StmtKind::CopyHeader { dst, src } => same.push((*dst, *src)),
+            StmtKind::PushFront(stack, _) | StmtKind::PopFront(stack, _) => {
+                let elements = &pipeline[*stack].elements;
+                same.extend(elements.windows(2).map(|w| (w[0], w[1])));
+            }
+            StmtKind::Extract { header, .. } => self.headers[header.index()].from_packet = true,
+            StmtKind::ExtractNext { stack, .. } => {
+                for header in &pipeline[*stack].elements {
+                    self.headers[header.index()].from_packet = true;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn header_layout(header: &Header) -> Result<HeaderLayout, Unsupported> {
+    if !header.fixed_bits.is_multiple_of(8) {
+        return Err(Unsupported::new(
+            header.span,
+            format!("header `{}` whose fixed part is not a whole number of bytes", header.name),
+        ));
+    }
+    let varbit = header.varbit.map(|i| i as usize);
+    let varbit_at = match varbit {
+        Some(i) if !header.fields[i].offset_bits.is_multiple_of(8) => {
+            return Err(Unsupported::new(
+                header.span,
+                format!("header `{}` whose varbit field does not begin at a byte", header.name),
+            ));
+        }
+        Some(i) => Some(header.fields[i].offset_bits / 8),
+        None => None,
+    };
+    Ok(HeaderLayout {
+        bytes: header.fixed_bits / 8,
+        from_packet: false,
+        written: false,
+        varbit_written: false,
+        copied: false,
+        extracted: false,
+        image: None,
+        varbit_at,
+        varbit_bytes: varbit.map_or(0, |i| header.fields[i].width.div_ceil(8)),
+    })
+}
+
+fn has_loop(pipeline: &Pipeline) -> bool {
+    let mut found = false;
+    for block in walk::all_blocks(pipeline) {
+        walk::stmts(block, &mut |s| found |= matches!(s.kind, StmtKind::Loop { .. }));
+    }
+    found
+}

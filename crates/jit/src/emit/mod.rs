@@ -1,0 +1,946 @@
+//! The generated function as a whole: what it is given, the loop over the packets, the order of v1model's blocks, and
+//! reading and writing slots. What single statements, tables, parser states become lives in the other modules.
+
+pub(crate) mod bytes;
+pub(crate) mod control_plane;
+pub(crate) mod deparse;
+pub(crate) mod expr;
+pub(crate) mod externs;
+pub(crate) mod flow_state;
+pub(crate) mod headers;
+pub(crate) mod indirect;
+pub(crate) mod layout;
+pub(crate) mod lookup;
+pub(crate) mod parser;
+pub(crate) mod schedule;
+pub(crate) mod stmt;
+pub(crate) mod suspension;
+pub(crate) mod table;
+pub(crate) mod varbit;
+pub(crate) mod wide;
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::offset_of;
+use std::rc::Rc;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, AliasRegion, AliasRegionData, Block, DataFlowGraph, ExternalName, Function, GlobalValueData, Inst,
+    InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot, StackSlotData, StackSlotKind, UserExternalName,
+    Value, types,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::{FunctionBuilder, Variable};
+use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
+
+use crate::Unsupported;
+use crate::analysis::in_place_suffix::Begun;
+use crate::analysis::parser_graph;
+use crate::analysis::suspension_points::Plan;
+use crate::code::libcalls::Shim;
+use crate::emit::deparse::Deparse;
+use crate::emit::flow_state::{At, Facts, Root, Tests};
+use crate::emit::headers::{HeaderTable, Wanted};
+use crate::emit::layout::{Layout, Place};
+use crate::emit::schedule::{Around, Order, Point, Schedule, stage};
+use crate::emit::suspension::Pass;
+use crate::emit::table::InImage;
+use crate::emit::wide::limbs;
+use crate::trace::Mode;
+use crate::trace::batch_invariants::Once;
+use crate::trace::batch_splitting::Shape;
+use crate::trace::condition_numbering::Numbering;
+use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Parser states and loop turns a packet may take.
+pub(crate) const MAX_STEPS: u64 = 65_536;
+
+/// What kind of memory an instruction accesses, if it accesses any.
+pub(crate) fn region_of(dfg: &DataFlowGraph, inst: Inst) -> Option<AliasRegion> {
+    dfg.insts[inst].memflags_data(dfg)?.alias_region()
+}
+
+/// How memory accesses are marked: none traps, and different kinds of memory never overlap.
+#[derive(Clone, Copy)]
+pub(crate) struct Flags {
+    /// Packet bytes, and the zeros that stand for them.
+    pub packet: MemFlagsData,
+    /// [`abi::Packet`]s.
+    pub descriptor: MemFlagsData,
+    /// [`abi::Runtime`] and the handles: constant during a batch.
+    pub runtime: MemFlagsData,
+    /// Action entries. They are constant during a batch, too, but how long one is depends on its action: its data must not
+    /// be read before that is known.
+    pub entry: MemFlagsData,
+    /// The data of an entry whose action is known, on a hot path: loads are made where they are needed.
+    pub entry_data: MemFlagsData,
+    /// Counters and registers.
+    pub cells: MemFlagsData,
+    /// Buffers in the stack frame.
+    pub stack: MemFlagsData,
+    /// Words of the stack frame, to store and to load: what is loaded is always what was stored for this packet or
+    /// batch, but values are not to stay in registers all the way from the one to the other.
+    pub frame: MemFlagsData,
+    pub frame_load: MemFlagsData,
+    /// The table of headers in the stack frame.
+    pub headers: MemFlagsData,
+}
+
+impl Flags {
+    pub fn new(function: &mut Function) -> Flags {
+        let mut region = |name: &'static str, id| {
+            let region = function.dfg.alias_regions.insert(AliasRegionData { user_id: id, description: name.into() });
+            MemFlagsData::new().with_notrap().with_alias_region(Some(region))
+        };
+        Flags {
+            packet: region("packet", 0),
+            descriptor: region("descriptor", 1),
+            runtime: region("runtime", 2).with_readonly().with_can_move(),
+            entry: region("entry", 3),
+            entry_data: region("entry_data", 9).with_readonly().with_can_move(),
+            cells: region("cells", 4),
+            stack: region("stack", 5),
+            frame: region("frame", 6),
+            frame_load: region("frame_load", 7),
+            headers: region("headers", 8),
+        }
+    }
+}
+
+impl Flags {
+    /// Regions of stores and of loads that are the same memory.
+    pub fn beside(&self) -> Vec<(AliasRegion, AliasRegion)> {
+        let pairs = [(self.frame, self.frame_load), (self.entry, self.entry_data)];
+        pairs.iter().filter_map(|(a, b)| Some((a.alias_region()?, b.alias_region()?))).collect()
+    }
+}
+
+/// Signatures of what is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Signatures {
+    /// Two words in, one out: lookups and what is like them.
+    pub lookup: SigRef,
+    pub method: SigRef,
+    /// [`abi::BlockMethod::run`].
+    pub block: SigRef,
+}
+
+/// Words of the frame that are the loop's: where the packet's descriptor is, and the end of the descriptors.
+pub(crate) const FRAME_WORDS: u32 = 2;
+
+/// What a function is made for.
+pub(crate) struct Job<'a> {
+    pub pass: Pass,
+    pub plan: &'a Plan,
+    pub outside: Outside,
+    pub mode: Mode<'a>,
+}
+
+/// How code refers to what is outside of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outside {
+    /// By address. The functions are in this process; here are the zeros that headers without bytes of their own read.
+    Addresses { zeros: u64 },
+    /// By number, for code that is to run in other processes: the zeros are 0, functions are counted from 1 in the order
+    /// of [`Shim::ALL`].
+    Numbers,
+}
+
+/// What came of it, besides code.
+pub(crate) struct Made {
+    /// The places in the program that instructions refer to by number.
+    pub places: Vec<Span>,
+    /// What was wanted of headers, if that was not there: then it is to be done again.
+    pub missing: Option<Wanted>,
+    /// The points that are written down by number.
+    pub points: Vec<Order>,
+    /// The numbers of the ways that code goes to the end of.
+    pub whole: Vec<usize>,
+    /// What is to be known of a function for some ways.
+    pub shape: Option<Shape>,
+    /// What some values are at most.
+    pub bounds: HashMap<Value, u64>,
+}
+
+/// Builds the function.
+pub(crate) struct Gen<'a> {
+    pub b: FunctionBuilder<'a>,
+    pub p: &'a Pipeline,
+    pub layout: &'a Layout,
+    pub interface: &'a Interface,
+    pub pass: Pass,
+    pub plan: &'a Plan,
+    pub mode: Mode<'a>,
+    pub flags: Flags,
+    pub signatures: Signatures,
+    call_conv: CallConv,
+    outside: Outside,
+    pub runtime: Value,
+    pub tables: Value,
+    pub externs: Value,
+    pub functions: Value,
+    /// Words that are needed here and there throughout; [`FRAME_WORDS`] and then addresses ([`crate::emit::flow_state`]).
+    pub frame: StackSlot,
+    /// How many addresses and other words are in the frame.
+    pub roots: u32,
+    /// What is computed once for a batch, and where it is in the frame.
+    pub computed: BTreeMap<Once, i32>,
+    /// What parameters of actions are at most.
+    pub param_bounds: HashMap<Value, u64>,
+    /// Where entries have bytes of parameters in the order of packets, by the lowest limb.
+    pub images: HashMap<Value, InImage>,
+    /// Variables of scalars and of fields with a home there, one per limb; address and length of varbits.
+    slots: Vec<Vec<Variable>>,
+    pub headers: HeaderTable,
+    steps: Option<Variable>,
+    pub cursor: Variable,
+    /// Where the tail of headers begins ([`crate::analysis::in_place_suffix`]), once one of them is extracted.
+    pub tail_start: Variable,
+    /// The port that ingress chose.
+    port: Variable,
+    /// What is known here.
+    pub facts: Facts,
+    /// What surrounds the statement that is being generated.
+    pub around: Rc<Around<'a>>,
+    /// What surrounds the parser's statements.
+    pub in_parser: Rc<Around<'a>>,
+    pub schedule: Schedule<'a>,
+    pub tests: Tests<'a>,
+    /// The parser's states in the order they are generated in.
+    pub state_order: Vec<usize>,
+    /// For each state how many bytes extracts of a fixed size can take at most from there on.
+    pub reach: Vec<u32>,
+    /// Where action bodies find the entry, by place of the table's use.
+    pub entries: HashMap<Order, Variable>,
+    /// Where they find what the entry's direct meter said.
+    pub colors: HashMap<Order, Variable>,
+    /// Which values are the same, on hot paths.
+    pub numbering: Numbering,
+    /// The packet is finished, verdict and all.
+    pub next_packet: Block,
+    drop: Block,
+    fault: Block,
+    /// The packet paused: returns.
+    stop: Block,
+    pub no_headroom: Block,
+    pub deparse: Deparse,
+    key_slot: StackSlot,
+    spare_slot: StackSlot,
+    /// Places in the program that code was generated for; instructions refer to them by number.
+    pub places: Vec<Span>,
+}
+
+impl<'a> Gen<'a> {
+    /// Generates everything into an empty function.
+    pub fn run(
+        mut b: FunctionBuilder<'a>,
+        p: &'a Pipeline,
+        layout: &'a Layout,
+        interface: &'a Interface,
+        Job { pass, plan, outside, mode }: Job<'a>,
+        call_conv: CallConv,
+        wanted: &Wanted,
+    ) -> Result<(FunctionBuilder<'a>, Made)> {
+        let flags = Flags::new(b.func);
+        let mut signature = |params: &[cranelift_codegen::ir::Type], results: usize| {
+            let mut s = Signature::new(call_conv);
+            s.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+            s.returns.extend(vec![AbiParam::new(types::I64); results]);
+            b.import_signature(s)
+        };
+        let signatures = Signatures {
+            lookup: signature(&[types::I64, types::I64], 1),
+            method: signature(&[types::I64, types::I32, types::I64], 0),
+            block: signature(&[types::I64; 3], 2),
+        };
+        let slot =
+            |b: &mut FunctionBuilder| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
+        let (key_slot, spare_slot) = (slot(&mut b), slot(&mut b));
+
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        b.seal_block(entry);
+        let args: Vec<Value> = b.block_params(entry).to_vec();
+        let (runtime, first, count) = (args[0], args[1], args[2]);
+        let pointer = |b: &mut FunctionBuilder, at: usize| b.ins().load(types::I64, flags.runtime, runtime, at as i32);
+        let tables = pointer(&mut b, offset_of!(abi::Runtime, tables));
+        let externs = pointer(&mut b, offset_of!(abi::Runtime, externs));
+        let functions = pointer(&mut b, offset_of!(abi::Runtime, functions));
+
+        let slots = variables(&mut b, p, layout);
+        let headers = HeaderTable::new(&mut b, layout, wanted);
+        let steps = layout.counts_steps.then(|| b.declare_var(types::I64));
+        let cursor = b.declare_var(types::I64);
+        let tail_start = b.declare_var(types::I64);
+        let port_variable = b.declare_var(types::I64);
+        let state_order = parser_graph::order(p);
+        let in_parser = Rc::new(Around { parsed: Some(Point::stage(stage::PARSED)), ..Around::default() });
+        let (next_packet, drop, fault, no_headroom, stop) =
+            (b.create_block(), b.create_block(), b.create_block(), b.create_block(), b.create_block());
+        b.set_cold_block(fault);
+        b.set_cold_block(no_headroom);
+
+        let (top, out) = (b.create_block(), b.create_block());
+        let bytes = b.ins().imul_imm_u(count, size_of::<abi::Packet>() as i64);
+        let beyond = b.ins().iadd(first, bytes);
+        let words = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * (FRAME_WORDS + 1), 3);
+        let frame = b.create_sized_stack_slot(words);
+        let address = b.ins().stack_addr(types::I64, frame, 0);
+        b.ins().store(flags.frame, first, address, 0);
+        b.ins().store(flags.frame, beyond, address, 8);
+        b.ins().brif(count, top, &[], out, &[]);
+        b.switch_to_block(top);
+
+        let mut g = Gen {
+            b,
+            p,
+            layout,
+            interface,
+            pass,
+            plan,
+            mode,
+            flags,
+            signatures,
+            call_conv,
+            outside,
+            runtime,
+            tables,
+            externs,
+            functions,
+            frame,
+            roots: 1,
+            computed: BTreeMap::new(),
+            param_bounds: HashMap::new(),
+            images: HashMap::new(),
+            slots,
+            headers,
+            steps,
+            cursor,
+            tail_start,
+            port: port_variable,
+            facts: Facts::none(p.headers.len()),
+            around: Rc::default(),
+            in_parser,
+            schedule: Schedule::default(),
+            tests: Tests::of(p, &state_order, &layout.tail.headers, &suspension::test_sites(&plan.slots)),
+            reach: parser_graph::reach(p, &state_order),
+            state_order,
+            entries: HashMap::new(),
+            colors: HashMap::new(),
+            numbering: Numbering::default(),
+            next_packet,
+            drop,
+            fault,
+            stop,
+            no_headroom,
+            deparse: Deparse::default(),
+            key_slot,
+            spare_slot,
+            places: Vec::new(),
+        };
+        g.packet_body()?;
+        g.verdicts();
+        g.catch(next_packet, call_conv);
+
+        g.nowhere();
+        g.enter(next_packet);
+        let (descriptor, beyond) = (g.descriptor(), g.load_frame(8));
+        let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
+        g.store_frame(0, following);
+        let more = g.b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
+        g.b.ins().brif(more, top, &[], out, &[]);
+        if !plan.slots.any() {
+            g.b.seal_block(stop);
+        } else {
+            g.enter(stop);
+            let descriptor = g.descriptor();
+            let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
+            g.b.ins().return_(&[following]);
+        }
+        let shape = g.shape(top, out);
+        let Gen { mut b, places, headers, mode, param_bounds: bounds, .. } = g;
+        b.seal_block(top);
+        b.seal_block(out);
+        b.switch_to_block(out);
+        let none = b.ins().iconst(types::I64, 0);
+        b.ins().return_(&[none]);
+        let (points, whole) = match mode {
+            Mode::All => Default::default(),
+            Mode::Record(points) => (points.list(), Vec::new()),
+            Mode::Hot(hot) => (Vec::new(), Vec::from_iter(hot.whole)),
+        };
+        Ok((b, Made { places, missing: headers.missing(), points, whole, shape, bounds }))
+    }
+
+    /// What is to be known of a hot path.
+    fn shape(&self, top: Block, out: Block) -> Option<Shape> {
+        let Mode::Hot(hot) = &self.mode else { return None };
+        Some(Shape {
+            top,
+            next_packet: self.next_packet,
+            out,
+            exit: hot.exit,
+            all: self.all(),
+            frame: self.frame,
+            batch_words: self.computed.values().copied().collect(),
+            arguments: [self.key_slot, self.spare_slot],
+            block: self.signatures.block,
+            methods: hot.methods.clone(),
+            pauses: self.plan.slots.any(),
+            in_stages: !hot.methods.is_empty() && !hot.in_turn,
+            flags: self.flags,
+        })
+    }
+
+    /// What is generated from here on is for this place in the program.
+    pub(crate) fn at(&mut self, span: Span) {
+        if self.places.last() != Some(&span) {
+            self.places.push(span);
+        }
+        self.b.set_srcloc(SourceLoc::new(self.places.len() as u32 - 1));
+    }
+
+    /// What is generated from here on is for no place in particular.
+    fn nowhere(&mut self) {
+        self.b.set_srcloc(SourceLoc::default());
+    }
+
+    /// One packet from descriptor to verdict.
+    fn packet_body(&mut self) -> Result<()> {
+        self.clear()?;
+        match self.pass {
+            Pass::Whole | Pass::Scout => {}
+            Pass::Again | Pass::Parse => self.restore_kept(),
+            Pass::Egress => {
+                self.restore();
+                self.resume();
+                return self.generate_rest();
+            }
+        }
+        if self.saves_original() && self.plan.parser_writes {
+            self.save_original(true);
+        }
+        let start = self.state_point(self.p.parser.start.0 as usize);
+        self.generate(&start)
+    }
+
+    /// What lies between the program's blocks.
+    pub(crate) fn stage(&mut self, stage: u32) -> Result<()> {
+        self.nowhere();
+        let p = self.p;
+        let standard = &p.standard;
+        // What a control begins with, its statements, where it ends, and whether `exit` is possible.
+        let control = |body: &'a [Stmt], number: u32, end: u32| {
+            let end = Point::stage(end);
+            let around = Rc::new(Around { exit: Some(end.clone()), ..Around::default() });
+            Point::stmts(vec![number], body, &end, &around)
+        };
+        match stage {
+            stage::PARSED if self.pass == Pass::Scout => {
+                self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED));
+            }
+            stage::PARSED => {
+                let error = self.read(standard.parser_error)[0];
+                self.describe(offset_of!(abi::Packet, parser_error), error);
+                self.facts.checked = None;
+                if self.saves_original() && !self.plan.parser_writes {
+                    self.save_original(false);
+                }
+                self.go(&control(&p.verify_checksum.body, stage::VERIFY, stage::VERIFIED));
+            }
+            stage::VERIFIED if self.pass == Pass::Parse => self.pause(Pause::Parsed),
+            stage::ADMITTED if self.pass == Pass::Scout => {
+                let next = self.next_packet;
+                self.b.ins().jump(next, &[]);
+            }
+            stage::VERIFIED => self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED)),
+            stage::ADMITTED => {
+                if self.ingress_requests() {
+                    return Ok(());
+                }
+                if self.dropped_without_port(standard.egress_spec) {
+                    return Ok(());
+                }
+                let port = self.read(standard.egress_spec)[0];
+                self.set_port(port);
+                self.enter_egress();
+                self.go(&control(&p.egress.body, stage::EGRESS, stage::LEAVING));
+            }
+            stage::ENTERING => {
+                self.enter_egress();
+                self.go(&control(&p.egress.body, stage::EGRESS, stage::LEAVING));
+            }
+            stage::LEAVING | stage::LEFT => {
+                if stage == stage::LEAVING && self.egress_requests() {
+                    return Ok(());
+                }
+                if self.dropped_without_port(standard.egress_spec) {
+                    return Ok(());
+                }
+                self.go(&control(&p.compute_checksum.body, stage::COMPUTE, stage::COMPUTED));
+            }
+            stage::COMPUTED => {
+                self.begin_deparse()?;
+                self.go(&control(&p.deparser.body, stage::DEPARSER, stage::ASSEMBLE));
+            }
+            stage::ASSEMBLE => {
+                self.at(p.deparser.span);
+                self.assemble();
+            }
+            stage::REBUILD => {
+                self.at(p.deparser.span);
+                self.rebuild();
+            }
+            stage::DROPPED => {
+                self.settle();
+                let drop = self.drop;
+                self.b.ins().jump(drop, &[]);
+            }
+            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.leave() => {
+                let nobody = self.exit();
+                self.b.ins().jump(nobody, &[]);
+            }
+            stage::INGRESS_PAUSE => self.pause(Pause::Ingress),
+            stage::EGRESS_PAUSE => self.pause(Pause::Egress),
+            _ => self.pause(Pause::Sent),
+        }
+        Ok(())
+    }
+
+    /// What egress begins with.
+    fn enter_egress(&mut self) {
+        let standard = &self.p.standard;
+        let port = self.b.use_var(self.port);
+        self.preset(standard.egress_port, port);
+        let now = self.now();
+        self.preset(standard.enq_timestamp, now);
+        self.preset(standard.egress_global_timestamp, now);
+        for slot in [standard.egress_spec, standard.deq_timedelta] {
+            self.write_zero(slot);
+        }
+        // If nobody reads it, nothing is left of this.
+        let depths = offset_of!(abi::Runtime, depths) as i32;
+        let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
+        let number = self.b.ins().band_imm_u(port, 511);
+        let offset = self.b.ins().ishl_imm_u(number, 2);
+        let place = self.b.ins().iadd(depths, offset);
+        let depth = self.b.ins().uload32(self.flags.runtime, place, 0);
+        self.preset(standard.enq_qdepth, depth);
+        self.preset(standard.deq_qdepth, depth);
+    }
+
+    /// Egress is entered with this port. The packet's descriptor is told at once: what the port was computed from may have
+    /// moved when the packet is put together, and the code generator computes as late as it can.
+    pub(crate) fn set_port(&mut self, port: Value) {
+        self.b.def_var(self.port, port);
+        if self.is_hot() {
+            // Whoever gets to the way's end is sent there.
+            const { assert!(Verdict::Forward as u32 == 0) };
+            const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
+            let port = self.mask(port, 32);
+            let descriptor = self.descriptor();
+            self.b.ins().store(self.flags.descriptor, port, descriptor, offset_of!(abi::Packet, egress_port) as i32);
+        } else {
+            self.describe(offset_of!(abi::Packet, egress_port), port);
+        }
+    }
+
+    /// The port as the packet's descriptor has it.
+    pub(crate) fn described_port(&mut self) -> Value {
+        self.described(offset_of!(abi::Packet, egress_port))
+    }
+
+    /// Steps the packet may still take; all of them if they are not counted.
+    pub(crate) fn steps_left(&mut self) -> Value {
+        match self.steps {
+            Some(steps) => self.b.use_var(steps),
+            None => self.c64(MAX_STEPS),
+        }
+    }
+
+    /// Sets how many steps the packet may still take.
+    pub(crate) fn set_steps(&mut self, left: Value) {
+        if let Some(steps) = self.steps {
+            self.b.def_var(steps, left);
+        }
+    }
+
+    /// Whether bytes are to be put aside before they change.
+    fn saves_original(&self) -> bool {
+        self.plan.slots.save_original() && matches!(self.pass, Pass::Whole | Pass::Again)
+    }
+
+    /// Returns with this packet paused.
+    pub(crate) fn stop(&mut self, pause: Pause) {
+        let v = self.c64(pause as u64);
+        self.describe(offset_of!(abi::Packet, verdict), v);
+        let stop = self.stop;
+        self.b.ins().jump(stop, &[]);
+    }
+
+    /// Sends the packet where it was to go when it left ingress.
+    pub(crate) fn forward(&mut self) {
+        self.nowhere();
+        if self.sending_requests() {
+            return;
+        }
+        if !self.is_hot() {
+            self.verdict(Verdict::Forward);
+        }
+        let next = self.next_packet;
+        self.b.ins().jump(next, &[]);
+    }
+
+    fn verdicts(&mut self) {
+        for (block, verdict) in
+            [(self.drop, Verdict::Drop), (self.fault, Verdict::Fault), (self.no_headroom, Verdict::NoHeadroom)]
+        {
+            self.b.seal_block(block);
+            self.b.switch_to_block(block);
+            self.verdict(verdict);
+            let next = self.next_packet;
+            self.b.ins().jump(next, &[]);
+        }
+    }
+
+    fn verdict(&mut self, verdict: Verdict) {
+        let v = self.c64(verdict as u64);
+        self.describe(offset_of!(abi::Packet, verdict), v);
+    }
+
+    /// Writes a 32-bit member of the packet's descriptor.
+    pub(crate) fn describe(&mut self, at: usize, value: Value) {
+        let v = self.b.ins().ireduce(types::I32, value);
+        let descriptor = self.descriptor();
+        self.b.ins().store(self.flags.descriptor, v, descriptor, at as i32);
+    }
+
+    pub(crate) fn load_frame(&mut self, at: i32) -> Value {
+        let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
+        self.b.ins().load(types::I64, self.flags.frame_load, frame, at)
+    }
+
+    pub(crate) fn store_frame(&mut self, at: i32, value: Value) {
+        let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
+        self.b.ins().store(self.flags.frame, value, frame, at);
+    }
+
+    /// The [`abi::Packet`].
+    fn descriptor(&mut self) -> Value {
+        self.load_frame(0)
+    }
+
+    /// A 32-bit member of the packet's descriptor.
+    fn described(&mut self, at: usize) -> Value {
+        let descriptor = self.descriptor();
+        self.b.ins().uload32(self.flags.descriptor, descriptor, at as i32)
+    }
+
+    /// First byte of the buffer.
+    pub(crate) fn packet_buffer(&mut self) -> Value {
+        let descriptor = self.descriptor();
+        self.b.ins().load(types::I64, self.flags.descriptor, descriptor, offset_of!(abi::Packet, buffer) as i32)
+    }
+
+    /// One past the packet's last byte.
+    pub(crate) fn packet_end(&mut self) -> Value {
+        if let Some(end) = self.facts.on_way.end {
+            return end;
+        }
+        let end = self.described(offset_of!(abi::Packet, end));
+        let buffer = self.packet_buffer();
+        let end = self.b.ins().iadd(buffer, end);
+        if self.is_hot() {
+            self.facts.on_way.end = Some(end);
+        }
+        end
+    }
+
+    /// Drops the packet if its port is the drop port. True if it surely is.
+    fn dropped_without_port(&mut self, slot: SlotId) -> bool {
+        match self.facts.value(slot) {
+            Some(port) if port == u64::from(DROP_PORT) => {
+                self.go(&Point::stage(stage::DROPPED));
+                true
+            }
+            Some(_) => false,
+            None => {
+                let port = self.read(slot)[0];
+                let go_on = self.b.create_block();
+                let dropped = self.b.ins().icmp_imm_u(IntCC::Equal, port, i64::from(DROP_PORT));
+                let drop = self.edge(&Point::stage(stage::DROPPED));
+                self.b.ins().brif(dropped, drop, &[], go_on, &[]);
+                self.enter(go_on);
+                false
+            }
+        }
+    }
+
+    /// Goes on in a block that no further jump leads to.
+    pub(crate) fn enter(&mut self, block: Block) {
+        self.b.seal_block(block);
+        self.b.switch_to_block(block);
+    }
+
+    /// Gives the packet up if the condition is false.
+    pub(crate) fn fault_unless(&mut self, condition: Value) {
+        if self.is_hot() {
+            return self.leave_unless(condition);
+        }
+        let go_on = self.b.create_block();
+        self.b.ins().brif(condition, go_on, &[], self.fault, &[]);
+        self.enter(go_on);
+    }
+
+    /// Gives the packet up.
+    pub(crate) fn jump_to_fault(&mut self) {
+        let fault = self.fault;
+        self.b.ins().jump(fault, &[]);
+    }
+
+    /// Counts a parser state or a loop turn.
+    pub(crate) fn step(&mut self) {
+        // Ways are shorter than the limit.
+        let Some(steps) = self.steps.filter(|_| !self.is_hot()) else { return };
+        let left = self.b.use_var(steps);
+        self.fault_unless(left);
+        let left = self.b.ins().iadd_imm_s(left, -1);
+        self.b.def_var(steps, left);
+    }
+
+    pub(crate) fn now(&mut self) -> Value {
+        self.b.ins().load(types::I64, self.flags.runtime, self.runtime, offset_of!(abi::Runtime, now_us) as i32)
+    }
+
+    pub(crate) fn packet_length(&mut self) -> Value {
+        if self.pass == Pass::Egress {
+            return self.record_word(PauseLayout::LENGTH);
+        }
+        let start = self.described(offset_of!(abi::Packet, start));
+        let end = self.described(offset_of!(abi::Packet, end));
+        let [start, end] = [start, end].map(|v| self.b.ins().ireduce(types::I32, v));
+        let length = self.b.ins().isub(end, start);
+        self.b.ins().uextend(types::I64, length)
+    }
+
+    pub(crate) fn zeros(&mut self) -> Value {
+        match self.outside {
+            Outside::Addresses { zeros } => self.c64(zeros),
+            Outside::Numbers => self.symbol(0),
+        }
+    }
+
+    /// A fresh packet's slots.
+    fn clear(&mut self) -> Result<()> {
+        for i in 0..self.p.slots.len() {
+            if self.layout.places[i] == Place::Scalar {
+                self.write_zero(SlotId(i as u32));
+            } else if self.layout.places[i] == Place::Varbit {
+                let zeros = self.zeros();
+                let none = self.c64(0);
+                let vars = self.slots[i].clone();
+                self.b.def_var(vars[0], zeros);
+                self.b.def_var(vars[1], none);
+            }
+        }
+        self.clear_headers();
+        if let Some(steps) = self.steps {
+            let most = self.c64(MAX_STEPS);
+            self.b.def_var(steps, most);
+        }
+        let start = self.described(offset_of!(abi::Packet, start));
+        let buffer = self.packet_buffer();
+        let start = self.b.ins().iadd(buffer, start);
+        self.store_frame((FRAME_WORDS * 8) as i32, start);
+        self.keep_root(Root::START);
+        self.begin_ways();
+        self.set_cursor(At::START);
+        self.b.def_var(self.tail_start, start);
+        self.facts.begun = Begun::Not;
+        let standard = self.p.standard;
+        let port = self.described(offset_of!(abi::Packet, ingress_port));
+        self.preset(standard.ingress_port, port);
+        let length = self.packet_length();
+        self.preset(standard.packet_length, length);
+        let now = self.now();
+        self.preset(standard.ingress_global_timestamp, now);
+        Ok(())
+    }
+
+    fn preset(&mut self, slot: SlotId, value: Value) {
+        let width = self.p[slot].ty.width();
+        let v = self.mask(value, width);
+        self.write(slot, &[v]);
+    }
+
+    fn write_zero(&mut self, slot: SlotId) {
+        let ty = self.p[slot].ty;
+        for var in self.slots[slot.index()].clone() {
+            let zero = if ty == Type::Bool { self.b.ins().iconst(types::I8, 0) } else { self.c64(0) };
+            self.b.def_var(var, zero);
+        }
+        if ty.width() <= 64 {
+            self.facts.learn(slot, 0);
+        }
+    }
+
+    /// The header and index of a field.
+    pub(crate) fn field_of(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
+        match self.layout.places[slot.index()] {
+            Place::Field(h, f) => Some((h, f as usize)),
+            _ => None,
+        }
+    }
+
+    /// A slot's value; a `bool` as 0 or 1.
+    pub(crate) fn read(&mut self, slot: SlotId) -> Vec<Value> {
+        if self.p[slot].ty == Type::Bool {
+            let v = self.read_bool(slot);
+            return vec![self.b.ins().uextend(types::I64, v)];
+        }
+        if let Some(known) = self.facts.value(slot) {
+            return vec![self.c64(known)];
+        }
+        if let Some((h, f)) = self.field_of(slot) {
+            return self.field(h, f);
+        }
+        (0..self.slots[slot.index()].len()).map(|i| self.b.use_var(self.slots[slot.index()][i])).collect()
+    }
+
+    /// A `bool` slot's value as I8.
+    pub(crate) fn read_bool(&mut self, slot: SlotId) -> Value {
+        if let Some(known) = self.facts.value(slot) {
+            return self.b.ins().iconst(types::I8, known as i64);
+        }
+        if let Some((h, f)) = self.field_of(slot) {
+            let v = self.field(h, f);
+            return self.b.ins().ireduce(types::I8, v[0]);
+        }
+        if let Place::Valid(h) = self.layout.places[slot.index()] {
+            return self.is_valid(h);
+        }
+        let var = self.slots[slot.index()][0];
+        self.b.use_var(var)
+    }
+
+    /// Address and length in bytes of a varbit that is no header field.
+    pub(crate) fn read_varbit(&mut self, slot: SlotId) -> (Value, Value) {
+        let (address, length) = (self.slots[slot.index()][0], self.slots[slot.index()][1]);
+        (self.b.use_var(address), self.b.use_var(length))
+    }
+
+    /// Sets the address and length of a varbit that is no header field.
+    pub(crate) fn write_varbit(&mut self, slot: SlotId, address: Value, length: Value) {
+        let vars = self.slots[slot.index()].clone();
+        self.b.def_var(vars[0], address);
+        self.b.def_var(vars[1], length);
+    }
+
+    /// Sets a slot that is no varbit; a `bool` from 0 or 1.
+    pub(crate) fn write(&mut self, slot: SlotId, value: &[Value]) {
+        if self.p[slot].ty == Type::Bool {
+            let v = self.b.ins().ireduce(types::I8, value[0]);
+            self.write_bool(slot, v);
+            return;
+        }
+        self.facts.forget(slot);
+        if let Some((h, f)) = self.field_of(slot) {
+            return self.write_field(h, f, value);
+        }
+        debug_assert_eq!(value.len(), self.slots[slot.index()].len(), "{}", self.p[slot].name);
+        for (i, &v) in value.iter().enumerate() {
+            let var = self.slots[slot.index()][i];
+            self.b.def_var(var, v);
+        }
+    }
+
+    /// Sets a `bool` slot from an I8.
+    pub(crate) fn write_bool(&mut self, slot: SlotId, value: Value) {
+        if let Place::Valid(h) = self.layout.places[slot.index()] {
+            return self.write_validity(h, value);
+        }
+        self.facts.forget(slot);
+        if let Some((h, f)) = self.field_of(slot) {
+            let v = self.b.ins().uextend(types::I64, value);
+            return self.write_field(h, f, &[v]);
+        }
+        let var = self.slots[slot.index()][0];
+        self.b.def_var(var, value);
+    }
+
+    /// The address of this many 8-byte words of the frame, for arguments of a call that is made at once.
+    pub(crate) fn stack_buffer(&mut self, words: usize) -> Value {
+        let slot = self.spare_slot;
+        self.grow(slot, words)
+    }
+
+    /// The same for table keys and extern arguments.
+    pub(crate) fn key_buffer(&mut self, words: usize) -> Value {
+        let slot = self.key_slot;
+        self.grow(slot, words)
+    }
+
+    /// Stores a value's limbs from a word of a buffer on. Two limbs go as one vector: who takes them as one would wait
+    /// for two stores to reach the cache.
+    pub(crate) fn store_limbs(&mut self, buffer: Value, word: usize, limbs: &[Value]) {
+        let at = 8 * word as i32;
+        if let &[low, high] = limbs {
+            let pair = self.b.ins().scalar_to_vector(types::I64X2, low);
+            let pair = self.b.ins().insertlane(pair, high, 1);
+            self.b.ins().store(self.flags.stack, pair, buffer, at);
+            return;
+        }
+        for (i, &limb) in limbs.iter().enumerate() {
+            self.b.ins().store(self.flags.stack, limb, buffer, at + 8 * i as i32);
+        }
+    }
+
+    fn grow(&mut self, slot: StackSlot, words: usize) -> Value {
+        let data = &mut self.b.func.sized_stack_slots[slot];
+        data.size = data.size.max(8 * words as u32);
+        self.b.ins().stack_addr(types::I64, slot, 0)
+    }
+
+    /// The address of what has this number, to be known when the code is loaded.
+    fn symbol(&mut self, number: u32) -> Value {
+        let name = UserExternalName { namespace: 0, index: number };
+        let name = ExternalName::user(self.b.func.declare_imported_user_function(name));
+        let data = GlobalValueData::Symbol { name, offset: 0.into(), colocated: false, tls: false };
+        let global = self.b.create_global_value(data);
+        self.b.ins().symbol_value(types::I64, global)
+    }
+
+    /// Calls a function of ours with 64-bit arguments.
+    pub(crate) fn call_shim(&mut self, shim: Shim, args: &[Value], result: bool) -> Option<Value> {
+        let mut s = Signature::new(self.call_conv);
+        s.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
+        if result {
+            s.returns.push(AbiParam::new(types::I64));
+        }
+        let signature = self.b.import_signature(s);
+        let callee = match self.outside {
+            Outside::Addresses { .. } => self.c64(shim.address()),
+            Outside::Numbers => self.symbol(1 + Shim::ALL.iter().position(|s| *s == shim).unwrap_or(0) as u32),
+        };
+        self.before_call();
+        let call = self.b.ins().call_indirect(signature, callee, args);
+        self.b.inst_results(call).first().copied()
+    }
+}
+
+fn variables(b: &mut FunctionBuilder, p: &Pipeline, layout: &Layout) -> Vec<Vec<Variable>> {
+    let mut out = Vec::with_capacity(p.slots.len());
+    for (slot, place) in p.slots.iter().zip(&layout.places) {
+        let count = match place {
+            Place::HeaderVarbit(_) | Place::Valid(_) | Place::Field(..) => 0,
+            Place::Varbit => 2,
+            _ => limbs(slot.ty.width()),
+        };
+        let ty = if slot.ty == Type::Bool { types::I8 } else { types::I64 };
+        out.push((0..count).map(|_| b.declare_var(ty)).collect());
+    }
+    out
+}

@@ -1,0 +1,468 @@
+//! The order in which code is generated, and how often.
+//!
+//! A *point* is a place in the program where ways meet. Who gets there leaves an *edge* with what is known on that way.
+//! Points are taken up in program order, so that by then all edges are there (but those that close a loop). Edges that
+//! know different things that somebody asks for later get code of their own from there on, up to [`VARIANTS`] for one
+//! point; so a question is asked once, and what it decides is decided. Ways that few packets take share what they can.
+//! Does not live here: what single statements become.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use cranelift_codegen::ir::{Block, InstBuilder};
+use hopwright_ir::{BinaryOp, Expr, ExprKind, Stmt, StmtKind, UnaryOp};
+
+use crate::Unsupported;
+use crate::emit::Gen;
+use crate::emit::flow_state::Facts;
+use crate::emit::table::ActionContext;
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Most copies of a point's code for ways that many packets take.
+const VARIANTS: usize = 3;
+
+/// Most ways to a point that are compared with each other.
+const COMPARED: usize = 32;
+
+/// With more blocks than these, no more copies are made.
+const BLOCKS: usize = 6_000;
+
+/// A place in the program: numbers of statements and of their parts, outermost first. Comes before another place if it
+/// is less.
+pub(crate) type Order = Vec<u32>;
+
+/// First numbers of places.
+pub(crate) mod stage {
+    pub const PARSER: u32 = 0;
+    pub const PARSED: u32 = 1;
+    pub const VERIFY: u32 = 2;
+    pub const VERIFIED: u32 = 3;
+    pub const INGRESS: u32 = 4;
+    pub const ADMITTED: u32 = 5;
+    pub const ENTERING: u32 = 6;
+    pub const EGRESS: u32 = 7;
+    pub const LEAVING: u32 = 8;
+    pub const LEFT: u32 = 9;
+    pub const COMPUTE: u32 = 10;
+    pub const COMPUTED: u32 = 11;
+    pub const DEPARSER: u32 = 12;
+    pub const ASSEMBLE: u32 = 13;
+    pub const REBUILD: u32 = 14;
+    pub const INGRESS_PAUSE: u32 = 15;
+    pub const EGRESS_PAUSE: u32 = 16;
+    pub const SENT_PAUSE: u32 = 17;
+    pub const DROPPED: u32 = 18;
+}
+
+/// A place where ways meet.
+#[derive(Clone)]
+pub(crate) struct Point<'a>(Rc<PointData<'a>>);
+
+struct PointData<'a> {
+    order: Order,
+    what: What<'a>,
+    around: Rc<Around<'a>>,
+    /// Few packets get here.
+    cold: bool,
+}
+
+/// What surrounds a place.
+#[derive(Clone, Default)]
+pub(crate) struct Around<'a> {
+    /// Where `exit` goes.
+    pub exit: Option<Point<'a>>,
+    /// Enclosing scopes and where they end.
+    pub scopes: Vec<(u32, Point<'a>)>,
+    /// The action whose body this is.
+    pub action: Option<ActionContext>,
+    /// In the parser: where its end is.
+    pub parsed: Option<Point<'a>>,
+}
+
+/// What there is to do at a point.
+#[derive(Clone)]
+pub(crate) enum What<'a> {
+    /// The statements, the first of which has the order's last number, and then what is behind them.
+    Stmts(&'a [Stmt], Point<'a>),
+    /// A condition that is a part of another.
+    Test { cond: &'a Expr, yes: Point<'a>, no: Point<'a> },
+    /// A loop's next turn.
+    Loop(&'a [Stmt]),
+    /// A parser state.
+    State(usize),
+    /// A parser state's transition.
+    Transition(usize),
+    /// The end of parsing with an error.
+    Fail(&'a Expr),
+    /// What lies between the program's blocks; the place's first number says which.
+    Stage,
+}
+
+/// A way to a point.
+pub(crate) struct Edge {
+    block: Block,
+    facts: Facts,
+}
+
+/// What is still to be generated.
+#[derive(Default)]
+pub(crate) struct Schedule<'a> {
+    pending: BTreeMap<Order, (Point<'a>, Vec<Edge>)>,
+    /// Code that is there only once, because ways lead back to it.
+    once: HashMap<Order, Block>,
+    /// Where ways may still lead to.
+    open: Vec<Block>,
+    blocks: usize,
+}
+
+impl Schedule<'_> {
+    /// How many ways to points there were so far.
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+}
+
+impl<'a> Point<'a> {
+    pub fn new(order: Order, what: What<'a>, around: &Rc<Around<'a>>) -> Point<'a> {
+        Point(Rc::new(PointData { order, what, around: around.clone(), cold: false }))
+    }
+
+    /// The same place, but few packets get there.
+    pub fn cold(self) -> Point<'a> {
+        let PointData { order, what, around, .. } = &*self.0;
+        Point(Rc::new(PointData { order: order.clone(), what: what.clone(), around: around.clone(), cold: true }))
+    }
+
+    /// Where it is.
+    pub fn order(&self) -> &Order {
+        &self.0.order
+    }
+
+    pub fn stage(number: u32) -> Point<'a> {
+        Point::new(vec![number], What::Stage, &Rc::default())
+    }
+
+    /// The beginning of a list of statements, or if there are none what is behind them.
+    pub fn stmts(prefix: Order, body: &'a [Stmt], then: &Point<'a>, around: &Rc<Around<'a>>) -> Point<'a> {
+        if body.is_empty() {
+            return then.clone();
+        }
+        Point::new(sub(&prefix, 0), What::Stmts(body, then.clone()), around)
+    }
+}
+
+/// A part of a place.
+pub(crate) fn sub(order: &[u32], part: usize) -> Order {
+    [order, &[part as u32]].concat()
+}
+
+/// The next statement's place.
+fn next(order: &Order) -> Order {
+    let mut order = order.clone();
+    if let Some(last) = order.last_mut() {
+        *last += 1;
+    }
+    order
+}
+
+/// A body that only sets something to constants and leaves: the way of packets that something is wrong with.
+fn gives_up(body: &[Stmt]) -> bool {
+    let constant = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(_, v) if v.as_const().is_some());
+    match body.split_last() {
+        Some((last, rest)) => {
+            matches!(last.kind, StmtKind::Leave(_) | StmtKind::Exit) && !rest.is_empty() && rest.iter().all(constant)
+        }
+        None => false,
+    }
+}
+
+impl<'a> Gen<'a> {
+    /// Everything that can be reached from a point, whose block is the current one.
+    pub(crate) fn generate(&mut self, start: &Point<'a>) -> Result<()> {
+        self.go(start);
+        self.generate_rest()
+    }
+
+    /// Everything that edges lead to.
+    pub(crate) fn generate_rest(&mut self) -> Result<()> {
+        while let Some((order, (point, edges))) = self.schedule.pending.pop_first() {
+            if self.is_hot() {
+                for edge in edges {
+                    self.enter(edge.block);
+                    self.facts = edge.facts;
+                    self.exec(&point)?;
+                }
+                continue;
+            }
+            if let Some(&block) = self.schedule.once.get(&order) {
+                self.lead(&order, edges, block);
+                continue;
+            }
+            if self.only_once(&point) {
+                let block = self.b.create_block();
+                self.schedule.once.insert(order.clone(), block);
+                self.schedule.open.push(block);
+                self.lead(&order, edges, block);
+                self.b.switch_to_block(block);
+                self.facts = Facts::none(self.p.headers.len());
+                self.exec(&point)?;
+                continue;
+            }
+            for group in self.groups(&point, edges) {
+                let cold = group.iter().all(|e| e.facts.cold);
+                let mut facts = group[0].facts.clone();
+                group[1..].iter().for_each(|e| facts.meet(&e.facts));
+                let one = group.len() == 1;
+                let block = if one {
+                    group[0].block
+                } else {
+                    let block = self.b.create_block();
+                    self.lead(&order, group, block);
+                    block
+                };
+                if cold {
+                    self.b.set_cold_block(block);
+                }
+                self.enter(block);
+                if one {
+                    self.write_down(&order);
+                }
+                self.facts = facts;
+                self.exec(&point)?;
+            }
+        }
+        for block in std::mem::take(&mut self.schedule.open) {
+            self.b.seal_block(block);
+        }
+        Ok(())
+    }
+
+    /// Lets edges lead to one block.
+    fn lead(&mut self, order: &Order, edges: Vec<Edge>, block: Block) {
+        for edge in edges {
+            if edge.facts.cold {
+                self.b.set_cold_block(edge.block);
+            }
+            self.enter(edge.block);
+            self.write_down(order);
+            self.b.ins().jump(block, &[]);
+        }
+    }
+
+    /// Edges that share code.
+    fn groups(&self, point: &Point<'a>, edges: Vec<Edge>) -> Vec<Vec<Edge>> {
+        let order = &point.0.order;
+        let most = match (order[0], self.schedule.blocks) {
+            (stage::REBUILD | stage::DROPPED, _) | (_, BLOCKS..) => 1,
+            _ => VARIANTS,
+        };
+        let (cold, hot): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(|e| e.facts.cold);
+        let mut groups: Vec<(Facts, Vec<Edge>)> = Vec::new();
+        for (i, edge) in hot.into_iter().enumerate() {
+            // Beyond so many ways nobody looks for those most alike.
+            match groups.get_mut(i % COMPARED) {
+                Some((facts, edges)) => {
+                    facts.meet(&edge.facts);
+                    edges.push(edge);
+                }
+                None => groups.push((edge.facts.clone(), vec![edge])),
+            }
+        }
+        loop {
+            let mut least: Option<(usize, usize, usize)> = None;
+            for i in 0..groups.len() {
+                for j in i + 1..groups.len() {
+                    let loss = self.tests.loss(&groups[i].0, &groups[j].0, order);
+                    if least.is_none_or(|(l, ..)| loss < l) {
+                        least = Some((loss, i, j));
+                    }
+                }
+            }
+            // What nobody asks for is no reason to do anything twice.
+            let Some((_, i, j)) = least.filter(|&(loss, ..)| loss == 0 || groups.len() > most) else { break };
+            let (facts, edges) = groups.remove(j);
+            groups[i].0.meet(&facts);
+            groups[i].1.extend(edges);
+        }
+        let mut groups: Vec<Vec<Edge>> = groups.into_iter().map(|(_, edges)| edges).collect();
+        if !cold.is_empty() {
+            if most == 1 && !groups.is_empty() {
+                groups[0].extend(cold);
+            } else {
+                groups.push(cold);
+            }
+        }
+        groups
+    }
+
+    /// The block that leads to a point with what is known now.
+    pub(crate) fn edge(&mut self, point: &Point<'a>) -> Block {
+        let hot = self.is_hot();
+        let mut facts = match self.hot_edge(point) {
+            Ok(facts) => facts,
+            Err(exit) => return exit,
+        };
+        if !hot {
+            facts.cold |= point.0.cold;
+            self.tests.trim(&mut facts, &point.0.order);
+        }
+        let edges =
+            &mut self.schedule.pending.entry(point.0.order.clone()).or_insert_with(|| (point.clone(), vec![])).1;
+        if let Some(edge) = edges.iter().find(|e| !hot && e.facts == facts) {
+            return edge.block;
+        }
+        let block = self.b.create_block();
+        self.schedule.blocks += 1;
+        edges.push(Edge { block, facts });
+        block
+    }
+
+    /// Goes to a point.
+    pub(crate) fn go(&mut self, point: &Point<'a>) {
+        let block = self.edge(point);
+        self.b.ins().jump(block, &[]);
+    }
+
+    /// Ways lead back to it.
+    fn only_once(&self, point: &Point<'a>) -> bool {
+        match point.0.what {
+            What::Loop(_) => true,
+            What::State(_) => self.layout.parser_cycles,
+            _ => false,
+        }
+    }
+
+    fn exec(&mut self, point: &Point<'a>) -> Result<()> {
+        self.around = point.0.around.clone();
+        let order = &point.0.order;
+        match &point.0.what {
+            What::Stmts(body, then) => self.stmts(body, order, then),
+            What::Test { cond, yes, no } => self.test(cond, order, yes, no),
+            What::Loop(body) => {
+                self.step();
+                self.stmts(body, &sub(&sub(order, 1), 0), point)
+            }
+            What::State(s) => self.state(*s, order),
+            What::Transition(s) => self.transition(*s),
+            What::Fail(error) => {
+                let error = self.value(error)?[0];
+                self.fail_with(error)
+            }
+            What::Stage => self.stage(order[0]),
+        }
+    }
+
+    /// Statements, and then a point. The order is the first one's.
+    pub(crate) fn stmts(&mut self, body: &'a [Stmt], order: &Order, then: &Point<'a>) -> Result<()> {
+        let mut order = order.clone();
+        for (i, stmt) in body.iter().enumerate() {
+            self.at(stmt.span);
+            let around = self.around.clone();
+            let rest = |order: &Order| match &body[i + 1..] {
+                [] => then.clone(),
+                rest => Point::new(next(order), What::Stmts(rest, then.clone()), &around),
+            };
+            match &stmt.kind {
+                StmtKind::If { cond, then, otherwise } => {
+                    let rest = rest(&order);
+                    let arm = |k, body: &'a [Stmt]| {
+                        let point = Point::stmts(sub(&order, k), body, &rest, &around);
+                        if gives_up(body) { point.cold() } else { point }
+                    };
+                    return self.test(cond, &sub(&order, 0), &arm(1, then), &arm(2, otherwise));
+                }
+                StmtKind::Switch { value, cases, default } => {
+                    return self.switch(value, cases, default, &order, &rest(&order));
+                }
+                StmtKind::Scope { label, body } => {
+                    let mut inner = (*around).clone();
+                    let rest = rest(&order);
+                    inner.scopes.push((*label, rest.clone()));
+                    self.around = Rc::new(inner);
+                    return self.stmts(body, &sub(&sub(&order, 1), 0), &rest);
+                }
+                StmtKind::Leave(label) => {
+                    let Some((_, end)) = around.scopes.iter().rev().find(|s| s.0 == *label) else {
+                        return Err(Unsupported::new(stmt.span, "leaving a scope that is not around"));
+                    };
+                    self.go(end);
+                    return Ok(());
+                }
+                StmtKind::Loop { body, .. } => {
+                    self.go(&Point::new(order.clone(), What::Loop(body), &around));
+                    return Ok(());
+                }
+                StmtKind::Apply { table, hit, action_run } => {
+                    return self.apply(*table, *hit, *action_run, &order, &rest(&order));
+                }
+                StmtKind::Exit => {
+                    let Some(exit) = &around.exit else {
+                        return Err(Unsupported::new(stmt.span, "`exit` in a parser"));
+                    };
+                    self.go(exit);
+                    return Ok(());
+                }
+                StmtKind::Verify(cond, error) => {
+                    if around.parsed.is_none() {
+                        return Err(Unsupported::new(stmt.span, "a parser statement outside of a parser"));
+                    }
+                    let fail = Point::new(sub(&order, 1), What::Fail(error), &around).cold();
+                    return self.test(cond, &sub(&order, 0), &rest(&order), &fail);
+                }
+                _ => self.statement(stmt)?,
+            }
+            order = next(&order);
+        }
+        self.go(then);
+        Ok(())
+    }
+
+    /// Goes to one of two points, asking for the parts of a condition one by one.
+    fn test(&mut self, cond: &'a Expr, order: &Order, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
+        if let Some(truth) = self.known(cond) {
+            self.skip_within(order);
+            self.go(if truth != 0 { yes } else { no });
+            return Ok(());
+        }
+        let second = |cond, yes: &Point<'a>, no: &Point<'a>| {
+            Point::new(sub(order, 1), What::Test { cond, yes: yes.clone(), no: no.clone() }, &self.around)
+        };
+        match &cond.kind {
+            ExprKind::Unary(UnaryOp::Not, a) => self.test(a, order, no, yes),
+            ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => {
+                let second = second(b, yes, no);
+                self.test(a, &sub(order, 0), &second, no)
+            }
+            ExprKind::Binary(BinaryOp::LogicalOr, a, b) => {
+                let second = second(b, yes, no);
+                self.test(a, &sub(order, 0), yes, &second)
+            }
+            _ => {
+                let c = self.cond(cond)?;
+                if let Some(truth) = self.known_truth(c) {
+                    self.go(if truth { yes } else { no });
+                    return Ok(());
+                }
+                let truth = self.is_on_way(yes);
+                if truth != self.is_on_way(no) {
+                    self.assume(cond, truth);
+                    self.ask(c, truth);
+                    self.go(if truth { yes } else { no });
+                    return Ok(());
+                }
+                let before = self.facts.clone();
+                self.assume(cond, true);
+                self.learn_truth(c, true);
+                let yes = self.edge(yes);
+                self.facts.clone_from(&before);
+                self.assume(cond, false);
+                self.learn_truth(c, false);
+                let no = self.edge(no);
+                self.facts = before;
+                self.b.ins().brif(c, yes, &[], no, &[]);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Applying tables: what runs once an entry is found ([`crate::emit::lookup`]); the action's body in place.
+
+use std::mem::{offset_of, size_of};
+use std::rc::Rc;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_frontend::Variable;
+use hopwright_ir::{ActionId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
+
+use crate::Unsupported;
+use crate::emit::Gen;
+use crate::emit::bytes::int;
+use crate::emit::schedule::{Order, Point, sub};
+use crate::emit::suspension::Pass;
+use crate::trace::Held;
+use hopwright_abi::{ActionEntry, CounterCell, lead_words};
+use hopwright_abi::{ArgumentPlace, DataLayout};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Where a parameter is.
+#[derive(Clone, Copy)]
+struct ParamPlace {
+    /// Offset from the entry of its number, and how many bytes that takes.
+    at: i32,
+    bytes: u32,
+    width: u32,
+    /// The same of its bytes in the order of packets.
+    in_image: Option<i32>,
+}
+
+/// The action whose body is being generated.
+#[derive(Clone)]
+pub(crate) struct ActionContext {
+    entry: Variable,
+    params: Rc<[ParamPlace]>,
+    /// How they are read.
+    flags: MemFlagsData,
+    /// What the entry's direct meter said.
+    pub color: Option<Variable>,
+}
+
+/// The actions that a table's entries may name.
+pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
+    let mut actions: Vec<ActionId> = table.actions.iter().map(|a| a.action).collect();
+    actions.push(table.default_action.action);
+    actions.sort();
+    actions.dedup();
+    actions
+}
+
+/// Where the bytes of a value are that is an argument of an entry's action.
+#[derive(Clone, Copy)]
+pub(crate) struct InImage {
+    pub entry: Value,
+    /// Offset from there.
+    pub at: i32,
+    pub width: u32,
+    /// How they are read.
+    pub flags: MemFlagsData,
+}
+
+impl<'a> Gen<'a> {
+    pub(crate) fn apply(
+        &mut self,
+        id: TableId,
+        hit: Option<SlotId>,
+        action_run: Option<SlotId>,
+        order: &Order,
+        then: &Point<'a>,
+    ) -> Result<()> {
+        let table = &self.p[id];
+        let key = self.key(table)?;
+        if self.pass == Pass::Scout {
+            self.leave_key(id, &key, then);
+            return Ok(());
+        }
+        let (entry, offset) = self.find_entry(id, &key);
+        // What follows may be an entry that was found otherwise, if it is not read at once.
+        let indirect = table.implementation.is_some() || table.direct_meter.is_some();
+        let (entry, offset) =
+            if indirect { (self.b.ins().iadd_imm_s(entry, i64::from(offset)), 0) } else { (entry, offset) };
+
+        // Idle timeouts are seen from whether the count grows.
+        if table.direct_counter.is_some() || table.idle_timeout {
+            self.count_directly(entry, offset);
+        }
+        let color = self.measure_hit(table, entry, order);
+        let entry = self.choose(id, entry)?;
+        // The default entry is the same for the whole batch.
+        let flags = if self.is_hot() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
+        if let Some(slot) = hit {
+            let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
+            // Hot paths ask, and what it is equal to can be asked together with the action.
+            let v = if self.is_hot() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
+            let v = self.b.ins().uextend(types::I64, v);
+            self.write(slot, &[v]);
+        }
+        let run = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, action) as i32);
+        if let Some(slot) = action_run {
+            let v = self.b.ins().uextend(types::I64, run);
+            self.write(slot, &[v]);
+        }
+        // Actions that are the same code at the same place must find the entry at the same place.
+        let variable = match self.entries.get(order) {
+            Some(v) => *v,
+            None => {
+                let v = self.b.declare_var(types::I64);
+                self.entries.insert(order.clone(), v);
+                v
+            }
+        };
+        self.b.def_var(variable, entry);
+        let actions = actions_of(table);
+        let before = self.facts.clone();
+        for (k, &action) in actions.iter().enumerate() {
+            if let Some(slot) = action_run {
+                self.facts.learn(slot, u64::from(action.0));
+            }
+            if let Some(slot) = hit
+                && table.actions.iter().all(|a| a.action != action || a.default_only)
+            {
+                self.facts.learn(slot, 0);
+            }
+            let point = self.action_body(table, action, (variable, offset, color), &sub(order, k + 1), then)?;
+            let point = if self.is_failure(table, action) { point.cold() } else { point };
+            if !self.is_on_way(&point) {
+                self.facts.clone_from(&before);
+                continue;
+            }
+            let only = self.is_only_way(&point);
+            let to = self.edge(&point);
+            self.facts.clone_from(&before);
+            // What is none of the table's actions is none of its entries: the data plane sees to that.
+            if k + 1 == actions.len() && !self.is_hot() {
+                self.b.ins().jump(to, &[]);
+            } else {
+                let other = if only { self.exit() } else { self.b.create_block() };
+                let this = self.b.ins().icmp_imm_u(IntCC::Equal, run, i64::from(action.0));
+                self.b.ins().brif(this, to, &[], other, &[]);
+                if only {
+                    return Ok(());
+                }
+                self.enter(other);
+            }
+        }
+        if self.is_hot() {
+            let exit = self.exit();
+            self.b.ins().jump(exit, &[]);
+        }
+        Ok(())
+    }
+
+    /// A default action that only says so.
+    fn is_failure(&self, table: &Table, action: ActionId) -> bool {
+        let body = &self.p[action].body;
+        let says = |s: &hopwright_ir::Stmt| matches!(&s.kind, StmtKind::Assign(_, v) if v.as_const().is_some());
+        let default_only = table.actions.iter().all(|a| a.action != action || a.default_only);
+        default_only && action == table.default_action.action && !body.is_empty() && body.iter().all(says)
+    }
+
+    fn action_body(
+        &mut self,
+        table: &Table,
+        id: ActionId,
+        (entry, offset, color): (Variable, i32, Option<Variable>),
+        prefix: &Order,
+        then: &Point<'a>,
+    ) -> Result<Point<'a>> {
+        let action = &self.p[id];
+        if action.params.iter().any(|param| matches!(param.ty, Type::Varbit(_))) {
+            return Err(Unsupported::new(action.span, "a varbit action parameter"));
+        }
+        let data = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
+        let layout = DataLayout::of(action);
+        let place = |(i, (param, place)): (usize, (&Param, &ArgumentPlace))| ParamPlace {
+            at: data + place.at as i32,
+            bytes: place.bytes,
+            width: param.ty.width(),
+            in_image: layout.in_image(i).map(|at| data + at as i32),
+        };
+        let params: Vec<ParamPlace> = action.params.iter().zip(layout.numbers()).enumerate().map(place).collect();
+        // A member's entry is as long as its own action wants it.
+        let movable = self.is_hot() && table.implementation.is_none();
+        let flags = if movable { self.flags.entry_data } else { self.flags.entry };
+        let mut around = (*self.around).clone();
+        around.action = Some(ActionContext { entry, params: params.into(), flags, color });
+        Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(around)))
+    }
+
+    /// A data parameter of the action that runs.
+    pub(crate) fn param(&mut self, index: u32, span: Span) -> Result<Vec<Value>> {
+        let Some(action) = self.around.action.clone() else {
+            return Err(Unsupported::new(span, "an action parameter outside of an action"));
+        };
+        let ParamPlace { at, bytes, width, in_image } = action.params[index as usize];
+        if width == 0 {
+            return Ok(vec![self.c64(0)]);
+        }
+        let entry = self.b.use_var(action.entry);
+        let flags = action.flags;
+        let limbs: Vec<Value> = match bytes {
+            // What is extended as it is loaded would stay where it is.
+            1 | 2 | 4 if self.is_hot() => {
+                let small = self.b.ins().load(int(bytes), flags, entry, at);
+                vec![self.b.ins().uextend(types::I64, small)]
+            }
+            1 => vec![self.b.ins().uload8(types::I64, flags, entry, at)],
+            2 => vec![self.b.ins().uload16(types::I64, flags, entry, at)],
+            4 => vec![self.b.ins().uload32(flags, entry, at)],
+            _ => (at..at + bytes as i32).step_by(8).map(|at| self.b.ins().load(types::I64, flags, entry, at)).collect(),
+        };
+        if let (Some(place), Some(&lowest)) = (in_image.filter(|_| self.is_hot()), limbs.first()) {
+            self.images.insert(lowest, InImage { entry, at: place, width, flags });
+        }
+        if let ([limb], 1..64) = (&limbs[..], width) {
+            self.param_bounds.insert(*limb, (1 << width) - 1);
+        }
+        Ok(limbs)
+    }
+
+    /// As BMv2, every hit counts, whether or not the action says so.
+    fn count_directly(&mut self, entry: Value, offset: i32) {
+        let at = offset + offset_of!(ActionEntry, counter) as i32;
+        let cell = self.b.ins().load(types::I64, self.flags.entry, entry, at);
+        if !self.hold(Held::CountIf(cell)) {
+            self.count_if(cell);
+        }
+    }
+
+    /// One packet more in a counter cell if the address is not null.
+    pub(crate) fn count_if(&mut self, cell: Value) {
+        let (count, end) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(cell, count, &[], end, &[]);
+        self.enter(count);
+        self.count(cell);
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
+    }
+
+    /// One packet more in a counter cell.
+    pub(crate) fn count(&mut self, cell: Value) {
+        let flags = self.flags.cells;
+        let (packets, bytes) = (offset_of!(CounterCell, packets) as i32, offset_of!(CounterCell, bytes) as i32);
+        let n = self.b.ins().load(types::I64, flags, cell, packets);
+        let n = self.b.ins().iadd_imm_s(n, 1);
+        self.b.ins().store(flags, n, cell, packets);
+        let length = self.packet_length();
+        let n = self.b.ins().load(types::I64, flags, cell, bytes);
+        let n = self.b.ins().iadd(n, length);
+        self.b.ins().store(flags, n, cell, bytes);
+    }
+}

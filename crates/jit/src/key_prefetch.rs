@@ -1,0 +1,257 @@
+//! The scout: a small second function that goes over a batch first and writes down the keys of its packets' lookups in
+//! large tables, so that these can be fetched into the cache for all of them at once.
+//!
+//! It has no effect but that. It runs the parser and what of ingress needs no lookup's result: what it cannot know is left
+//! out, with all that follows from it, so that a key may be missing or wrong. That costs time, nothing else. Does not
+//! live here: what is done with the keys (the data plane).
+
+use std::collections::HashSet;
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use hopwright_ir::{
+    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind,
+    TableId, Type, walk,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::code::memory;
+use crate::emit::Gen;
+use crate::emit::schedule;
+use crate::emit::table::actions_of;
+use hopwright_abi::KeyLayout;
+use hopwright_abi::{self as abi, direct_entries};
+
+/// Tables that the program expects fewer entries of are left alone.
+const LARGE: u64 = 16_384;
+/// Longer keys are left alone.
+const MAX_KEY_WORDS: usize = 8;
+
+/// The function, and whose keys it writes down.
+pub struct Scout {
+    pub(crate) code: memory::Code,
+    /// The tables, in order.
+    pub tables: Vec<ScoutedTable>,
+}
+
+/// A table whose keys are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScoutedTable {
+    /// Which.
+    pub table: TableId,
+    /// Words of a key.
+    pub key_words: usize,
+    /// Most keys of one packet.
+    pub uses: usize,
+}
+
+impl Scout {
+    /// The function. To be called as [`crate::CompiledPipeline::run`] is, but that [`abi::Runtime::context`] points to a
+    /// word for each table of the pipeline, of which those of [`Scout::tables`] point to room for so many keys as all
+    /// packets may have. Afterwards the word points behind the last key written.
+    pub fn run(&self) -> abi::RunBatch {
+        self.code.entry()
+    }
+}
+
+/// What the scout runs, if there is a reason for one.
+pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Vec<ScoutedTable>)> {
+    let wanted = |table: &hopwright_ir::Table| {
+        let words = KeyLayout::of(table).words;
+        let kinds = table.match_keys().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm));
+        table.size >= LARGE && kinds && (1..=MAX_KEY_WORDS).contains(&words) && direct_entries(table).is_none()
+    };
+    if !p.tables.iter().any(wanted) || !p.parser.states.iter().all(|s| s.body.iter().all(|s| is_plain(p, s))) {
+        return None;
+    }
+    let mut cut = Cut { p, unknown: HashSet::new(), tables: Vec::new(), wanted: &wanted };
+    let mut body = cut.block(&p.ingress.body, true);
+    let applies = |s: &Stmt| {
+        let mut found = matches!(s.kind, StmtKind::Apply { .. });
+        walk::blocks(s).into_iter().for_each(|b| {
+            walk::stmts(b, &mut |s| found |= matches!(s.kind, StmtKind::Apply { .. }));
+        });
+        found
+    };
+    let last = body.iter().rposition(applies)?;
+    body.truncate(last + 1);
+    let tables = cut.tables;
+    let mut scout = p.clone();
+    let empty = |control: &mut Control| control.body.clear();
+    [&mut scout.verify_checksum, &mut scout.egress, &mut scout.compute_checksum, &mut scout.deparser]
+        .into_iter()
+        .for_each(empty);
+    scout.ingress.body = body;
+    scout.actions.iter_mut().for_each(|a| a.body.clear());
+    Some((scout, tables))
+}
+
+/// A parser statement that changes no packet.
+fn is_plain(p: &Pipeline, stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance { .. } | StmtKind::Verify(..) => {
+            true
+        }
+        StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => is_scalar(p, *slot),
+        StmtKind::Lookahead { parts, .. } => parts.iter().all(|(slot, _)| is_scalar(p, *slot)),
+        StmtKind::If { then, otherwise, .. } => then.iter().chain(otherwise).all(|s| is_plain(p, s)),
+        _ => false,
+    }
+}
+
+/// No part of a header.
+fn is_scalar(p: &Pipeline, slot: SlotId) -> bool {
+    !matches!(p[slot].kind, SlotKind::Field(..) | SlotKind::Valid(_)) && !matches!(p[slot].ty, Type::Varbit(_))
+}
+
+/// Takes out what cannot be known.
+struct Cut<'a> {
+    p: &'a Pipeline,
+    unknown: HashSet<SlotId>,
+    tables: Vec<ScoutedTable>,
+    wanted: &'a dyn Fn(&hopwright_ir::Table) -> bool,
+}
+
+impl Cut<'_> {
+    /// What is left of a block; `sure`: it is known whether it runs. If it is not, only its lookups are left.
+    fn block(&mut self, body: &Block, sure: bool) -> Block {
+        let mut out = Vec::new();
+        for stmt in body {
+            self.statement(stmt, sure, &mut out);
+        }
+        out
+    }
+
+    fn statement(&mut self, stmt: &Stmt, sure: bool, out: &mut Block) {
+        let mut keep = |kind: StmtKind| out.push(Stmt { kind, span: stmt.span });
+        match &stmt.kind {
+            StmtKind::Assign(slot, value) => {
+                if sure && is_scalar(self.p, *slot) && self.knows(value) {
+                    self.unknown.remove(slot);
+                    keep(stmt.kind.clone());
+                } else {
+                    self.unknown.insert(*slot);
+                }
+            }
+            StmtKind::AssignSlice { slot, value, .. } => {
+                if sure && is_scalar(self.p, *slot) && !self.unknown.contains(slot) && self.knows(value) {
+                    keep(stmt.kind.clone());
+                } else {
+                    self.unknown.insert(*slot);
+                }
+            }
+            StmtKind::If { cond, then, otherwise } if sure && self.knows(cond) => {
+                let before = self.unknown.clone();
+                let then = self.block(then, true);
+                let after = std::mem::replace(&mut self.unknown, before);
+                let otherwise = self.block(otherwise, true);
+                self.unknown.extend(after);
+                if !(then.is_empty() && otherwise.is_empty()) {
+                    keep(StmtKind::If { cond: cond.clone(), then, otherwise });
+                }
+            }
+            StmtKind::Switch { value, cases, default } if sure && self.knows(value) => {
+                let before = self.unknown.clone();
+                let mut after = HashSet::new();
+                let mut arm = |body: &Block| {
+                    self.unknown.clone_from(&before);
+                    let body = self.block(body, true);
+                    after.extend(self.unknown.drain());
+                    body
+                };
+                let cases = cases.iter().map(|(values, body)| (values.clone(), arm(body))).collect();
+                let default = arm(default);
+                self.unknown = after;
+                keep(StmtKind::Switch { value: value.clone(), cases, default });
+            }
+            StmtKind::If { .. } | StmtKind::Switch { .. } => {
+                for body in walk::blocks(stmt) {
+                    let body = self.block(body, false);
+                    out.extend(body);
+                }
+            }
+            StmtKind::Scope { label, body } => {
+                let body = self.block(body, sure);
+                keep(StmtKind::Scope { label: *label, body });
+            }
+            StmtKind::Leave(_) | StmtKind::Exit => {
+                if sure {
+                    keep(stmt.kind.clone());
+                }
+            }
+            StmtKind::Apply { table, .. } => {
+                let model = &self.p[*table];
+                if (self.wanted)(model) && model.match_keys().all(|k| self.knows(&k.expr)) {
+                    let key_words = KeyLayout::of(model).words;
+                    match self.tables.iter_mut().find(|t| t.table == *table) {
+                        Some(known) => known.uses += 1,
+                        None => self.tables.push(ScoutedTable { table: *table, key_words, uses: 1 }),
+                    }
+                    keep(StmtKind::Apply { table: *table, hit: None, action_run: None });
+                }
+                self.forget(stmt);
+            }
+            _ => self.forget(stmt),
+        }
+    }
+
+    fn knows(&self, value: &Expr) -> bool {
+        let mut knows = !matches!(value.ty, Type::Varbit(_));
+        walk::exprs(value, &mut |e| {
+            if let ExprKind::Slot(slot) = e.kind {
+                knows &= !self.unknown.contains(&slot) && !matches!(self.p[slot].ty, Type::Varbit(_));
+            }
+        });
+        knows
+    }
+
+    /// Whatever a statement may write is unknown.
+    fn forget(&mut self, stmt: &Stmt) {
+        let p = self.p;
+        match &stmt.kind {
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => {
+                self.unknown.insert(*slot);
+            }
+            StmtKind::SetValid(header) | StmtKind::SetInvalid(header) => self.forget_header(*header),
+            StmtKind::CopyHeader { dst, .. } => self.forget_header(*dst),
+            StmtKind::PushFront(stack, _) | StmtKind::PopFront(stack, _) => {
+                p[*stack].elements.iter().for_each(|h| self.forget_header(*h));
+                self.unknown.insert(p[*stack].next_index);
+            }
+            StmtKind::Extern(call) => {
+                for arg in &call.args {
+                    if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                        self.unknown.insert(*slot);
+                    }
+                }
+            }
+            StmtKind::Apply { table, hit, action_run } => {
+                self.unknown.extend(hit.iter().chain(action_run));
+                for action in actions_of(&p[*table]) {
+                    p[action].body.iter().for_each(|s| self.forget(s));
+                }
+            }
+            _ => walk::blocks(stmt).into_iter().flatten().for_each(|s| self.forget(s)),
+        }
+    }
+
+    fn forget_header(&mut self, header: HeaderId) {
+        self.unknown.extend(walk::header_slots(self.p, header));
+    }
+}
+
+impl<'a> Gen<'a> {
+    /// Writes a key down and goes on.
+    pub(crate) fn leave_key(&mut self, table: TableId, key: &[Value], then: &schedule::Point<'a>) {
+        let at = offset_of!(abi::Runtime, context) as i32;
+        let context = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
+        let (flags, place) = (self.flags.cells, 8 * table.index() as i32);
+        let to = self.b.ins().load(types::I64, flags, context, place);
+        for (i, &word) in key.iter().enumerate() {
+            self.b.ins().store(flags, word, to, 8 * i as i32);
+        }
+        let behind = self.b.ins().iadd_imm_s(to, 8 * key.len() as i64);
+        self.b.ins().store(flags, behind, context, place);
+        self.go(then);
+    }
+}

@@ -1,0 +1,184 @@
+//! Conditions that were asked on a hot path. A value that is computed again in the same way from the same values is the same
+//! value, so that nothing is asked twice. Does not live here: what is known of slots ([`crate::emit::flow_state`]).
+
+use std::collections::{BTreeMap, HashMap};
+
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
+use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, types};
+
+use crate::clif::known_bits::{constant_in, most_of};
+use crate::emit::Gen;
+
+/// How a value is computed: the operation, its result's type, a constant or offset, a comparison, and of what.
+type How = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
+
+/// Values by how they are computed: one stands for all that are the same.
+#[derive(Default)]
+pub(crate) struct Numbering {
+    by_how: HashMap<How, Value>,
+    same_as: HashMap<Value, Value>,
+}
+
+/// What was found out on the way here, of values that stand for all that are the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Conditions {
+    truths: BTreeMap<Value, bool>,
+    constants: BTreeMap<Value, i64>,
+    bounds: BTreeMap<Value, u64>,
+}
+
+impl Gen<'_> {
+    /// Whether a condition holds, if that was asked before on this way.
+    pub(crate) fn known_truth(&mut self, condition: Value) -> Option<bool> {
+        if let Some(always) = self.always(condition) {
+            return Some(always);
+        }
+        if !self.is_hot() {
+            return None;
+        }
+        let (c, truth) = self.plain(condition);
+        if let Some(known) = self.facts.on_way.conditions.truths.get(&c) {
+            return Some(*known == truth);
+        }
+        let (v, constant, equal) = self.equality(c)?;
+        let known = self.facts.on_way.conditions.constants.get(&v)?;
+        Some(((*known == constant) == equal) == truth)
+    }
+
+    /// A condition holds or does not from here on.
+    pub(crate) fn learn_truth(&mut self, condition: Value, holds: bool) {
+        if !self.is_hot() {
+            return;
+        }
+        let (c, truth) = self.plain(condition);
+        self.facts.on_way.conditions.truths.insert(c, holds == truth);
+        if let Some((v, constant, equal)) = self.equality(c)
+            && (holds == truth) == equal
+        {
+            self.facts.on_way.conditions.constants.insert(v, constant);
+        }
+        if let Some((v, bound)) = self.bounding(c, holds == truth) {
+            let bounds = &mut self.facts.on_way.conditions.bounds;
+            let least = bounds.get(&v).map_or(bound, |old| bound.min(*old));
+            bounds.insert(v, least);
+        }
+    }
+
+    /// What a value is at most because a comparison of it with a constant holds or does not.
+    fn bounding(&self, c: Value, holds: bool) -> Option<(Value, u64)> {
+        let (Opcode::Icmp, _, _, Some(cc), args) = self.how(c)? else { return None };
+        let constant = self.unsigned_constant(args[1])?;
+        let cc = if holds { cc } else { cc.complement() };
+        match cc {
+            IntCC::UnsignedLessThanOrEqual | IntCC::Equal => Some((args[0], constant)),
+            IntCC::UnsignedLessThan => Some((args[0], constant.checked_sub(1)?)),
+            _ => None,
+        }
+    }
+
+    /// What a value is at most because that was asked on this way.
+    pub(crate) fn asked_bound(&self, v: Value) -> Option<u64> {
+        let bounds = &self.facts.on_way.conditions.bounds;
+        if bounds.is_empty() {
+            return None;
+        }
+        let stands = self.numbering.same_as.get(&v).copied().unwrap_or(v);
+        bounds.get(&stands).copied()
+    }
+
+    /// The comparison that a condition comes down to, as the value that stands for it, and whether it is to hold. Of an
+    /// equality and its contrary the one that came first stands for both.
+    fn plain(&mut self, condition: Value) -> (Value, bool) {
+        let (mut c, mut truth) = (self.standing(condition), true);
+        loop {
+            let Some((op, _, _, cc, args)) = self.how(c) else { return (c, truth) };
+            match (op, cc) {
+                (Opcode::Uextend | Opcode::Ireduce, _) if self.is_truth(args[0]) => c = args[0],
+                (Opcode::Icmp, Some(IntCC::Equal | IntCC::NotEqual)) if self.is_truth(args[0]) => {
+                    let Some(constant @ 0..=1) = self.constant_of(args[1]) else { return (c, truth) };
+                    truth ^= (cc == Some(IntCC::Equal)) != (constant == 1);
+                    c = args[0];
+                }
+                (Opcode::Icmp, Some(cc @ (IntCC::Equal | IntCC::NotEqual))) => {
+                    let how = (op, types::I8, 0, Some(cc.complement()), args);
+                    let contrary = self.numbering.by_how.get(&how).copied();
+                    return match contrary {
+                        Some(contrary) if contrary < c => (contrary, !truth),
+                        _ => (c, truth),
+                    };
+                }
+                _ => return (c, truth),
+            }
+        }
+    }
+
+    /// It is 0 or 1 because it comes from a comparison.
+    fn is_truth(&self, v: Value) -> bool {
+        match self.how(v) {
+            Some((Opcode::Icmp, ..)) => true,
+            Some((Opcode::Uextend | Opcode::Ireduce, _, _, _, args)) => self.is_truth(args[0]),
+            _ => false,
+        }
+    }
+
+    /// A value and the constant that it is asked to be, or not to be.
+    fn equality(&self, c: Value) -> Option<(Value, i64, bool)> {
+        match self.how(c)? {
+            (Opcode::Icmp, _, _, Some(cc @ (IntCC::Equal | IntCC::NotEqual)), args) => {
+                Some((args[0], self.constant_of(args[1])?, cc == IntCC::Equal))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn constant_of(&self, v: Value) -> Option<i64> {
+        constant_in(&self.b.func.dfg, v)
+    }
+
+    /// The same as a number without sign.
+    pub(crate) fn unsigned_constant(&self, v: Value) -> Option<u64> {
+        Some(self.constant_of(v)? as u64 & most_of(self.b.func.dfg.value_type(v)))
+    }
+
+    /// The value that stands for all that are computed as this one is.
+    fn standing(&mut self, v: Value) -> Value {
+        if let Some(known) = self.numbering.same_as.get(&v) {
+            return *known;
+        }
+        let stands = match self.how(v) {
+            Some((op, ty, constant, cc, args)) => {
+                let args = args.into_iter().map(|a| self.standing(a)).collect();
+                *self.numbering.by_how.entry((op, ty, constant, cc, args)).or_insert(v)
+            }
+            None => v,
+        };
+        self.numbering.same_as.insert(v, stands);
+        stands
+    }
+
+    /// How a value is computed, if that depends on nothing but its operands. Operands as they stand for others.
+    fn how(&self, v: Value) -> Option<How> {
+        let dfg = &self.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
+        let data = &dfg.insts[inst];
+        let op = data.opcode();
+        let (constant, cc) = match data {
+            InstructionData::UnaryImm { imm, .. } => (imm.bits(), None),
+            InstructionData::Unary { .. } | InstructionData::Binary { .. } | InstructionData::Ternary { .. } => {
+                (0, None)
+            }
+            InstructionData::IntCompare { cond, .. } => (0, Some(*cond)),
+            // What is constant during a batch, or never written.
+            InstructionData::Load { flags, offset, .. } if dfg.mem_flags[*flags].readonly() => {
+                (i64::from(i32::from(*offset)), None)
+            }
+            _ => return None,
+        };
+        if op.can_trap() || op.can_store() {
+            return None;
+        }
+        let stands = |v: &Value| self.numbering.same_as.get(v).copied().unwrap_or(*v);
+        let args = dfg.inst_args(inst).iter().map(stands).collect();
+        Some((op, dfg.value_type(v), constant, cc, args))
+    }
+}

@@ -1,0 +1,331 @@
+//! Questions of hot paths about an entry, asked together: whether fields of an entry that lie side by side are what they
+//! are on the way is one comparison, where the first of them was asked. A question may be asked earlier than it was, as
+//! long as the entry is there, since who leaves a way may do so anywhere before its end. Does not live here: questions
+//! about the packet's bytes ([`crate::trace::guard_coalescing::packet`]), and those that need not be asked ([`crate::trace::guard_elimination`]).
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, Function, InstBuilder, InstructionData, Opcode, Value, ValueDef};
+
+use crate::clif::cfg::{arrivals, successors};
+use crate::clif::known_bits::{constant_in, most_of};
+use crate::emit::bytes::int;
+use crate::emit::{Flags, region_of};
+use crate::trace::guard_elimination::Question;
+
+/// So many blocks further on are looked at.
+const FAR: usize = 200;
+
+/// Operations that are looked through.
+const DEPTH: u32 = 4;
+
+/// Bytes that are compared at once, and to which entries are aligned.
+const WORD: i32 = 8;
+
+/// Bits of an entry and what they are to be: those of the mask in the bytes from an offset on.
+#[derive(Clone, Copy)]
+struct Bits {
+    entry: Value,
+    at: i32,
+    bytes: i32,
+    mask: u64,
+    is: u64,
+    /// They are of what belongs to the action, which is known.
+    data: bool,
+}
+
+impl Bits {
+    fn end(&self) -> i32 {
+        self.at + self.bytes
+    }
+
+    /// The same in a window that begins at an offset before them.
+    fn within(&self, from: i32) -> (u64, u64) {
+        let by = 8 * (self.at - from);
+        (self.mask << by, self.is << by)
+    }
+}
+
+/// Puts them together. `exit`: where packets leave.
+pub(crate) fn ask(function: &mut Function, exit: Block, flags: &Flags) {
+    let arrivals = arrivals(function);
+    let blocks: Vec<Block> = function.layout.blocks().collect();
+    for block in blocks {
+        let Some(first) = asked(function, block, exit, flags) else { continue };
+        let mut others: Vec<(Block, Bits)> = Vec::new();
+        let mut at = block;
+        for _ in 0..FAR {
+            at = match (Question::at_end(function, at, exit), successors(function, at).as_slice()) {
+                (Some(question), _) => question.go_on,
+                (None, &[only]) => only,
+                _ => break,
+            };
+            if arrivals.get(&at) != Some(&1) {
+                break;
+            }
+            let other = asked(function, at, exit, flags).filter(|other| other.entry == first.entry);
+            others.extend(other.map(|other| (at, other)));
+        }
+        let (with, start, size) = window(&first, &others);
+        if with.is_empty() {
+            continue;
+        }
+        let (mut mask, mut is) = first.within(start);
+        for (block, bits) in with {
+            let (more, wanted) = bits.within(start);
+            if (is ^ wanted) & mask & more != 0 {
+                // Nobody gets there: let it be asked.
+                continue;
+            }
+            mask |= more;
+            is |= wanted;
+            if let Some(question) = Question::at_end(function, block, exit) {
+                question.drop(function);
+            }
+        }
+        let Some(question) = Question::at_end(function, block, exit) else { continue };
+        let memory = if first.data { flags.entry_data } else { flags.entry };
+        question.replace(function, |at| {
+            let ty = int(size as u32);
+            let signed = |v: u64| (v << (64 - ty.bits())) as i64 >> (64 - ty.bits());
+            let mut found = at.ins().load(ty, memory, first.entry, start);
+            if mask != most_of(ty) {
+                let mask = at.ins().iconst(ty, signed(mask));
+                found = at.ins().band(found, mask);
+            }
+            let is = at.ins().iconst(ty, signed(is));
+            at.ins().icmp(IntCC::Equal, found, is)
+        });
+    }
+}
+
+/// The offset and size of what is read for a question and as many others as can be asked with it, which are these. It lies
+/// within words of which the questions are about some bytes: those are there. Behind a header there is a word, so that what
+/// is asked of data may be asked with the action, too.
+fn window(first: &Bits, others: &[(Block, Bits)]) -> (Vec<(Block, Bits)>, i32, i32) {
+    let within = |start: i32| {
+        let fits = move |bits: &Bits| bits.at >= start && bits.end() <= start + WORD;
+        others.iter().filter(move |(_, bits)| fits(bits)).copied()
+    };
+    let starts = first.end() - WORD..=first.at;
+    let with: Vec<(Block, Bits)> = match starts.max_by_key(|start| within(*start).count()) {
+        Some(start) => within(start).collect(),
+        None => Vec::new(),
+    };
+    let start = with.iter().map(|(_, bits)| bits.at).fold(first.at, i32::min);
+    let end = with.iter().map(|(_, bits)| bits.end()).fold(first.end(), i32::max);
+    let size = (end - start).cast_unsigned().next_power_of_two().cast_signed();
+    let beyond = -(-end).div_euclid(WORD) * WORD;
+    (with, start.min(beyond - size), size)
+}
+
+/// What is asked at the end of a block, if that is what bits of an entry are.
+fn asked(function: &Function, block: Block, exit: Block, flags: &Flags) -> Option<Bits> {
+    let question = Question::at_end(function, block, exit)?;
+    let dfg = &function.dfg;
+    let condition = dfg.resolve_aliases(question.condition);
+    let compared = match dfg.value_def(condition) {
+        ValueDef::Result(inst, 0) => match dfg.insts[inst] {
+            InstructionData::IntCompare { cond, args: [a, b], .. } => Some((cond, a, b)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (v, number, equal) = match compared {
+        Some((cond @ (IntCC::Equal | IntCC::NotEqual), a, b)) => {
+            let number = constant_in(dfg, b)? as u64 & most_of(dfg.value_type(a));
+            (a, number, (cond == IntCC::Equal) == question.holds)
+        }
+        Some(_) => return None,
+        None => (condition, 0, !question.holds),
+    };
+    let (bits, shift) = bits_of(function, v, flags, DEPTH)?;
+    let is = number << shift;
+    match equal {
+        _ if is >> shift != number || is & !bits.mask != 0 => None,
+        true => Some(Bits { is, ..bits }),
+        // One bit is the other way round.
+        false if bits.mask.is_power_of_two() => Some(Bits { is: is ^ bits.mask, ..bits }),
+        false => None,
+    }
+}
+
+/// The bits of an entry that a value consists of, and how far they are shifted to the right in it.
+fn bits_of(function: &Function, v: Value, flags: &Flags, depth: u32) -> Option<(Bits, u32)> {
+    let dfg = &function.dfg;
+    let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
+    let ty = dfg.value_type(v);
+    if depth == 0 || !ty.is_int() || ty.bits() > 64 {
+        return None;
+    }
+    let of = |v: Value| bits_of(function, v, flags, depth - 1);
+    let masked = |(bits, shift): (Bits, u32), mask: u64| (Bits { mask: bits.mask & mask << shift, ..bits }, shift);
+    match dfg.insts[inst] {
+        InstructionData::Load { opcode, arg, offset, .. } => {
+            let bytes = match opcode {
+                Opcode::Load => ty.bytes() as i32,
+                Opcode::Uload8 => 1,
+                Opcode::Uload16 => 2,
+                Opcode::Uload32 => 4,
+                _ => return None,
+            };
+            let region = region_of(dfg, inst)?;
+            let data = Some(region) == flags.entry_data.alias_region();
+            let mask = u64::MAX >> (64 - 8 * bytes);
+            let entry = dfg.resolve_aliases(arg);
+            let bits = Bits { entry, at: offset.into(), bytes, mask, is: 0, data };
+            (data || Some(region) == flags.entry.alias_region()).then_some((bits, 0))
+        }
+        InstructionData::Unary { opcode: Opcode::Uextend, arg } => of(arg),
+        InstructionData::Unary { opcode: Opcode::Ireduce, arg } => Some(masked(of(arg)?, most_of(ty))),
+        InstructionData::Binary { opcode: Opcode::Band, args: [a, b] } => {
+            Some(masked(of(a)?, constant_in(dfg, b)? as u64))
+        }
+        InstructionData::Binary { opcode: Opcode::Ushr, args: [a, b] } => {
+            let (bits, shift) = of(a)?;
+            let shift = u32::try_from(constant_in(dfg, b)?).ok()?.checked_add(shift).filter(|shift| *shift < 64)?;
+            Some((Bits { mask: bits.mask >> shift << shift, ..bits }, shift))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::Context;
+    use cranelift_codegen::control::ControlPlane;
+    use cranelift_codegen::ir::{AbiParam, Signature, UserFuncName, types};
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::*;
+    use crate::code::memory::Code;
+
+    /// What is asked of an entry: whether so many bytes at an offset are a number, or whether a bit of a byte is set.
+    #[derive(Clone, Copy)]
+    enum Ask {
+        Is(u32, i32, u64),
+        Bit(i32, u32),
+        /// Nothing, but packets come here in two ways.
+        Join,
+    }
+
+    /// A function that gives 1 if all that is asked of an entry is so.
+    fn asking(asks: &[Ask]) -> (Function, Block, Flags) {
+        let isa = crate::host().expect("a machine that code is generated for");
+        let mut signature = Signature::new(isa.default_call_conv());
+        signature.params.extend([AbiParam::new(types::I64); 3]);
+        signature.returns.push(AbiParam::new(types::I64));
+        let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+        let flags = Flags::new(&mut function);
+        let mut frontend = FunctionBuilderContext::new();
+        let mut b = FunctionBuilder::new(&mut function, &mut frontend);
+        let [begin, exit] = [(); 2].map(|()| b.create_block());
+        b.append_block_params_for_function_params(begin);
+        b.switch_to_block(begin);
+        let entry = b.block_params(begin)[0];
+        let other = b.block_params(begin)[1];
+        for ask in asks {
+            let go_on = b.create_block();
+            let condition = match *ask {
+                Ask::Is(bytes, at, number) => {
+                    let v = match bytes {
+                        1 => b.ins().uload8(types::I64, flags.entry_data, entry, at),
+                        2 => b.ins().uload16(types::I64, flags.entry_data, entry, at),
+                        4 => b.ins().load(types::I32, flags.entry, entry, at),
+                        _ => b.ins().load(types::I64, flags.entry_data, entry, at),
+                    };
+                    b.ins().icmp_imm_u(IntCC::Equal, v, number as i64)
+                }
+                Ask::Bit(at, bit) => {
+                    let v = b.ins().uload8(types::I64, flags.entry_data, entry, at);
+                    b.ins().band_imm_u(v, 1 << bit)
+                }
+                Ask::Join => {
+                    let between = b.create_block();
+                    b.ins().brif(other, between, &[], go_on, &[]);
+                    b.switch_to_block(between);
+                    b.ins().jump(go_on, &[]);
+                    b.switch_to_block(go_on);
+                    continue;
+                }
+            };
+            b.ins().brif(condition, go_on, &[], exit, &[]);
+            b.switch_to_block(go_on);
+        }
+        for (block, result) in [(None, 1), (Some(exit), 0)] {
+            if let Some(block) = block {
+                b.switch_to_block(block);
+            }
+            let result = b.ins().iconst(types::I64, result);
+            b.ins().return_(&[result]);
+        }
+        b.seal_all_blocks();
+        b.finalize(isa.frontend_config());
+        (function, exit, flags)
+    }
+
+    fn questions(function: &Function) -> usize {
+        let insts = function.layout.blocks().flat_map(|block| function.layout.block_insts(block));
+        insts.filter(|inst| function.dfg.insts[*inst].opcode() == Opcode::Brif).count()
+    }
+
+    /// How many questions are left of these. Entries are told apart as before, for any that differs in a byte.
+    fn left(asks: &[Ask]) -> usize {
+        let isa = crate::host().expect("a machine that code is generated for");
+        let (mut function, exit, flags) = asking(asks);
+        super::ask(&mut function, exit, &flags);
+        let left = questions(&function);
+        let codes = [asking(asks).0, function].map(|function| {
+            let mut context = Context::for_function(function);
+            let compiled = context.compile(&*isa, &mut ControlPlane::default()).expect("valid code");
+            Code::new(compiled.code_buffer()).expect("memory")
+        });
+        let mut right = [0u8; 32];
+        for ask in asks {
+            match *ask {
+                Ask::Is(bytes, at, number) => {
+                    let (from, to) = (at as usize, at as usize + bytes as usize);
+                    right[from..to].copy_from_slice(&number.to_le_bytes()[..bytes as usize]);
+                }
+                Ask::Bit(at, bit) => right[at as usize] |= 1 << bit,
+                Ask::Join => {}
+            }
+        }
+        let tell = |entry: &[u8; 32]| {
+            // SAFETY: the code reads within 32 bytes of what it is given first, and gives a number.
+            let [a, b] =
+                [0, 1].map(|i| unsafe { codes[i].entry()(entry.as_ptr().cast(), std::ptr::null_mut(), 0) as u64 });
+            assert_eq!(a, b, "{entry:x?}");
+            a
+        };
+        assert_eq!(tell(&right), 1);
+        for byte in 0..32 {
+            for other in [1, 4, 0xff] {
+                let mut wrong = right;
+                wrong[byte] ^= other;
+                tell(&wrong);
+            }
+        }
+        left
+    }
+
+    #[test]
+    fn fields_side_by_side_are_one_question() {
+        use Ask::{Bit, Is, Join};
+        assert_eq!(left(&[Is(4, 0, 7), Is(4, 4, 1)]), 1);
+        assert_eq!(left(&[Is(4, 4, 7), Is(1, 8, 2), Is(2, 10, 500)]), 1, "bytes in between may be any");
+        assert_eq!(left(&[Is(2, 10, 500), Bit(9, 3), Is(4, 4, 7)]), 1, "in any order");
+        assert_eq!(left(&[Bit(9, 3), Bit(9, 5), Bit(9, 3)]), 1);
+        assert_eq!(left(&[Is(4, 4, 7), Is(1, 12, 2)]), 2, "too far away");
+        assert_eq!(left(&[Is(4, 4, 7), Is(8, 8, 3), Is(8, 16, 3)]), 3, "too large");
+        assert_eq!(left(&[Is(4, 4, 7), Is(1, 13, 2), Is(2, 15, 9)]), 2, "the later two");
+        assert_eq!(left(&[Is(1, 31, 2), Is(2, 28, 5)]), 1, "nothing is behind the entry");
+        assert_eq!(left(&[Is(4, 4, 7), Join, Is(4, 8, 5)]), 3, "not all who are asked the first are asked the other");
+    }
+
+    #[test]
+    fn what_contradicts_is_asked_apart() {
+        let (mut function, exit, flags) = asking(&[Ask::Is(1, 8, 2), Ask::Is(1, 8, 3)]);
+        super::ask(&mut function, exit, &flags);
+        assert_eq!(questions(&function), 2);
+    }
+}

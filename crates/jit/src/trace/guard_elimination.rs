@@ -1,0 +1,349 @@
+//! Removes questions of hot paths that a later one answers. Who leaves a way may do so later, since nothing has happened
+//! before its end: that a number is not zero need not be asked if another is less further on, nor what it is not if what
+//! it is comes later, nor whether so many bytes are there if more are asked for before any is read. Does not live here:
+//! what is asked twice ([`crate::trace::condition_numbering`]).
+
+use std::collections::HashMap;
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
+use cranelift_codegen::ir::{
+    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, StackSlot, Value, ValueDef,
+};
+
+use crate::clif::cfg::{arrivals, successors};
+use crate::clif::known_bits::{bound_of, constant_in};
+use crate::emit::{Flags, region_of};
+
+/// So many blocks further on are looked at.
+const FAR: usize = 200;
+
+/// Operations that are looked through.
+const DEPTH: u32 = 8;
+
+/// Removes them. `exit`: where packets leave.
+pub(crate) fn remove(function: &mut Function, exit: Block, flags: &Flags) {
+    let kept = kept(function, flags);
+    let (packet, descriptor) = (flags.packet.alias_region(), flags.descriptor.alias_region());
+    let regions = Regions { packet, descriptor, frame: flags.frame_load.alias_region(), kept: &kept };
+    let arrivals = arrivals(function);
+    let alone = |block: Block| arrivals.get(&block) == Some(&1);
+    let blocks: Vec<Block> = function.layout.blocks().collect();
+    for block in blocks {
+        let Some(question) = Question::at_end(function, block, exit) else { continue };
+        let asked = asked(function, &question, regions);
+        if alone(question.go_on) && is_answered(function, &asked, question.go_on, exit, regions, &alone) {
+            question.drop(function);
+        }
+    }
+}
+
+/// Memory that matters here: packets, their descriptors with the addresses of packets, and words of the frame.
+#[derive(Clone, Copy)]
+struct Regions<'a> {
+    packet: Option<AliasRegion>,
+    descriptor: Option<AliasRegion>,
+    frame: Option<AliasRegion>,
+    /// What is in words of the frame.
+    kept: &'a HashMap<Word, Option<Value>>,
+}
+
+/// A word of the frame.
+type Word = (StackSlot, i32);
+
+/// What is stored in each word of the frame, if that is one value.
+fn kept(function: &Function, flags: &Flags) -> HashMap<Word, Option<Value>> {
+    let mut kept = HashMap::new();
+    for inst in function.layout.blocks().flat_map(|block| function.layout.block_insts(block)) {
+        let InstructionData::Store { args: [value, address], offset, .. } = function.dfg.insts[inst] else { continue };
+        if region_of(&function.dfg, inst) == flags.frame.alias_region()
+            && let Some(word) = word(function, address, offset.into())
+        {
+            kept.entry(word).and_modify(|only| *only = None).or_insert(Some(function.dfg.resolve_aliases(value)));
+        }
+    }
+    kept
+}
+
+fn word(function: &Function, address: Value, offset: i32) -> Option<Word> {
+    let ValueDef::Result(inst, 0) = function.dfg.value_def(function.dfg.resolve_aliases(address)) else { return None };
+    match function.dfg.insts[inst] {
+        InstructionData::StackAddr { stack_slot, offset: at, .. } => Some((stack_slot, i32::from(at) + offset)),
+        _ => None,
+    }
+}
+
+/// What holds of those who go on.
+enum Asked {
+    /// A number is not this one.
+    Not(Value, i64),
+    /// It is this one.
+    Is(Value, i64),
+    /// Something is less than a value.
+    Less(Value),
+    /// An address in the packet, which is a sum of values and a number, is at most a value.
+    Within(Vec<Value>, i64, Value),
+    Other,
+}
+
+impl Asked {
+    /// It holds if another thing does.
+    fn follows_from(&self, other: &Asked) -> bool {
+        match (self, other) {
+            (Asked::Not(v, 0), Asked::Less(more)) => v == more,
+            (Asked::Not(v, number), Asked::Is(same, other)) => v == same && number != other,
+            (Asked::Within(terms, number, end), Asked::Within(others, more, other_end)) => {
+                terms == others && number <= more && end == other_end
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What a block asks of packets at its end: those of whom it does not hold leave.
+pub(crate) struct Question {
+    pub condition: Value,
+    pub holds: bool,
+    /// Where the others go.
+    pub go_on: Block,
+    /// Where those go who leave.
+    pub leave: Block,
+    /// The branch.
+    inst: Inst,
+}
+
+impl Question {
+    pub fn at_end(function: &Function, block: Block, exit: Block) -> Option<Question> {
+        let inst = function.layout.last_inst(block)?;
+        let InstructionData::Brif { arg: condition, .. } = function.dfg.insts[inst] else { return None };
+        let &[yes, no] = successors(function, block).as_slice() else { return None };
+        let plain = function.dfg.insts[inst]
+            .branch_destination(&function.dfg.jump_tables, &function.dfg.exception_tables)
+            .iter()
+            .all(|to| to.len(&function.dfg.value_lists) == 0);
+        let (holds, go_on, leave) = match [yes, no].map(|to| leaves(function, to, exit)) {
+            [false, true] => (true, yes, no),
+            [true, false] => (false, no, yes),
+            _ => return None,
+        };
+        plain.then_some(Question { condition, holds, go_on, leave, inst })
+    }
+
+    /// All go on.
+    pub fn drop(self, function: &mut Function) {
+        let mut at = FuncCursor::new(function).at_inst(self.inst);
+        at.use_srcloc(self.inst);
+        at.ins().jump(self.go_on, &[]);
+        function.layout.remove_inst(self.inst);
+    }
+
+    /// Those go on of whom another condition holds.
+    pub fn replace(self, function: &mut Function, make: impl FnOnce(&mut FuncCursor<'_>) -> Value) {
+        let mut at = FuncCursor::new(function).at_inst(self.inst);
+        at.use_srcloc(self.inst);
+        let condition = make(&mut at);
+        at.ins().brif(condition, self.go_on, &[], self.leave, &[]);
+        function.layout.remove_inst(self.inst);
+    }
+}
+
+/// Whether a block only goes to where packets leave.
+fn leaves(function: &Function, block: Block, exit: Block) -> bool {
+    let only_jump = || match function.layout.first_inst(block) {
+        Some(inst) => function.dfg.insts[inst].opcode() == Opcode::Jump,
+        None => false,
+    };
+    block == exit || (only_jump() && successors(function, block) == [exit])
+}
+
+fn asked(function: &Function, question: &Question, regions: Regions<'_>) -> Asked {
+    let dfg = &function.dfg;
+    let condition = dfg.resolve_aliases(question.condition);
+    let not = |v: Value, number: i64| {
+        // What may be an address is asked for before something is read there.
+        let small = bound_of(dfg, &|_| None, v, DEPTH) <= u64::from(u32::MAX);
+        if small || number != 0 { Asked::Not(v, number) } else { Asked::Other }
+    };
+    let compared = match dfg.value_def(condition) {
+        ValueDef::Result(inst, 0) => match dfg.insts[inst] {
+            InstructionData::IntCompare { cond, args, .. } => Some((cond, args.map(|v| dfg.resolve_aliases(v)))),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((cond, [a, b])) = compared else {
+        return if question.holds { not(condition, 0) } else { Asked::Is(condition, 0) };
+    };
+    match (if question.holds { cond } else { cond.complement() }, constant_in(dfg, b)) {
+        (IntCC::NotEqual, Some(number)) => return not(a, number),
+        (IntCC::Equal, Some(number)) => return Asked::Is(a, number),
+        _ => {}
+    }
+    match if question.holds { cond } else { cond.complement() } {
+        IntCC::UnsignedLessThan => Asked::Less(b),
+        IntCC::UnsignedGreaterThan => Asked::Less(a),
+        IntCC::UnsignedLessThanOrEqual => {
+            let (mut terms, mut number) = (Vec::new(), 0);
+            sum(function, a, regions, DEPTH, &mut terms, &mut number);
+            terms.sort();
+            // An address and small numbers do not wrap around.
+            let large = |v: &&Value| bound_of(dfg, &|_| None, **v, DEPTH) > u64::from(u32::MAX);
+            match terms.iter().filter(large).collect::<Vec<_>>()[..] {
+                [address] if (0..1 << 16).contains(&number) && is_loaded(function, *address, regions.descriptor) => {
+                    Asked::Within(terms, number, b)
+                }
+                _ => Asked::Other,
+            }
+        }
+        _ => Asked::Other,
+    }
+}
+
+/// A value was loaded from a region.
+fn is_loaded(function: &Function, v: Value, region: Option<AliasRegion>) -> bool {
+    let dfg = &function.dfg;
+    let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return false };
+    let from = region_of(dfg, inst);
+    dfg.insts[inst].opcode() == Opcode::Load && from.is_some() && from == region
+}
+
+/// The terms of a sum.
+fn sum(function: &Function, v: Value, regions: Regions<'_>, depth: u32, terms: &mut Vec<Value>, number: &mut i64) {
+    let dfg = &function.dfg;
+    let v = dfg.resolve_aliases(v);
+    if let Some(constant) = constant_in(dfg, v) {
+        *number = number.saturating_add(constant);
+        return;
+    }
+    let (ValueDef::Result(inst, 0), true) = (dfg.value_def(v), depth > 0) else { return terms.push(v) };
+    match dfg.insts[inst] {
+        InstructionData::Binary { opcode: Opcode::Iadd, args } => {
+            args.iter().for_each(|part| sum(function, *part, regions, depth - 1, terms, number));
+        }
+        InstructionData::Load { opcode: Opcode::Load, arg, offset, .. } if is_loaded(function, v, regions.frame) => {
+            match word(function, arg, offset.into()).and_then(|word| *regions.kept.get(&word)?) {
+                Some(kept) => sum(function, kept, regions, depth - 1, terms, number),
+                None => terms.push(v),
+            }
+        }
+        _ => terms.push(v),
+    }
+}
+
+/// Whether all who go on from here are asked something that answers this, before it matters.
+fn is_answered(
+    function: &Function,
+    asked: &Asked,
+    from: Block,
+    exit: Block,
+    regions: Regions<'_>,
+    alone: &dyn Fn(Block) -> bool,
+) -> bool {
+    let reads = matches!(asked, Asked::Within(..));
+    let mut block = from;
+    for _ in 0..FAR {
+        for inst in function.layout.block_insts(block) {
+            let op = function.dfg.insts[inst].opcode();
+            let region = region_of(&function.dfg, inst);
+            if op.is_call() || (op.can_load() && reads && (region.is_none() || region == regions.packet)) {
+                return false;
+            }
+        }
+        block = match (Question::at_end(function, block, exit), successors(function, block).as_slice()) {
+            (Some(other), _) if asked.follows_from(&self::asked(function, &other, regions)) => return true,
+            (Some(other), _) => other.go_on,
+            (None, &[only]) => only,
+            _ => return false,
+        };
+        if !alone(block) {
+            return false;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::{Signature, UserFuncName, types};
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::*;
+
+    /// What is asked of a packet: a number of its first byte, or whether so many bytes are there behind as many as that
+    /// byte says.
+    #[derive(Clone, Copy)]
+    enum Ask {
+        NotZero,
+        /// It is not this number.
+        Not(i64),
+        /// It is.
+        Is(i64),
+        More,
+        Bytes(i64),
+        /// The same behind an address that may be any number.
+        Far(i64),
+    }
+
+    /// The number of questions that are left of two, between which the packet may be read.
+    fn left(questions: [Ask; 2], reads: bool) -> usize {
+        let isa = crate::host().expect("a machine that code is generated for");
+        let signature = Signature::new(isa.default_call_conv());
+        let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+        let flags = Flags::new(&mut function);
+        let mut frontend = FunctionBuilderContext::new();
+        let mut b = FunctionBuilder::new(&mut function, &mut frontend);
+        let [entry, exit] = [(); 2].map(|()| b.create_block());
+        b.switch_to_block(entry);
+        let descriptor = b.ins().iconst(types::I64, 4096);
+        let packet = b.ins().load(types::I64, flags.descriptor, descriptor, 0);
+        let end = b.ins().load(types::I64, flags.descriptor, descriptor, 8);
+        let byte = b.ins().uload8(types::I64, flags.packet, packet, 0);
+        let number = b.ins().load(types::I64, flags.packet, packet, 8);
+        for (i, question) in questions.into_iter().enumerate() {
+            let condition = match question {
+                Ask::NotZero => b.ins().icmp_imm_u(IntCC::NotEqual, byte, 0),
+                Ask::Not(other) => b.ins().icmp_imm_u(IntCC::NotEqual, byte, other),
+                Ask::Is(number) => b.ins().icmp_imm_u(IntCC::Equal, byte, number),
+                Ask::More => b.ins().icmp(IntCC::UnsignedLessThan, number, byte),
+                Ask::Bytes(bytes) | Ask::Far(bytes) => {
+                    let far = matches!(question, Ask::Far(_));
+                    let behind = b.ins().iadd(packet, if far { number } else { byte });
+                    let to = b.ins().iadd_imm_s(behind, bytes);
+                    b.ins().icmp(IntCC::UnsignedLessThanOrEqual, to, end)
+                }
+            };
+            let go_on = b.create_block();
+            b.ins().brif(condition, go_on, &[], exit, &[]);
+            b.switch_to_block(go_on);
+            if reads && i == 0 {
+                b.ins().load(types::I64, flags.packet, packet, 16);
+            }
+        }
+        b.ins().return_(&[]);
+        b.switch_to_block(exit);
+        b.ins().return_(&[]);
+        b.seal_all_blocks();
+        b.finalize(isa.frontend_config());
+        remove(&mut function, exit, &flags);
+        let insts = function.layout.blocks().flat_map(|block| function.layout.block_insts(block));
+        insts.filter(|inst| function.dfg.insts[*inst].opcode() == Opcode::Brif).count()
+    }
+
+    #[test]
+    fn what_a_later_question_answers_is_not_asked() {
+        use Ask::{Bytes, Far, Is, More, Not, NotZero};
+        assert_eq!(left([NotZero, More], false), 1);
+        assert_eq!(left([NotZero, More], true), 1);
+        assert_eq!(left([More, NotZero], false), 2, "that is the earlier one's");
+        assert_eq!(left([Not(1), Is(2)], true), 1);
+        assert_eq!(left([NotZero, Is(2)], true), 1);
+        assert_eq!(left([Not(2), Is(2)], true), 2, "nobody goes on");
+        assert_eq!(left([Is(2), Not(1)], true), 2, "that is the earlier one's");
+        assert_eq!(left([Not(1), Not(2)], true), 2);
+        assert_eq!(left([Bytes(12), Bytes(24)], false), 1);
+        assert_eq!(left([Bytes(12), Bytes(24)], true), 2, "something is read that may not be there");
+        assert_eq!(left([Bytes(24), Bytes(12)], false), 2, "fewer bytes");
+        assert_eq!(left([Far(12), Far(24)], false), 2, "it may wrap around");
+        assert_eq!(left([Far(12), Bytes(24)], false), 2, "behind other bytes");
+    }
+}

@@ -1,0 +1,119 @@
+//! Questions of hot paths that have the same answer for all packets of a batch, because they are about what is the same
+//! for all: they are asked before the first packet, and if the answer is not that of the ways, the whole batch goes to the
+//! function for all packets until other ways are learned. Does not live here: what is asked of packets ([`crate::trace::guard_coalescing::packet`]).
+
+use std::mem::offset_of;
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
+use cranelift_codegen::ir::{
+    AbiParam, Block, Function, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Value, ValueDef, types,
+};
+
+use crate::clif::known_bits::constant_in;
+use crate::trace::batch_splitting::Shape;
+use crate::trace::guard_elimination::Question;
+use hopwright_abi as abi;
+
+/// What holds for those who go on: a comparison of something in memory that is the same for all packets with something that
+/// is, too, or with a number.
+#[derive(Clone, Copy, PartialEq)]
+struct Asked {
+    cc: IntCC,
+    a: Value,
+    b: Operand,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Operand {
+    Value(Value),
+    Number(i64),
+}
+
+/// Changes the function, whose packets leave at `exit`.
+pub(crate) fn ask(function: &mut Function, exit: Block, shape: &Shape) {
+    let Some(entry) = function.layout.entry_block() else { return };
+    let blocks: Vec<Block> = function.layout.blocks().collect();
+    let found = |block: Block| {
+        let question = Question::at_end(function, block, exit)?;
+        Some((steady(function, entry, &question)?, question))
+    };
+    let mut found: Vec<(Asked, Question)> = blocks.into_iter().filter_map(found).collect();
+    // Where ways may differ in the answer, each asks for itself.
+    let all: Vec<Asked> = found.iter().map(|(asked, _)| *asked).collect();
+    found.retain(|(asked, _)| all.iter().all(|other| other == asked || other.a != asked.a));
+    let mut chosen: Vec<Asked> = Vec::new();
+    for (asked, question) in found {
+        if !chosen.contains(&asked) {
+            chosen.push(asked);
+        }
+        question.drop(function);
+    }
+    if !chosen.is_empty() {
+        ask_first(function, entry, &chosen, shape);
+    }
+}
+
+/// What a question compares, if that is in memory and the same for all packets.
+fn steady(function: &Function, entry: Block, question: &Question) -> Option<Asked> {
+    let dfg = &function.dfg;
+    let loaded_once = |v: Value| match dfg.value_def(v) {
+        ValueDef::Result(inst, 0) => {
+            function.layout.inst_block(inst) == Some(entry) && dfg.insts[inst].opcode() == Opcode::Load
+        }
+        _ => false,
+    };
+    let condition = dfg.resolve_aliases(question.condition);
+    if loaded_once(condition) {
+        let cc = if question.holds { IntCC::NotEqual } else { IntCC::Equal };
+        return Some(Asked { cc, a: condition, b: Operand::Number(0) });
+    }
+    let ValueDef::Result(inst, 0) = dfg.value_def(condition) else { return None };
+    let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
+    let [a, b] = args.map(|v| dfg.resolve_aliases(v));
+    let b = match constant_in(dfg, b) {
+        Some(number) => Operand::Number(number),
+        None if loaded_once(b) => Operand::Value(b),
+        None => return None,
+    };
+    let cc = if question.holds { cond } else { cond.complement() };
+    loaded_once(a).then_some(Asked { cc, a, b })
+}
+
+/// Asks at the end of the entry.
+fn ask_first(function: &mut Function, entry: Block, asked: &[Asked], shape: &Shape) {
+    let Some(end) = function.layout.last_inst(entry) else { return };
+    let away = function.dfg.make_block();
+    function.layout.append_block(away);
+    function.layout.set_cold(away);
+    for Asked { cc, a, b } in asked {
+        let mut at = FuncCursor::new(function).at_inst(end);
+        let ty = at.func.dfg.value_type(*a);
+        let b = match b {
+            Operand::Value(v) => *v,
+            Operand::Number(number) => at.ins().iconst(ty, *number),
+        };
+        let holds = at.ins().icmp(*cc, *a, b);
+        let next = function.dfg.make_block();
+        function.layout.split_block(next, end);
+        let before = function.layout.prev_block(next).unwrap_or(entry);
+        FuncCursor::new(function).at_bottom(before).ins().brif(holds, next, &[], away, &[]);
+    }
+    let &[runtime, packets, count] = function.dfg.block_params(entry) else { return };
+    let mut signature = Signature::new(function.signature.call_conv);
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.returns.push(AbiParam::new(types::I64));
+    let signature = function.import_signature(signature);
+    let flags = shape.flags;
+    // Only here.
+    let here = MemFlagsData::new().with_notrap().with_alias_region(flags.runtime.alias_region());
+    let mut at = FuncCursor::new(function).at_bottom(away);
+    let left = at.ins().load(types::I64, here, runtime, offset_of!(abi::Runtime, side_exits) as i32);
+    let n = at.ins().load(types::I64, flags.cells, left, 0);
+    let n = at.ins().iadd(n, count);
+    at.ins().store(flags.cells, n, left, 0);
+    let all = at.ins().iconst(types::I64, shape.all);
+    let call = at.ins().call_indirect(signature, all, &[runtime, packets, count]);
+    let behind = at.func.dfg.first_result(call);
+    at.ins().return_(&[behind]);
+}
