@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::{env, fs};
 
-#[path = "src/sources.rs"]
+#[path = "src/control/sources.rs"]
 mod sources;
 
 fn main() {
-    for path in ["build.rs", "src/sources.rs", "../../p4"] {
+    for path in ["build.rs", "src/control/sources.rs", "../../p4"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let compiled = sources::compile(true);

@@ -8,9 +8,9 @@ use hopwright_scion::bfd::packet::Control;
 use hopwright_scion::bfd::sessions::Sessions;
 use hopwright_scion::bfd::{Counts, Link, LinkChange, Route, Spec, frame, specs};
 use hopwright_scion::config;
-use hopwright_scion::keys::HopKey;
-use hopwright_scion::next_hop::NextHop;
+use hopwright_scion::config::keys::HopKey;
 use hopwright_scion::synthetic::{self, INTERNAL_PORT};
+use hopwright_scion::underlay::next_hop::NextHop;
 
 use crate::packets::{IPV6_INSIDE, NOW_S};
 use crate::repair;

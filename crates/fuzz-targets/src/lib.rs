@@ -7,8 +7,8 @@ use std::path::Path;
 
 use hopwright_driver::compile_text;
 use hopwright_scion::config::Config;
-use hopwright_scion::links::Links;
-use hopwright_scion::topology::Topology;
+use hopwright_scion::config::links::Links;
+use hopwright_scion::config::topology::Topology;
 use hopwright_syntax::{Options, render};
 
 mod bfd;

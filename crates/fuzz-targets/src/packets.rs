@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
-use hopwright_scion::program;
+use hopwright_scion::control::program;
 use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 
 use crate::repair;

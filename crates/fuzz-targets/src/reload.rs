@@ -8,12 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopwright_dataplane::{Difference, EngineKind, VirtualDataPlane};
-use hopwright_scion::ia::IsdAs;
-use hopwright_scion::links::Links;
-use hopwright_scion::next_hop::{LinkEnd, NextHop, Target};
-use hopwright_scion::tables::{self, LINK_TABLES, LinkState};
-use hopwright_scion::topology::{BorderRouter, Interface, LinkBfd, Relation, Topology, Underlay};
-use hopwright_scion::{program, reload};
+use hopwright_scion::config::change;
+use hopwright_scion::config::links::Links;
+use hopwright_scion::config::topology::{BorderRouter, Interface, LinkBfd, Relation, Topology, Underlay};
+use hopwright_scion::control::program;
+use hopwright_scion::control::tables::{self, LINK_TABLES, LinkState};
+use hopwright_scion::packet::ia::IsdAs;
+use hopwright_scion::underlay::next_hop::{LinkEnd, NextHop, Target};
 
 /// Most configurations in one input.
 const ROUNDS: usize = 6;
@@ -63,17 +64,17 @@ impl Reloads {
             };
             check_numbers(before.as_ref(), &links, &numbered);
             if let Some(before) = &before {
-                let told = reload::describe(before, &numbered);
+                let told = change::describe(before, &numbered);
                 assert_eq!(told.is_empty(), *before == numbered || same_but_for_ia(before, &numbered), "{told:?}");
             }
-            let way = |target| made_up_way(target, round);
-            let wanted = tables::entries(&numbered, way);
+            let state = |target| made_up_state(target, round);
+            let wanted = tables::entries(&numbered, state);
             match Difference::between(&self.running, &LINK_TABLES, &wanted) {
                 Ok(difference) => difference.apply(&self.running).expect("what was checked can be applied"),
                 // More than a table holds: what runs goes on.
                 Err(_) => continue,
             }
-            self.compare(&numbered, way);
+            self.compare(&numbered, state);
             let nothing = Difference::between(&self.running, &LINK_TABLES, &wanted).expect("it was possible before");
             assert_eq!(nothing.counts(), (0, 0, 0));
             before = Some(numbered);
@@ -81,11 +82,11 @@ impl Reloads {
     }
 
     /// Programs the other router with these links from nothing.
-    fn compare(&self, links: &Links, way: impl Fn(Target) -> LinkState) {
+    fn compare(&self, links: &Links, state: impl Fn(Target) -> LinkState) {
         for table in LINK_TABLES {
             self.fresh.clear(table).expect("a table of the program");
         }
-        for entry in tables::entries(links, way) {
+        for entry in tables::entries(links, state) {
             self.fresh.put(&entry).expect("it fits, as it did in the other router");
         }
         for table in LINK_TABLES {
@@ -103,7 +104,7 @@ fn same_but_for_ia(a: &Links, b: &Links) -> bool {
     of(a) == of(b)
 }
 
-fn made_up_way(target: Target, round: usize) -> LinkState {
+fn made_up_state(target: Target, round: usize) -> LinkState {
     let number = match target {
         Target::Link(LinkEnd::External(id)) => usize::from(id),
         Target::Link(LinkEnd::Sibling(number)) => usize::from(number) + 1,

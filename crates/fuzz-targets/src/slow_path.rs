@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use hopwright_scion::links::Links;
+use hopwright_scion::config::links::Links;
+use hopwright_scion::control::program::{PacketIn, Reason};
 use hopwright_scion::packet::{checksum_fault, internet_checksum};
-use hopwright_scion::program::{PacketIn, Reason};
 use hopwright_scion::scmp::{Counts, Kind, Outcome, Router, Settings, SlowPath, answer};
 use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use hopwright_fuzz_targets as targets;
-use hopwright_scion::program::Reason;
+use hopwright_scion::control::program::Reason;
 use hopwright_scion::scmp::Outcome;
 
 /// Calls `check` with each file of `fuzz/corpus/NAME`; an empty corpus is a mistake.

@@ -1,5 +1,5 @@
 //! What becomes of packets, their order and what is counted depend neither on the batch size nor on the number of workers,
-//! before machine code has learned the ways of packets and after.
+//! before traces are compiled and after.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use hopwright_dataplane::{
 };
 use hopwright_ir::{ExternKind, Pipeline};
 use hopwright_ports::{MemoryPort, Wire};
-use hopwright_scion::program::{self, CPU_PORT, PacketIn, URGENT_CPU_PORT};
+use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, URGENT_CPU_PORT};
 use hopwright_scion::synthetic::{
     self, CASES, INTERNAL_PORT, Traffic, brload_hosts, brload_links, rich_hosts, rich_links,
 };
@@ -52,10 +52,10 @@ fn counters(vdp: &VirtualDataPlane) -> Counters {
     counters
 }
 
-/// Packets to learn from: so few that nearly each way gets code.
+/// Packets to profile: so few that nearly each path gets a trace.
 const RECORDED: usize = 24;
 
-/// Has machine code learn the ways of these packets.
+/// Has traces compiled for the paths of these packets.
 fn learn(vdp: &Arc<VirtualDataPlane>, frames: &[(u16, Vec<u8>)], now_us: u64) {
     vdp.start_profiling(RECORDED).unwrap();
     Lines::new(vdp, 1).run(frames, 64, now_us);
@@ -134,7 +134,7 @@ fn random_packets() {
     let now_us = u64::from(NOW) * 1_000_000;
     let mut traffic = Traffic::new(5, false, NOW);
     let random: Vec<_> = (0..1300).map(|_| traffic.next_frame()).filter(|(_, bytes)| bytes.len() <= 1500).collect();
-    // Hardly two of them take the same way; some that are forwarded come again and again.
+    // Hardly two of them take the same path; some that are forwarded come again and again.
     let fates = Lines::new(&data_plane(EngineKind::Interp), 1).run(&random[..300], 1, now_us);
     let forwarded = random.iter().zip(&fates).filter(|(_, (.., port, _))| (1..CPU_PORT).contains(port));
     let regular: Vec<_> = forwarded.map(|(frame, _)| frame.clone()).take(RECORDED).collect();
@@ -267,10 +267,10 @@ fn a_switch() {
     let vdp = VirtualDataPlane::new(pipeline(), EngineKind::Jit).unwrap();
     synthetic::program(&vdp, &brload_links(), &brload_hosts()).unwrap();
     let expected = switch(&vdp, &frames, 1, 1);
-    let left: BTreeMap<_, usize> = expected.0.iter().map(|(way, sent)| (*way, sent.len())).collect();
+    let left: BTreeMap<_, usize> = expected.0.iter().map(|(exit, sent)| (*exit, sent.len())).collect();
     let inside = u32::from(INTERNAL_PORT);
-    let ways = [(2, 0), (3, 1), (inside, 1), (CPU_PORT, 0), (CPU_PORT, 1)];
-    assert!(ways.iter().all(|way| left[way] > 50) && left.len() == ways.len(), "{left:?}");
+    let exits = [(2, 0), (3, 1), (inside, 1), (CPU_PORT, 0), (CPU_PORT, 1)];
+    assert!(exits.iter().all(|exit| left[exit] > 50) && left.len() == exits.len(), "{left:?}");
     assert!(left.values().sum::<usize>() < 2900, "some are dropped: {left:?}");
     for learned in [false, true] {
         if learned {

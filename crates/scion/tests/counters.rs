@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
-use hopwright_scion::links::{INTERNAL_INDEX, Links};
-use hopwright_scion::metrics::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, size_class};
+use hopwright_scion::config::links::{INTERNAL_INDEX, Links};
+use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
 use hopwright_scion::packet::{internet_checksum, udp_checksum};
-use hopwright_scion::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
 use hopwright_scion::scmp::{Outcome, Settings, Silence, SlowPath};
+use hopwright_scion::status::metrics::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, size_class};
 use hopwright_scion::synthetic::{self, CASES, brload_hosts, brload_links};
 
 const NOW: u32 = 1_700_000_000;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
-use hopwright_scion::program;
+use hopwright_scion::control::program;
 use hopwright_scion::synthetic::{self, Traffic, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
 const BATCH: usize = 32;
-/// Batches after which machine code learns the ways of other packets.
+/// Batches after which traces are compiled for other packets.
 const LEARN_EVERY: usize = 128;
 /// Batches behind that from which on the router has no configuration, and has it again.
 const UNCONFIGURED: usize = 100;
 const CONFIGURED: usize = 104;
 /// More than the routers here have links for: cells that are looked at.
 const CELLS: u64 = 16 << 10;
-/// Packets it learns from. Hardly two random packets take the same way, so these come again and again.
+/// Packets that are profiled. Hardly two random packets take the same path, so these come again and again.
 const REGULARS: usize = 24;
 
 struct Router {
@@ -73,7 +73,7 @@ fn compare(seed: u64, v6: bool, packets: usize) {
             let learned = jit.vdp.respecialise().unwrap().unwrap();
             assert!(learned.covered > regulars.len() / 2, "{learned:?}");
         }
-        // For a while there is no configuration, behind the back of the ways that were learned.
+        // For a while there is no configuration, and the traces are not recompiled.
         for router in [&interp, &jit] {
             let table = router.vdp.table("router").unwrap();
             match batch % LEARN_EVERY {

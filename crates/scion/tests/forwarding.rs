@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
 use hopwright_ir::Pipeline;
-use hopwright_scion::ia::IsdAs;
-use hopwright_scion::next_hop::VIA_KERNEL;
+use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, Reason, URGENT_CPU_PORT};
+use hopwright_scion::control::tables;
+use hopwright_scion::packet::ia::IsdAs;
 use hopwright_scion::packet::{
     self, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment, checksum_fault, full_mac, udp_payload,
 };
-use hopwright_scion::program::{self, CPU_PORT, PacketIn, Reason, URGENT_CPU_PORT};
 use hopwright_scion::synthetic::{
     self, CASES, INTERNAL_PORT, OTHER_MAC, ROUTER_MAC, brload_hosts, brload_links, key, rich_hosts, rich_links,
 };
-use hopwright_scion::tables;
+use hopwright_scion::underlay::next_hop::VIA_KERNEL;
 
 const NOW: u32 = 1_790_000_000;
 const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
@@ -42,7 +42,7 @@ enum Fate {
 }
 
 impl Router {
-    fn new(kind: EngineKind, links: &hopwright_scion::links::Links, hosts: &[IpAddr]) -> Router {
+    fn new(kind: EngineKind, links: &hopwright_scion::config::links::Links, hosts: &[IpAddr]) -> Router {
         let vdp = VirtualDataPlane::new(pipeline(), kind).unwrap();
         synthetic::program(&vdp, links, hosts).unwrap();
         let executor = Executor::new(vdp.clone());

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
-use hopwright_scion::ia::IsdAs;
-use hopwright_scion::links::Links;
+use hopwright_scion::config::links::Links;
+use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
+use hopwright_scion::packet::ia::IsdAs;
 use hopwright_scion::packet::{
     self, END_TO_END, Envelope, Epic, Frame, HOP_BY_HOP, Hop, Host, Info, Path, SCMP, Scion, ScionPath, Segment, UDP,
     checksum_fault, udp_payload,
 };
-use hopwright_scion::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
 use hopwright_scion::scmp::{Kind, Outcome, Router, Silence, SlowPath, answer};
 use hopwright_scion::synthetic::{
     self, DOWN, INTERNAL_PORT, OTHER_MAC, ROUTER_MAC, Traffic, key, rich_hosts, rich_links,
@@ -157,7 +157,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The message that should come back to the sender of a frame, behind it whatever of `quote` has room.
-fn back(frame: &Frame, message: &[u8], quote: &Frame, way: impl FnOnce(&mut ScionPath)) -> Vec<u8> {
+fn back(frame: &Frame, message: &[u8], quote: &Frame, reverse: impl FnOnce(&mut ScionPath)) -> Vec<u8> {
     let mut f = frame.clone();
     (f.src, f.dst) = (frame.dst, frame.src);
     (f.src_mac, f.dst_mac) = (frame.dst_mac, frame.src_mac);
@@ -175,7 +175,7 @@ fn back(frame: &Frame, message: &[u8], quote: &Frame, way: impl FnOnce(&mut Scio
     }
     let checksum = s.payload_checksum(SCMP);
     s.payload[2..4].copy_from_slice(&checksum.to_be_bytes());
-    way(path(&mut f));
+    reverse(path(&mut f));
     f.pack()
 }
 
@@ -184,7 +184,7 @@ fn problem(code: u8, pointer: u16) -> Vec<u8> {
 }
 
 /// A frame is punted for a reason and answered by this message. `before` changes the path to what the router has when
-/// it finds the fault, which is quoted; `way` makes of that the path back.
+/// it finds the fault, which is quoted; `reverse` makes the return path of it.
 #[track_caller]
 fn expect(
     port: u16,
@@ -192,14 +192,14 @@ fn expect(
     reason: Reason,
     message: &[u8],
     before: impl FnOnce(&mut ScionPath),
-    way: impl FnOnce(&mut ScionPath),
+    reverse: impl FnOnce(&mut ScionPath),
 ) {
     let mut quote = frame.clone();
     before(path(&mut quote));
     let current = path(&mut quote).clone();
     let wanted = back(frame, message, &quote, |p| {
         *p = current;
-        way(p);
+        reverse(p);
     });
     let (found, outcome) = rich().answered(port, &frame.pack(), false);
     assert_eq!(found, reason);
@@ -265,7 +265,7 @@ fn wrong_mac() {
 
 #[test]
 fn wrong_mac_and_expiry_behind_a_segment_change() {
-    let way = |p: &mut ScionPath| {
+    let reverse = |p: &mut ScionPath| {
         // Back to the segment it came by.
         reverse(p);
         (p.curr_inf, p.curr_hf) = (1, 2);
@@ -278,24 +278,24 @@ fn wrong_mac_and_expiry_behind_a_segment_change() {
     };
     let mut f = changing(3);
     path(&mut f).segments[1].hops[0].mac[0] ^= 1;
-    expect(2, &f, Reason::InvalidHopMac, &problem(51, INFOS + 16 + 24), before, way);
+    expect(2, &f, Reason::InvalidHopMac, &problem(51, INFOS + 16 + 24), before, reverse);
 
     let mut second = segment(info(true, 0x222), &[(0, 3), (1, 0)]);
     second.info.timestamp = 1;
     let expired = ScionPath::at(1, vec![segment(info(false, 0x111), &[(0, 9), (0, 2)]), second]);
     let f = frame(CHILD, (FAR, IsdAs(5)), expired);
-    expect(2, &f, Reason::PathExpired, &problem(52, INFOS + 16 + 24), before, way);
+    expect(2, &f, Reason::PathExpired, &problem(52, INFOS + 16 + 24), before, reverse);
 
     let f = changing(6);
-    expect(2, &f, Reason::InvalidSegmentChange, &problem(53, INFOS + 8), before, way);
+    expect(2, &f, Reason::InvalidSegmentChange, &problem(53, INFOS + 8), before, reverse);
     let f = changing(77);
-    expect(2, &f, Reason::UnknownEgress, &problem(50, INFOS + 16 + 24), before, way);
+    expect(2, &f, Reason::UnknownEgress, &problem(50, INFOS + 16 + 24), before, reverse);
     // Interface 0 is inside the AS, which is no link at all.
     let f = changing(0);
-    expect(2, &f, Reason::UnknownEgress, &problem(53, INFOS + 8), before, way);
+    expect(2, &f, Reason::UnknownEgress, &problem(53, INFOS + 8), before, reverse);
     let f = changing(DOWN);
     let message = [&[5, 0, 0, 0][..], &LOCAL.0.to_be_bytes(), &u64::from(DOWN).to_be_bytes()].concat();
-    expect(2, &f, Reason::InterfaceDown, &message, before, way);
+    expect(2, &f, Reason::InterfaceDown, &message, before, reverse);
 }
 
 #[test]
@@ -403,10 +403,10 @@ fn a_sibling_that_is_down() {
     let mut program = Program::new(false);
     let links = rich_links(false);
     let vdp = program.executor.vdp().clone();
-    for entry in hopwright_scion::tables::sibling_ways(
+    for entry in hopwright_scion::control::tables::sibling_entries(
         links.internal,
         &links.siblings[0],
-        hopwright_scion::tables::LinkState::Down(None),
+        hopwright_scion::control::tables::LinkState::Down(None),
     ) {
         vdp.put(&entry).unwrap();
     }
@@ -691,9 +691,9 @@ fn where_no_route_leads() {
         outcome
     };
     assert!(matches!(handle(true), Outcome::Reply(..)));
-    assert_eq!(handle(false), Outcome::Drop(Silence::NoWayBack));
+    assert_eq!(handle(false), Outcome::Drop(Silence::NoReturnPath));
     let counts = slow_path.counts();
-    assert_eq!((counts.sent.values().sum::<u64>(), counts.silent[&Silence::NoWayBack]), (1, 1));
+    assert_eq!((counts.sent.values().sum::<u64>(), counts.silent[&Silence::NoReturnPath]), (1, 1));
 }
 
 /// A packet completed by the agent is forwarded as `wanted` would be.

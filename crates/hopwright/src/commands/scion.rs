@@ -77,7 +77,7 @@ fn slow_path(config: &Path) -> Result<(), Failure> {
 
 /// Says what is wrong with a router's files.
 fn check(config: &Path, config_dir: Option<&Path>, lenient: bool) -> Result<(), Failure> {
-    let report = hopwright_scion::check::check(config, config_dir, lenient);
+    let report = config::check::check(config, config_dir, lenient);
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }

@@ -14,10 +14,10 @@ use hopwright_dataplane::{Count, Difference, wall_clock_us};
 use hopwright_host::watch::FileWatch;
 
 use super::{Agent, AgentError, Options, Setup};
-use crate::next_hop::{self, link_ends};
-use crate::program::LINK_COUNTERS;
-use crate::reload::{self, Figures};
-use crate::tables::{self, LINK_TABLES};
+use crate::config::change::{self, ReloadCounts};
+use crate::control::program::LINK_COUNTERS;
+use crate::control::tables::{self, LINK_TABLES};
+use crate::underlay::next_hop::{self, link_ends};
 
 /// Files are left alone so long before they are read: a change may take several writes.
 const QUIET: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ pub(super) struct Reload {
     /// Told to read them.
     told: bool,
     state: State,
-    figures: Figures,
+    counts: ReloadCounts,
 }
 
 enum State {
@@ -45,7 +45,7 @@ enum State {
 impl Reload {
     pub fn new(setup: &Setup) -> Reload {
         let mut reload =
-            Reload { watch: None, noticed: None, told: false, state: State::Idle, figures: Figures::default() };
+            Reload { watch: None, noticed: None, told: false, state: State::Idle, counts: ReloadCounts::default() };
         reload.watch(setup);
         reload
     }
@@ -54,14 +54,14 @@ impl Reload {
     fn watch(&mut self, setup: &Setup) {
         self.watch = None;
         let Some(file) = setup.file.as_ref().filter(|_| setup.config.hopwright.reload.watch_files) else { return };
-        match FileWatch::new(&reload::files(file, &setup.config.general.config_dir)) {
+        match FileWatch::new(&change::files(file, &setup.config.general.config_dir)) {
             Ok(watch) => self.watch = Some(watch),
             Err(error) => tracing::warn!(%error, "changes of the configuration are not noticed; SIGHUP works"),
         }
     }
 
-    pub fn figures(&self) -> Figures {
-        self.figures.clone()
+    pub fn counts(&self) -> ReloadCounts {
+        self.counts.clone()
     }
 
     /// What to wait for.
@@ -98,15 +98,15 @@ impl Reload {
 
     fn refuse(&mut self, error: &AgentError) {
         self.state = State::Idle;
-        self.figures.refused += 1;
-        self.figures.error = Some(error.to_string());
+        self.counts.refused += 1;
+        self.counts.error = Some(error.to_string());
         tracing::error!(%error, "the changed configuration is refused; the router goes on as before");
     }
 
     /// Taking a configuration on has failed half-way.
     fn fail(&mut self, error: &AgentError) {
-        self.figures.failed += 1;
-        self.figures.error = Some(error.to_string());
+        self.counts.failed += 1;
+        self.counts.error = Some(error.to_string());
         tracing::error!(%error, "the changed configuration cannot be taken on; the one before is put back");
     }
 }
@@ -157,19 +157,19 @@ impl Agent {
 
     /// Opens what the new setup needs besides.
     fn prepare(&mut self, mut setup: Setup) {
-        if let Err(error) = reload::check(&self.setup, &setup) {
+        if let Err(error) = change::check(&self.setup, &setup) {
             self.reload.refuse(&error.into());
             return;
         }
         setup.links = setup.links.numbered_like(&self.setup.links);
         setup.links.arrivals.clone_from(&self.setup.links.arrivals);
-        if reload::unchanged(&self.setup, &setup) {
-            self.reload.figures.unchanged += 1;
-            self.reload.figures.error = None;
+        if change::unchanged(&self.setup, &setup) {
+            self.reload.counts.unchanged += 1;
+            self.reload.counts.error = None;
             tracing::info!("the configuration is the same as before");
             return;
         }
-        // The numbers of entries do not depend on ways.
+        // The numbers of entries do not depend on next hops.
         let wanted = tables::entries(&setup.links, |_| tables::LinkState::Unresolved);
         if let Err(error) = Difference::between(&self.vdp, &LINK_TABLES, &wanted) {
             self.reload.refuse(&error.into());
@@ -199,7 +199,7 @@ impl Agent {
         let before = self.setup.clone();
         match self.put_into_force(setup, now) {
             Ok((new, changed, gone)) => {
-                for change in reload::describe(&before.links, &self.setup.links) {
+                for change in change::describe(&before.links, &self.setup.links) {
                     tracing::info!("{change}");
                 }
                 if before.keys.current != self.setup.keys.current {
@@ -207,9 +207,9 @@ impl Agent {
                     tracing::info!(overlap_s = overlap.as_secs(), "the hop-field key has changed");
                 }
                 tracing::info!(new, changed, gone, "configuration changed: entries of the tables");
-                self.board.set_setting(self.setup.shown());
-                self.reload.figures.applied += 1;
-                self.reload.figures.error = None;
+                self.status.set_active(self.setup.shown());
+                self.reload.counts.applied += 1;
+                self.reload.counts.error = None;
                 self.reload.watch(&self.setup);
             }
             Err(error) => {
@@ -227,15 +227,15 @@ impl Agent {
     fn put_into_force(&mut self, setup: Setup, now: Instant) -> Result<(usize, usize, usize), AgentError> {
         let gone = link_ends(&self.setup.links).filter(|old| !link_ends(&setup.links).any(|new| new == *old));
         for (target, ..) in gone.collect::<Vec<_>>() {
-            self.ways.remove(target);
+            self.next_hops.remove(target);
         }
         self.reset_counters(&setup)?;
         self.setup = setup;
         // Addresses may have moved since everything was opened.
         self.setup.links.arrivals = super::arrivals(&self.setup, &mut self.underlay, &self.kernel);
-        self.ways.set_ports(self.underlay.ports());
-        next_hop::add_links(&mut self.ways, &self.setup.links, &mut self.kernel);
-        let changes = self.ways.take_changes();
+        self.next_hops.set_ports(self.underlay.ports());
+        next_hop::add_links(&mut self.next_hops, &self.setup.links, &mut self.kernel);
+        let changes = self.next_hops.take_changes();
         // Sessions of links that stay as they are go on.
         self.bfd.set_key(self.setup.keys.current.clone());
         self.bfd.configure(self.setup.bfd.clone());
@@ -243,7 +243,7 @@ impl Agent {
             self.tell_bfd(target);
         }
 
-        let wanted = tables::entries(&self.setup.links, |target| self.way(target));
+        let wanted = tables::entries(&self.setup.links, |target| self.link_state(target));
         let difference = Difference::between(&self.vdp, &LINK_TABLES, &wanted)?;
         difference.apply(&self.vdp)?;
         tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;

@@ -9,9 +9,9 @@ use hopwright_ports::checksum;
 
 use super::packet::Control;
 use super::spec::{Link, Spec};
-use crate::keys::HopKey;
-use crate::next_hop::NextHop;
+use crate::config::keys::HopKey;
 use crate::packet::{BFD, END_TO_END, Frame, HOP_BY_HOP, Hop, Host, Info, Path, Scion};
+use crate::underlay::next_hop::NextHop;
 
 /// Seconds that the path's timestamp lies back, for clocks that differ.
 const CLOCK_DRIFT: u32 = 10;
@@ -129,9 +129,9 @@ mod tests {
     use super::super::machine::State;
     use super::super::session::Settings;
     use super::*;
-    use crate::ia::IsdAs;
+    use crate::config::topology::Underlay;
+    use crate::packet::ia::IsdAs;
     use crate::packet::{checksum_fault, full_mac};
-    use crate::topology::Underlay;
 
     const PACKET: Control = Control {
         state: State::Up,

@@ -7,7 +7,7 @@
 //! - Here: the thread that runs them. It has a queue from the data plane and one to it that nothing else uses, so that
 //!   neither the agent's work nor a flood of other packets delays it; and it does nothing but BFD.
 //!
-//! Does not live here: what a link that is down means for packets (the program, and [`crate::tables`]).
+//! Does not live here: what a link that is down means for packets (the program, and [`crate::control::tables`]).
 
 pub mod frame;
 pub mod machine;
@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 use hopwright_dataplane::wait::{PollSet, Wakeup};
 use hopwright_dataplane::{CpuQueue, Injector, Switch, wall_clock_us};
 
-use crate::keys::HopKey;
-use crate::program::PacketIn;
+use crate::config::keys::HopKey;
+use crate::control::program::PacketIn;
 pub use session::LinkChange;
 use sessions::Sessions;
 pub use sessions::{Counts, Route, Status};
@@ -86,8 +86,8 @@ impl Bfd {
         Ok(bfd)
     }
 
-    /// Makes the sessions those that are wanted ([`Sessions::configure`]): those of unchanged links go on. Tell the ways of
-    /// new links afterwards.
+    /// Makes the sessions those that are wanted ([`Sessions::configure`]): those of unchanged links go on. Set the
+    /// routes of new links afterwards.
     pub fn configure(&self, specs: Vec<Spec>) {
         self.shared.sessions().configure(specs, Instant::now());
         self.shared.configured.notify();

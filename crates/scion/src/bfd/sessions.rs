@@ -9,10 +9,10 @@ use super::machine::State;
 use super::packet::Control;
 use super::session::{LinkChange, Session};
 use super::spec::{Link, Spec};
-use crate::ia::IsdAs;
-use crate::keys::HopKey;
-use crate::next_hop::NextHop;
-use crate::program::LOCAL_PORT;
+use crate::config::keys::HopKey;
+use crate::control::program::LOCAL_PORT;
+use crate::packet::ia::IsdAs;
+use crate::underlay::next_hop::NextHop;
 
 /// How packets of a session travel now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,7 +256,7 @@ mod tests {
 
     use super::super::session::Settings;
     use super::*;
-    use crate::topology::Underlay;
+    use crate::config::topology::Underlay;
 
     const HERE: IsdAs = IsdAs(0x0001_ff00_0000_0001);
     const THERE: IsdAs = IsdAs(0x0001_ff00_0000_0003);

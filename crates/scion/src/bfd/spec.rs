@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::session::Settings;
 use crate::config;
-use crate::ia::IsdAs;
-use crate::links::Links;
-use crate::topology::Underlay;
+use crate::config::links::Links;
+use crate::config::topology::Underlay;
+use crate::packet::ia::IsdAs;
 
 /// Shortest interval between packets: the program lets one packet of a link through to the agent in half this time.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -127,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::topology::Topology;
+    use crate::config::topology::Topology;
 
     fn links(bfd: &str) -> Links {
         let text = format!(

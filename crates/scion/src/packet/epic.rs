@@ -76,7 +76,7 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::ia::IsdAs;
+    use crate::packet::ia::IsdAs;
     use crate::packet::{Hop, Host, Info, ScionPath, Segment};
 
     /// Values computed with the reference's `pkg/experimental/epic`, v0.14.0 (`CalcMac`).

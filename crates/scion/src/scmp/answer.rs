@@ -9,9 +9,9 @@ use super::message::{self, Kind, Message};
 use super::path::{HOP, INFO, META};
 use super::spao;
 use super::view::{COMMON, ETHERNET, Underlay, View, word};
-use crate::links::Links;
+use crate::config::links::Links;
+use crate::control::program::{LOCAL_PORT, PacketIn, Reason};
 use crate::packet::{self, END_TO_END, Envelope, Host, Path, SCMP, Scion, ScionPath};
-use crate::program::{LOCAL_PORT, PacketIn, Reason};
 
 /// Bytes of SCION packet that an error message has at most, quote included.
 const LONGEST: usize = 1232;
@@ -50,8 +50,8 @@ pub enum Silence {
     BadChecksum,
     /// SCMP errors are not answered.
     ScmpError,
-    /// There is no way back: the path cannot be reversed, or no route leads to the sender.
-    NoWayBack,
+    /// There is no return path: the path cannot be reversed, or no route leads to the sender.
+    NoReturnPath,
     /// No machine can have sent it: the underlay addresses are none that may be answered (RFC 1122, 3.2.1.3).
     BadSource,
     /// An error message for a host whose quote does not tell the port.
@@ -67,7 +67,7 @@ impl Silence {
             Silence::Malformed => "malformed",
             Silence::ScmpError => "scmp_error",
             Silence::BadChecksum => "bad_checksum",
-            Silence::NoWayBack => "no_way_back",
+            Silence::NoReturnPath => "no_return_path",
             Silence::BadSource => "bad_source",
             Silence::NoPort => "no_port",
         }
@@ -206,19 +206,19 @@ impl Checked {
         }))
     }
 
-    /// The path for the answer, as the next router on the way back wants it.
-    fn way_back(&self, to_outside: bool) -> Result<ScionPath, Silence> {
+    /// The path for the answer, as the next router on the return path expects it.
+    fn return_path(&self, to_outside: bool) -> Result<ScionPath, Silence> {
         let mut path = self.path.clone().reversed();
-        let peering = path.is_peering().ok_or(Silence::NoWayBack)?;
-        // If the packet has changed the segment here, or should have, the way back has to be in the one it came by.
+        let peering = path.is_peering().ok_or(Silence::NoReturnPath)?;
+        // If the packet has changed the segment here, or should have, the return path has to be in the one it came by.
         if path.segment_ends() && !peering {
-            path.advance().ok_or(Silence::NoWayBack)?;
+            path.advance().ok_or(Silence::NoReturnPath)?;
         }
         if to_outside {
             if path.info().cons_dir && !peering {
                 path.chain();
             }
-            path.advance().ok_or(Silence::NoWayBack)?;
+            path.advance().ok_or(Silence::NoReturnPath)?;
         }
         Ok(path)
     }
@@ -263,14 +263,14 @@ fn reply(
         src_ia: router.links.ia,
         dst: Host::Raw(bytes[9] >> 2 & 3, bytes[view.src_host.clone()].to_vec()),
         src: Host::Ip(router.links.internal.ip()),
-        path: Path::Scion(checked.way_back(header.ingress != 0)?),
+        path: Path::Scion(checked.return_path(header.ingress != 0)?),
         extensions: if authenticate { vec![(END_TO_END, spao::extension(now_us))] } else { Vec::new() },
         next_hdr: SCMP,
         payload: [&[message.kind.scmp_type, message.kind.code, 0, 0], message.body.as_slice()].concat(),
         extra_words: 0,
     };
     if scion.header_bytes() > LONGEST_HEADER {
-        return Err(Silence::NoWayBack);
+        return Err(Silence::NoReturnPath);
     }
     if is_error {
         let room = LONGEST.saturating_sub(scion.pack().len());
@@ -280,7 +280,7 @@ fn reply(
     scion.payload[2..4].copy_from_slice(&checksum.to_be_bytes());
     let mut packet = scion.pack();
     if authenticate {
-        spao::sign(&mut packet).ok_or(Silence::NoWayBack)?;
+        spao::sign(&mut packet).ok_or(Silence::NoReturnPath)?;
     }
     Ok(Outcome::Reply(message.kind, underlay_back(underlay, packet)))
 }

@@ -3,7 +3,7 @@
 //!
 //! Does not live here: the packet around the message ([`super::answer`]).
 
-use crate::ia::IsdAs;
+use crate::packet::ia::IsdAs;
 
 /// A message without its checksum and quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Message {
         Message::new(EXTERNAL_INTERFACE_DOWN, 0, [ia.0.to_be_bytes(), interface(egress)].concat())
     }
 
-    /// The way to another router of the AS is down.
+    /// The link to another router of the AS is down.
     pub fn internal_connectivity_down(ia: IsdAs, ingress: u16, egress: u16) -> Message {
         let body = [ia.0.to_be_bytes(), interface(ingress), interface(egress)].concat();
         Message::new(INTERNAL_CONNECTIVITY_DOWN, 0, body)

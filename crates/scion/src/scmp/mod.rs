@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use crate::links::{INTERNAL_INDEX, Links};
-use crate::metrics::SlowPathDrops;
-use crate::program::{PacketIn, Reason};
+use crate::config::links::{INTERNAL_INDEX, Links};
+use crate::control::program::{PacketIn, Reason};
+use crate::status::metrics::SlowPathDrops;
 use hopwright_host::metrics::CounterFamily;
 
 mod answer;
@@ -105,7 +105,7 @@ impl Counts {
 
 /// The link that a frame for the other end of the ingress link goes out by, by the index of its counters, and the
 /// bytes of its SCION packet.
-pub fn way_out(frame: &[u8], ingress: u16, links: &Links) -> Option<(u16, usize)> {
+pub fn egress_link(frame: &[u8], ingress: u16, links: &Links) -> Option<(u16, usize)> {
     let underlay = view::Underlay::parse(frame)?;
     Some((index(links, ingress, Some(underlay.dst)), underlay.payload().len()))
 }
@@ -118,7 +118,7 @@ fn is_counted(header: &PacketIn) -> bool {
 
 /// The link that a punted frame came in by, by the index of its counters, and the bytes of its SCION packet; 0 if there
 /// is none in it.
-fn way_in(frame: &[u8], ingress: u16, links: &Links) -> (u16, usize) {
+fn ingress_link(frame: &[u8], ingress: u16, links: &Links) -> (u16, usize) {
     let underlay = view::Underlay::parse(frame);
     (index(links, ingress, underlay.map(|u| u.src)), underlay.map_or(0, |u| u.payload().len()))
 }
@@ -169,7 +169,7 @@ impl SlowPath {
         if !self.limiter.admit(header.reason, header.ingress, now) {
             *self.counts.limited.entry(reason).or_default() += 1;
             if is_counted(header) {
-                let (link, bytes) = way_in(punted, header.ingress, links);
+                let (link, bytes) = ingress_link(punted, header.ingress, links);
                 self.drops.busy(link, bytes);
             }
             return Outcome::Drop(Silence::Limited);
@@ -179,7 +179,7 @@ impl SlowPath {
         if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame), 0) = (&outcome, header.ingress)
             && !view::Underlay::parse(frame).is_some_and(|back| has_route(back.dst.ip(), back.src.ip()))
         {
-            outcome = Outcome::Drop(Silence::NoWayBack);
+            outcome = Outcome::Drop(Silence::NoReturnPath);
         }
         match &outcome {
             Outcome::Reply(kind, _) => *self.counts.sent.entry(*kind).or_default() += 1,
@@ -188,7 +188,7 @@ impl SlowPath {
             Outcome::Drop(silence) => {
                 *self.counts.silent.entry(*silence).or_default() += 1;
                 if is_counted(header) {
-                    let (link, bytes) = way_in(punted, header.ingress, links);
+                    let (link, bytes) = ingress_link(punted, header.ingress, links);
                     self.drops.invalid(link, bytes, 1);
                 }
             }
@@ -200,7 +200,7 @@ impl SlowPath {
     pub fn not_sent(&mut self, frame: &[u8], header: &PacketIn, links: &Links) {
         self.counts.not_sent += 1;
         if is_counted(header) {
-            let (link, bytes) = way_in(frame, header.ingress, links);
+            let (link, bytes) = ingress_link(frame, header.ingress, links);
             self.drops.busy(link, bytes);
         }
     }
@@ -257,7 +257,7 @@ mod tests {
     /// A traceroute reply is authenticated if, and only if, the request was.
     #[test]
     fn authenticated_traceroute() {
-        use crate::ia::IsdAs;
+        use crate::packet::ia::IsdAs;
         use crate::packet::{END_TO_END, Envelope, Hop, Host, Info, Path, SCMP, Scion, ScionPath, Segment};
 
         let now_us = 1_790_000_000_000_000;

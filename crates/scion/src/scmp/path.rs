@@ -1,4 +1,4 @@
-//! A SCION path read from a packet, and what a router does to it on the way back.
+//! A SCION path read from a packet, and its reversal for an answer.
 //!
 //! Does not live here: building paths for tests ([`crate::packet`]).
 
@@ -105,7 +105,7 @@ impl ScionPath {
         Some(())
     }
 
-    /// The way back, standing at the same hop.
+    /// The reversed path, at the same hop.
     pub(super) fn reversed(mut self) -> ScionPath {
         self.curr_inf = self.segments.len() as u8 - 1 - self.curr_inf;
         self.curr_hf = self.hop_count() as u8 - 1 - self.curr_hf;

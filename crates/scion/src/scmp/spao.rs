@@ -15,7 +15,7 @@ use crate::packet::SCMP;
 const KEY: [u8; 16] = [0; 16];
 /// How long the stand-in's keys live: a day, from midnight UTC.
 const EPOCH_NS: u64 = 24 * 3600 * 1_000_000_000;
-/// How far the time in a message may be off, either way.
+/// Largest difference between a message's time and the clock, in either direction.
 const WINDOW_NS: u64 = 150 * 1_000_000_000;
 
 /// Type of the option.
@@ -103,7 +103,7 @@ fn find_option(packet: &[u8], view: &View) -> Option<(usize, usize)> {
     found.filter(|(_, length)| *length >= METADATA)
 }
 
-/// AES-CMAC over the authenticated data: what does not change on the way, and the whole payload.
+/// AES-CMAC over the authenticated data: the fields that routers do not change, and the whole payload.
 fn mac(packet: &[u8], view: &View, option: usize) -> Option<Cmac<Aes128>> {
     let metadata = packet.get(option..option + METADATA)?;
     let payload = &packet[view.payload..];

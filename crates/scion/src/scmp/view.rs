@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
-use crate::ia::IsdAs;
+use crate::packet::ia::IsdAs;
 use crate::packet::{self, END_TO_END, HOP_BY_HOP, UDP};
 
 /// Bytes of the common header.

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{LOCAL, OTHER_MAC, ROUTER_MAC, rich_hosts, rich_links};
-use crate::ia::IsdAs;
-use crate::keys::HopKey;
-use crate::links::Links;
+use crate::config::keys::HopKey;
+use crate::config::links::Links;
+use crate::packet::ia::IsdAs;
 use crate::packet::{self, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
 
 /// An endless, repeatable stream of frames for [`rich_links`].
@@ -19,7 +19,7 @@ pub struct Traffic {
     exits: Vec<u16>,
 }
 
-/// A way into the router.
+/// An ingress of the router.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// SCION interface by which the packet entered the AS, 0 for a host of it.

@@ -19,10 +19,10 @@ use hopwright_dataplane::wait::PollSet;
 use hopwright_ports::DeviceError;
 use hopwright_ports::{Filter, FrameSocket, Tap};
 
-use crate::links::Links;
-use crate::next_hop::{LinkEnd, Target};
+use crate::config::links::Links;
 use crate::packet::BFD;
 use crate::scmp::view::{Underlay, word};
+use crate::underlay::next_hop::{LinkEnd, Target};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::netlink::Device;
 
@@ -45,7 +45,7 @@ pub struct Taps {
     counts: Counts,
 }
 
-/// The two ways to a device's other self.
+/// The two sockets of a device's mirror.
 #[derive(Debug)]
 struct Pair {
     tap: Tap,
@@ -243,7 +243,7 @@ fn bfd_state(scion: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ia::IsdAs;
+    use crate::packet::ia::IsdAs;
     use crate::packet::{Frame, Hop, Host, Info, Path, Scion, UDP};
     use crate::synthetic::rich_links;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
-use crate::links::Links;
+use crate::config::links::Links;
 
 /// A shell script that makes the namespace, with a TAP device for each device of the router, as these are when it is
 /// run. `name` has been checked to be a plain file name.

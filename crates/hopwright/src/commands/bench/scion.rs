@@ -59,7 +59,7 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));
     }
-    let pipeline = compile::printed(hopwright_scion::program::compile(true))?;
+    let pipeline = compile::printed(hopwright_scion::control::program::compile(true))?;
     let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| compile::refused(&pipeline, &e))?;
     synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

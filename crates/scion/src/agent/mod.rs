@@ -1,7 +1,7 @@
 //! The running router: opens the devices, programs the tables, follows the kernel, answers for punted packets.
 //!
 //! Threads forward (the data plane's workers), one does everything else. Does not live here: what each step means
-//! ([`crate::links`], [`crate::ways`], [`crate::tables`]).
+//! ([`crate::config::links`], [`crate::next_hops`], [`crate::control::tables`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -24,22 +24,22 @@ use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::{PortChoice, closing};
 
 use crate::bfd::{self, Bfd};
-use crate::board::{Board, Figures, Session, Setting};
+use crate::config::change::NeedsRestart;
+use crate::config::keys::{self, KeyError, Keys};
+use crate::config::links::{INTERNAL_INDEX, Links, LinksError};
+use crate::config::topology::{Topology, TopologyError};
 use crate::config::{Config, ConfigError};
-use crate::http::{HttpError, Listeners};
-use crate::keys::{self, KeyError, Keys};
-use crate::links::{INTERNAL_INDEX, Links, LinksError};
-use crate::metrics::OwnPackets;
-use crate::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
+use crate::control::key_rollover::Rollover;
+use crate::control::program::{BuiltIn, CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
+use crate::control::tables::{self, LinkState};
 use crate::privileges::{self, Phase};
-use crate::program::{BuiltIn, CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
-use crate::reload::NeedsRestart;
-use crate::rollover::Rollover;
 use crate::scmp::{self, Outcome, SlowPath};
-use crate::stats::{Stats, StatsFile, WriteChange};
-use crate::tables::{self, LinkState};
+use crate::status::http::{HttpError, Listeners};
+use crate::status::metrics::OwnPackets;
+use crate::status::stats::{Stats, StatsFile, WriteChange};
+use crate::status::{ActiveConfig, Session, Snapshot, Status};
 use crate::tap::{TapError, Taps};
-use crate::topology::{Topology, TopologyError};
+use crate::underlay::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
 use crate::underlay::{Changed, LinkPorts, Underlay};
 
 mod reload;
@@ -50,7 +50,7 @@ use reload::Reload;
 const CLOSING_TIME: Duration = Duration::from_secs(2);
 /// Longest pause between two looks around.
 const TICK: Duration = Duration::from_millis(250);
-/// The same while something is under way.
+/// The same while a change is in progress.
 const SHORT_TICK: Duration = Duration::from_millis(20);
 /// The same while the workers take up new ports.
 const PORTS_TICK: Duration = Duration::from_millis(1);
@@ -170,8 +170,8 @@ impl Setup {
     }
 
     /// What may be shown of it: not the key.
-    fn shown(&self) -> Setting {
-        Setting { config: self.config.clone(), topology: self.topology.clone(), links: self.links.clone() }
+    fn shown(&self) -> ActiveConfig {
+        ActiveConfig { config: self.config.clone(), topology: self.topology.clone(), links: self.links.clone() }
     }
 }
 
@@ -212,15 +212,15 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     tables::set_default_host(&vdp, VIA_KERNEL)?;
     let mut rollover = Rollover::new();
     rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
-    let mut ways = Resolver::new(underlay.ports(), VIA_KERNEL);
-    next_hop::add_links(&mut ways, &setup.links, &mut kernel);
+    let mut next_hops = Resolver::new(underlay.ports(), VIA_KERNEL);
+    next_hop::add_links(&mut next_hops, &setup.links, &mut kernel);
     let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
     let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
     let listeners = Listeners::open(&setup.config)?;
     // Threads that start from here on have no more than what stays.
     privileges::drop_privileges(Phase::Running)?;
-    let board = Board::new(switch.clone(), setup.shown());
+    let status = Status::new(switch.clone(), setup.shown());
 
     let key = setup.keys.current.clone();
     let bfd = match &taps {
@@ -234,7 +234,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         vdp,
         switch: switch.clone(),
         kernel,
-        ways,
+        next_hops,
         underlay,
         reload: Reload::new(&setup),
         rollover,
@@ -250,14 +250,14 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         stats_file: StatsFile::default(),
         own_packets: OwnPackets::default(),
         slow_path_time: StageTime::default(),
-        board: board.clone(),
+        status: status.clone(),
         manager: ServiceManager::new(),
         setup,
     };
     // Resolver are programmed before the first packet; links with BFD are down until it says otherwise.
     agent.look_around()?;
     for (target, ..) in next_hop::link_ends(&agent.setup.links) {
-        agent.program_way(target)?;
+        agent.program_target(target)?;
     }
     agent.log_link_ports();
     let links = &agent.setup.links;
@@ -267,8 +267,8 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     let moving = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
     // Pages tell the state of links from the first request on.
-    agent.board.post(agent.figures());
-    let server = listeners.serve(board, log_level).map_err(AgentError::HttpThread)?;
+    agent.status.publish(agent.snapshot());
+    let server = listeners.serve(status, log_level).map_err(AgentError::HttpThread)?;
     agent.manager.ready();
     let result = agent.follow(options, &moving);
     agent.manager.stopping();
@@ -329,7 +329,7 @@ struct Agent {
     vdp: Arc<VirtualDataPlane>,
     switch: Arc<Switch>,
     kernel: Netlink,
-    ways: Resolver,
+    next_hops: Resolver,
     underlay: Underlay,
     reload: Reload,
     rollover: Rollover,
@@ -353,7 +353,7 @@ struct Agent {
     own_packets: OwnPackets,
     /// Time spent on punted packets.
     slow_path_time: StageTime,
-    board: Arc<Board>,
+    status: Arc<Status>,
     manager: ServiceManager,
 }
 
@@ -397,7 +397,7 @@ impl Agent {
             self.manager.keep_alive(self.switch.rounds(), now);
             if now >= next_post {
                 next_post = now + POST_TIME;
-                self.board.post(self.figures());
+                self.status.publish(self.snapshot());
             }
             if now >= next_report {
                 next_report = Instant::now() + Duration::from_secs(1);
@@ -418,7 +418,7 @@ impl Agent {
             () if self.reload.is_busy() => SHORT_TICK,
             () => TICK,
         };
-        let due = self.ways.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let due = self.next_hops.deadline().map(|at| at.saturating_duration_since(Instant::now()));
         due.map_or(tick, |due| due.clamp(PORTS_TICK, tick))
     }
 
@@ -427,12 +427,12 @@ impl Agent {
         let changes = self.kernel.update().map_err(AgentError::Netlink)?;
         let now = Instant::now();
         if changes.everything {
-            self.ways.reroute_all(&mut self.kernel, now);
+            self.next_hops.reroute_all(&mut self.kernel, now);
         } else if !changes.routes.is_empty() {
-            self.ways.reroute_within(&changes.routes, &mut self.kernel, now);
+            self.next_hops.reroute_within(&changes.routes, &mut self.kernel, now);
         }
-        self.ways.follow_neighbours(&changes.neighbours, &mut self.kernel, now);
-        self.ways.confirm(&mut self.kernel, now);
+        self.next_hops.follow_neighbours(&changes.neighbours, &mut self.kernel, now);
+        self.next_hops.confirm(&mut self.kernel, now);
         if changes.everything || !changes.routes.is_empty() {
             self.hosts.reconsider();
             self.follow_devices(changes.everything)?;
@@ -440,7 +440,7 @@ impl Agent {
         if self.ports_changing && !self.switch.ports_changing() {
             self.ports_changing = false;
             self.underlay.set_ready();
-            self.ways.set_ports(self.underlay.ports());
+            self.next_hops.set_ports(self.underlay.ports());
             self.hosts.reconsider();
         }
         if self.hosts.is_due(now) {
@@ -462,7 +462,7 @@ impl Agent {
     /// devices as before.
     fn follow_devices(&mut self, anyway: bool) -> Result<(), AgentError> {
         self.host_devices.retain(|index| self.kernel.devices().contains_key(index));
-        let mut used = self.ways.devices();
+        let mut used = self.next_hops.devices();
         used.extend(&self.host_devices);
         let mut links = vec![&self.setup.links];
         if let Some(setup) = self.reload.preparing() {
@@ -479,7 +479,7 @@ impl Agent {
 
     /// Gives the switch new ports, and takes from it those that are closed, once nothing leads there.
     fn follow_ports(&mut self, changed: Changed) -> Result<(), AgentError> {
-        self.ways.set_ports(self.underlay.ports());
+        self.next_hops.set_ports(self.underlay.ports());
         self.program_changes()?;
         for number in changed.closed {
             if let Err(error) = self.switch.remove_port(number) {
@@ -507,7 +507,7 @@ impl Agent {
             return Ok(());
         }
         let source = links.internal.ip();
-        let devices = self.hosts.learn(destinations, source, &mut self.ways, &mut self.kernel, now);
+        let devices = self.hosts.learn(destinations, source, &mut self.next_hops, &mut self.kernel, now);
         if !devices.is_subset(&self.host_devices) {
             self.host_devices.extend(devices);
             self.follow_devices(true)?;
@@ -517,7 +517,7 @@ impl Agent {
 
     /// Logs by which kinds of port links that have changed are used.
     fn log_link_ports(&mut self) {
-        let ports = self.underlay.link_ports(&self.kernel, &self.setup.links, &self.ways);
+        let ports = self.underlay.link_ports(&self.kernel, &self.setup.links, &self.next_hops);
         for link in ports.iter().filter(|link| !self.link_ports.contains(link)) {
             tracing::info!("{link}");
         }
@@ -529,14 +529,14 @@ impl Agent {
         let arrivals = arrivals(&self.setup, &mut self.underlay, &self.kernel);
         if arrivals != self.setup.links.arrivals {
             self.setup.links.arrivals = arrivals;
-            tables::program_links(&self.vdp, &self.setup.links, |target| self.way(target))?;
+            tables::program_links(&self.vdp, &self.setup.links, |target| self.link_state(target))?;
         }
         Ok(())
     }
 
-    /// Brings the tables in line with the ways.
+    /// Updates the tables to the next hops.
     fn program_changes(&mut self) -> Result<(), AgentError> {
-        let changes = self.ways.take_changes();
+        let changes = self.next_hops.take_changes();
         self.program_all(changes)
     }
 
@@ -545,7 +545,7 @@ impl Agent {
             tables::forget_hosts(&self.vdp)?;
         }
         for target in changes.targets {
-            self.program_way(target)?;
+            self.program_target(target)?;
         }
         Ok(())
     }
@@ -563,14 +563,14 @@ impl Agent {
         }
         let injector = self.switch.injector();
         for target in taps.exchange(&injector, &self.setup.links) {
-            self.program_way(target)?;
+            self.program_target(target)?;
         }
         Ok(())
     }
 
     /// Whether and by which next hop a target can be reached now.
-    fn way(&self, target: Target) -> LinkState {
-        let next_hop = self.ways.next_hop(target);
+    fn link_state(&self, target: Target) -> LinkState {
+        let next_hop = self.next_hops.next_hop(target);
         match self.setup.links.bfd_link(target) {
             Some(link) if !self.bfd.is_up(link) => LinkState::Down(Some(next_hop)),
             _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => LinkState::Down(Some(next_hop)),
@@ -581,7 +581,7 @@ impl Agent {
     /// Tells BFD how to reach a target now.
     fn tell_bfd(&self, target: Target) {
         if let Some(link) = self.setup.links.bfd_link(target) {
-            let (next_hop, direct) = (self.ways.next_hop(target), self.ways.is_direct(target));
+            let (next_hop, direct) = (self.next_hops.next_hop(target), self.next_hops.is_direct(target));
             self.bfd.set_route(link, Some(bfd::Route { next_hop, direct }));
         }
     }
@@ -591,34 +591,34 @@ impl Agent {
         for (link, change) in self.bfd.take_changes() {
             tracing::info!(%link, %change, "BFD");
             if let Some(target) = self.setup.links.target(link) {
-                self.program_way(target)?;
+                self.program_target(target)?;
             }
         }
         Ok(())
     }
 
-    /// Puts the way to a target into the tables as it is now.
-    fn program_way(&self, target: Target) -> Result<(), ControlError> {
+    /// Updates the table entries of a target.
+    fn program_target(&self, target: Target) -> Result<(), ControlError> {
         self.tell_bfd(target);
-        let way = self.way(target);
+        let state = self.link_state(target);
         match target {
             Target::Link(LinkEnd::External(id)) => {
                 let Some(link) = self.setup.links.interface(id) else { return Ok(()) };
-                tracing::debug!(interface = link.id, remote = %link.underlay.remote, %way, "way to another AS");
-                self.vdp.put(&tables::external(link, way))
+                tracing::debug!(interface = link.id, remote = %link.underlay.remote, %state, "link to another AS");
+                self.vdp.put(&tables::external(link, state))
             }
             Target::Link(LinkEnd::Sibling(number)) => {
                 let Some(sibling) = self.setup.links.sibling(number) else { return Ok(()) };
-                tracing::debug!(router = %sibling.name, address = %sibling.address, %way, "way to a sibling router");
-                for entry in tables::sibling_ways(self.setup.links.internal, sibling, way) {
+                tracing::debug!(router = %sibling.name, address = %sibling.address, %state, "link to a sibling router");
+                for entry in tables::sibling_entries(self.setup.links.internal, sibling, state) {
                     self.vdp.put(&entry)?;
                 }
                 Ok(())
             }
             Target::Host(host) => {
-                tracing::trace!(%host, %way, "way to a host");
-                match self.ways.contains(target) {
-                    true => self.vdp.put(&tables::host(host, self.ways.next_hop(target))),
+                tracing::trace!(%host, %state, "host");
+                match self.next_hops.contains(target) {
+                    true => self.vdp.put(&tables::host(host, self.next_hops.next_hop(target))),
                     false => match self.vdp.delete(&tables::no_host(host)) {
                         Err(ControlError::NotFound(_)) => Ok(()),
                         other => other,
@@ -660,8 +660,8 @@ impl Agent {
         let sent = match self.slow_path.handle(packet, header, &self.setup.links, now, has_route) {
             Outcome::Reply(_, frame) | Outcome::Bounce(frame) => {
                 let sent = injector.transmit(header.port.into(), &frame);
-                let way_out = scmp::way_out(&frame, header.ingress, &self.setup.links);
-                if let (Ok(()), Some((link, bytes))) = (sent, way_out) {
+                let egress_link = scmp::egress_link(&frame, header.ingress, &self.setup.links);
+                if let (Ok(()), Some((link, bytes))) = (sent, egress_link) {
                     self.own_packets.count(link, bytes);
                 }
                 sent
@@ -677,7 +677,7 @@ impl Agent {
     }
 
     /// What the agent knows and the data plane's counters do not.
-    fn figures(&self) -> Figures {
+    fn snapshot(&self) -> Snapshot {
         let mut own_packets = self.own_packets.clone();
         let mut slow_path_drops = self.slow_path.drops().clone();
         for (interface, packets) in self.bfd.strays() {
@@ -693,16 +693,16 @@ impl Agent {
             sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received });
         }
         let slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().families(), Taps::families);
-        Figures {
+        Snapshot {
             sessions,
-            hosts: self.hosts.counts(&self.ways),
+            hosts: self.hosts.counts(&self.next_hops),
             link_ports: self.link_ports.clone(),
             own_packets,
             slow_path: self.slow_path_time,
             slow_path_drops,
             counts: slow_path
                 .into_iter()
-                .chain([self.reload.figures().family()])
+                .chain([self.reload.counts().family()])
                 .chain(self.underlay.families())
                 .collect(),
         }
@@ -714,7 +714,7 @@ impl Agent {
         stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
         let strays = self.bfd.strays().values().sum::<u64>();
         stats.slow_path.extend((strays > 0).then(|| ("bfd_without_session".into(), strays)));
-        stats.reloads = self.reload.figures();
+        stats.reloads = self.reload.counts();
         if let Some(file) = &options.stats {
             match self.stats_file.write(&stats, file) {
                 Some(WriteChange::Fails(error)) => {

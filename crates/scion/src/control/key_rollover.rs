@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{ControlError, VirtualDataPlane};
 
-use crate::keys::{HopKey, Keys};
-use crate::reload::Settings;
+use crate::config::change::Settings;
+use crate::config::keys::{HopKey, Keys};
 
 /// Slots of the program's `other_key`.
 const PREVIOUS: u64 = 0;

@@ -9,9 +9,9 @@ use hopwright_ports::PortChoice;
 
 use crate::bfd;
 use crate::config::Config;
-use crate::keys;
-use crate::links::Links;
-use crate::topology::{LONGEST_TOPOLOGY, Topology, TopologyError};
+use crate::config::keys;
+use crate::config::links::Links;
+use crate::config::topology::{LONGEST_TOPOLOGY, Topology, TopologyError};
 use crate::underlay::{self, Foreign};
 use hopwright_host::files;
 use hopwright_host::netlink::Netlink;

@@ -5,7 +5,7 @@ use hopwright_syntax::Options;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../p4/scion/", $name)))),*]
+        &[$(($name, include_str!(concat!("../../../../p4/scion/", $name)))),*]
     };
 }
 

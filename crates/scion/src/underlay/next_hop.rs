@@ -8,8 +8,8 @@ use hopwright_host::netlink::Netlink;
 use hopwright_host::next_hop;
 use hopwright_ports::udp;
 
-use crate::links::Links;
-use crate::program::LOCAL_PORT;
+use crate::config::links::Links;
+use crate::control::program::LOCAL_PORT;
 
 pub use hopwright_host::next_hop::NextHop;
 
@@ -22,7 +22,7 @@ pub const VIA_KERNEL: NextHop =
 pub enum LinkEnd {
     /// Of the external link with this interface id.
     External(u16),
-    /// The sibling router with this number ([`crate::links::Sibling::number`]).
+    /// The sibling router with this number ([`crate::config::links::Sibling::number`]).
     Sibling(u16),
 }
 

@@ -12,7 +12,7 @@ use hopwright_host::files;
 use serde::Deserialize;
 
 use crate::config::duration;
-use crate::ia::IsdAs;
+use crate::packet::ia::IsdAs;
 
 /// Longest `topology.json`, in bytes: about ten times what the largest router needs.
 pub const LONGEST_TOPOLOGY: usize = 16 << 20;

@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 
 use hopwright_dataplane::{ControlError, VirtualDataPlane};
 
-use crate::ia::IsdAs;
-use crate::keys::HopKey;
-use crate::links::{External, Links, SERVICE_CONTROL, SERVICE_DISCOVERY, Sibling};
-use crate::next_hop::NextHop;
+use crate::config::keys::HopKey;
+use crate::config::links::{External, Links, SERVICE_CONTROL, SERVICE_DISCOVERY, Sibling};
+use crate::config::topology::{Relation, Underlay};
+use crate::control::tables::{self, LinkState};
+use crate::packet::ia::IsdAs;
 use crate::packet::{self, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
-use crate::tables::{self, LinkState};
-use crate::topology::{Relation, Underlay};
+use crate::underlay::next_hop::NextHop;
 
 mod traffic;
 
@@ -65,26 +65,26 @@ fn numbered(mut links: Links) -> Links {
     links
 }
 
-/// Programs a router with all ways known: each link by its own port, everything inside by [`INTERNAL_PORT`].
+/// Programs a router with all next hops known: each link by its own port, everything inside by [`INTERNAL_PORT`].
 /// `hosts` are the hosts of the AS that have been learned.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Result<(), ControlError> {
     tables::program(vdp, links, &key())?;
-    let way = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC, mtu: 1500 };
+    let next_hop = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC, mtu: 1500 };
     for link in &links.external {
         let up = match link.id {
             DOWN => LinkState::Down(None),
             UNRESOLVED => LinkState::Unresolved,
-            id => LinkState::Up(way(id)),
+            id => LinkState::Up(next_hop(id)),
         };
         vdp.put(&tables::external(link, up))?;
     }
     for sibling in &links.siblings {
-        for entry in tables::sibling_ways(links.internal, sibling, LinkState::Up(way(INTERNAL_PORT))) {
+        for entry in tables::sibling_entries(links.internal, sibling, LinkState::Up(next_hop(INTERNAL_PORT))) {
             vdp.put(&entry)?;
         }
     }
     for host in hosts {
-        vdp.put(&tables::host(*host, way(INTERNAL_PORT)))?;
+        vdp.put(&tables::host(*host, next_hop(INTERNAL_PORT)))?;
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ pub fn brload_hosts() -> Vec<IpAddr> {
     vec![address("10.123.10.2:1").ip()]
 }
 
-/// A kind of traffic, as `brload` names them: which way it takes through the router.
+/// A kind of traffic, as `brload` names them: its path through the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// `in`, `out`, `in_transit`, `out_transit`, `br_transit`.

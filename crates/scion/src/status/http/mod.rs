@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hopwright_host::http::{self, Listener, LogLevel, Server};
 
-use crate::board::Board;
 use crate::config::Config;
+use crate::status::Status;
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +47,8 @@ impl Listeners {
     }
 
     /// Starts to answer. Starts no thread if there is nothing to serve.
-    pub fn serve(self, board: Arc<Board>, level: Arc<dyn LogLevel>) -> io::Result<Server> {
-        let source = pages::Source::new(board, level);
+    pub fn serve(self, status: Arc<Status>, level: Arc<dyn LogLevel>) -> io::Result<Server> {
+        let source = pages::Source::new(status, level);
         let status = self.status.map(|listener| (listener, pages::status(source.clone())));
         let api = self.api.map(|listener| (listener, pages::api(source.clone())));
         http::serve(status.into_iter().chain(api).collect())

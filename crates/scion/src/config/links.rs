@@ -1,15 +1,15 @@
 //! The links of one border router: what the topology says, numbered as the program wants it.
 //!
-//! Does not live here: how to reach the other ends ([`crate::kernel`]), table entries ([`crate::tables`]).
+//! Does not live here: how to reach the other ends ([`crate::kernel`]), table entries ([`crate::control::tables`]).
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::bfd::Link;
-use crate::ia::IsdAs;
-use crate::next_hop::{LinkEnd, Target};
-use crate::topology::{LinkBfd, Relation, Topology, Underlay};
+use crate::config::topology::{LinkBfd, Relation, Topology, Underlay};
+use crate::packet::ia::IsdAs;
+use crate::underlay::next_hop::{LinkEnd, Target};
 
 /// Counter index of the internal link: packets from and to hosts of this AS.
 pub const INTERNAL_INDEX: u16 = 0;

@@ -1,4 +1,4 @@
-//! The families of metrics, each with its labels and where its figures come from.
+//! The families of metrics, each with its labels and where its snapshot come from.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,32 +8,32 @@ use hopwright_host::metrics::{Text, write_process_metrics};
 use hopwright_ir::TableId;
 
 use super::traffic::{BySize, DropsBySize, KINDS, LinkTraffic, SIZE_CLASSES};
-use crate::board::{Board, Figures, Session, Setting};
-use crate::links::{INTERNAL_INDEX, SERVICE_CONTROL};
-use crate::program::Reason;
+use crate::config::links::{INTERNAL_INDEX, SERVICE_CONTROL};
+use crate::control::program::Reason;
+use crate::status::{ActiveConfig, Session, Snapshot, Status};
 
 /// The page of all metrics, in [`super::CONTENT_TYPE`].
-pub fn page(board: &Board) -> Result<String, ControlError> {
-    let (setting, figures, stats) = (board.setting(), board.figures(), board.switch().stats());
-    let vdp = board.switch().vdp();
-    let mut links = link_labels(&setting);
+pub fn page(status: &Status) -> Result<String, ControlError> {
+    let (active, snapshot, stats) = (status.active(), status.snapshot(), status.switch().stats());
+    let vdp = status.switch().vdp();
+    let mut links = link_labels(&active);
     for link in &mut links {
-        link.traffic = LinkTraffic::read(&vdp, link.index, link.ipv6, &figures.own_packets)?;
-        link.slow_path = figures.slow_path_drops.of(link.index);
+        link.traffic = LinkTraffic::read(&vdp, link.index, link.ipv6, &snapshot.own_packets)?;
+        link.slow_path = snapshot.slow_path_drops.of(link.index);
     }
     lost_before_and_behind(&mut links, &stats);
     let mut text = Text::default();
     traffic(&mut text, &links);
-    sessions(&mut text, &setting, &figures);
-    services(&mut text, &setting);
-    identity(&mut text, &setting);
+    sessions(&mut text, &active, &snapshot);
+    services(&mut text, &active);
+    identity(&mut text, &active);
     write_process_metrics(&mut text);
     let reasons = vdp.counters("reasons")?;
     refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
-    switch(&mut text, board, &stats);
-    stages(&mut text, &stats, &figures);
-    agent(&mut text, &figures);
-    link_ports(&mut text, &links, &figures);
+    switch(&mut text, status, &stats);
+    stages(&mut text, &stats, &snapshot);
+    agent(&mut text, &snapshot);
+    link_ports(&mut text, &links, &snapshot);
     Ok(text.finish())
 }
 
@@ -55,9 +55,9 @@ struct Link {
 struct Lost {
     /// Where packets arrive.
     processor: u64,
-    /// On the way out.
+    /// When sent.
     forwarder: u64,
-    /// On the way to the slow path.
+    /// Before the slow path.
     slow_path: u64,
     /// The program could not go on with them.
     invalid: u64,
@@ -70,8 +70,8 @@ impl Link {
     }
 }
 
-fn link_labels(setting: &Setting) -> Vec<Link> {
-    let isd_as = setting.links.ia.to_string();
+fn link_labels(active: &ActiveConfig) -> Vec<Link> {
+    let isd_as = active.links.ia.to_string();
     let link = |index, local: IpAddr, interface: String, neighbour: String| Link {
         index,
         ipv6: local.is_ipv6(),
@@ -82,12 +82,12 @@ fn link_labels(setting: &Setting) -> Vec<Link> {
         slow_path: DropsBySize::default(),
         lost: Lost::default(),
     };
-    let internal = setting.links.internal.ip();
+    let internal = active.links.internal.ip();
     let mut links = vec![link(INTERNAL_INDEX, internal, "internal".into(), isd_as.clone())];
-    for e in &setting.links.external {
+    for e in &active.links.external {
         links.push(link(e.index, e.underlay.local.ip(), e.id.to_string(), e.neighbour.to_string()));
     }
-    for s in &setting.links.siblings {
+    for s in &active.links.siblings {
         links.push(link(s.index, internal, format!("sibling->{}", s.address), "unknown".into()));
     }
     links
@@ -151,10 +151,10 @@ fn traffic(text: &mut Text, links: &[Link]) {
 }
 
 /// Links' states, by BFD where there is a session.
-fn sessions(text: &mut Text, setting: &Setting, figures: &Figures) {
-    let isd_as = setting.links.ia.to_string();
-    let links = &setting.links;
-    let up = |index: u16| u8::from(figures.sessions.get(&index).is_none_or(|s| s.up));
+fn sessions(text: &mut Text, active: &ActiveConfig, snapshot: &Snapshot) {
+    let isd_as = active.links.ia.to_string();
+    let links = &active.links;
+    let up = |index: u16| u8::from(snapshot.sessions.get(&index).is_none_or(|s| s.up));
     type Figure = fn(&Session) -> u64;
 
     let interfaces: Vec<_> =
@@ -171,7 +171,7 @@ fn sessions(text: &mut Text, setting: &Setting, figures: &Figures) {
     for (name, help, figure) in of_interfaces {
         text.counter(name, help);
         for (index, id, neighbour) in &interfaces {
-            if let Some(session) = figures.sessions.get(index) {
+            if let Some(session) = snapshot.sessions.get(index) {
                 let labels = [("interface", &**id), ("isd_as", &isd_as), ("neighbor_isd_as", neighbour)];
                 text.sample(&labels, figure(session));
             }
@@ -201,17 +201,17 @@ fn sessions(text: &mut Text, setting: &Setting, figures: &Figures) {
     for (name, help, figure) in of_siblings {
         text.counter(name, help);
         for sibling in &links.siblings {
-            if let Some(session) = figures.sessions.get(&sibling.index) {
+            if let Some(session) = snapshot.sessions.get(&sibling.index) {
                 text.sample(&[("isd_as", &isd_as), ("sibling", &sibling.name)], figure(session));
             }
         }
     }
 }
 
-fn services(text: &mut Text, setting: &Setting) {
-    let isd_as = setting.links.ia.to_string();
+fn services(text: &mut Text, active: &ActiveConfig) {
+    let isd_as = active.links.ia.to_string();
     let all = || {
-        let some = setting.links.services.iter().filter(|(_, instances)| !instances.is_empty());
+        let some = active.links.services.iter().filter(|(_, instances)| !instances.is_empty());
         some.map(|(service, instances)| (if *service == SERVICE_CONTROL { "CS" } else { "DS" }, instances.len()))
     };
     text.gauge("router_service_instance_count", "Number of service instances known by the data plane.");
@@ -227,12 +227,12 @@ fn services(text: &mut Text, setting: &Setting) {
     }
 }
 
-fn identity(text: &mut Text, setting: &Setting) {
+fn identity(text: &mut Text, active: &ActiveConfig) {
     let version = env!("CARGO_PKG_VERSION");
     text.gauge("scion_build_info", "SCION build information");
     text.sample(&[("version", &format!("hopwright-{version}"))], 1);
     text.gauge("scion_elem_id", "The element ID from the config file");
-    text.sample(&[("cfg", &setting.config.general.id)], 1);
+    text.sample(&[("cfg", &active.config.general.id)], 1);
 }
 
 /// Exact reasons: more than the reference tells.
@@ -263,7 +263,7 @@ fn refused(text: &mut Text, links: &[Link], reasons: &[u64]) {
     }
 }
 
-fn switch(text: &mut Text, board: &Board, stats: &SwitchStats) {
+fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     let single = |text: &mut Text, name, help, value: u64| {
         text.counter(name, help);
         text.sample(&[], value);
@@ -285,7 +285,7 @@ fn switch(text: &mut Text, board: &Board, stats: &SwitchStats) {
     }
     single(text, "hopwright_slow_path_received_total", "Packets handed to the slow path.", stats.punted);
     single(text, "hopwright_slow_path_sent_total", "Packets the slow path sent.", stats.injected);
-    let queue = board.switch().cpu();
+    let queue = status.switch().cpu();
     text.gauge("hopwright_cpu_queue_packets", "Packets that wait for the slow path.");
     text.sample(&[], queue.len());
     text.gauge("hopwright_cpu_queue_capacity", "Packets that may wait for the slow path.");
@@ -317,7 +317,7 @@ fn switch(text: &mut Text, board: &Board, stats: &SwitchStats) {
         }
     }
 
-    let vdp = board.switch().vdp();
+    let vdp = status.switch().vdp();
     let tables = || (0..).map(TableId).zip(&vdp.pipeline().tables);
     text.gauge("hopwright_table_entries", "Entries in a table of the program.");
     for (id, table) in tables() {
@@ -334,10 +334,10 @@ fn switch(text: &mut Text, board: &Board, stats: &SwitchStats) {
 }
 
 /// Where the time goes: of the threads that forward, on some of their batches; of the slow path, all.
-fn stages(text: &mut Text, stats: &SwitchStats, figures: &Figures) {
+fn stages(text: &mut Text, stats: &SwitchStats, snapshot: &Snapshot) {
     let all = || {
         let times = Stage::ALL.iter().zip(stats.stages).map(|(stage, time)| (stage.name(), time));
-        times.chain([("slow_path", figures.slow_path)])
+        times.chain([("slow_path", snapshot.slow_path)])
     };
     text.counter("hopwright_stage_seconds_total", "Time spent in each stage on the packets that were measured.");
     for (name, time) in all() {
@@ -349,29 +349,29 @@ fn stages(text: &mut Text, stats: &SwitchStats, figures: &Figures) {
     }
 }
 
-fn agent(text: &mut Text, figures: &Figures) {
+fn agent(text: &mut Text, snapshot: &Snapshot) {
     text.gauge("hopwright_host_entries", "Hosts that have an entry of their own in the program's tables.");
-    text.sample(&[], figures.hosts.entries);
+    text.sample(&[], snapshot.hosts.entries);
     text.counter(
         "hopwright_host_promotions_total",
         "Hosts that got an entry of their own, because several packets went to them.",
     );
-    text.sample(&[], figures.hosts.promotions);
+    text.sample(&[], snapshot.hosts.promotions);
     text.counter(
         "hopwright_host_evictions_total",
         "Hosts that lost their entry to others, because there were too many.",
     );
-    text.sample(&[], figures.hosts.evictions);
-    for counts in &figures.counts {
+    text.sample(&[], snapshot.hosts.evictions);
+    for counts in &snapshot.counts {
         text.family(counts);
     }
 }
 
 /// How each link's packets travel.
-fn link_ports(text: &mut Text, links: &[Link], figures: &Figures) {
+fn link_ports(text: &mut Text, links: &[Link], snapshot: &Snapshot) {
     let name = "hopwright_link_port_info";
     text.gauge(name, "Kind of port by which a link's packets are received and sent, and why it is UDP. Always 1.");
-    for ports in &figures.link_ports {
+    for ports in &snapshot.link_ports {
         let Some(link) = links.iter().find(|link| link.index == ports.index) else { continue };
         for (direction, carrier) in [("receive", Some(&ports.receive)), ("send", ports.send.as_ref())] {
             let Some(carrier) = carrier else { continue };

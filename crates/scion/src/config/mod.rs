@@ -4,6 +4,12 @@
 //! Keys, defaults and checks of `router.toml` are those of the reference (`router/config`, `private/env`, `pkg/log`).
 //! Unknown keys are errors, unless the operator asks for leniency.
 
+pub mod change;
+pub mod check;
+pub mod keys;
+pub mod links;
+pub mod topology;
+
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -110,7 +116,7 @@ pub struct Hopwright {
     /// `[scmp]`
     pub scmp: crate::scmp::Limit,
     /// `[reload]`
-    pub reload: crate::reload::Settings,
+    pub reload: crate::config::change::Settings,
 }
 
 impl Default for Hopwright {

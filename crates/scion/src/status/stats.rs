@@ -1,4 +1,4 @@
-//! Figures of a running router, as JSON and in a log line.
+//! Statistics of a running router, as JSON and in a log line.
 //!
 //! Does not live here: the counters themselves (the data plane's).
 
@@ -10,7 +10,7 @@ use hopwright_dataplane::{ControlError, Stage, Switch};
 use serde::Serialize;
 
 use crate::bfd;
-use crate::program::Reason;
+use crate::control::program::Reason;
 
 /// What a router has done since it started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,7 +38,7 @@ pub struct Stats {
     /// Every packet that came, and what became of it.
     pub ledger: Ledger,
     /// Changes of the configuration.
-    pub reloads: crate::reload::Figures,
+    pub reloads: crate::config::change::ReloadCounts,
 }
 
 /// Packets that came and packets that went. Taken while the router runs, the numbers belong to slightly different
@@ -112,7 +112,7 @@ pub enum WriteChange {
 }
 
 impl StatsFile {
-    /// Writes the figures.
+    /// Writes the snapshot.
     pub fn write(&mut self, stats: &Stats, file: &Path) -> Option<WriteChange> {
         let result = stats.write(file);
         let failed_before = std::mem::replace(&mut self.failing, result.is_err());
@@ -133,7 +133,7 @@ impl BfdStats {
 }
 
 impl Stats {
-    /// Collects the figures of a switch that runs the program, and of the BFD sessions on its links.
+    /// Collects the snapshot of a switch that runs the program, and of the BFD sessions on its links.
     pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
         let reasons = switch.vdp().counters("reasons")?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
@@ -213,7 +213,7 @@ impl Stats {
         })
     }
 
-    /// Writes the figures as JSON; a reader sees the old or the new file, never half of one.
+    /// Writes the snapshot as JSON; a reader sees the old or the new file, never half of one.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
         let mut name = file.file_name().unwrap_or_default().to_os_string();
         name.push(".new");

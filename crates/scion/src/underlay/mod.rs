@@ -4,6 +4,8 @@
 //! Every address of the router has a UDP socket, and all sockets together are one port of the switch
 //! ([`LOCAL_PORT`]): it receives and sends whatever the raw ports do not.
 
+pub mod next_hop;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,10 +17,10 @@ use hopwright_host::next_hop::{DevicePort, FallbackReason, Plan};
 use hopwright_ports::{Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
-use crate::links::Links;
-use crate::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links, used_devices};
+use crate::config::links::Links;
+use crate::control::program::{LOCAL_PORT, MAX_DEVICE_PORT};
 use crate::packet;
-use crate::program::{LOCAL_PORT, MAX_DEVICE_PORT};
+use crate::underlay::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links, used_devices};
 
 /// A new port of the switch: its number and the device, as each worker has it.
 pub type NewPort = (u32, Vec<Box<dyn Port>>);
@@ -330,12 +332,12 @@ impl Underlay {
     }
 
     /// By which kinds of port each link's packets come and go.
-    pub fn link_ports(&self, kernel: &Netlink, links: &Links, ways: &Resolver) -> Vec<LinkPorts> {
+    pub fn link_ports(&self, kernel: &Netlink, links: &Links, next_hops: &Resolver) -> Vec<LinkPorts> {
         let raw = |index: u32| match self.devices.get(&index) {
             Some(open) => Ok(open.kind.as_str()),
             None => Err(self.refused.get(&index).map(|(_, why)| why.clone())),
         };
-        link_ports(kernel, links, ways, self.longest_mtu, raw)
+        link_ports(kernel, links, next_hops, self.longest_mtu, raw)
     }
 }
 
@@ -468,7 +470,7 @@ impl fmt::Display for LinkPorts {
 fn link_ports<'a>(
     kernel: &Netlink,
     links: &Links,
-    ways: &Resolver,
+    next_hops: &Resolver,
     longest_mtu: u32,
     raw: impl Fn(u32) -> Result<&'a str, Option<String>>,
 ) -> Vec<LinkPorts> {
@@ -495,13 +497,17 @@ fn link_ports<'a>(
             None => Carrier::udp(format!("{address} is on {}", home.name)),
         }
     };
-    let send = |target: Target| match ways.plan(target) {
+    let send = |target: Target| match next_hops.plan(target) {
         Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device)) => carrier(device),
         Plan::Fallback(why) => Carrier::udp(why.to_string()),
     };
     let inside = receive(links.internal.ip());
-    let internal =
-        LinkPorts { index: crate::links::INTERNAL_INDEX, link: "internal".into(), receive: inside.clone(), send: None };
+    let internal = LinkPorts {
+        index: crate::config::links::INTERNAL_INDEX,
+        link: "internal".into(),
+        receive: inside.clone(),
+        send: None,
+    };
     let external = links.external.iter().map(|e| LinkPorts {
         index: e.index,
         link: format!("interface {}", e.id),
@@ -538,21 +544,21 @@ pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result
         return Err(Foreign::Some(foreign));
     }
     let mtu = longest_mtu(&devices_of(kernel, links), links);
-    let mut ways = Resolver::new(HashMap::new(), VIA_KERNEL);
-    add_links(&mut ways, links, kernel);
-    let raw = raw_devices(kernel.devices(), &[links], &ways.devices(), mtu);
+    let mut next_hops = Resolver::new(HashMap::new(), VIA_KERNEL);
+    add_links(&mut next_hops, links, kernel);
+    let raw = raw_devices(kernel.devices(), &[links], &next_hops.devices(), mtu);
     let port = |index: &u32| {
         let device = kernel.devices().get(index)?;
         Some((*index, DevicePort { number: 1, mac: device.mac?, mtu: device.mtu }))
     };
-    ways.set_ports(raw.keys().filter_map(port).collect());
+    next_hops.set_ports(raw.keys().filter_map(port).collect());
     let kind = match choice {
         PortChoice::Auto => "AF_XDP or AF_PACKET",
         PortChoice::AfXdp => "AF_XDP",
         PortChoice::AfPacket => "AF_PACKET",
     };
     let raw = |index: u32| if raw.contains_key(&index) { Ok(kind) } else { Err(None) };
-    Ok(link_ports(kernel, links, &ways, mtu, raw))
+    Ok(link_ports(kernel, links, &next_hops, mtu, raw))
 }
 
 /// BFD must get through when a device receives more than the router can take: by next header and path type of the

@@ -1,13 +1,13 @@
 //! The P4 program `border_router.p4`: its text, how to compile it, and the numbers it shares with the agent.
 //!
-//! Does not live here: entries of its tables ([`crate::tables`]).
+//! Does not live here: entries of its tables ([`crate::control::tables`]).
 
 use std::sync::Arc;
 
 use hopwright_dataplane::{Ahead, BuildError, EngineKind, VirtualDataPlane};
 use hopwright_ir::Pipeline;
 
-pub use crate::sources::{SOURCES, compile};
+pub use crate::control::sources::{SOURCES, compile};
 
 /// The program as the build script compiled it.
 static BUILT_IN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/border_router.bin"));
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn links_are_as_many_as_counters() {
-        let count = crate::links::COUNT;
+        let count = crate::config::links::COUNT;
         assert!(source("counters.p4").contains(&format!("const bit<32> LINK_COUNT = {count};")));
     }
 

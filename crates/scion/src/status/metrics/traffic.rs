@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use hopwright_dataplane::{ControlError, Count, VirtualDataPlane};
 
-use crate::program::{PacketOut, Reason};
+use crate::control::program::{PacketOut, Reason};
 
 /// Size classes: powers of two of bytes of SCION packet, as the reference names them.
 pub const SIZE_CLASSES: [&str; 9] =
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn kinds_are_those_of_the_program() {
-        let (_, text) = crate::program::SOURCES.iter().find(|(name, _)| *name == "headers.p4").unwrap();
+        let (_, text) = crate::control::program::SOURCES.iter().find(|(name, _)| *name == "headers.p4").unwrap();
         let start = text.find("enum bit<3> Traffic {").unwrap();
         let names: Vec<_> = text[start..]
             .lines()

@@ -4,12 +4,14 @@
 //! Every length and checksum comes out right unless a part says otherwise; hop fields are signed on request. The
 //! forwarding path does not use this.
 
+pub mod ia;
+
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use aes::Aes128;
 use cmac::{Cmac, Mac};
 
-use crate::ia::IsdAs;
+use crate::packet::ia::IsdAs;
 
 mod epic;
 

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::board::{Figures, Setting};
 use crate::config;
-use crate::topology::LinkBfd;
+use crate::config::topology::LinkBfd;
+use crate::status::{ActiveConfig, Snapshot};
 
 /// The page's content.
-pub fn page(setting: &Setting, figures: &Figures) -> Value {
-    let (links, topology) = (&setting.links, &setting.topology);
-    let state = |index: u16| if figures.sessions.get(&index).is_none_or(|s| s.up) { "up" } else { "down" };
-    let own = topology.border_routers.get(&setting.config.general.id);
+pub fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
+    let (links, topology) = (&active.links, &active.topology);
+    let state = |index: u16| if snapshot.sessions.get(&index).is_none_or(|s| s.up) { "up" } else { "down" };
+    let own = topology.border_routers.get(&active.config.general.id);
     let external: Vec<_> = links
         .external
         .iter()
@@ -18,7 +18,7 @@ pub fn page(setting: &Setting, figures: &Figures) -> Value {
             let no_bfd = LinkBfd::default();
             let bfd = own.and_then(|r| r.interfaces.get(&link.id)).map_or(&no_bfd, |i| &i.bfd);
             json!({
-                "bfd": bfd_page(bfd, &setting.config.router.bfd),
+                "bfd": bfd_page(bfd, &active.config.router.bfd),
                 "interface_id": link.id,
                 "internal_interface": links.internal.to_string(),
                 "neighbor": {"address": link.underlay.remote.to_string(), "isd_as": link.neighbour.to_string()},

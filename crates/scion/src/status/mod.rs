@@ -1,7 +1,9 @@
-//! What a running router shows of itself. The agent writes it now and then; whoever serves it reads it at leisure, so
-//! that no reader makes the agent or a worker wait.
-//!
-//! Keys are not on it. Does not live here: how it is shown ([`crate::metrics`], [`crate::http`]).
+//! The status of a running router, for readers on other threads: the agent publishes snapshots, and metrics and HTTP
+//! pages read them, so that no reader makes the agent or a worker wait. It holds no keys.
+
+pub mod http;
+pub mod metrics;
+pub mod stats;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,22 +13,22 @@ use hopwright_host::metrics::CounterFamily;
 use hopwright_host::next_hop::HostCounts;
 
 use crate::config::Config;
-use crate::links::Links;
-use crate::metrics::{OwnPackets, SlowPathDrops};
-use crate::topology::Topology;
+use crate::config::links::Links;
+use crate::config::topology::Topology;
+use crate::status::metrics::{OwnPackets, SlowPathDrops};
 use crate::underlay::LinkPorts;
 
-/// See the module.
+/// The switch, what it runs with, and the last snapshot.
 #[derive(Debug)]
-pub struct Board {
+pub struct Status {
     switch: Arc<Switch>,
-    setting: Mutex<Arc<Setting>>,
-    figures: Mutex<Arc<Figures>>,
+    active: Mutex<Arc<ActiveConfig>>,
+    snapshot: Mutex<Arc<Snapshot>>,
 }
 
 /// What the router runs with.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct ActiveConfig {
     /// `router.toml`.
     pub config: Config,
     /// `topology.json`.
@@ -37,7 +39,7 @@ pub struct Setting {
 
 /// What the agent has counted.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct Snapshot {
     /// Packets that the router itself has sent.
     pub own_packets: OwnPackets,
     /// BFD sessions by the counter index of their links. A link without one counts as up.
@@ -67,10 +69,10 @@ pub struct Session {
     pub received: u64,
 }
 
-impl Board {
-    /// A board that shows a switch and what it was set up with.
-    pub fn new(switch: Arc<Switch>, setting: Setting) -> Arc<Board> {
-        Arc::new(Board { switch, setting: Mutex::new(Arc::new(setting)), figures: Mutex::default() })
+impl Status {
+    /// A status that shows a switch and what it was set up with.
+    pub fn new(switch: Arc<Switch>, active: ActiveConfig) -> Arc<Status> {
+        Arc::new(Status { switch, active: Mutex::new(Arc::new(active)), snapshot: Mutex::default() })
     }
 
     /// The switch.
@@ -79,22 +81,22 @@ impl Board {
     }
 
     /// What the router runs with.
-    pub fn setting(&self) -> Arc<Setting> {
-        self.setting.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn active(&self) -> Arc<ActiveConfig> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Shows a new setting.
-    pub fn set_setting(&self, setting: Setting) {
-        *self.setting.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(setting);
+    /// Shows a new active.
+    pub fn set_active(&self, active: ActiveConfig) {
+        *self.active.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(active);
     }
 
-    /// The figures as they were posted last.
-    pub fn figures(&self) -> Arc<Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The snapshot as they were posted last.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Posts new figures.
-    pub fn post(&self, figures: Figures) {
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(figures);
+    /// Posts new snapshot.
+    pub fn publish(&self, snapshot: Snapshot) {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
     }
 }

@@ -1,6 +1,6 @@
 //! A changed configuration: noticing it, what of it a running router can take on, and how to say what has changed.
 //!
-//! Does not live here: taking it on (the agent's part), keys that overlap ([`crate::rollover`]), entries
+//! Does not live here: taking it on (the agent's part), keys that overlap ([`crate::control::key_rollover`]), entries
 //! (`hopwright_dataplane::Difference`).
 
 use std::fmt;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Setup;
+use crate::config::links::{External, Links, Sibling};
 use crate::config::{self, Config, duration, duration_text};
-use crate::links::{External, Links, Sibling};
 use hopwright_host::metrics::CounterFamily;
 
 /// `[reload]` of `hopwright.toml`
@@ -36,7 +36,7 @@ impl Default for Settings {
 
 /// What has become of changed configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct ReloadCounts {
     /// Taken on.
     pub applied: u64,
     /// Read, and the same as what runs.
@@ -49,7 +49,7 @@ pub struct Figures {
     pub error: Option<String>,
 }
 
-impl Figures {
+impl ReloadCounts {
     /// The same as a metric.
     pub fn family(&self) -> CounterFamily {
         let values = [
@@ -196,7 +196,7 @@ mod tests {
         let mut new = old.clone();
         new.external.remove(0);
         new.external[0].underlay.remote = "192.0.2.9:7".parse().unwrap();
-        new.siblings[0].interfaces.push((777, crate::topology::Relation::Child));
+        new.siblings[0].interfaces.push((777, crate::config::topology::Relation::Child));
         new.services[0].1.clear();
         let lines = describe(&old, &new).join("\n");
         for wanted in ["removed: ", "to 192.0.2.9:7; was ", "777 child; was ", "changed: no instance"] {
@@ -210,8 +210,8 @@ mod tests {
         let file = Path::new("a file");
         let setup = |toml: &str| {
             let text = br#"{"isd_as": "1-ff00:0:1", "mtu": 1400, "border_routers": {}}"#;
-            let topology = crate::topology::Topology::parse(file, text).unwrap();
-            let keys = crate::keys::Keys { current: synthetic::key(), next: synthetic::key() };
+            let topology = crate::config::topology::Topology::parse(file, text).unwrap();
+            let keys = crate::config::keys::Keys { current: synthetic::key(), next: synthetic::key() };
             let (config, links) = (Config::parse_unchecked(file, toml).unwrap(), synthetic::rich_links(false));
             Setup { file: None, config, topology, links, keys, bfd: Vec::new() }
         };

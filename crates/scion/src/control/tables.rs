@@ -8,11 +8,11 @@ use std::net::{IpAddr, SocketAddr};
 use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
 use num_bigint::BigUint;
 
-use crate::keys::HopKey;
-use crate::links::{External, INTERNAL_INDEX, Links, Sibling};
-use crate::next_hop::{LinkEnd, NextHop, Target};
-use crate::program::LOCAL_PORT;
-use crate::topology::{Relation, Underlay};
+use crate::config::keys::HopKey;
+use crate::config::links::{External, INTERNAL_INDEX, Links, Sibling};
+use crate::config::topology::{Relation, Underlay};
+use crate::control::program::LOCAL_PORT;
+use crate::underlay::next_hop::{LinkEnd, NextHop, Target};
 
 /// Buckets that the program hashes a service's users into.
 const SERVICE_BUCKETS: u16 = 64;
@@ -78,8 +78,8 @@ pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
     HOST_TABLES.iter().try_for_each(|table| vdp.clear(table))
 }
 
-/// Programs everything that stays: the router itself, its key, where packets come from, services. The links' ways
-/// are unresolved.
+/// Programs everything that stays: the router itself, its key, where packets come from, services. The links are
+/// unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.key_table("hop_key")?.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
     program_links(vdp, links, |_| LinkState::Unresolved)
@@ -89,16 +89,16 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<()
 pub fn program_links(
     vdp: &VirtualDataPlane,
     links: &Links,
-    way: impl Fn(Target) -> LinkState,
+    state: impl Fn(Target) -> LinkState,
 ) -> Result<(), ControlError> {
-    for entry in entries(links, way) {
+    for entry in entries(links, state) {
         vdp.put(&entry)?;
     }
     set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
 }
 
 /// What is in the tables because of the links, each entry behind those that it leads packets to.
-pub fn entries(links: &Links, way: impl Fn(Target) -> LinkState) -> Vec<EntrySpec> {
+pub fn entries(links: &Links, state: impl Fn(Target) -> LinkState) -> Vec<EntrySpec> {
     let mut entries = Vec::new();
     for link in &links.external {
         entries.push(EntrySpec::new("neighbours", "is_at").exact(link.id).arg(link.neighbour.0));
@@ -112,10 +112,10 @@ pub fn entries(links: &Links, way: impl Fn(Target) -> LinkState) -> Vec<EntrySpe
         entries.extend(service_entries(*service, instances));
     }
     for link in &links.external {
-        entries.push(external(link, way(Target::Link(LinkEnd::External(link.id)))));
+        entries.push(external(link, state(Target::Link(LinkEnd::External(link.id)))));
     }
     for sibling in &links.siblings {
-        entries.extend(sibling_ways(links.internal, sibling, way(Target::Link(LinkEnd::Sibling(sibling.number)))));
+        entries.extend(sibling_entries(links.internal, sibling, state(Target::Link(LinkEnd::Sibling(sibling.number)))));
     }
     for link in &links.external {
         let arrival = arrival(links, link.underlay.local.ip());
@@ -146,21 +146,21 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
     vdp.set_default("router", action, &args)
 }
 
-/// The way to another AS.
-pub fn external(link: &External, way: LinkState) -> EntrySpec {
-    interface(link.id, Scope::External, link.relation, link.mtu, link.index, link.underlay, way)
+/// The entry of a link to another AS.
+pub fn external(link: &External, state: LinkState) -> EntrySpec {
+    interface(link.id, Scope::External, link.relation, link.mtu, link.index, link.underlay, state)
 }
 
-/// The ways to all interfaces of a sibling router.
-pub fn sibling_ways(internal: SocketAddr, sibling: &Sibling, way: LinkState) -> impl Iterator<Item = EntrySpec> {
+/// The entries of all interfaces of a sibling router.
+pub fn sibling_entries(internal: SocketAddr, sibling: &Sibling, state: LinkState) -> impl Iterator<Item = EntrySpec> {
     let underlay = Underlay { local: internal, remote: sibling.address };
     sibling
         .interfaces
         .iter()
-        .map(move |(id, relation)| interface(*id, Scope::Sibling, *relation, 0, sibling.index, underlay, way))
+        .map(move |(id, relation)| interface(*id, Scope::Sibling, *relation, 0, sibling.index, underlay, state))
 }
 
-/// The way to a host of this AS.
+/// The entry of a host of this AS.
 pub fn host(host: IpAddr, next_hop: NextHop) -> EntrySpec {
     let table = if host.is_ipv4() { "hosts_ipv4" } else { "hosts_ipv6" };
     EntrySpec::new(table, "next_hop")
@@ -193,9 +193,9 @@ fn interface(
     mtu: u32,
     index: u16,
     underlay: Underlay,
-    way: LinkState,
+    state: LinkState,
 ) -> EntrySpec {
-    let (status, next_hop) = match way {
+    let (status, next_hop) = match state {
         LinkState::Up(next_hop) => (0u8, next_hop),
         LinkState::Down(next_hop) => (1, next_hop.unwrap_or(NOWHERE)),
         LinkState::Unresolved => (2, NOWHERE),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_are_for_people() {
+    fn link_states_are_readable() {
         let next_hop = NextHop { port: 3, dst_mac: [2, 0, 0, 0xab, 0, 1], src_mac: [2; 6], mtu: 1500 };
         assert_eq!(LinkState::Up(next_hop).to_string(), "up, by port 3 to 02:00:00:ab:00:01");
         assert_eq!(LinkState::Down(Some(next_hop)).to_string(), "down, by port 3 to 02:00:00:ab:00:01");

@@ -1,7 +1,7 @@
 //! The pages, and at which paths they are: those of the reference router (`router/cmd/router`, `private/service`,
 //! `router/mgmtapi`). Its `/debug/pprof` and `/all` are not here.
 //!
-//! Keys are on none of them: they are not on the board.
+//! Keys are on none of them: they are not on the status.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +17,8 @@ use hopwright_host::http::{LogLevel, log_level_response};
 use hopwright_host::metrics::CONTENT_TYPE;
 
 use super::{interfaces, topology};
-use crate::board::Board;
-use crate::metrics;
+use crate::status::Status;
+use crate::status::metrics;
 
 /// Metrics are not computed more often.
 const METRICS_AGE: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ const OPENAPI: &str = include_str!("openapi.json");
 #[derive(Debug)]
 pub struct Source {
     /// The running router.
-    pub board: Arc<Board>,
+    pub status: Arc<Status>,
     /// Its log.
     pub level: Arc<dyn LogLevel>,
     metrics: Mutex<Option<(Instant, Bytes)>>,
@@ -38,8 +38,8 @@ pub struct Source {
 
 impl Source {
     /// Pages about a router.
-    pub fn new(board: Arc<Board>, level: Arc<dyn LogLevel>) -> Arc<Source> {
-        Arc::new(Source { board, level, metrics: Mutex::new(None) })
+    pub fn new(status: Arc<Status>, level: Arc<dyn LogLevel>) -> Arc<Source> {
+        Arc::new(Source { status, level, metrics: Mutex::new(None) })
     }
 
     /// The page of metrics; the same for everybody who asks within a short time.
@@ -50,7 +50,7 @@ impl Source {
         {
             return Ok(page.clone());
         }
-        let page = Bytes::from(metrics::page(&self.board).map_err(|e| e.to_string())?);
+        let page = Bytes::from(metrics::page(&self.status).map_err(|e| e.to_string())?);
         *cached = Some((Instant::now(), page.clone()));
         Ok(page)
     }
@@ -112,7 +112,7 @@ fn pretty(value: &serde_json::Value) -> Vec<u8> {
 
 async fn index(State(source): Pages) -> Html<String> {
     let mut id = String::new();
-    for c in source.board.setting().config.general.id.chars() {
+    for c in source.status.active().config.general.id.chars() {
         match c {
             '<' => id.push_str("&lt;"),
             '&' => id.push_str("&amp;"),
@@ -154,7 +154,7 @@ async fn info() -> Response {
 }
 
 async fn config(State(source): Pages) -> Response {
-    match toml::to_string(&source.board.setting().config) {
+    match toml::to_string(&source.status.active().config) {
         Ok(page) => text("text/plain", page),
         Err(error) => failed(error),
     }
@@ -165,7 +165,7 @@ async fn log_level(State(source): Pages, method: Method, headers: HeaderMap, bod
 }
 
 async fn topology_page(State(source): Pages) -> Response {
-    text("application/json", pretty(&topology::page(&source.board.setting().topology)))
+    text("application/json", pretty(&topology::page(&source.status.active().topology)))
 }
 
 async fn metrics_page(State(source): Pages) -> Response {
@@ -176,8 +176,8 @@ async fn metrics_page(State(source): Pages) -> Response {
 }
 
 async fn interfaces_page(State(source): Pages) -> Response {
-    let board = &source.board;
-    text("text/plain; charset=utf-8", pretty(&interfaces::page(&board.setting(), &board.figures())))
+    let status = &source.status;
+    text("text/plain; charset=utf-8", pretty(&interfaces::page(&status.active(), &status.snapshot())))
 }
 
 async fn api_index() -> Html<&'static str> {

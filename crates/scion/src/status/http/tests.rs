@@ -11,9 +11,9 @@ use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
 use hopwright_host::http::Level;
 
 use super::*;
-use crate::board::Setting;
-use crate::links::Links;
-use crate::topology::Topology;
+use crate::config::links::Links;
+use crate::config::topology::Topology;
+use crate::status::ActiveConfig;
 
 const TOPOLOGY: &str = r#"{"isd_as": "1-ff00:0:1", "mtu": 1400, "border_routers": {
     "a": {"internal_addr": "10.0.0.1:30042", "interfaces": {
@@ -44,9 +44,9 @@ struct Servers {
 
 fn servers() -> Servers {
     static PIPELINE: OnceLock<Arc<hopwright_ir::Pipeline>> = OnceLock::new();
-    let pipeline = PIPELINE.get_or_init(|| Arc::new(crate::program::compile(true).pipeline.unwrap()));
+    let pipeline = PIPELINE.get_or_init(|| Arc::new(crate::control::program::compile(true).pipeline.unwrap()));
     let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).unwrap();
-    let (switch, _worker) = SwitchBuilder::new(vdp).cpu_port(crate::program::CPU_PORT).build().unwrap();
+    let (switch, _worker) = SwitchBuilder::new(vdp).cpu_port(crate::control::program::CPU_PORT).build().unwrap();
     let topology = Topology::parse("t".as_ref(), TOPOLOGY.as_bytes()).unwrap();
     let links = Links::of(&topology, "a").unwrap();
     let text = "general.id = 'a'\nmetrics.prometheus = '127.0.0.1:0'\napi.addr = 'localhost:0'";
@@ -54,8 +54,8 @@ fn servers() -> Servers {
     let listeners = Listeners::open(&config).unwrap();
     let address = |l: &Option<Listener>| l.as_ref().unwrap().local_addr().unwrap();
     let (status, api) = (address(&listeners.status), address(&listeners.api));
-    let board = Board::new(switch, Setting { config, topology, links });
-    let _server = listeners.serve(board, Arc::new(Log(Mutex::new(Level::Info)))).unwrap();
+    let shown = Status::new(switch, ActiveConfig { config, topology, links });
+    let _server = listeners.serve(shown, Arc::new(Log(Mutex::new(Level::Info)))).unwrap();
     Servers { status, api, _server }
 }
 

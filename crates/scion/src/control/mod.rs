@@ -1,0 +1,6 @@
+//! The P4 program of the border router and its table entries.
+
+pub mod key_rollover;
+pub mod program;
+mod sources;
+pub mod tables;
