@@ -199,7 +199,7 @@ mod tests {
     fn action(types: &[Type]) -> Action {
         let param = |(i, ty): (usize, &Type)| Param { name: format!("p{i}"), ty: *ty };
         let params = types.iter().enumerate().map(param).collect();
-        Action { name: "a".into(), params, body: Vec::new(), span: Span::none() }
+        Action { name: "a".into(), id: None, params, body: Vec::new(), span: Span::none() }
     }
 
     #[test]

@@ -103,6 +103,7 @@ mod tests {
         };
         let table = Table {
             name: "t".into(),
+            id: None,
             keys: keys.iter().map(key).collect(),
             actions: Vec::new(),
             default_action: ActionCall { action: ActionId(0), args: Vec::new() },

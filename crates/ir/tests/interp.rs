@@ -86,7 +86,7 @@ fn select_takes_the_first_case_and_accepts_without_one() {
     let signed = Expr { kind: ExprKind::Cast(Box::new(b)), ty: Type::Int(8), span: span() };
     let case = |sets, target| SelectCase { sets, target, span: span() };
     let set = |v: u32| BigUint::from(v);
-    p.value_sets.push(ValueSet { name: "vs".into(), types: vec![B8, B8], size: 4, span: span() });
+    p.value_sets.push(ValueSet { name: "vs".into(), id: None, types: vec![B8, B8], size: 4, span: span() });
     p.parser.states[0].transition = Transition::Select {
         keys: vec![a, signed],
         cases: vec![

@@ -174,6 +174,38 @@ fn bounds_and_effects_are_written() {
 }
 
 #[test]
+fn p4runtime_ids_are_written() {
+    let mut p = pipeline();
+    let none = action(&mut p, "NoAction", &[], vec![]);
+    p.actions[0].id = Some(P4Id(0x0100_0001));
+    let t = table(&mut p, "t", vec![], &[none], none);
+    p.tables[0].id = Some(P4Id(0x0200_0002));
+    object(&mut p, "c", ExternKind::Counter { size: 4, unit: Unit::Both });
+    p.externs[0] = ExternInstance { id: Some(P4Id(0x1200_0003)), concurrent: true, ..p.externs[0].clone() };
+    p.value_sets.push(ValueSet {
+        name: "v".into(),
+        id: Some(P4Id(0x0300_0004)),
+        types: vec![Type::Bool],
+        size: 4,
+        span: span(),
+    });
+    let id = P4Id(0x0400_0005);
+    p.control_plane_objects.push(ControlPlaneObject { kind: P4Kind::ControllerHeader, name: "in_t".into(), id });
+    p.ingress.body = vec![apply(t)];
+    let text = p.to_string();
+    for line in [
+        "action NoAction() @id(0x01000001) {",
+        "table t @id(0x02000002) {",
+        "extern c: counter of Both size 4 @concurrent @id(0x12000003)",
+        "value_set v: (bool) size 4 @id(0x03000004)",
+        "control_plane controller_header in_t @id(0x04000005)",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} in {text}");
+    }
+    reads_back(&p, "ids");
+}
+
+#[test]
 fn names_that_need_quotes() {
     let mut p = pipeline();
     let odd = ["key", "a b", "x[7:0]", "exit", "\"\\", "packet_length", "true", "3"];

@@ -125,6 +125,10 @@ fn every_broken_invariant_is_found() {
             p.tables[0].default_action.action = ActionId(0);
         }),
         ("another has this name", |p| p.actions[1].name = "fwd".into()),
+        ("0x1000001 of t is no id of a table", |p| p.tables[0].id = Some(P4Id(0x0100_0001))),
+        ("0x1000001 of NoAction is there twice", |p| {
+            p.actions.iter_mut().for_each(|a| a.id = Some(P4Id(0x0100_0001)));
+        }),
         ("not one set for each key", |p| {
             if let Transition::Select { cases, .. } = &mut p.parser.states[0].transition {
                 cases[0].sets.push(KeySet::Any);

@@ -18,7 +18,7 @@ fn call(function: ExternFn, args: Vec<ExternArg>) -> Stmt {
 
 fn object(p: &mut Pipeline, kind: ExternKind) -> ExternId {
     let name = format!("e{}", p.externs.len());
-    p.externs.push(ExternInstance { name, kind, concurrent: false, span: span() });
+    p.externs.push(ExternInstance { name, id: None, kind, concurrent: false, span: span() });
     ExternId(p.externs.len() as u32 - 1)
 }
 
@@ -76,7 +76,7 @@ fn counters_and_registers_keep_within_their_size() {
 fn direct_counters_count_hits() {
     let (mut p, h) = with_header(&[Type::Bits(8)]);
     let counter = object(&mut p, ExternKind::DirectCounter { table: Some(TableId(0)), unit: Unit::Both });
-    p.actions.push(Action { name: "a".into(), params: Vec::new(), body: Vec::new(), span: span() });
+    p.actions.push(Action { name: "a".into(), id: None, params: Vec::new(), body: Vec::new(), span: span() });
     let action = ActionCall { action: ActionId(0), args: Vec::new() };
     let entry = |v: u32| TableEntry {
         matches: vec![MatchValue::Exact(v.into())],
@@ -85,6 +85,7 @@ fn direct_counters_count_hits() {
     };
     p.tables.push(Table {
         name: "t".into(),
+        id: None,
         keys: vec![Key { name: "k".into(), expr: slot(&p, field(&p, h, 0)), kind: MatchKind::Exact }],
         actions: vec![TableAction { action: ActionId(0), table_only: false, default_only: false }],
         default_action: action,

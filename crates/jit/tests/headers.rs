@@ -333,7 +333,13 @@ impl Program {
                 let ty = self.p[to].ty;
                 body.push(assign(to, expr(ExprKind::Cast(Box::new(e)), ty)));
             }
-            self.p.actions.push(Action { name: format!("a{}", self.p.actions.len()), params, body, span: span() });
+            self.p.actions.push(Action {
+                name: format!("a{}", self.p.actions.len()),
+                id: None,
+                params,
+                body,
+                span: span(),
+            });
             actions.push(ActionId(self.p.actions.len() as u32 - 1));
         }
         let keys: Vec<Key> = (0..self.dice.below(3))
@@ -365,6 +371,7 @@ impl Program {
         let default_action = call(self);
         self.p.tables.push(Table {
             name: format!("t{}", self.p.tables.len()),
+            id: None,
             keys,
             actions: actions
                 .iter()

@@ -20,7 +20,8 @@ impl Lowering<'_> {
                 .object_kind(object)
                 .unwrap_or(ExternKind::Named { type_name: object.type_name.clone(), args: Vec::new() });
             let concurrent = object.annotations.iter().any(|a| a.name == "concurrent");
-            self.externs.push(ExternInstance { name: object.name.clone(), kind, concurrent, span: object.span });
+            let name = object.name.clone();
+            self.externs.push(ExternInstance { name, id: None, kind, concurrent, span: object.span });
         }
     }
 

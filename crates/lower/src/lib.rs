@@ -9,6 +9,7 @@ mod access;
 mod call;
 mod expr;
 mod externs;
+mod ids;
 mod parser;
 mod program;
 mod records;

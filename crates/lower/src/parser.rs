@@ -23,7 +23,7 @@ impl Lowering<'_> {
                 self.unsupported(set.span, "a value set of this type");
             }
             let name = set.name.clone();
-            self.value_sets.push(ValueSet { name, types, size: set.size, span: set.span });
+            self.value_sets.push(ValueSet { name, id: None, types, size: set.size, span: set.span });
         }
     }
 

@@ -101,10 +101,12 @@ impl Lowering<'_> {
             field_lists: std::mem::take(&mut self.field_lists),
             packet_in,
             packet_out,
+            control_plane_objects: Vec::new(),
             sources,
         };
         ignore_lonely(&mut pipeline);
         distinct_names(&mut pipeline);
+        self.assign_ids(&mut pipeline);
         Ok(pipeline)
     }
 

@@ -55,6 +55,7 @@ impl Lowering<'_> {
         // The place is taken first, because actions refer to tables by id.
         self.tables.push(Table {
             name: table.control_plane_name.clone(),
+            id: None,
             keys: Vec::new(),
             actions: Vec::new(),
             default_action: ActionCall { action: ActionId(0), args: Vec::new() },
@@ -220,7 +221,7 @@ impl Lowering<'_> {
             name = self.unique(&format!("{table}.{}", function.name));
             self.action_names.insert(name.clone());
         }
-        self.actions.push(Action { name, params, body: body?, span: function.span });
+        self.actions.push(Action { name, id: None, params, body: body?, span: function.span });
         if !bound {
             self.lowered_actions.insert((id, flag), action);
         }

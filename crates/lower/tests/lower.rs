@@ -294,6 +294,50 @@ fn tables_that_make_no_sense_are_refused_at_their_place() {
     assert_eq!(table("hdr.h.a : ternary;", "const entries = { 1 : NoAction(); 1 : NoAction(); }"), [""; 0]);
 }
 
+#[test]
+fn objects_have_the_ids_that_the_source_or_their_names_give() {
+    let locals = "@id(0x12000005) counter(4, CounterType.packets) c;
+                  action set(bit<8> x) { c.count(0); digest<pair_t>(1, meta.p); }
+                  @id(7) table t { key = { hdr.h.a : exact; } actions = { @tableonly set; NoAction; } }
+                  action inlined() { meta.m = 1; }
+                  table unused { actions = { NoAction; } }";
+    for optimise in [false, true] {
+        let pipeline = pipeline(&ingress("", locals, "t.apply(); inlined();"), optimise);
+        let ids: Vec<(&str, u32)> = pipeline.p4_ids().map(|(_, name, id)| (name, id.0)).collect();
+        let id = |name: &str| ids.iter().find(|o| o.0 == name).map(|o| o.1);
+        assert_eq!((id("I.t"), id("I.c")), (Some(0x0200_0007), Some(0x1200_0005)));
+        // p4c's numbers, by a hash of the name.
+        assert_eq!(id("NoAction"), Some(21257015));
+        let kind = |name: &str| id(name).map(|id| id >> 24);
+        assert_eq!((kind("I.set"), kind("I.inlined"), kind("pair_t")), (Some(1), Some(1), Some(0x17)));
+        assert_eq!(id("I.unused"), None);
+    }
+}
+
+#[test]
+fn ids_that_cannot_be_are_refused_at_their_place() {
+    let refused = |locals: &str| {
+        let compiled = compile(&ingress("", locals, "a.apply(); b.apply();"), true);
+        let of = |d: &hopwright_syntax::Diagnostic| {
+            let place = d.span().map(|span| compiled.sources.snippet(span).to_string());
+            (d.code, place.unwrap_or_default(), d.message.clone())
+        };
+        compiled.diagnostics.iter().map(of).collect::<Vec<_>>()
+    };
+    let tables = |a: &str, b: &str| {
+        format!("{a} table a {{ actions = {{ NoAction; }} }} {b} table b {{ actions = {{ NoAction; }} }}")
+    };
+    assert_eq!(refused(&tables("@id(1)", "@id(2)")), []);
+    for (b, message) in [
+        ("@id(1)", "`I.b`: @id(0x1) is used twice, or zero"),
+        ("@id(0)", "`I.b`: @id(0x0) is used twice, or zero"),
+        ("@id(0x01000002)", "`I.b`: @id(0x1000002) is of another kind: ids of tables begin with 0x02"),
+        ("@id(0x100000000)", "`I.b`: @id takes a number of 32 bits"),
+    ] {
+        assert_eq!(refused(&tables("@id(1)", b)), [("E0460", b.to_string(), message.to_string())]);
+    }
+}
+
 /// Calls that call twice, level by level: what they inline to doubles every time.
 #[test]
 fn what_inlines_to_too_much_is_refused_at_once() {

@@ -57,6 +57,15 @@ pub struct SharedName {
 }
 
 impl TypedProgram {
+    /// Headers in front of packets from and to the control plane, with what it calls them.
+    pub fn controller_headers(&self) -> impl Iterator<Item = (&Struct, &str)> {
+        let mut seen = HashSet::new();
+        self.structs
+            .iter()
+            .filter_map(|s| Annotation::text_of(&s.annotations, "controller_header").map(|name| (s, name)))
+            .filter(move |(_, name)| seen.insert(*name))
+    }
+
     /// Tables, actions, extern objects and value sets that share a name with another of their kind: no P4Info can be made of
     /// such a program. The same action in two instances may have one name.
     pub fn shared_names(&self) -> Vec<SharedName> {
@@ -244,6 +253,27 @@ impl Annotation {
             [AnnotationArg::String(name)] => Some(name.as_str()),
             _ => None,
         })
+    }
+
+    /// The text in `@name("text")`.
+    pub fn text_of<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a str> {
+        annotations.iter().filter(|a| a.name == name).find_map(|a| match a.args.first() {
+            Some(AnnotationArg::String(value)) => Some(value.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The number in `@id(number)` and where it stands; `None` without `@id`.
+    ///
+    /// # Errors
+    /// Where an `@id` stands that is no number of 32 bits.
+    pub fn id_of(annotations: &[Annotation]) -> Result<Option<(u32, Span)>, Span> {
+        let Some(annotation) = annotations.iter().find(|a| a.name == "id") else { return Ok(None) };
+        let number = match annotation.args.as_slice() {
+            [AnnotationArg::Int(value)] => u32::try_from(value).ok(),
+            _ => None,
+        };
+        number.map(|number| Some((number, annotation.span))).ok_or(annotation.span)
     }
 }
 

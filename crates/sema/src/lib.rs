@@ -14,6 +14,7 @@ pub mod hir;
 mod infer;
 mod instantiate;
 mod ops;
+pub mod reached;
 mod scope;
 mod states;
 mod stmt;

@@ -3,13 +3,15 @@
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, ExternId, SlotId, Span, TableId, Type};
+use super::{Expr, ExternId, P4Id, SlotId, Span, TableId, Type};
 
 /// An extern object.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExternInstance {
     /// Control-plane name.
     pub name: String,
+    /// Its P4Runtime id; `None` if no control plane knows it.
+    pub id: Option<P4Id>,
     /// What it is.
     pub kind: ExternKind,
     /// `@concurrent`: the program allows for packets that use it at the same time. Each access is whole, but what one

@@ -5,6 +5,7 @@
 
 mod expr;
 mod externs;
+mod p4runtime;
 mod profile;
 mod state;
 mod stmt;
@@ -12,6 +13,7 @@ mod table;
 
 pub use expr::*;
 pub use externs::*;
+pub use p4runtime::*;
 pub use profile::*;
 pub use state::*;
 pub use stmt::*;
@@ -67,6 +69,8 @@ pub struct Pipeline {
     pub packet_in: Option<HeaderId>,
     /// `@controller_header("packet_out")`.
     pub packet_out: Option<HeaderId>,
+    /// What the control plane knows by an id besides tables, actions, value sets and extern objects.
+    pub control_plane_objects: Vec<ControlPlaneObject>,
     /// The text the spans point into. Not kept when a pipeline is written down.
     #[serde(skip)]
     pub sources: Arc<SourceMap>,

@@ -3,13 +3,15 @@
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionId, Block, Expr, ExternId, Span, Type};
+use super::{ActionId, Block, Expr, ExternId, P4Id, Span, Type};
 
 /// A match-action table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// Control-plane name: `MyIngress.ipv4_lpm` or `@name`.
     pub name: String,
+    /// Its P4Runtime id; `None` if no control plane knows it.
+    pub id: Option<P4Id>,
     /// Keys in order. A table without keys always runs its default action.
     pub keys: Vec<Key>,
     /// Actions entries may name.
@@ -91,6 +93,8 @@ pub struct ActionCall {
 pub struct Action {
     /// Control-plane name.
     pub name: String,
+    /// Its P4Runtime id; `None` if no control plane knows it.
+    pub id: Option<P4Id>,
     /// Data parameters, read as [`super::ExprKind::Param`].
     pub params: Vec<Param>,
     /// Body.
@@ -113,6 +117,8 @@ pub struct Param {
 pub struct ValueSet {
     /// Control-plane name.
     pub name: String,
+    /// Its P4Runtime id; `None` if no control plane knows it.
+    pub id: Option<P4Id>,
     /// Types of its members' parts.
     pub types: Vec<Type>,
     /// Most members.

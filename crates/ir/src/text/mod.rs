@@ -117,6 +117,11 @@ fn at_most(bound: Option<u32>) -> String {
     bound.map_or(String::new(), |bound| format!(" max {bound}"))
 }
 
+/// An object's P4Runtime id.
+fn at_id(id: Option<P4Id>) -> String {
+    id.map_or(String::new(), |id| format!(" @id({:#010x})", id.0))
+}
+
 /// Values separated by commas.
 fn list(items: impl IntoIterator<Item = impl Display>) -> String {
     items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
@@ -193,14 +198,15 @@ impl<'a> Printer<'a> {
         for action in &p.actions {
             self.line("")?;
             let params = action.params.iter().map(|p| format!("{}: {}", written(&p.name), p.ty));
-            let head = format!("action {}({})", written(&action.name), list(params));
+            let head = format!("action {}({}){}", written(&action.name), list(params), at_id(action.id));
             self.params = &action.params;
             self.braces(head, |s| s.block(&action.body))?;
             self.params = &[];
         }
         for table in &p.tables {
             self.line("")?;
-            self.braces(format_args!("table {}", written(&table.name)), |s| s.table(table))?;
+            let head = format!("table {}{}", written(&table.name), at_id(table.id));
+            self.braces(head, |s| s.table(table))?;
         }
         self.line("")?;
         self.parser()?;
@@ -267,11 +273,12 @@ impl<'a> Printer<'a> {
 
     fn objects(&mut self) -> fmt::Result {
         let p = self.p;
-        if !p.externs.is_empty() || !p.value_sets.is_empty() {
+        if !p.externs.is_empty() || !p.value_sets.is_empty() || !p.control_plane_objects.is_empty() {
             self.line("")?;
         }
         for set in &p.value_sets {
-            self.line(format_args!("value_set {}: ({}) size {}", written(&set.name), list(&set.types), set.size))?;
+            let (name, types) = (written(&set.name), list(&set.types));
+            self.line(format_args!("value_set {name}: ({types}) size {}{}", set.size, at_id(set.id)))?;
         }
         for object in &p.externs {
             let table = |t: Option<TableId>| t.map_or("no table".into(), |t| self.table_name(t));
@@ -289,7 +296,12 @@ impl<'a> Printer<'a> {
                 ExternKind::Named { type_name, args } => format!("{}({})", written(type_name), list(args)),
             };
             let concurrent = if object.concurrent { " @concurrent" } else { "" };
-            self.line(format_args!("extern {}: {kind}{concurrent}", written(&object.name)))?;
+            let id = at_id(object.id);
+            self.line(format_args!("extern {}: {kind}{concurrent}{id}", written(&object.name)))?;
+        }
+        for object in &p.control_plane_objects {
+            let (kind, name) = (object.kind.words().replace(' ', "_"), written(&object.name));
+            self.line(format_args!("control_plane {kind} {name}{}", at_id(Some(object.id))))?;
         }
         Ok(())
     }

@@ -183,6 +183,7 @@ fn empty(sources: Arc<SourceMap>) -> Pipeline {
         field_lists: Vec::new(),
         packet_in: None,
         packet_out: None,
+        control_plane_objects: Vec::new(),
         sources,
     }
 }
@@ -512,6 +513,15 @@ impl Reader<'_> {
             }
             "packet_in" => self.pipeline.packet_in = Some(self.header()?),
             "packet_out" => self.pipeline.packet_out = Some(self.header()?),
+            "control_plane" => {
+                let kind = self.found("kind of object", |_, name| {
+                    P4Kind::ALL.into_iter().find(|kind| kind.words().replace(' ', "_") == name)
+                })?;
+                let name = self.name()?;
+                let at = self.at;
+                let Some(id) = self.id()? else { return self.error_at(at, "expected the object's `@id`") };
+                self.pipeline.control_plane_objects.push(ControlPlaneObject { kind, name, id });
+            }
             "value_set" => self.value_set(start)?,
             "extern" => self.extern_declaration(start)?,
             "action" => self.action_declaration(start)?,
@@ -615,10 +625,27 @@ impl Reader<'_> {
         let types = self.list(")", Self::ty)?;
         self.expect_word("size")?;
         let size = self.small()?;
+        let id = self.id()?;
         self.value_sets.insert(name.clone(), ValueSetId(self.pipeline.value_sets.len() as u32));
         let span = self.span_from(start);
-        self.pipeline.value_sets.push(ValueSet { name, types, size, span });
+        self.pipeline.value_sets.push(ValueSet { name, id, types, size, span });
         Ok(())
+    }
+
+    fn is_annotation(&self, name: &str) -> bool {
+        self.is_sign("@") && matches!(self.tokens.get(self.at + 1), Some((Token::Word(word), _)) if word == name)
+    }
+
+    /// `@id(0x02000001)`, or nothing.
+    fn id(&mut self) -> Result<Option<P4Id>> {
+        if !self.is_annotation("id") {
+            return Ok(None);
+        }
+        self.at += 2;
+        self.expect_sign("(")?;
+        let id = P4Id(self.small()?);
+        self.expect_sign(")")?;
+        Ok(Some(id))
     }
 
     fn size(&mut self) -> Result<u64> {
@@ -686,13 +713,14 @@ impl Reader<'_> {
                 return self.expected("`(`");
             }
         };
-        let concurrent = self.sign("@");
+        let concurrent = self.is_annotation("concurrent");
         if concurrent {
-            self.expect_word("concurrent")?;
+            self.at += 2;
         }
+        let p4_id = self.id()?;
         self.externs.insert(name.clone(), id);
         let span = self.span_from(start);
-        self.pipeline.externs.push(ExternInstance { name, kind, concurrent, span });
+        self.pipeline.externs.push(ExternInstance { name, id: p4_id, kind, concurrent, span });
         Ok(())
     }
 
@@ -704,11 +732,12 @@ impl Reader<'_> {
             s.expect_sign(":")?;
             Ok(Param { name, ty: s.ty()? })
         })?;
+        let id = self.id()?;
         let span = self.span_from(start);
         let body = self.braces()?;
         self.actions.insert(name.clone(), ActionId(self.pipeline.actions.len() as u32));
         let params = std::mem::take(&mut self.params);
-        self.pipeline.actions.push(Action { name, params, body, span });
+        self.pipeline.actions.push(Action { name, id, params, body, span });
         Ok(())
     }
 
@@ -722,6 +751,7 @@ impl Reader<'_> {
         let name = self.name()?;
         let mut table = Table {
             name: name.clone(),
+            id: self.id()?,
             keys: Vec::new(),
             actions: Vec::new(),
             default_action: ActionCall { action: ActionId(0), args: Vec::new() },

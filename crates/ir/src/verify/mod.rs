@@ -252,6 +252,15 @@ impl Checker<'_> {
         self.unique("action", p.actions.iter().map(|a| (&a.name, a.span)));
         self.unique("extern", p.externs.iter().map(|e| (&e.name, e.span)));
         self.unique("value set", p.value_sets.iter().map(|v| (&v.name, v.span)));
+        self.at("P4Runtime ids", Span::none());
+        let mut ids = BTreeSet::new();
+        for (kind, name, id) in p.p4_ids() {
+            self.require(id.is_of(kind), || format!("{:#x} of {name} is no id of a {}", id.0, kind.words()));
+            self.require(ids.insert(id), || format!("{:#x} of {name} is there twice", id.0));
+        }
+        for object in p.externs.iter().filter(|e| e.id.is_some()) {
+            self.require(object.kind.p4_kind().is_some(), || format!("{} cannot have one", object.name));
+        }
         let mut seen = BTreeSet::new();
         for list in &p.field_lists {
             self.at(format!("field list {}", list.index), Span::none());

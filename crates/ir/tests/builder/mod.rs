@@ -86,6 +86,7 @@ pub fn pipeline() -> Pipeline {
         field_lists: Vec::new(),
         packet_in: None,
         packet_out: None,
+        control_plane_objects: Vec::new(),
         sources: Arc::new(SourceMap::new()),
     }
 }
@@ -186,6 +187,7 @@ pub fn send_to(p: &Pipeline, port: u64) -> Stmt {
 pub fn action(p: &mut Pipeline, name: &str, params: &[(&str, u32)], body: Block) -> ActionId {
     p.actions.push(Action {
         name: name.into(),
+        id: None,
         params: params.iter().map(|&(name, width)| Param { name: name.into(), ty: Type::Bits(width) }).collect(),
         body,
         span: span(),
@@ -204,6 +206,7 @@ pub fn table(
         keys.into_iter().map(|(slot, kind)| Key { name: p[slot].name.clone(), expr: read(p, slot), kind }).collect();
     p.tables.push(Table {
         name: name.into(),
+        id: None,
         keys,
         actions: actions.iter().map(|&action| TableAction { action, table_only: false, default_only: false }).collect(),
         default_action: ActionCall { action: default, args: Vec::new() },
@@ -242,6 +245,6 @@ pub fn ternary(value: u64, mask: u64) -> MatchValue {
 
 /// An extern object.
 pub fn object(p: &mut Pipeline, name: &str, kind: ExternKind) -> ExternId {
-    p.externs.push(ExternInstance { name: name.into(), kind, concurrent: false, span: span() });
+    p.externs.push(ExternInstance { name: name.into(), kind, id: None, concurrent: false, span: span() });
     ExternId(p.externs.len() as u32 - 1)
 }

@@ -101,6 +101,7 @@ pub fn pipeline() -> Pipeline {
         field_lists: Vec::new(),
         packet_in: None,
         packet_out: None,
+        control_plane_objects: Vec::new(),
         sources: Arc::new(SourceMap::default()),
     }
 }

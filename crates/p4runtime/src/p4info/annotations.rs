@@ -85,11 +85,8 @@ pub fn has(annotations: &[Annotation], name: &str) -> bool {
 /// # Errors
 /// If it is no number of 32 bits.
 pub fn id(annotations: &[Annotation], owner: &str) -> Result<Option<u32>, P4InfoError> {
-    let Some(annotation) = annotations.iter().find(|a| a.name == "id") else { return Ok(None) };
-    match annotation.args.as_slice() {
-        [AnnotationArg::Int(value)] if value.to_u32().is_some() => Ok(value.to_u32()),
-        _ => Err(P4InfoError::BadId { name: owner.to_string() }),
-    }
+    let found = Annotation::id_of(annotations).map_err(|_| P4InfoError::BadId { name: owner.to_string() })?;
+    Ok(found.map(|(number, _)| number))
 }
 
 /// The number in `@name(number)`.
@@ -102,10 +99,7 @@ pub fn number(annotations: &[Annotation], name: &str) -> Option<i32> {
 
 /// The text in `@name("text")`.
 pub fn string<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a str> {
-    annotations.iter().filter(|a| a.name == name).find_map(|a| match a.args.first() {
-        Some(AnnotationArg::String(value)) => Some(value.as_str()),
-        _ => None,
-    })
+    Annotation::text_of(annotations, name)
 }
 
 /// The values in `@name(key = value, ...)`, also with brackets. Free annotations have words, not values: those of the

@@ -6,32 +6,28 @@
 mod annotations;
 mod format;
 mod ids;
-mod reached;
 mod types;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use ::bytes::Bytes;
-use hopwright_ir::{self as ir, ExternFn, ExternKind, Pipeline, StmtKind, Unit, walk};
+use hopwright_ir::{self as ir, ExternFn, ExternKind, P4Kind as Kind, Pipeline, StmtKind, Unit, walk};
 use hopwright_sema::hir::{self, Annotation, AnnotationArg, TypedProgram};
+use hopwright_sema::reached::Reached;
 use num_bigint::BigUint;
 
 pub(crate) use annotations::{Translation, has as has_annotation, translation};
 pub use format::{from_text, to_binary, to_json, to_text};
-pub use ids::Kind;
 pub(crate) use types::flat_fields;
 
 use crate::proto::config as p4;
 use ids::Names;
-use reached::Reached;
 use types::Types;
 
 /// Why there is no P4Info for a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum P4InfoError {
-    #[error("`{name}`: @id({id:#x}) is of another kind: ids of its kind begin with {prefix:#04x}")]
-    WrongId { name: String, id: u32, prefix: u8 },
     #[error("`{name}`: @id({id:#x}) is used twice, or zero")]
     DuplicateId { name: String, id: u32 },
     #[error("`{name}`: @id takes a number of 32 bits")]
@@ -56,14 +52,14 @@ pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
     let mut builder = Builder {
         program,
         pipeline,
-        names: Names::default(),
+        names: Names::of(pipeline),
         types: Types { program, info: p4::P4TypeInfo::default() },
-        actions: actions(program, &tables, &reached.called),
+        actions: reached.actions(program),
         digests: digests(&reached, pipeline),
         tables,
     };
     builder.collect()?;
-    builder.names.assign()?;
+    builder.names.assign();
     builder.build()
 }
 
@@ -128,25 +124,25 @@ impl<'p> Builder<'p> {
     fn collect(&mut self) -> Result<()> {
         let names = &mut self.names;
         for (action, _) in &self.actions {
-            names.add(Kind::Action, &action.control_plane_name, &action.annotations)?;
+            names.add(Kind::Action, &action.control_plane_name)?;
         }
         for table in &self.tables {
-            names.add(Kind::Table, &table.control_plane_name, &table.annotations)?;
+            names.add(Kind::Table, &table.control_plane_name)?;
         }
         for set in &self.program.value_sets {
-            names.add(Kind::ValueSet, &set.name, &set.annotations)?;
+            names.add(Kind::ValueSet, &set.name)?;
         }
         // Known by what the annotation says, numbered by the type's name.
-        for (header, _) in controller_headers(self.program) {
-            names.add(Kind::ControllerHeader, &header.control_plane_name, &header.annotations)?;
+        for (header, _) in self.program.controller_headers() {
+            names.add(Kind::ControllerHeader, &header.control_plane_name)?;
         }
         for object in &self.program.objects {
             if let Some(kind) = object_kind(&object.type_name) {
-                names.add(kind, &object.name, &object.annotations)?;
+                names.add(kind, &object.name)?;
             }
         }
         for digest in self.digests.keys() {
-            names.add(Kind::Digest, digest, &[])?;
+            names.add(Kind::Digest, digest)?;
         }
         Ok(())
     }
@@ -180,7 +176,7 @@ impl<'p> Builder<'p> {
                 self.object(object, instance, &mut info)?;
             }
         }
-        for (header, name) in controller_headers(self.program) {
+        for (header, name) in self.program.controller_headers() {
             if !is_hidden(&header.annotations) {
                 info.controller_packet_metadata.push(self.controller_header(header, name)?);
             }
@@ -543,42 +539,6 @@ fn object_kind(type_name: &str) -> Option<Kind> {
         "action_profile" | "action_selector" => Kind::ActionProfile,
         _ => return None,
     })
-}
-
-/// Headers in front of packets from and to the control plane, with what it calls them.
-fn controller_headers(program: &TypedProgram) -> impl Iterator<Item = (&hir::Struct, &str)> {
-    let mut seen = BTreeSet::new();
-    program
-        .structs
-        .iter()
-        .filter_map(|s| annotations::string(&s.annotations, "controller_header").map(|name| (s, name)))
-        .filter(move |(_, name)| seen.insert(*name))
-}
-
-/// Actions of these tables (true), and others that a control calls (false), in order of declaration, one for each name.
-fn actions<'p>(
-    program: &'p TypedProgram,
-    tables: &[&hir::Table],
-    called: &BTreeSet<hir::FunctionId>,
-) -> Vec<(&'p hir::Function, bool)> {
-    let mut used: BTreeMap<hir::FunctionId, bool> = called.iter().map(|f| (*f, false)).collect();
-    for table in tables {
-        used.extend(table.actions.iter().map(|a| (a.action.function, true)));
-        used.insert(table.default_action.function, true);
-    }
-    let mut found: Vec<(&hir::Function, bool)> = Vec::new();
-    let mut names: HashMap<&str, usize> = HashMap::new();
-    for (function, in_table) in used.into_iter().map(|(f, in_table)| (&program[f], in_table)) {
-        match names.get(function.control_plane_name.as_str()) {
-            Some(at) if in_table && !found[*at].1 => found[*at] = (function, true),
-            Some(_) => {}
-            None => {
-                names.insert(&function.control_plane_name, found.len());
-                found.push((function, in_table));
-            }
-        }
-    }
-    found
 }
 
 /// What the program sends as digests, by the names that the pipeline has for them.

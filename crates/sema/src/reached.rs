@@ -2,10 +2,11 @@
 //!
 //! Branches that a constant rules out are not reached, as in p4c; statements behind `exit` and `return` are.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hopwright_ir::Span;
-use hopwright_sema::hir::*;
+use hopwright_source::Span;
+
+use crate::hir::*;
 
 /// What the controls of a program reach.
 #[derive(Default)]
@@ -30,6 +31,29 @@ impl<'p> Reached<'p> {
             reached.instance(program, *block);
         }
         reached
+    }
+
+    /// Actions of the tables (true), and others that a control calls (false), in order of declaration, one for each
+    /// control-plane name.
+    pub fn actions(&self, program: &'p TypedProgram) -> Vec<(&'p Function, bool)> {
+        let mut used: BTreeMap<FunctionId, bool> = self.called.iter().map(|f| (*f, false)).collect();
+        for table in self.tables.iter().map(|t| &program[*t]) {
+            used.extend(table.actions.iter().map(|a| (a.action.function, true)));
+            used.insert(table.default_action.function, true);
+        }
+        let mut found: Vec<(&Function, bool)> = Vec::new();
+        let mut names: HashMap<&str, usize> = HashMap::new();
+        for (function, in_table) in used.into_iter().map(|(f, in_table)| (&program[f], in_table)) {
+            match names.get(function.control_plane_name.as_str()) {
+                Some(at) if in_table && !found[*at].1 => found[*at] = (function, true),
+                Some(_) => {}
+                None => {
+                    names.insert(&function.control_plane_name, found.len());
+                    found.push((function, in_table));
+                }
+            }
+        }
+        found
     }
 
     fn instance(&mut self, program: &'p TypedProgram, id: InstanceId) {

@@ -1,0 +1,205 @@
+//! P4Runtime ids of a program's objects, as p4c assigns them, so that clients and files made with it keep working.
+//!
+//! An id is the object's kind in the highest byte and, unless the source says `@id`, a hash of its full name in the others
+//! (P4Runtime 6.3.9 leaves the choice to the compiler). Only what the package reaches has an id.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use hopwright_ir::{ControlPlaneObject, ExternFn, P4Id, P4Kind, Pipeline, StmtKind, walk};
+use hopwright_sema::hir::{Annotation, TypedProgram};
+use hopwright_sema::reached::Reached;
+use hopwright_source::Span;
+
+use crate::Lowering;
+
+/// Bits of an id that are not its kind.
+const NUMBER: u32 = 0x00ff_ffff;
+
+/// An `@id` that cannot be.
+#[derive(Debug)]
+struct WrongId {
+    span: Span,
+    message: String,
+}
+
+/// Bob Jenkins' one-at-a-time hash.
+fn jenkins(name: &str) -> u32 {
+    let mut hash = 0u32;
+    for byte in name.bytes() {
+        hash = hash.wrapping_add(u32::from(byte));
+        hash = hash.wrapping_add(hash << 10);
+        hash ^= hash >> 6;
+    }
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 11;
+    hash.wrapping_add(hash << 15)
+}
+
+/// The objects of a program by kind and name: what the source says of their ids. Of several with one name, the first
+/// counts.
+#[derive(Debug, Default)]
+struct Objects(BTreeMap<P4Kind, BTreeMap<String, Option<(u32, Span)>>>);
+
+impl Objects {
+    /// Adds an object with the id that its `@id` asks for.
+    fn add(&mut self, kind: P4Kind, name: &str, annotations: &[Annotation]) -> Result<(), WrongId> {
+        let wanted = match Annotation::id_of(annotations) {
+            Ok(wanted) => wanted,
+            Err(span) => return Err(WrongId { span, message: format!("`{name}`: @id takes a number of 32 bits") }),
+        };
+        self.0.entry(kind).or_default().entry(name.to_string()).or_insert(wanted);
+        Ok(())
+    }
+
+    /// The ids of all objects that were added.
+    fn assign(&self) -> Result<HashMap<(P4Kind, &str), P4Id>, WrongId> {
+        let mut ids = HashMap::new();
+        for (kind, names) in &self.0 {
+            let prefix = u32::from(*kind as u8) << 24;
+            let mut taken = HashSet::new();
+            for (name, wanted) in names {
+                let Some((wanted, span)) = *wanted else { continue };
+                let id = P4Id(prefix | wanted & NUMBER);
+                if wanted >> 24 != 0 && wanted & !NUMBER != prefix {
+                    let what = kind.words();
+                    let message = format!(
+                        "`{name}`: @id({wanted:#x}) is of another kind: ids of {what}s begin with {:#04x}",
+                        *kind as u8
+                    );
+                    return Err(WrongId { span, message });
+                }
+                if !id.is_of(*kind) || !taken.insert(id) {
+                    let message = format!("`{name}`: @id({wanted:#x}) is used twice, or zero");
+                    return Err(WrongId { span, message });
+                }
+                ids.insert((*kind, name.as_str()), id);
+            }
+            for name in names.iter().filter(|(_, wanted)| wanted.is_none()).map(|(name, _)| name) {
+                let mut number = jenkins(name) & NUMBER;
+                while number == 0 || !taken.insert(P4Id(prefix | number)) {
+                    number = number.wrapping_add(1) & NUMBER;
+                }
+                ids.insert((*kind, name.as_str()), P4Id(prefix | number));
+            }
+        }
+        Ok(ids)
+    }
+}
+
+impl Lowering<'_> {
+    /// Gives the objects of the pipeline their ids.
+    pub(crate) fn assign_ids(&mut self, pipeline: &mut Pipeline) {
+        let named = Objects::of(self.program, pipeline);
+        let assigned = named
+            .as_ref()
+            .map_err(|e| (e.span, e.message.clone()))
+            .and_then(|objects| objects.assign().map_err(|e| (e.span, e.message)));
+        let ids = match assigned {
+            Ok(ids) => ids,
+            Err((span, message)) => {
+                self.refuse(span, "E0460", message);
+                return;
+            }
+        };
+        let id = |kind: P4Kind, name: &str| ids.get(&(kind, name)).copied();
+        pipeline.tables.iter_mut().for_each(|t| t.id = id(P4Kind::Table, &t.name));
+        pipeline.actions.iter_mut().for_each(|a| a.id = id(P4Kind::Action, &a.name));
+        pipeline.value_sets.iter_mut().for_each(|v| v.id = id(P4Kind::ValueSet, &v.name));
+        pipeline.externs.iter_mut().for_each(|e| e.id = e.kind.p4_kind().and_then(|kind| id(kind, &e.name)));
+        let known: HashSet<P4Id> = pipeline.p4_ids().map(|(_, _, id)| id).collect();
+        let mut others: Vec<ControlPlaneObject> = ids
+            .iter()
+            .filter(|(_, id)| !known.contains(id))
+            .map(|(&(kind, name), &id)| ControlPlaneObject { kind, name: name.to_string(), id })
+            .collect();
+        others.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        pipeline.control_plane_objects = others;
+    }
+}
+
+impl Objects {
+    /// The objects of a program that a control plane may know.
+    fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<Objects, WrongId> {
+        let reached = Reached::new(program);
+        let mut objects = Objects::default();
+        for (action, _) in reached.actions(program) {
+            objects.add(P4Kind::Action, &action.control_plane_name, &action.annotations)?;
+        }
+        for table in reached.tables.iter().map(|t| &program[*t]) {
+            objects.add(P4Kind::Table, &table.control_plane_name, &table.annotations)?;
+        }
+        for set in &program.value_sets {
+            objects.add(P4Kind::ValueSet, &set.name, &set.annotations)?;
+        }
+        for (header, _) in program.controller_headers() {
+            objects.add(P4Kind::ControllerHeader, &header.control_plane_name, &header.annotations)?;
+        }
+        for (object, instance) in program.objects.iter().zip(&pipeline.externs) {
+            if let Some(kind) = instance.kind.p4_kind() {
+                objects.add(kind, &object.name, &object.annotations)?;
+            }
+        }
+        let mut digests = BTreeSet::new();
+        walk::all_stmts(pipeline, &mut |stmt| {
+            if let StmtKind::Extern(call) = &stmt.kind
+                && let ExternFn::Digest(name) = &call.function
+            {
+                digests.insert(name.as_str());
+            }
+        });
+        digests.into_iter().try_for_each(|digest| objects.add(P4Kind::Digest, digest, &[]))?;
+        Ok(objects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopwright_sema::hir::{AnnotationArg, AnnotationForm};
+
+    fn id(number: u32) -> Annotation {
+        let form = AnnotationForm::Free(vec![number.to_string()]);
+        Annotation { name: "id".into(), args: vec![AnnotationArg::Int(number.into())], form, span: Span::none() }
+    }
+
+    /// Ids found in public P4Info files made by p4c.
+    #[test]
+    fn ids_of_p4c() {
+        let cases = [
+            (P4Kind::Table, "MyIngress.ipv4_lpm", 37375156),
+            (P4Kind::Action, "MyIngress.ipv4_forward", 28792405),
+            (P4Kind::Action, "MyIngress.drop", 25652968),
+            (P4Kind::Action, "MyIngress.myTunnel_ingress", 24181246),
+            (P4Kind::Action, "NoAction", 21257015),
+            (P4Kind::ControllerHeader, "packet_in_header_t", 81826293),
+            (P4Kind::ControllerHeader, "packet_out_header_t", 76689799),
+        ];
+        let mut objects = Objects::default();
+        for (kind, name, _) in cases {
+            objects.add(kind, name, &[]).unwrap();
+        }
+        let ids = objects.assign().unwrap();
+        for (kind, name, id) in cases {
+            assert_eq!(ids[&(kind, name)], P4Id(id), "{name}");
+        }
+    }
+
+    #[test]
+    fn ids_of_the_source() {
+        let mut objects = Objects::default();
+        objects.add(P4Kind::Table, "a", &[id(7)]).unwrap();
+        objects.add(P4Kind::Table, "b", &[id(0x0200_0008)]).unwrap();
+        let ids = objects.assign().unwrap();
+        assert_eq!(ids[&(P4Kind::Table, "a")], P4Id(0x0200_0007));
+        assert_eq!(ids[&(P4Kind::Table, "b")], P4Id(0x0200_0008));
+
+        objects.add(P4Kind::Table, "c", &[id(8)]).unwrap();
+        assert!(objects.assign().unwrap_err().message.contains("twice"));
+        let mut objects = Objects::default();
+        objects.add(P4Kind::Action, "a", &[id(0x0200_0001)]).unwrap();
+        assert!(objects.assign().unwrap_err().message.contains("another kind"));
+        let mut objects = Objects::default();
+        objects.add(P4Kind::Action, "a", &[id(0)]).unwrap();
+        assert!(objects.assign().unwrap_err().message.contains("zero"));
+    }
+}
