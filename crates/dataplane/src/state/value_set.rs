@@ -201,7 +201,7 @@ mod tests {
             keys in proptest::collection::vec((0..16u64, 0..=u64::MAX, any::<bool>()), 1..20),
         ) {
             let types = vec![Type::Bits(4), Type::Bits(70)];
-            let model = Model { name: "set".into(), types, size: 8, span: Span::none() };
+            let model = Model { name: "set".into(), id: None, types, size: 8, span: Span::none() };
             let members: Vec<Vec<MatchValue>> = members.into_iter().map(|(a, b)| vec![a, b]).collect();
             let search = Search::new(&model, &members);
             for (a, b, bound) in keys {
