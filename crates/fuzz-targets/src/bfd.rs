@@ -1,4 +1,4 @@
-//! Frames that the program takes for BFD, and what a router's sessions make of them as time goes by.
+//! Frames that the program classifies as BFD, and their effect on a router's sessions over time.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

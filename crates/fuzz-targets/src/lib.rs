@@ -1,7 +1,5 @@
-//! What is fuzzed: one function per kind of outside bytes. The fuzzers in `fuzz/` call them with inputs of their own
-//! making, the test in this crate with the corpora. A function panics exactly if it found a bug.
-//!
-//! Does not live here: what is under test.
+//! Fuzz targets: one function for each kind of untrusted bytes. The fuzzers in `fuzz/` call them with inputs that they make, and a
+//! test of this crate with the corpora. A function panics exactly if it found a bug.
 
 use std::path::Path;
 

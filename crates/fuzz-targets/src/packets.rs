@@ -1,6 +1,4 @@
-//! Interpreter and machine code as SCION border routers, side by side.
-//!
-//! Does not live here: making a mutated packet's lengths, checksums and MACs right again ([`crate::repair`]).
+//! Interpreter and machine code as SCION border routers, side by side. [`crate::repair`] repairs mutated packets.
 
 use std::sync::Arc;
 

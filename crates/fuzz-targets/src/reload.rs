@@ -1,6 +1,5 @@
-//! Changing a router's links while it runs: the tables must be those of a router that starts with the new links.
-//!
-//! Does not live here: devices and claims, which need a host's network.
+//! Changes a router's links while it runs: the tables must equal those of a router that starts with the new links. Devices and
+//! the host's network are not part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

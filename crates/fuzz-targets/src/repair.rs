@@ -1,7 +1,6 @@
-//! Makes a mutated frame worth processing: a changed byte is else found by the first length, checksum or MAC over it,
-//! and nothing behind that check would ever see odd input.
+//! Repairs lengths, checksums and MACs of mutated frames, so that odd input reaches the code behind these checks.
 //!
-//! Everything here takes any bytes; what does not fit is left as it is.
+//! Every function accepts any bytes and leaves unchanged what does not fit.
 
 use hopwright_scion::packet::{Hop, full_mac};
 use hopwright_scion::synthetic;

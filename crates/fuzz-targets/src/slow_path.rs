@@ -1,4 +1,4 @@
-//! Punted bytes and the SCION agent's answers to them.
+//! Punted bytes, and the SCION agent's answers to them.
 
 use std::time::Instant;
 

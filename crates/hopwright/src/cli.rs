@@ -1,5 +1,4 @@
-//! The command line: commands, options and their help; those that control a running switch are in `control`. Does not
-//! live here: what the commands do.
+//! Commands, options and their help. Commands that control a running switch are in `control`.
 
 pub mod control;
 

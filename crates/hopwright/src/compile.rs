@@ -1,4 +1,4 @@
-//! From the command line's program to a pipeline, with its diagnostics printed. Does not live here: the compiler.
+//! Compiles the program that the command line names and prints its diagnostics.
 
 use std::io::IsTerminal;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! A virtual data plane as something that takes one packet at a time: for packet tests and replay. Does not live here:
-//! running it on ports at speed (`hopwright_dataplane::Switch`).
+//! A virtual data plane that takes one packet at a time, for packet tests and replay.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The `hopwright` command. Lives here: dispatch; each command has its module.
+//! The `hopwright` command: dispatches to one module per command.
 
 mod cli;
 mod commands;

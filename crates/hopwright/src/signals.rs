@@ -1,4 +1,4 @@
-//! What signals ask for. Handlers run on a thread of their own, where they may do anything.
+//! Signal handling. Handlers run on a thread of their own and may do anything.
 
 use std::io;
 

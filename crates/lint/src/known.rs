@@ -1,4 +1,4 @@
-//! Comparisons that have only one result, and shifts that leave nothing.
+//! Comparisons with only one possible result, and shifts that leave nothing.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
-//! Warnings about programs that are right by the language's rules and still look wrong: headers read while they may be
-//! invalid, variables read before they have a value, declarations that nothing uses, comparisons with only one result.
+//! Warnings about programs that are legal and probably wrong: headers read while they may be invalid, variables read before
+//! they have a value, unused declarations, comparisons with only one possible result.
 //!
-//! The door is [`lint`]; [`means`] and [`quiet`] are about switching warnings off. Does not live here: errors, and the
-//! warnings that fall out of type checking (`hopwright-sema`).
+//! [`lint`] finds the warnings; [`means`] and [`quiet`] switch them off. Warnings that type checking yields come from
+//! `hopwright-sema`.
 
 mod flow;
 mod known;

@@ -1,4 +1,4 @@
-//! `@noWarn("unused")`: what stands in a declaration or block that is marked so is not warned about.
+//! `@noWarn("unused")`: suppresses warnings about the declaration or block that carries it.
 
 use hopwright_source::Span;
 use hopwright_syntax::ast::{self, Annotation, AnnotationBody, AnnotationTokenKind, Decl, DeclKind, StmtKind};

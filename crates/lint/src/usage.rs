@@ -1,4 +1,4 @@
-//! What nothing uses: tables never applied, actions of no table, states that no transition leads to.
+//! Unused declarations: tables never applied, actions of no table, unreachable states.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,9 +1,7 @@
-//! Random P4 programs with table entries and packets to run them on: the food of differential tests.
+//! Random P4 programs as text, with table entries and packets to run them on, for differential tests.
 //!
-//! The same seed and configuration always give the same case. Programs are well typed and compile; what they compute
-//! makes no sense. Entries are written as an STF file, so a case can be kept as two files and run by hand.
-//!
-//! Lives here: text only. Does not live here: compiling, running, comparing.
+//! The same seed and configuration always yield the same case. Programs are well typed and compile; what they compute has no
+//! purpose. Entries are written as an STF file, so that a case can be kept as two files and run by hand.
 
 mod control;
 mod expr;

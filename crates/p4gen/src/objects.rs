@@ -1,4 +1,4 @@
-//! Extern objects, packets and numbers known at compile time that are handed over to functions. Nested controls that take objects are in `nested`.
+//! Extern objects, packets and compile-time constants as arguments of functions. Nested controls that take objects are in `nested`.
 
 use crate::{Generator, Ty};
 

@@ -1,4 +1,4 @@
-//! Packets: mostly long enough for all headers, made of telling bytes.
+//! Packets: most are long enough for all headers, made of easily recognised bytes.
 
 use crate::Generator;
 

@@ -1,4 +1,4 @@
-//! What makes several packets of one, or sends one round again.
+//! Statements that copy a packet or send it through the pipeline again.
 
 use crate::{Generator, Place, Ty};
 

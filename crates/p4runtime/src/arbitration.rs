@@ -1,5 +1,5 @@
-//! Who is primary: one controller for each role of a device may write (P4Runtime section 5). Pure bookkeeping; streams
-//! live in `service`, what a role may do in `role`.
+//! Elects primaries: one controller for each role of a device may write (P4Runtime section 5). Pure bookkeeping; streams live in
+//! `service`, what a role may do in `role`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,4 @@
-//! A device: a switch with the program controllers gave it, who may control it, and what it tells them.
-//!
-//! Does not live here: gRPC (`service`), what updates mean (`state`).
+//! A device: a switch with the program that controllers gave it, who may control it, and the messages it sends them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

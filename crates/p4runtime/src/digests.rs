@@ -1,5 +1,5 @@
-//! Digests on their way to the controller: gathered into lists, and not sent again while a list that has the same data
-//! waits for its acknowledgement (P4Runtime 9.8).
+//! Digests on their way to the controller: collected into lists, and not sent again while a list with the same data waits for its
+//! acknowledgement (P4Runtime 9.8).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

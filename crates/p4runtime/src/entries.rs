@@ -1,4 +1,4 @@
-//! Writing table entries and default entries. Does not live here: their form on the wire (`table`).
+//! Writes table entries and default entries. `table` converts them from and to messages.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Why a request or one of its updates fails, as gRPC and P4Runtime say it (P4Runtime section 12).
+//! Why a request or one of its updates fails, as gRPC and P4Runtime report it (P4Runtime section 12).
 
 use hopwright_dataplane::ControlError;
 use prost::Message;

@@ -1,5 +1,5 @@
-//! Action profiles, selectors and meters: writing and reading them, what entries lead to, and carrying them over to
-//! another program.
+//! Action profiles, selectors and meters: writing and reading them, what entries refer to, and carrying them over to another
+//! program.
 
 use hopwright_dataplane::{EntryTarget, Group, Rates, VirtualDataPlane, WeightedAction};
 use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, TableEntry, TableId};

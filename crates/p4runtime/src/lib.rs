@@ -1,9 +1,9 @@
-//! P4Runtime: what a program offers to a controller ([`p4info`]) and the service controllers speak to ([`Server`]).
+//! P4Runtime: what a program offers to a controller ([`p4info`]), the service that controllers speak to ([`Server`]), and a client
+//! for people ([`client`]).
 //!
-//! A [`Server`] serves several [`Device`]s; each is a switch with a [`Program`], which controllers may replace. Rooms:
-//! `service` (gRPC), `device`, `arbitration` (who may write), `role` (what), `state` and its rooms (what updates do), `read`, `schema`
-//! and `table` (ids and forms on the wire). [`client`] is the other side, for people. Does not live here: tables, externs and packets (the `dataplane` crate), the
-//! command line.
+//! A [`Server`] serves several [`Device`]s; each is a switch with a [`Program`], which controllers may replace. `service` is the
+//! gRPC service, `arbitration` decides who may write and `role` what, `state` applies updates, `read` evaluates reads, `schema` and
+//! `table` convert ids and messages.
 
 mod arbitration;
 pub mod bytes;

@@ -1,6 +1,6 @@
-//! Memory that is free goes back to the system.
+//! Returns free memory to the system.
 //!
-//! The allocator keeps what requests and streams needed at most, in an arena for each thread.
+//! The allocator keeps the peak of what requests and streams needed, in one arena per thread.
 
 /// Gives back what the allocator keeps free. Takes milliseconds, while other threads' allocations wait.
 pub fn give_back() {

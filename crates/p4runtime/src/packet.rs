@@ -1,4 +1,4 @@
-//! Packets to and from controllers: the program's controller headers as metadata. Does not live here: queues.
+//! Packets to and from controllers: converts the program's controller headers to metadata and back.
 
 use ::bytes::Bytes;
 use hopwright_ir::bits;

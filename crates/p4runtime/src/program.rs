@@ -1,4 +1,4 @@
-//! From a device config to a program: P4 source text, or a bundle of several files and options.
+//! Turns a device config into a program: P4 source text, or a bundle of several files and options.
 //!
 //! A bundle is JSON: `{"hopwright_bundle": 1, "main": "router.p4", "files": {"router.p4": "…", "parts.p4": "…"},
 //! "defines": ["N=4"], "include_paths": ["include"]}`. Includes find files as on disk: beside the including file, then in the

@@ -1,4 +1,4 @@
-//! Reading: what a request asks for. Does not live here: sending it in pieces (`service`).
+//! Evaluates read requests. `service` sends the result in pieces.
 
 use std::time::Instant;
 

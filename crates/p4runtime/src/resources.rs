@@ -1,4 +1,4 @@
-//! Writing counters, direct counters, registers and value sets.
+//! Writes counters, direct counters, registers and value sets.
 
 use hopwright_dataplane::Count;
 use hopwright_ir::Type as IrType;

@@ -1,8 +1,8 @@
-//! What a role may do: its configuration (`stratum.P4RoleConfig` in `Role.config`), and what it and the others' mean for
-//! updates, reads and messages. Does not live here: who is primary of a role (`arbitration`).
+//! What a role may do: its configuration (`stratum.P4RoleConfig` in `Role.config`), and the effect of all roles' configurations
+//! on updates, reads and messages. `arbitration` decides who is primary of a role.
 //!
-//! A role without a configuration may do everything but write what another role has for itself. One with a
-//! configuration may read and write the objects it lists. What has no id (multicast groups, clone sessions) belongs to
+//! A role without a configuration may do everything except write objects that another role has exclusively. A role with a
+//! configuration may read and write the objects that it lists. Objects without id (multicast groups, clone sessions) belong to
 //! roles without a configuration.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
-//! The ids of a program's P4Info, and what they mean in its pipeline. Does not live here: what clients send
-//! (`table`, `resource`).
+//! The ids of a program's P4Info, and what they mean in its pipeline.
 
 use std::collections::HashMap;
 

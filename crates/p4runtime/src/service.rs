@@ -1,4 +1,4 @@
-//! The P4Runtime service: each call to its device. Work that may take long runs on threads that may block.
+//! The P4Runtime service: passes each call to its device. Long work runs on threads that may block.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
-//! What a device with a program holds beyond the data plane's own state, and how updates change both. One lock guards
-//! it, so that writes of all controllers happen one after the other.
+//! What a device with a program holds beyond the data plane's own state, and how updates change both. One lock guards it, so that
+//! the writes of all controllers are serialised.
 //!
-//! Rooms: `entries` (tables), `resources` (counters, registers, value sets), `indirect` (action profiles, meters), `replication` (multicast and
-//! clones), `digests`. Does not live here: reading (`read`), who may write (`arbitration`).
+//! Modules by kind of object: `entries` (tables), `resources` (counters, registers, value sets), `indirect` (action profiles,
+//! meters), `replication` (multicast and clones), `digests`. `read` reads; `arbitration` decides who may write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

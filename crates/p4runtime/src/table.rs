@@ -1,4 +1,4 @@
-//! Table entries between the wire and the pipeline. Does not live here: what writing one does (`device`).
+//! Converts table entries between messages and the pipeline. `device` writes them.
 
 use ::bytes::Bytes;
 use hopwright_ir::{ActionCall, MatchKind, MatchValue, TableEntry, bits};

@@ -1,6 +1,5 @@
-//! Looking at what a switch's program does to its packets: each copy is followed by the interpreter, on a thread of its
-//! own, and told to a client. Does not live here: copies (`dataplane::sample`), the interpreter over a running data
-//! plane (`dataplane::observe::shadow`), the text of a trace (`ir::interp::Trace`).
+//! Traces of packets for clients: the interpreter runs a copy of each sampled packet on a thread of its own. The copies come from
+//! `dataplane::observe::sample`, the state that the interpreter reads from `dataplane::observe::shadow`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What the controls of a program reach: tables that are applied, actions that are called, digests that are sent.
+//! What the controls of a program reach: applied tables, called actions, sent digests.
 //!
-//! Branches that a constant rules out are not reached, as in p4c; statements behind `exit` and `return` are.
+//! Branches that a constant rules out are not reached, as in p4c; statements after `exit` and `return` are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! `hopwright asm`: the machine code of a program beside the lines it was generated for.
+//! `hopwright asm`: the machine code of a program below the lines that it was generated for.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

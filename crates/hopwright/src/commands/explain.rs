@@ -1,4 +1,4 @@
-//! `hopwright explain`. Does not live here: the explanations (`docs/errors.md`).
+//! `hopwright explain`: prints a section of `docs/errors.md`.
 
 use std::io::Write;
 

@@ -1,5 +1,4 @@
-//! The interfaces of `hopwright run`: what the command line says about them, and what is wrong with them. Does not live
-//! here: opening them (`hopwright_ports`).
+//! The interfaces of `hopwright run`: parses and checks `-i PORT@DEVICE`.
 
 use std::io::ErrorKind;
 use std::str::FromStr;

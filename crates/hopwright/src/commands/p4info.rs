@@ -1,4 +1,4 @@
-//! `hopwright p4info` and `hopwright bundle`: what a controller needs of a program.
+//! `hopwright p4info` and `hopwright bundle`: the files that a controller needs for a program.
 
 use std::io::Write;
 use std::path::Path;

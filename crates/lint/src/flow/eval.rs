@@ -1,4 +1,4 @@
-//! Expressions: what they read, and what is known of their values.
+//! Expressions: what they read, and what is known about their values.
 
 use hopwright_sema::hir::*;
 use num_bigint::BigInt;

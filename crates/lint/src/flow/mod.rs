@@ -1,12 +1,10 @@
-//! Follows the ways through a program, from the parser's `start` to the deparser, and finds what is read too early:
-//! fields of headers that are invalid, variables without a value.
+//! Data-flow analysis along the paths of a program, from the parser's `start` to the deparser. Finds premature reads: fields of
+//! invalid headers, variables without a value.
 //!
-//! A way is what is known on it ([`state`]): which headers are valid, what was compared with which result. Calls are
-//! followed where they stand; at each point there is a set of ways, bounded by forgetting. What nothing is known about
-//! is taken to be right: there are no warnings about ways that may not exist. Packets that a parser rejects, or that end
-//! too early for it, are left out; whoever reads headers of such a packet reads what every program reads.
-//!
-//! Does not live here: the words ([`report`]).
+//! A path carries a data-flow state ([`state`]): which headers are valid, and the results of comparisons. Calls are analysed
+//! inline. Each point has a bounded set of paths; when the bound is reached, facts are dropped. Unknown facts are taken to be
+//! right, so that there are no warnings about paths that may not exist. Packets that a parser rejects, or that are too short
+//! for it, are left out: every program that reads their headers reads invalid ones. [`report`] words the warnings.
 
 mod call;
 mod eval;

@@ -1,4 +1,4 @@
-//! Places of values: a variable, or a member or element of a place.
+//! Storage locations: a variable, or a member or element of a location.
 
 use std::collections::HashMap;
 

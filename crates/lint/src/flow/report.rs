@@ -1,4 +1,4 @@
-//! What reads were found, and what is said about them once all ways are known.
+//! Collects the reads that were found, and words the warnings once all paths are known.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is known at a point of the program, on one of the ways that lead there.
+//! The data-flow state: facts known at a point of the program, on one of the paths that lead there.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,4 +1,4 @@
-//! Statements: how they change what is known, and where control goes.
+//! Statements: how they change the data-flow state, and where control goes.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The blocks of v1model's switch, in the order in which a packet meets them.
+//! The blocks of v1model's switch, in the order in which a packet passes them.
 
 use hopwright_sema::hir::*;
 

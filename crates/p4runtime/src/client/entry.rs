@@ -4,9 +4,9 @@
 //! hdr.ipv4.src=10.0.0.0/8 hdr.ipv4.ttl=1..30 priority=10 => forward(dst=02:00:00:00:00:11, port=1)
 //! ```
 //!
-//! Names may be shortened to what stands behind a dot. `=>` and the parentheses may be left out, as a shell would want
-//! them quoted: the first word without `=` is the action. In a table with an action profile, `member(3)`, `group(2)`
-//! and weighted actions, `forward(port=1)*2 | forward(port=2)`, are understood. Does not live here: values (`value`).
+//! Names may be shortened to the part after a dot. `=>` and the parentheses may be omitted, as a shell would want them quoted: the
+//! first word without `=` is the action. In a table with an action profile, `member(3)`, `group(2)` and weighted actions,
+//! `forward(port=1)*2 | forward(port=2)`, are understood.
 
 use std::fmt;
 

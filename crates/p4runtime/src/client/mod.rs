@@ -1,10 +1,9 @@
-//! A P4Runtime client for people without a controller: reads and writes a switch by names.
+//! A P4Runtime client for people without a controller: reads and writes any P4Runtime server by names.
 //!
-//! Rooms: `names` (of P4Info's objects), `value` (numbers, addresses, matches as text), `entry` (entries as text). Does
-//! not live here: a command line, and anything of this switch in particular; any P4Runtime server will do.
+//! `names` resolves names of P4Info's objects, `value` converts numbers, addresses and matches, `entry` converts entries.
 //!
-//! It reads without taking part in elections. It writes in a role of its own, [`ROLE`], and so never takes a
-//! controller's place; next to a primary controller it writes only if it is told to.
+//! The client reads without taking part in elections. It writes in a role of its own, [`ROLE`], and so never takes a controller's
+//! place; beside a primary controller it writes only if it is told to.
 
 mod entry;
 mod names;

@@ -1,4 +1,4 @@
-//! P4Info's objects by name: in full, by alias, or by what stands behind a dot, where only one has it.
+//! Finds P4Info's objects by name: full, by alias, or by the part after a dot if it is unique.
 
 use hopwright_sema::nearest;
 

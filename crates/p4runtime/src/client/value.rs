@@ -1,5 +1,4 @@
-//! Numbers and addresses, and how they match, between people's text and P4Runtime's bytes. Does not live here: whose
-//! they are (`entry`).
+//! Converts numbers, addresses and matches between text and P4Runtime's bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

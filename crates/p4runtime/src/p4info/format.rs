@@ -1,4 +1,4 @@
-//! P4Info on disk: text, binary and JSON, the forms other tools of the field read.
+//! P4Info as text, binary and JSON, the forms that other P4Runtime tools read.
 
 use prost::Message;
 use prost_reflect::text_format::FormatOptions;

@@ -1,7 +1,6 @@
 //! P4Info: the tables, actions and extern objects of a program, with ids, as a controller needs to know them.
 //!
-//! It is the P4Info that p4c makes of the program (rooms: `ids`, `annotations`, `types`, `format`). Extern objects of other
-//! types than v1model's are not listed.
+//! It equals the P4Info that p4c makes of the program. Extern objects of types that v1model does not declare are not listed.
 
 mod annotations;
 mod format;

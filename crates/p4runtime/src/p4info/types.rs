@@ -1,4 +1,4 @@
-//! Types of a program as P4Info describes them (P4Runtime 8.4). Does not live here: values of these types.
+//! The types of a program as P4Info describes them (P4Runtime 8.4).
 
 use hopwright_ir::Type as IrType;
 use hopwright_sema::hir::{Annotation, NewTypeId, StructId, Type, TypedProgram};

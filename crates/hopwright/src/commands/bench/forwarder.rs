@@ -1,5 +1,5 @@
-//! `hopwright bench forwarder`: moves frames between two devices and does nothing else but exchange their Ethernet
-//! addresses: the floor of what a forwarder by the same kind of port costs. Runs until it is killed.
+//! `hopwright bench forwarder`: moves frames between two devices and only swaps their Ethernet addresses, which is the floor
+//! for a forwarder with the same kind of port. Runs until it is killed.
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
-//! Timing a program on packets in memory: passes over a working set, with cycles and instructions where the machine
-//! counts them. Before each pass the frames are made anew, outside the timed part, because forwarding changes them.
-//!
-//! Does not live here: which program, which packets.
+//! Times a program on packets in memory: passes over a working set, with cycles and instructions where the machine counts them.
+//! Forwarding changes frames, so they are restored before each pass, outside the timed part.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,5 @@
-//! `hopwright bench`: measurements in memory.
-//!
-//! One module per benchmark; what they measure with is in [`measure`], what they compare with in [`floor`].
+//! `hopwright bench`: measurements in memory, one module per benchmark. [`measure`] times, [`floor`] is the lower bound that
+//! results are compared with.
 
 mod floor;
 pub mod forwarder;

@@ -1,7 +1,7 @@
-//! `hopwright bench programs`: what usual programs cost in memory on one core, whole frame in to whole frame out.
+//! `hopwright bench programs`: the cost of common programs in memory on one core, from whole frame to whole frame.
 //!
-//! Each record is one program with tables of one size. Before it is timed, its packets have gone through the interpreter,
-//! too, and come out alike. Does not live here: the programs' entries and packets ([`super::workload`]).
+//! Each record is one program with tables of one size. Before it is timed, its packets also run through the interpreter, and the
+//! results must be equal. [`super::workload`] makes entries and packets.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! `hopwright bench scion`: the border router in memory, on one core or several.
 //!
-//! Each packet is whole before the program runs and whole after it: parse, every check, MACs, tables, rewriting and
-//! checksums are in the figure; device I/O is not. Beside it stands what the
-//! same packets cost that are only looked at.
+//! The program takes whole frames and leaves whole frames: figures include parsing, every check, MACs, tables, rewriting and
+//! checksums, but no device I/O. Each has the floor for the same packets beside it.
 
 use std::sync::Arc;
 use std::time::Duration;

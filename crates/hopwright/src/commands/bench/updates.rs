@@ -1,8 +1,7 @@
-//! `hopwright bench updates`: how fast table entries are written, and what that costs a forwarding worker next to it.
+//! `hopwright bench updates`: the rate of table updates, and their effect on a forwarding worker.
 //!
-//! Entries go into one exact table of the learning switch: through the data plane's own interface, and through P4Runtime
-//! over TCP on this machine. The forwarding is measured in windows with and without updates by turns, because a
-//! machine's speed drifts.
+//! Entries go into one exact table of the learning switch, through the data plane's own interface and through P4Runtime over TCP
+//! on this machine. Forwarding is measured in alternating windows with and without updates, because a machine's speed drifts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! What `bench programs` runs: usual programs, the entries of their tables in any number, and packets that hit them.
+//! The workload of `bench programs`: programs, entries for their tables in any number, and packets that hit them.
 //!
-//! Everything follows from numbers: entry `n` of a table and the frame of flow `f` are the same in each run. Does not live
-//! here: running and timing.
+//! Entries and frames are functions of their number: entry `n` of a table and the frame of flow `f` are the same in each run.
 
 use std::collections::HashSet;
 use std::ops::Range;

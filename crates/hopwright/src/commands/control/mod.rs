@@ -1,5 +1,5 @@
-//! Controlling a running switch without a controller: tables, counters, registers, meters; looking at its packets. Does not live here: what is
-//! said on the wire, and entries as text (`hopwright_p4runtime::client`).
+//! Controls a running switch without a controller: tables, counters, registers, meters, traces of packets. The client is
+//! `hopwright_p4runtime::client`.
 
 pub mod cells;
 pub mod meter;
