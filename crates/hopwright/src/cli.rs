@@ -23,7 +23,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check a program and report everything that is wrong with it
+    /// Check a program and report all errors and warnings
     ///
     /// Exit status: 0 the program is fine, 1 it has errors, 2 the command line is wrong.
     Check(CheckArgs),
@@ -41,24 +41,24 @@ pub enum Command {
     Graph(GraphArgs),
     /// Print the P4Info of a program
     ///
-    /// What a P4Runtime controller needs to know: tables, actions and extern objects with the ids that p4c gives them.
+    /// What a P4Runtime controller needs: tables, actions and extern objects with the ids that p4c assigns.
     P4info(P4infoArgs),
-    /// Pack a program and what it includes into one file, to be pushed to a switch by P4Runtime
+    /// Pack a program and its include files into one file, to push to a switch by P4Runtime
     ///
-    /// A controller sends it as the device config, together with the P4Info. The text of a program in one file does as
-    /// well.
+    /// A controller sends it as the device config, together with the P4Info. The source text of a program in one file is
+    /// a valid device config, too.
     Bundle(BundleArgs),
     /// Run a packet test (STF)
     ///
-    /// Table entries and packets of the test file go in, what comes out is compared with what the file expects.
+    /// Installs the table entries of the test file, sends its packets, and compares the output with its expectations.
     /// Exit status: 0 passed, 1 failed.
     Stf(StfArgs),
     /// Run a program as a software switch on network interfaces
     ///
-    /// Interfaces are taken with AF_PACKET; this needs CAP_NET_RAW. Controllers reach it by P4Runtime. Stop it with Ctrl-C:
-    /// it prints its counters.
+    /// Opens interfaces with AF_PACKET, which needs CAP_NET_RAW. Controllers connect by P4Runtime. Ctrl-C stops it, and it
+    /// prints its counters.
     Run(RunArgs),
-    /// Look into the tables of a running switch and change them, without a controller
+    /// Read and change the tables of a running switch, without a controller
     Table(control::TableArgs),
     /// Read and reset the counters of a running switch
     Counter(control::CounterArgs),
@@ -66,7 +66,7 @@ pub enum Command {
     Register(control::RegisterArgs),
     /// Read and set the meters of a running switch
     Meter(control::MeterArgs),
-    /// Show what a running switch does to its packets: parser states, keys, entries, changes, each with its P4 line
+    /// Trace packets of a running switch: parser states, keys, entries, changes, each with its P4 line
     Trace(control::TraceArgs),
     /// Run a program on the packets of a capture
     ///
@@ -75,13 +75,13 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run a SCION border router
     ///
-    /// Reads the same router.toml, topology.json and keys as the reference `router`, and takes its place. Only frames
-    /// to the router's own underlay addresses are taken; the kernel keeps everything else.
+    /// Reads the same router.toml, topology.json and keys as the reference `router`, and replaces it. It takes only frames
+    /// to the router's own underlay addresses; the kernel keeps everything else.
     ///
-    /// Needs CAP_NET_RAW and CAP_NET_ADMIN, not root. SIGTERM and SIGINT end it with status 0; a configuration or a
-    /// machine it cannot run with ends it at once with status 1 and the reason on standard error. Logs go to standard
-    /// error, as log.console says; metrics and status pages to where metrics.prometheus and api.addr say. Under systemd
-    /// (Type=notify) it says when it forwards packets, and feeds the watchdog.
+    /// Needs CAP_NET_RAW and CAP_NET_ADMIN, not root. SIGTERM and SIGINT end it with status 0. If it cannot run with
+    /// the configuration or on the machine, it ends with status 1 and the reason on standard error. log.console configures
+    /// the log, on standard error; metrics.prometheus and api.addr are the addresses of metrics and status pages. Under
+    /// systemd (Type=notify) it reports when it forwards packets, and feeds the watchdog.
     Scion(ScionArgs),
     /// Measure
     Bench(BenchArgs),
@@ -109,10 +109,10 @@ pub struct Source {
     /// Undefine a macro
     #[arg(short = 'U', value_name = "NAME")]
     pub undefine: Vec<String>,
-    /// Take warnings as errors: `warnings` for all, a code (W0020), or a name as in @noWarn (unused)
+    /// Turn warnings into errors: `warnings` for all, a code (W0020), or a name as in @noWarn (unused)
     #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
     pub deny: Vec<String>,
-    /// Leave warnings out, named as for --deny
+    /// Suppress warnings, named as for --deny
     #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
     pub allow: Vec<String>,
 }
@@ -135,10 +135,10 @@ pub struct CheckArgs {
     /// How to print diagnostics
     #[arg(long, value_enum, default_value_t = DiagnosticFormat::Text)]
     pub format: DiagnosticFormat,
-    /// Stop after so many errors, and say how many more there are; 0: never
+    /// Stop after this many errors, and tell how many more there are; 0: never
     #[arg(long, value_name = "N", default_value_t = crate::compile::MAX_ERRORS)]
     pub max_errors: usize,
-    /// Also check that the JIT compiles the program, and say how long each step took
+    /// Also check that the JIT compiles the program, and print how long each step took
     #[arg(long)]
     pub jit: bool,
 }
@@ -173,7 +173,7 @@ pub struct IrArgs {
 pub struct AsmArgs {
     #[command(flatten)]
     pub source: Source,
-    /// Print the code generator's intermediate form (Cranelift IR) instead
+    /// Print the code generator's intermediate representation (Cranelift IR) instead
     #[arg(long)]
     pub clif: bool,
 }
@@ -201,7 +201,7 @@ pub enum GraphFormat {
 pub struct P4infoArgs {
     #[command(flatten)]
     pub source: Source,
-    /// Form
+    /// Format
     #[arg(long, value_enum, default_value_t = P4infoFormat::Text)]
     pub format: P4infoFormat,
     /// File to write to, instead of standard output
@@ -228,7 +228,7 @@ pub enum P4infoFormat {
     Json,
 }
 
-/// What runs the program.
+/// The engine of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EngineChoice {
     /// The reference interpreter: slow, defines the meaning
@@ -237,10 +237,10 @@ pub enum EngineChoice {
     Jit,
 }
 
-/// What runs a switch's program.
+/// The engine of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RunEngine {
-    /// Machine code, or the interpreter for a program that uses what machine code has not yet
+    /// Machine code, or the interpreter for a program that the JIT does not support
     Auto,
     /// The reference interpreter: slow, complete
     Interp,
@@ -255,7 +255,7 @@ pub struct StfArgs {
     /// The test
     #[arg(value_name = "TEST.stf")]
     pub test: PathBuf,
-    /// What runs the program
+    /// The engine
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub engine: EngineChoice,
     /// Print the result as JSON
@@ -273,17 +273,17 @@ pub struct RunArgs {
     /// Table entries to start with: the `add` and `setdefault` lines of an STF file
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,
-    /// What runs the program
+    /// The engine
     #[arg(long, value_enum, default_value_t = RunEngine::Auto)]
     pub engine: RunEngine,
-    /// How packets are received and sent: af_xdp, af_packet, or auto: AF_XDP on each interface where it works and that
-    /// has no IP addresses (AF_XDP takes everything an interface receives away from the kernel)
+    /// How to receive and send packets: af_xdp, af_packet, or auto: AF_XDP on each interface where it works and that has
+    /// no IP addresses (AF_XDP hides everything that an interface receives from the kernel)
     #[arg(long, value_name = "KIND", default_value_t)]
     pub ports: PortChoice,
-    /// Packets taken from an interface at a time, at most, 1 to 256: fewer cost more each
+    /// The largest batch taken from an interface, 1 to 256 packets; packets of smaller batches cost more each
     #[arg(long, value_name = "PACKETS", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub batch: u16,
-    /// Port number whose packets go to the CPU
+    /// Number of the CPU port
     #[arg(long, value_name = "NUMBER", default_value_t = 510)]
     pub cpu_port: u16,
     /// Where to serve P4Runtime
@@ -292,7 +292,7 @@ pub struct RunArgs {
     /// Do not serve P4Runtime
     #[arg(long, conflicts_with = "p4runtime")]
     pub no_p4runtime: bool,
-    /// P4Runtime's number of the switch
+    /// The switch's P4Runtime device id
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub device_id: u64,
     /// Encrypt P4Runtime with this certificate (PEM)
@@ -301,16 +301,16 @@ pub struct RunArgs {
     /// The certificate's key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Let in only controllers with a certificate of these authorities (PEM)
+    /// Accept only controllers with a certificate of these authorities (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
-    /// Write the counters as JSON each second
+    /// Write the counters as JSON to this file each second
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
     /// Print the final counters as JSON
     #[arg(long)]
     pub json: bool,
-    /// Log a line for each packet: where it came in, what became of it (`hopwright trace` tells more)
+    /// Log a line for each packet: its port of arrival and its fate (`hopwright trace` shows more)
     #[arg(long)]
     pub log_packets: bool,
 }
@@ -319,10 +319,10 @@ pub struct RunArgs {
 pub struct ReplayArgs {
     #[command(flatten)]
     pub source: Source,
-    /// Packets to run
+    /// The capture to read
     #[arg(long = "in", value_name = "FILE.pcap")]
     pub input: PathBuf,
-    /// Where to write what comes out
+    /// The capture to write
     #[arg(long = "out", value_name = "FILE.pcap")]
     pub output: Option<PathBuf>,
     /// Port the packets arrive at
@@ -334,10 +334,10 @@ pub struct ReplayArgs {
     /// What runs the program (--trace always interprets)
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub engine: EngineChoice,
-    /// Print what happened to each packet
+    /// Print a trace of each packet
     #[arg(long)]
     pub trace: bool,
-    /// Print results as JSON, one object a packet
+    /// Print results as JSON, one object per packet
     #[arg(long)]
     pub json: bool,
 }
@@ -362,14 +362,14 @@ pub struct ScionArgs {
 pub enum ScionCommand {
     /// Check a router's files without running it
     ///
-    /// Reads router.toml, hopwright.toml beside it, topology.json and keys, and says everything that is wrong with them, each with file and field.
+    /// Reads router.toml, hopwright.toml beside it, topology.json and keys, and reports all errors in them, each with file and field.
     /// Needs no privileges, no network and no devices. Exit status: 0 the router would start with these files (there may
     /// be warnings), 1 it would not, 2 the command line is wrong.
     Check {
         /// The router's configuration
         #[arg(long, value_name = "router.toml")]
         config: PathBuf,
-        /// Look there for topology.json and keys, instead of where the configuration says
+        /// Read topology.json and keys from this directory, not from the one in the configuration
         #[arg(long, value_name = "DIR")]
         config_dir: Option<PathBuf>,
         /// Warn about unknown keys in router.toml and hopwright.toml instead of refusing them
@@ -411,22 +411,22 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// The SCION border router in memory, whole frame in to whole frame out
+    /// The SCION border router in memory, from whole frame to whole frame
     ///
     /// Cases are those of the reference's `brload`: in, out, in_transit, out_transit, br_transit.
     Scion(BenchScionArgs),
-    /// Usual P4 programs in memory on one core, whole frame in to whole frame out
+    /// Common P4 programs in memory on one core, from whole frame to whole frame
     ///
     /// A learning switch, a router, access control by ternary rules, equal-cost paths, VXLAN and MPLS, in-band telemetry,
     /// metering, a stateful firewall; with tables of 10 to 1,000,000 entries (ternary: to 10,000). The programs are in
-    /// p4/bench. What comes out is compared with the interpreter before it is timed.
+    /// p4/bench. Results are compared with the interpreter's before the program is timed.
     Programs(BenchProgramsArgs),
-    /// Table updates, and what they cost a forwarding worker next to them
+    /// Table updates, and their effect on a forwarding worker
     ///
     /// Entries are written into one exact table of the learning switch, through the data plane's own interface and through
-    /// P4Runtime over TCP on this machine. Wants two CPUs.
+    /// P4Runtime over TCP on this machine. Needs two CPUs.
     Updates(BenchUpdatesArgs),
-    /// Forward frames between two devices until killed: what others are compared with
+    /// Forward frames between two devices until killed: the floor for other forwarders
     #[command(hide = true)]
     Forwarder(BenchForwarderArgs),
 }
@@ -439,13 +439,13 @@ pub struct BenchScionArgs {
     /// Frame sizes in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [172, 512, 1500])]
     pub size: Vec<usize>,
-    /// Hop fields of the packets, instead of as many as each case needs and a record with 64
+    /// Hop fields of the packets; default: as many as each case needs, and a record with 64
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub hops: Vec<u32>,
-    /// Packets that are cycled through: `l2` fits the second-level cache, `memory` does not
+    /// Working set of packets: `l2` fits the second-level cache, `memory` does not
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [WorkingSet::L2, WorkingSet::Memory])]
     pub working_set: Vec<WorkingSet>,
-    /// Workers at the same time, each on a CPU of its own
+    /// Number of simultaneous workers, each on a CPU of its own
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', default_values_t = [1])]
     pub workers: Vec<usize>,
     /// Seconds to measure each record
@@ -461,7 +461,7 @@ pub struct BenchProgramsArgs {
     /// Only these programs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub program: Vec<String>,
-    /// Entries of the tables, instead of 10, 100, … as far as the program's kind of table goes
+    /// Entries of the tables; default: 10, 100, … up to what suits the program's kind of table
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub entries: Vec<usize>,
     /// Only two table sizes: 1,000 and 1,000,000
@@ -497,10 +497,10 @@ pub struct BenchUpdatesArgs {
     /// Entries to write
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub entries: u64,
-    /// Seconds of forwarding next to updates, for each way they come
+    /// Seconds of forwarding beside updates, for each interface
     #[arg(long, value_name = "SECONDS", default_value_t = 4.0)]
     pub duration: f64,
-    /// Entries a second next to which forwarding is measured, besides as many as can be
+    /// Update rate, in entries per second, beside which forwarding is measured, in addition to the highest possible rate
     #[arg(long, value_name = "NUMBER", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub rate: u64,
     /// Print the figures as JSON
@@ -508,14 +508,14 @@ pub struct BenchUpdatesArgs {
     pub json: bool,
 }
 
-/// How many flows the packets of a measurement belong to.
+/// The flows that the packets of a measurement belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Flows {
     Few,
     All,
 }
 
-/// How much memory the packets of a measurement cover.
+/// The memory that the packets of a measurement cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WorkingSet {
     L2,

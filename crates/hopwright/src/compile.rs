@@ -46,7 +46,7 @@ fn without_implementation(p: &Pipeline) -> Vec<Diagnostic> {
     missing.into_iter().map(warning).collect()
 }
 
-/// Leaves out the warnings that the command line allows, and takes those that it denies as errors.
+/// Removes the warnings that the command line allows, and turns those that it denies into errors.
 fn judged(mut compiled: Compiled, source: &Source) -> Compiled {
     let listed = |list: &[String], code| list.iter().any(|what| hopwright_lint::means(what, code));
     let mut diagnostics = Diagnostics::new();
@@ -68,7 +68,7 @@ fn judged(mut compiled: Compiled, source: &Source) -> Compiled {
     compiled
 }
 
-/// Compiles and prints what there is to say on standard error.
+/// Compiles, and prints the diagnostics on standard error.
 pub fn pipeline(source: &Source) -> Result<Arc<Pipeline>, Failure> {
     printed(compile(source, true))
 }
@@ -79,10 +79,10 @@ pub fn printed(compiled: Compiled) -> Result<Arc<Pipeline>, Failure> {
     compiled.pipeline.map(Arc::new).ok_or(Failure::Reported)
 }
 
-/// Errors that are printed; [`print_diagnostics`] says how many more there are.
+/// The most errors that are printed; [`print_diagnostics`] tells how many more there are.
 pub const MAX_ERRORS: usize = 100;
 
-/// Prints the diagnostics on standard error, of many errors the first.
+/// Prints the diagnostics on standard error, and of many errors only the first.
 pub fn print_diagnostics(compiled: &Compiled) {
     let diagnostics = compiled.diagnostics.clone().first_errors(MAX_ERRORS);
     let text = render::render(&diagnostics, &compiled.sources, color());
@@ -99,7 +99,7 @@ pub fn print_all(compiled: &Compiled) {
     }
 }
 
-/// Prints what an engine cannot do, at its place in the program.
+/// Prints what an engine does not support, at its place in the program.
 pub fn refused(pipeline: &Pipeline, error: &BuildError) -> Failure {
     let diagnostic = match error {
         BuildError::Program(message) => return Failure::message(message),

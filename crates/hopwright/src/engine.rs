@@ -16,7 +16,7 @@ use crate::cli::EngineChoice;
 use crate::compile;
 use crate::failure::Failure;
 
-/// Frames of a pool that serves one packet at a time.
+/// Frames of the pool, which serves one packet at a time.
 const FRAMES: u32 = 1024;
 
 /// A program that processes packets one by one.
@@ -27,7 +27,7 @@ pub struct OneByOne {
     pool: Pool,
 }
 
-/// A data plane for this program; what the engine cannot do is reported at its place in the source.
+/// Builds a data plane for this program. What the engine does not support is reported at its place in the source.
 pub fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<VirtualDataPlane>, Failure> {
     let kind = match engine {
         EngineChoice::Interp => EngineKind::Interp,
@@ -42,7 +42,7 @@ impl OneByOne {
         OneByOne::over(data_plane(pipeline, engine)?)
     }
 
-    /// A data plane with what it holds.
+    /// Wraps a data plane with its tables.
     pub fn over(vdp: Arc<VirtualDataPlane>) -> Result<OneByOne, Failure> {
         let pool = Pool::new(FRAMES, FrameSize::JUMBO).map_err(|e: PoolError| Failure::message(e))?;
         Ok(OneByOne { pipeline: vdp.pipeline().clone(), executor: Executor::new(vdp.clone()), vdp, pool })

@@ -5,9 +5,9 @@ use std::fmt;
 /// A failed command.
 #[derive(Debug)]
 pub enum Failure {
-    /// Everything there is to say was printed.
+    /// The reason has been printed.
     Reported,
-    /// To be printed.
+    /// An error to print.
     Error(anyhow::Error),
 }
 
@@ -18,7 +18,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl Failure {
-    /// What to print: the error and its causes. Many errors name their cause themselves; nothing is said twice.
+    /// The text to print: the error and its causes, without causes that the error's own text repeats.
     pub fn text(error: &anyhow::Error) -> String {
         let mut text = String::new();
         for cause in error.chain().map(ToString::to_string) {
@@ -31,7 +31,7 @@ impl Failure {
         text
     }
 
-    /// A message.
+    /// A failure with a message.
     pub fn message(text: impl fmt::Display) -> Failure {
         Failure::Error(anyhow::anyhow!("{text}"))
     }

@@ -19,9 +19,9 @@ pub struct Logging {
 }
 
 impl Logging {
-    /// Begins to log, once in a process.
+    /// Installs the subscriber, once in a process.
     pub fn start(console: &Console) -> Logging {
-        // The configuration has been checked; a level it does not know cannot come here.
+        // The configuration has been checked: every level in it is known.
         let level = Level::parse(&console.level).unwrap_or(Level::Info);
         let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(level));
         let (filter, handle) = reload::Layer::new(filter);
@@ -36,7 +36,7 @@ impl Logging {
     }
 }
 
-/// Libraries say only what is wrong; the netlink library takes every kernel newer than itself for that.
+/// Libraries log warnings and errors only; the netlink library warns about every kernel newer than itself.
 fn filter(level: Level) -> EnvFilter {
     EnvFilter::new(match level {
         Level::Debug => "warn,netlink_packet_route=error,hopwright=debug",
@@ -52,7 +52,7 @@ impl LogLevel for Logging {
     }
 
     fn set(&self, level: Level) {
-        // Fails only if there is no subscriber any more.
+        // Fails only without a subscriber.
         if self.filter.reload(filter(level)).is_ok() {
             *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
         }

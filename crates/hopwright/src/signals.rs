@@ -5,7 +5,7 @@ use std::io;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// From now on SIGTERM and SIGINT call `stop`; SIGHUP calls `reload` or, without it, `stop`.
+/// Installs handlers: SIGTERM and SIGINT call `stop`; SIGHUP calls `reload` or, without it, `stop`.
 pub fn handle(stop: impl Fn() + Send + 'static, reload: Option<Box<dyn Fn() + Send>>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let work = move || {

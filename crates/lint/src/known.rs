@@ -19,7 +19,7 @@ pub fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
                 shift(*op, a, b).map(|(title, label)| Diagnostic::warning("W0027", title).at(e.span, label))
             }
             _ => {
-                // The constant to the right.
+                // Move the constant to the right.
                 let found = match (&a.kind, &b.kind) {
                     (_, ExprKind::Int(i)) => outcome(*op, &a.ty, i),
                     (ExprKind::Int(i), _) => mirrored(*op).and_then(|op| outcome(op, &b.ty, i)),
@@ -59,7 +59,7 @@ fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
     })
 }
 
-/// What `value op limit` is for all values of the type, if that is one thing.
+/// The result of `value op limit` if it is the same for all values of the type.
 fn outcome(op: BinaryOp, ty: &Type, limit: &BigInt) -> Option<bool> {
     if !matches!(ty, Type::Bits(_) | Type::Int(_)) {
         return None;

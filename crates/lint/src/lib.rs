@@ -16,7 +16,7 @@ use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 
 pub use suppress::quiet;
 
-/// All warnings about a program that has no errors, in order of the text. `@noWarn` is not yet regarded: see [`quiet`].
+/// All warnings about a program that has no errors, in source order. `@noWarn` is not applied: see [`quiet`].
 pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
     let mut found: Vec<Diagnostic> = Vec::new();
     usage::lint(syntax, program, &mut found);
@@ -30,8 +30,7 @@ pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
     diagnostics
 }
 
-/// Warnings and the names by which `@noWarn`, `--deny` and `--allow` know them, beside their codes. Those of p4c are
-/// among them.
+/// Warnings and the names, beside their codes, that `@noWarn`, `--deny` and `--allow` accept. They include p4c's names.
 pub const NAMES: [(&str, &[&str]); 22] = [
     ("W0001", &["shadow"]),
     ("W0002", &["overflow"]),
@@ -57,7 +56,7 @@ pub const NAMES: [(&str, &[&str]); 22] = [
     ("W0031", &["unused"]),
 ];
 
-/// Whether `what` means the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.
+/// Whether `what` denotes the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.
 pub fn means(what: &str, code: &str) -> bool {
     what == "warnings"
         || what.eq_ignore_ascii_case(code)

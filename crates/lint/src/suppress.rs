@@ -6,14 +6,14 @@ use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 
 use crate::means;
 
-/// A range of text and what is not said about it.
+/// A range of text, and a warning that is suppressed in it.
 struct Quiet {
     span: Span,
     /// A warning's name or code; `None` for all warnings.
     what: Option<String>,
 }
 
-/// Takes the warnings out that the program's `@noWarn` annotations switch off.
+/// Removes the warnings that the program's `@noWarn` annotations suppress.
 ///
 /// `@noWarn("unused")` stands before a declaration, parameter, field, state, table property or block. It takes a warning's
 /// code or one of its names ([`crate::NAMES`]), or several with commas between; without any it means all warnings.

@@ -9,10 +9,10 @@ use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::visit::{self, Seen};
 
-/// By place of a declaration: whether something made from it is used.
+/// By the span of a declaration: whether any instance of it is used.
 type Made = HashMap<Span, bool>;
 
-/// What is used, by the place of its declaration as the typed program keeps it.
+/// Used declarations, by their span in the typed program.
 struct Used<'p> {
     program: &'p TypedProgram,
     tables: HashSet<TableId>,
@@ -42,7 +42,7 @@ pub fn lint(syntax: &ast::Program, program: &TypedProgram, out: &mut Vec<Diagnos
         out,
     };
     used.collect();
-    // What a program includes may well hold more than it needs.
+    // Include files may declare more than the program needs.
     let file = program.main.span.file;
     for d in &syntax.decls {
         used.decl(d, d.span.file == file);
@@ -103,7 +103,7 @@ impl<'p> Used<'p> {
         self.out.push(d.help(format!("remove it, or write `@noWarn(\"unused\")` before {what} `{name}`")));
     }
 
-    /// `complain`: whether it matters that this declaration itself is not used.
+    /// `complain`: whether to warn if this declaration itself is unused.
     fn decl(&mut self, d: &Decl, complain: bool) {
         let instances = |name: &Ident| self.instances.get(&name.span).cloned().unwrap_or_default();
         match &d.kind {
@@ -128,7 +128,7 @@ impl<'p> Used<'p> {
                 for (_, s) in p.states.iter().enumerate().filter(|(i, _)| !reached.contains(i)) {
                     self.out.push(
                         Diagnostic::warning("W0023", format!("state `{}` is never reached", s.name))
-                            .at(s.name.span, "no way from `start` leads here"),
+                            .at(s.name.span, "no path from `start` leads here"),
                     );
                 }
                 p.locals.iter().for_each(|d| self.decl(d, true));
@@ -163,13 +163,13 @@ impl<'p> Used<'p> {
         }
     }
 
-    /// Whether things were made from the declaration at `span`, and none of them is used.
+    /// Whether the declaration at `span` has instances, none of which is used.
     fn lonely(made: &Made, span: Span) -> bool {
         made.get(&span) == Some(&false)
     }
 }
 
-/// Of things made from declarations, by place: whether they are used.
+/// Instances of declarations, by span: whether they are used.
 fn made<T>(list: &[T], place: impl Fn(&T) -> Span, used: impl Fn(u32) -> bool) -> Made {
     let mut made = Made::new();
     for (i, t) in list.iter().enumerate() {
@@ -178,7 +178,7 @@ fn made<T>(list: &[T], place: impl Fn(&T) -> Span, used: impl Fn(u32) -> bool) -
     made
 }
 
-/// The states of a parser that its transitions lead to.
+/// The reachable states of a parser.
 fn reachable(instance: &Instance) -> HashSet<usize> {
     let mut reached = HashSet::new();
     let InstanceBody::Parser(states) = &instance.body else { return reached };

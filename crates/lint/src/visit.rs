@@ -2,7 +2,7 @@
 
 use hopwright_sema::hir::*;
 
-/// What a walk meets.
+/// A visited node.
 pub enum Seen<'p> {
     Stmt(&'p Stmt),
     Expr(&'p Expr),

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Which switch.
+/// Options that select a switch.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Switch")]
 pub struct SwitchArgs {
     /// Where the switch serves P4Runtime
     #[arg(long, value_name = "HOST:PORT", default_value = hopwright_p4runtime::DEFAULT_ADDRESS, global = true)]
     pub server: String,
-    /// P4Runtime's number of the switch
+    /// The switch's P4Runtime device id
     #[arg(long, value_name = "NUMBER", default_value_t = 1, global = true)]
     pub device_id: u64,
-    /// Encrypt; the server's certificate is of these authorities (PEM)
+    /// Encrypt, and accept server certificates of these authorities (PEM)
     #[arg(long, value_name = "FILE", global = true)]
     pub tls_ca: Option<PathBuf>,
-    /// The name in the server's certificate, if it is not the server's host
+    /// The name in the server's certificate, if it differs from the server's host
     #[arg(long, value_name = "NAME", requires = "tls_ca", global = true)]
     pub tls_name: Option<String>,
     /// Certificate to show to the server (PEM)
@@ -85,7 +85,7 @@ pub enum TableCommand {
     /// Change the action of an entry
     #[command(visible_alias = "modify")]
     Set(EntryArgs),
-    /// Add entries from a file, one a line, each as behind `add NAME`; # begins a comment
+    /// Add entries from a file, one per line, each as after `add NAME`; # starts a comment
     Load {
         /// The table
         name: String,
@@ -93,7 +93,7 @@ pub enum TableCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Take an entry away, or all of them
+    /// Delete an entry, or all of them
     Delete {
         /// The table
         name: String,
@@ -111,7 +111,7 @@ pub enum TableCommand {
         /// ACTION(PARAMETER=VALUE, …)
         #[arg(value_name = "ACTION")]
         action: Vec<String>,
-        /// Back to the program's
+        /// Restore the program's
         #[arg(long, conflicts_with = "action")]
         reset: bool,
     },
@@ -153,7 +153,7 @@ pub enum CounterCommand {
         name: String,
         /// One cell
         index: Option<u64>,
-        /// Cells that are zero, too
+        /// Include cells that are zero
         #[arg(long)]
         all: bool,
     },
@@ -192,7 +192,7 @@ pub enum RegisterCommand {
         name: String,
         /// One cell
         index: Option<u64>,
-        /// Cells that are zero, too
+        /// Include cells that are zero
         #[arg(long)]
         all: bool,
     },
@@ -263,13 +263,13 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_long_help = TRACE_HELP)]
 pub struct TraceArgs {
-    /// Stop after so many packets; 0: do not stop
+    /// Stop after this many packets; 0: do not stop
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 0)]
     pub packets: u64,
-    /// Only packets that come in at this port
+    /// Only packets that arrive at this port
     #[arg(short, long, value_name = "NUMBER")]
     pub port: Option<u16>,
-    /// Only packets that have this in a header field as they come in; all conditions must hold
+    /// Only packets whose header field has this value on arrival; all conditions must hold
     #[arg(short = 'w', long = "where", value_name = "FIELD=VALUE[/LENGTH]")]
     pub conditions: Vec<String>,
     #[command(flatten)]

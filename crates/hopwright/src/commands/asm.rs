@@ -21,7 +21,7 @@ pub fn run(args: &AsmArgs) -> Result<(), Failure> {
         Some(clif) => clif.to_string(),
         None => annotated(&pipeline, &compiled)?,
     };
-    // Whoever reads only the beginning is no reason to complain.
+    // A reader such as `head` may close the pipe early; that is no error.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(())
 }

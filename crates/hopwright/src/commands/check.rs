@@ -9,7 +9,7 @@ use crate::cli::{CheckArgs, DiagnosticFormat};
 use crate::compile;
 use crate::failure::Failure;
 
-/// Reports everything wrong with a program.
+/// Reports errors and warnings.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
     let mut compiled = compile::compile(&args.source, true);

@@ -8,10 +8,10 @@ use hopwright_sema::nearest;
 
 use crate::failure::Failure;
 
-/// Where the kernel lists interfaces: two lines of headings, then `NAME: FIGURES …`.
+/// The kernel's list of interfaces: two lines of headings, then `NAME: FIGURES …`.
 const INTERFACES: &str = "/proc/net/dev";
 
-/// A port of the program at an interface.
+/// A port of the program, and its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// The port's number.
@@ -31,7 +31,7 @@ impl FromStr for Interface {
     }
 }
 
-/// That the interfaces can all be ports.
+/// Checks that all interfaces can be ports.
 pub fn check(interfaces: &[Interface], cpu_port: u16) -> Result<(), Failure> {
     let there = all();
     for (at, one) in interfaces.iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn check(interfaces: &[Interface], cpu_port: u16) -> Result<(), Failure> {
                 return Err(Failure::message(format!("{name} is given twice: as port {other} and as port {number}")));
             }
         }
-        // Where the list is missing the kernel will say it.
+        // Without the list, opening the device reports the error.
         if !there.is_empty() && !there.contains(name) {
             return Err(missing(name, &there));
         }

@@ -16,14 +16,14 @@ use crate::engine::{OneByOne, data_plane};
 use crate::failure::Failure;
 use crate::signals;
 
-/// Bytes of network layer that packets may have.
+/// The largest network-layer packet, in bytes.
 const JUMBO_MTU: u32 = 9100;
 /// How often statistics are written.
 const STATS_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two looks whether packets are still to be logged.
+/// How often the packet log checks whether to stop.
 const LOG_TICK: Duration = Duration::from_millis(100);
 
-/// Runs a switch until it is told to stop.
+/// Runs a switch until a signal stops it.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     interfaces::check(&args.interfaces, args.cpu_port)?;
     let compiled = compile::compile(&args.source, true);
@@ -103,7 +103,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves P4Runtime for the switch, which runs the program already.
+/// Serves P4Runtime for the switch, which already runs the program.
 fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Program) -> Result<Server, Failure> {
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
@@ -130,7 +130,7 @@ fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Pr
     Ok(server)
 }
 
-/// From now on logs a line for each packet, until the switch stops.
+/// Starts to log a line for each packet, until the switch stops.
 fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     let (switch, sampling) = (switch.clone(), switch.sample(None)?);
     let line = |sample: &Sample| {
@@ -156,7 +156,7 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Until the switch stops: writes statistics, and drains the CPU queue if there is nobody to read it.
+/// Writes statistics until the switch stops, and drains the CPU queue if nothing else reads it.
 fn watch(switch: &Arc<Switch>, drain: bool, started: Instant, stats: Option<&Path>) -> Result<(), Failure> {
     let cpu = switch.cpu();
     let mut next = started + STATS_INTERVAL;

@@ -14,13 +14,13 @@ use crate::failure::Failure;
 use crate::logging::Logging;
 use crate::signals;
 
-/// How the log is to be, as far as that can be read; what is wrong with the configuration comes up later.
+/// The log settings, as far as they can be read; errors in the configuration are reported later.
 pub fn console(args: &ScionArgs) -> Console {
     let config = args.config.as_ref().and_then(|file| Config::read(file).ok());
     config.map(|c| c.log.console).unwrap_or_default()
 }
 
-/// Runs a border router until SIGTERM or SIGINT, with SIGHUP reading its configuration again, or does what is asked instead.
+/// Runs a border router until SIGTERM or SIGINT, with SIGHUP reloading its configuration, or runs the subcommand.
 pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     match &args.command {
         Some(ScionCommand::Sample(SampleCommand::Config)) => {
@@ -42,7 +42,7 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
-    // Before the first thread is started: privileges belong to threads.
+    // Before the first thread starts: privileges belong to threads.
     privileges::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file, args.lenient)?;
     let told = Arc::new(Wakeup::new()?);
@@ -65,7 +65,7 @@ pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how to set up the namespace for the router that has the slow path.
+/// Prints the script that sets up the namespace of the slow path's router.
 fn slow_path(config: &Path) -> Result<(), Failure> {
     let setup = Setup::load(config, true)?;
     let Some(namespace) = setup.config.slow_path_netns() else {
@@ -75,7 +75,7 @@ fn slow_path(config: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what is wrong with a router's files.
+/// Reports errors in a router's files.
 fn check(config: &Path, config_dir: Option<&Path>, lenient: bool) -> Result<(), Failure> {
     let report = config::check::check(config, config_dir, lenient);
     for warning in &report.warnings {

@@ -38,7 +38,7 @@ pub fn run(args: &StfArgs) -> Result<(), Failure> {
     if report.passed() { Ok(()) } else { Err(Failure::Reported) }
 }
 
-/// Sets up an engine as a file's `add`, `setdefault` and the like say.
+/// Sets up an engine by a file's `add`, `setdefault` and similar lines.
 pub fn configure(file: &Path, engine: &mut dyn Engine) -> Result<(), Failure> {
     Ok(hopwright_stf::configure(&read(file)?, engine)?)
 }

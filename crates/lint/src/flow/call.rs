@@ -8,7 +8,7 @@ use hopwright_sema::hir::*;
 use super::eval::Values;
 use super::place::{PlaceId, Root};
 use super::report::{Found, Kind, Outcome};
-use super::state::{Fact, State, Way, tidy};
+use super::state::{Fact, State, ParserPath, tidy};
 use super::{Flow, Start};
 
 /// One outcome of applying a table.
@@ -35,13 +35,13 @@ impl<'p> Flow<'p> {
         out
     }
 
-    /// The ways after a call, with the place of its result if something is known of it.
+    /// The paths after a call, with the place of its result if facts about it are known.
     pub(super) fn call(&mut self, s: State, call: &'p Call) -> Vec<(State, Option<PlaceId>)> {
         let plain = |states: Vec<State>| states.into_iter().map(|s| (s, None)).collect();
         match &call.callee {
             Callee::Function(f) => self.function(s, *f, call),
             Callee::Instance(i) => plain(self.instance_call(s, *i, call)),
-            Callee::Table(t) => plain(tidy(self.ways, self.apply(s, *t).into_iter().map(|r| r.state).collect())),
+            Callee::Table(t) => plain(tidy(self.paths, self.apply(s, *t).into_iter().map(|r| r.state).collect())),
             Callee::Builtin(receiver, method) => plain(self.builtin(s, receiver, method, call)),
             Callee::Packet(method) => plain(self.packet(s, method, call)),
             Callee::ExternFunction(name) => plain(self.extern_function(s, name, call)),
@@ -55,7 +55,7 @@ impl<'p> Flow<'p> {
         args
     }
 
-    /// Reads what goes in, and forgets what comes out.
+    /// Reads `in` arguments, and drops facts about `out` arguments.
     fn extern_call(&mut self, mut states: Vec<State>, call: &'p Call) -> Vec<State> {
         let args = Self::in_turn(call);
         for arg in &args {
@@ -106,7 +106,7 @@ impl<'p> Flow<'p> {
                         && let Some(stack) = self.place(&s, stack)
                         && let Some(Fact::Next(n)) = s.get(stack).cloned()
                     {
-                        // One more than there is room for ends the parser.
+                        // An element beyond the stack ends the parser.
                         let Some(element) = self.place(&s, target) else { continue };
                         self.set_validity(&mut s, element, true);
                         s.set(stack, Fact::Next(n + 1));
@@ -129,7 +129,7 @@ impl<'p> Flow<'p> {
     fn extern_function(&mut self, s: State, name: &str, call: &'p Call) -> Vec<State> {
         let first = call.args.first().and_then(|a| a.value.as_ref());
         match (name, first) {
-            // What is false ends the packet's way, or is asserted not to be.
+            // A false condition ends the packet's path, or is asserted not to occur.
             ("verify" | "assert" | "assume", Some(condition)) => self.cond(s, condition).0,
             ("static_assert" | "log_msg" | "isValid", _) => self.extern_call(vec![s], call),
             // The data does not matter where the condition is false.
@@ -150,7 +150,7 @@ impl<'p> Flow<'p> {
                     states.extend(self.checksum(s, call));
                 }
                 states.extend(no);
-                tidy(self.ways, states)
+                tidy(self.paths, states)
             }
             ("mark_to_drop", Some(standard)) => {
                 let mut s = s;
@@ -163,7 +163,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// The checksum itself is written, and read only to be compared.
+    /// The checksum itself is written; reading it for comparison does not count.
     fn checksum(&mut self, s: State, call: &'p Call) -> Vec<State> {
         let mut states = vec![s];
         for arg in call.args.iter().skip(1) {
@@ -177,7 +177,7 @@ impl<'p> Flow<'p> {
         states
     }
 
-    /// Puts arguments into parameters.
+    /// Copies arguments in.
     fn copy_in(&mut self, s: State, params: &'p [Param], args: &[(usize, &'p Expr)]) -> Vec<State> {
         let mut states = vec![s];
         for (i, value) in args {
@@ -188,7 +188,7 @@ impl<'p> Flow<'p> {
             }
             states = match param.direction {
                 Direction::Out => states.into_iter().flat_map(|s| self.indexes(s, value)).collect(),
-                // What is handed on may be assigned there: only what is read there counts.
+                // The callee may assign the argument first: only its own reads count.
                 Direction::InOut => {
                     let mut out = Vec::new();
                     for s in states {
@@ -214,7 +214,7 @@ impl<'p> Flow<'p> {
         states
     }
 
-    /// Puts parameters back into arguments, and ends them.
+    /// Copies parameters out, and ends their life.
     fn copy_out(&mut self, states: &mut [State], params: &'p [Param], args: &[(usize, &'p Expr)]) {
         for s in states.iter_mut() {
             for (i, target) in args {
@@ -234,7 +234,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// Notes `out` parameters that have no value at the end.
+    /// Records `out` parameters without a value at the end.
     pub(super) fn check_out(&mut self, states: &[State], params: &'p [Param]) {
         for param in params.iter().filter(|p| p.direction == Direction::Out) {
             let place = self.places.var(param.var);
@@ -279,16 +279,16 @@ impl<'p> Flow<'p> {
         let result = self.places.root(Root::Result(f), &function.result);
         self.results.push(result);
         let before = std::mem::take(&mut self.exited);
-        let ways = self.block(tidy(self.ways, entered), &function.body);
+        let paths = self.block(tidy(self.paths, entered), &function.body);
         self.results.pop();
         let mut exited = std::mem::replace(&mut self.exited, before);
-        let mut states = tidy(self.ways, [ways.next, ways.left].concat());
+        let mut states = tidy(self.paths, [paths.next, paths.left].concat());
         self.check_out(&states, &function.params);
         self.copy_out(&mut states, &function.params, args);
         self.copy_out(&mut exited, &function.params, args);
         self.exited.extend(exited);
         self.up();
-        tidy(self.ways, states)
+        tidy(self.paths, states)
     }
 
     fn instance_call(&mut self, s: State, id: InstanceId, call: &'p Call) -> Vec<State> {
@@ -309,18 +309,18 @@ impl<'p> Flow<'p> {
         self.copy_out(&mut exited, &instance.params, &args);
         self.exited.extend(exited);
         self.up();
-        tidy(self.ways, states)
+        tidy(self.paths, states)
     }
 
-    /// Runs a parser or control whose parameters have their values.
+    /// Analyses a parser or control whose parameters have been copied in.
     pub(super) fn run_instance(&mut self, states: Vec<State>, id: InstanceId) -> Vec<State> {
         let instance: &'p Instance = &self.program[id];
-        let mut ways = self.stmts(states, &instance.locals);
-        let states = std::mem::take(&mut ways.next);
+        let mut paths = self.stmts(states, &instance.locals);
+        let states = std::mem::take(&mut paths.next);
         let mut states = match &instance.body {
             InstanceBody::Control(body) => {
-                let ways = self.block(states, body);
-                [ways.next, ways.left].concat()
+                let paths = self.block(states, body);
+                [paths.next, paths.left].concat()
             }
             InstanceBody::Parser(list) => self.parser(states, list),
         };
@@ -333,21 +333,21 @@ impl<'p> Flow<'p> {
             }
         }
         self.exited = exited;
-        tidy(self.ways, states)
+        tidy(self.paths, states)
     }
 
     fn parser(&mut self, states: Vec<State>, list: &'p [hopwright_sema::hir::State]) -> Vec<State> {
         let Some(start) = list.iter().position(|s| s.name == "start") else { return states };
         let mut accepted = Vec::new();
         let mut seen: Vec<HashSet<State>> = vec![HashSet::new(); list.len()];
-        // What the ways that are too many for a state have in common.
+        // The meet of the paths that exceed a parser state's bound.
         let mut common: Vec<Option<State>> = vec![None; list.len()];
         let mut todo: Vec<(usize, State)> = states.into_iter().map(|s| (start, s)).collect();
         while let Some((i, mut s)) = todo.pop() {
-            if seen[i].len() >= self.ways && !seen[i].contains(&s) {
+            if seen[i].len() >= self.paths && !seen[i].contains(&s) {
                 s.forget_values();
             }
-            if seen[i].len() >= self.ways + 4 && !seen[i].contains(&s) {
+            if seen[i].len() >= self.paths + 4 && !seen[i].contains(&s) {
                 match &mut common[i] {
                     Some(c) => c.meet(&s),
                     None => common[i] = Some(s.clone()),
@@ -360,9 +360,9 @@ impl<'p> Flow<'p> {
             if self.gave_up {
                 break;
             }
-            s.way = Some(Rc::new(Way { state: list[i].name.clone(), before: s.way.take() }));
-            let ways = self.block(vec![s], &list[i].body);
-            for s in ways.next {
+            s.parser_path = Some(Rc::new(ParserPath { state: list[i].name.clone(), before: s.parser_path.take() }));
+            let paths = self.block(vec![s], &list[i].body);
+            for s in paths.next {
                 for (target, s) in self.transition(s, &list[i].transition) {
                     match target {
                         StateRef::State(i) => todo.push((i, s)),
@@ -372,7 +372,7 @@ impl<'p> Flow<'p> {
                 }
             }
         }
-        tidy(self.ways, accepted)
+        tidy(self.paths, accepted)
     }
 
     fn transition(&mut self, s: State, transition: &'p Transition) -> Vec<(StateRef, State)> {
@@ -428,7 +428,7 @@ impl<'p> Flow<'p> {
         out
     }
 
-    /// Applies a table: its keys are read, then any of its actions runs, as its entries say.
+    /// Applies a table: reads its keys, then runs any of its actions.
     pub(super) fn apply(&mut self, s: State, id: TableId) -> Vec<Ran> {
         if !self.down() {
             self.up();
@@ -464,7 +464,7 @@ impl<'p> Flow<'p> {
             if marked("defaultonly") && !is_default {
                 continue;
             }
-            // Without keys only the default action runs, and a controller may choose it.
+            // Without keys only the default action runs, which a controller may choose.
             if !chosen && !is_default && (table.const_default_action || marked("tableonly")) {
                 continue;
             }

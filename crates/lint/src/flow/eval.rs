@@ -8,11 +8,11 @@ use super::place::{PlaceId, Step};
 use super::state::{Fact, State, tidy};
 use super::{Flow, compares};
 
-/// Ways with the value of an expression, where that is known.
+/// Paths with the value of an expression, if it is known.
 pub type Values = Vec<(State, Option<i128>)>;
 
 impl<'p> Flow<'p> {
-    /// The place that a left-value names: `None` if that depends on what is not known.
+    /// The place that an l-value denotes; `None` if that depends on unknown values.
     pub(super) fn place(&mut self, s: &State, e: &Expr) -> Option<PlaceId> {
         match &e.kind {
             ExprKind::Var(v) => Some(self.places.var(*v)),
@@ -35,7 +35,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// The value of an index, without regarding what it reads.
+    /// The value of an index, without recording its reads.
     fn peek(&mut self, s: &State, e: &Expr) -> Option<i128> {
         match &e.kind {
             ExprKind::Int(i) => i.to_i128(),
@@ -50,7 +50,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// Reads inside of a left-value: its indexes.
+    /// Records the reads inside an l-value: its indexes.
     pub(super) fn indexes(&mut self, s: State, e: &'p Expr) -> Vec<State> {
         match &e.kind {
             ExprKind::Field(base, _)
@@ -69,7 +69,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// Evaluates: notes what is read, and tells ways apart.
+    /// Evaluates: records reads, and splits paths.
     pub(super) fn eval(&mut self, s: State, e: &'p Expr) -> Values {
         if !self.down() {
             self.up();
@@ -154,13 +154,13 @@ impl<'p> Flow<'p> {
             // What is true or false.
             ExprKind::Binary(..) | ExprKind::TableHit(..) | ExprKind::Call(_) => {
                 let (yes, no) = self.cond(s, e);
-                let yes = tidy(self.ways, yes).into_iter().map(|s| (s, Some(1)));
-                yes.chain(tidy(self.ways, no).into_iter().map(|s| (s, Some(0)))).collect()
+                let yes = tidy(self.paths, yes).into_iter().map(|s| (s, Some(1)));
+                yes.chain(tidy(self.paths, no).into_iter().map(|s| (s, Some(0)))).collect()
             }
         }
     }
 
-    /// Evaluates for each way and only keeps the ways.
+    /// Evaluates on each path and keeps only the paths.
     pub(super) fn each(&mut self, states: Vec<State>, e: &'p Expr) -> Vec<State> {
         states.into_iter().flat_map(|s| self.eval(s, e)).map(|(s, _)| s).collect()
     }
@@ -185,15 +185,15 @@ impl<'p> Flow<'p> {
         out
     }
 
-    /// The ways on which a condition is true, and those on which it is false.
+    /// The paths on which a condition is true, and those on which it is false.
     pub(super) fn cond(&mut self, s: State, e: &'p Expr) -> (Vec<State>, Vec<State>) {
         if !self.down() {
             self.up();
             return (vec![s.clone()], vec![s]);
         }
-        let ways = self.cond_inner(s, e);
+        let paths = self.cond_inner(s, e);
         self.up();
-        ways
+        paths
     }
 
     fn cond_inner(&mut self, s: State, e: &'p Expr) -> (Vec<State>, Vec<State>) {
@@ -212,7 +212,7 @@ impl<'p> Flow<'p> {
                     other.extend(if and { yes.clone() } else { no.clone() });
                     decided.extend(if and { no } else { yes });
                 }
-                let (other, decided) = (tidy(self.ways, other), tidy(self.ways, decided));
+                let (other, decided) = (tidy(self.paths, other), tidy(self.paths, decided));
                 if and { (other, decided) } else { (decided, other) }
             }
             ExprKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
@@ -246,7 +246,7 @@ impl<'p> Flow<'p> {
                 for ran in self.apply(s, *table) {
                     if ran.hit == *hit { &mut yes } else { &mut no }.push(ran.state);
                 }
-                (tidy(self.ways, yes), tidy(self.ways, no))
+                (tidy(self.paths, yes), tidy(self.paths, no))
             }
             ExprKind::Call(call) if is_question(call) => {
                 let Callee::Builtin(receiver, _) = &call.callee else { return (vec![s.clone()], vec![s]) };
@@ -305,7 +305,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// The ways on which two values are equal, and those on which they are not.
+    /// The paths on which two values are equal, and those on which they are not.
     pub(super) fn equal(
         &mut self,
         s: State,
@@ -327,7 +327,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// The ways on which a key is in a set, and those on which it may not be.
+    /// The paths on which a key is in a set, and those on which it may not be.
     pub(super) fn in_set(
         &mut self,
         s: State,
@@ -375,7 +375,7 @@ fn is_question(call: &Call) -> bool {
     matches!(&call.callee, Callee::Builtin(_, name) if name == "isValid")
 }
 
-/// Puts a way where a condition's value says, or to both.
+/// Adds a path to the side that a condition's value selects, or to both.
 pub fn split(s: State, value: Option<bool>, yes: &mut Vec<State>, no: &mut Vec<State>) {
     match value {
         Some(true) => yes.push(s),
@@ -400,7 +400,7 @@ fn compute(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
     }
 }
 
-/// The value as the type keeps it; `None` for types that are too wide to follow.
+/// The value truncated to the type; `None` for types that are too wide to track.
 fn fit(value: i128, ty: &Type) -> Option<i128> {
     match ty {
         Type::Bits(w) if *w < 127 => Some(value & ((1 << w) - 1)),

@@ -25,13 +25,13 @@ use place::{PlaceId, Places, Root, Step};
 use report::{Findings, Found, Kind, Outcome};
 use state::{Fact, State};
 
-/// Statements and expressions looked at, all ways counted, before this gives up.
+/// The most statements and expressions that are visited, on all paths together.
 const BUDGET: u64 = 60_000;
-/// How many ways are told apart at one point, once so much is spent: large programs are followed less closely.
+/// The most paths at one point, by the visits made so far: large programs are analysed less precisely.
 const WAYS: [(u64, usize); 3] = [(0, 32), (8_000, 4), (16_000, 1)];
-/// Statements, expressions and calls within each other.
+/// The deepest nesting of statements, expressions and calls.
 const MAX_DEPTH: u32 = 160;
-/// Places told apart.
+/// The most places.
 const MAX_PLACES: usize = 20_000;
 
 pub fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
@@ -47,7 +47,7 @@ pub fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
         spent: 0,
         depth: 0,
         gave_up: false,
-        ways: WAYS[0].1,
+        paths: WAYS[0].1,
         here: Span::none(),
     };
     flow.v1model();
@@ -56,27 +56,27 @@ pub fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What is being done.
+/// The state of the analysis.
 struct Flow<'p> {
     program: &'p TypedProgram,
     places: Places<'p>,
-    /// Members that some condition looks at: only of these values are kept.
+    /// Members that some condition reads: values are tracked only for these.
     asked: HashSet<(StructId, usize)>,
     findings: Findings,
-    /// Where `exit` was met.
+    /// Paths that ended in `exit`.
     exited: Vec<State>,
-    /// Where the functions being called put their results.
+    /// The places of the results of the functions being called.
     results: Vec<PlaceId>,
-    /// Within actions that table entries choose: the entries may know what the program does not ask.
+    /// Inside actions that table entries select: the entries may ensure what the program does not check.
     by_entries: u32,
-    /// Headers whose validity the table being applied matches on.
+    /// Headers whose validity is a key of the table being applied.
     muted: Vec<PlaceId>,
     spent: u64,
     depth: u32,
     gave_up: bool,
-    /// How many ways are told apart at one point.
-    ways: usize,
-    /// The statement or table key being looked at: of what it does wrong to a header, one thing is told.
+    /// The most paths at one point.
+    paths: usize,
+    /// The statement or table key being visited: one finding per header is reported for it.
     here: Span,
 }
 
@@ -119,22 +119,22 @@ fn compares(op: BinaryOp) -> bool {
     matches!(op, Eq | Ne | Lt | Le | Gt | Ge | And | Or)
 }
 
-/// What a place starts with.
+/// The initial contents of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// Nothing: headers are invalid, all else is not assigned.
+    /// Headers are invalid, everything else is unassigned.
     Unset,
-    /// Headers are invalid, all else is zero.
+    /// Headers are invalid, everything else is zero.
     Zero,
 }
 
 impl Flow<'_> {
-    /// Counts one step down; false when there was too much of it. [`Flow::up`] goes back.
+    /// Enters one level of nesting; false if a bound is exceeded. [`Flow::up`] leaves it.
     fn down(&mut self) -> bool {
         self.spent += 1;
         self.depth += 1;
-        if let Some((_, ways)) = WAYS.iter().rev().find(|(spent, _)| self.spent >= *spent) {
-            self.ways = *ways;
+        if let Some((_, paths)) = WAYS.iter().rev().find(|(spent, _)| self.spent >= *spent) {
+            self.paths = *paths;
         }
         if self.spent > BUDGET || self.depth > MAX_DEPTH || self.places.len() > MAX_PLACES {
             self.gave_up = true;
@@ -146,7 +146,7 @@ impl Flow<'_> {
         self.depth -= 1;
     }
 
-    /// Whether values of this place are worth keeping.
+    /// Whether values of this place are tracked.
     fn worth(&self, place: PlaceId) -> bool {
         match self.places.parent(place) {
             Some((parent, Step::Field(i))) => match self.places.ty(parent) {
@@ -192,7 +192,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Forgets what is known about a place and what is in it.
+    /// Drops the facts about a place and everything inside it.
     fn forget(&self, s: &mut State, place: PlaceId) {
         s.forget(place);
         for (_, inner) in self.places.inner(place) {
@@ -200,7 +200,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The place gets some value that is not known.
+    /// Assigns an unknown value to the place.
     fn assigned(&self, s: &mut State, place: PlaceId) {
         self.forget(s, place);
     }
@@ -229,7 +229,7 @@ impl Flow<'_> {
         }
     }
 
-    /// What is known about `from` becomes known about `to`.
+    /// Copies the facts about `from` to `to`.
     fn copy(&mut self, s: &mut State, from: PlaceId, to: PlaceId) {
         if from == to {
             return;
@@ -255,7 +255,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A variable's end: nothing needs to be known any more.
+    /// Ends the life of a variable and drops its facts.
     fn gone(&self, s: &mut State, var: VarId) {
         if let Some(place) = self.places.known(Root::Var(var)) {
             self.forget(s, place);
@@ -272,10 +272,10 @@ impl Flow<'_> {
             _ => Outcome::Good,
         };
         let read = Found { span, name: self.places.show(header), declared: None };
-        self.findings.note(kind, self.here, read, outcome, s.way.as_deref());
+        self.findings.note(kind, self.here, read, outcome, s.parser_path.as_deref());
     }
 
-    /// A scalar is read.
+    /// Records the read of a scalar.
     fn note_read(&mut self, s: &State, place: PlaceId, span: Span) {
         if let Some(header) = self.places.header_of(place) {
             self.note_header(Kind::HeaderRead, s, header, span);

@@ -7,20 +7,20 @@ use hopwright_sema::hir::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlaceId(u32);
 
-/// From a place to one within it: a member, or an element of a stack.
+/// A step from a place to one inside it: a member, or an element of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     Field(usize),
     Element(u32),
 }
 
-/// What values belong to that live as long as a call.
+/// The owner of values that live as long as a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
     Var(VarId),
     /// The result of a function.
     Result(FunctionId),
-    /// What v1model hands from block to block: headers, metadata, standard metadata.
+    /// What v1model passes from block to block: headers, metadata, standard metadata.
     Shared(usize),
 }
 
@@ -31,7 +31,7 @@ struct Node {
     inner: Vec<(Step, PlaceId)>,
 }
 
-/// All places met so far.
+/// All places seen so far.
 pub struct Places<'p> {
     program: &'p TypedProgram,
     nodes: Vec<Node>,
@@ -61,7 +61,7 @@ impl<'p> Places<'p> {
         self.root(Root::Var(var), &program[var].ty)
     }
 
-    /// The place of a variable if it has been met.
+    /// The place of a variable, if it has been seen.
     pub fn known(&self, root: Root) -> Option<PlaceId> {
         self.roots.get(&root).copied()
     }
@@ -71,7 +71,7 @@ impl<'p> Places<'p> {
         PlaceId((self.nodes.len() - 1) as u32)
     }
 
-    /// The place one step inside; `None` where there is none.
+    /// The place one step inside; `None` if there is none.
     pub fn step(&mut self, place: PlaceId, step: Step) -> Option<PlaceId> {
         let node = &self.nodes[place.0 as usize];
         if let Some((_, id)) = node.inner.iter().find(|(s, _)| *s == step) {
@@ -92,7 +92,7 @@ impl<'p> Places<'p> {
         Some(id)
     }
 
-    /// The places inside that have been met.
+    /// The places inside that have been seen.
     pub fn inner(&self, place: PlaceId) -> &[(Step, PlaceId)] {
         &self.nodes[place.0 as usize].inner
     }
@@ -115,7 +115,7 @@ impl<'p> Places<'p> {
         matches!(self.ty(parent), Type::Header(_)).then_some(parent)
     }
 
-    /// The place and everything inside that has been met.
+    /// The place and all places inside that have been seen.
     pub fn all(&self, place: PlaceId, out: &mut Vec<PlaceId>) {
         out.push(place);
         for (_, inner) in self.inner(place) {
@@ -123,7 +123,7 @@ impl<'p> Places<'p> {
         }
     }
 
-    /// As the program writes it.
+    /// The place as the program spells it.
     pub fn show(&self, place: PlaceId) -> String {
         let node = &self.nodes[place.0 as usize];
         match node.parent {

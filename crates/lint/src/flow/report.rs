@@ -5,30 +5,30 @@ use std::collections::BTreeMap;
 use hopwright_source::Span;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use super::state::Way;
+use super::state::ParserPath;
 
-/// What a statement does with a header or variable, on all the ways that come there.
+/// How a statement uses a header or variable, on all paths that reach it.
 #[derive(Default)]
 struct Visits {
-    /// The first thing that went wrong.
+    /// The first problem.
     found: Option<Found>,
-    /// It went well on some way.
+    /// It was fine on some path.
     good: bool,
-    /// It went wrong on a way that nothing rules out.
+    /// It was wrong on a path that nothing rules out.
     bad: bool,
-    /// It went wrong on a way that table entries may rule out, or of which too little is known.
+    /// It was wrong on a path that table entries may rule out, or about which too little is known.
     doubtful: bool,
-    /// How the parser came there in such a case.
-    way: Option<String>,
+    /// The parser states of such a path.
+    parser_path: Option<String>,
 }
 
-/// Something read, assigned or left alone.
+/// A header or variable that is read, assigned or left unassigned.
 pub struct Found {
-    /// Where.
+    /// Its place in the text.
     pub span: Span,
     /// As the program writes it.
     pub name: String,
-    /// Declaration of what is read.
+    /// Its declaration.
     pub declared: Option<Span>,
 }
 
@@ -45,7 +45,7 @@ pub enum Kind {
     OutParam,
 }
 
-/// How a visit went.
+/// The outcome of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Good,
@@ -58,8 +58,8 @@ pub enum Outcome {
 pub struct Findings(BTreeMap<(Span, Kind, String), Visits>);
 
 impl Findings {
-    /// Notes what the statement at `statement` does.
-    pub fn note(&mut self, kind: Kind, statement: Span, found: Found, outcome: Outcome, way: Option<&Way>) {
+    /// Records what the statement at `statement` does.
+    pub fn note(&mut self, kind: Kind, statement: Span, found: Found, outcome: Outcome, parser_path: Option<&ParserPath>) {
         let visits = self.0.entry((statement, kind, found.name.clone())).or_default();
         match outcome {
             Outcome::Good => {
@@ -68,7 +68,7 @@ impl Findings {
             }
             Outcome::Bad => {
                 if !visits.bad {
-                    visits.way = way.map(show);
+                    visits.parser_path = parser_path.map(show);
                 }
                 visits.bad = true;
             }
@@ -99,18 +99,18 @@ fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
     }
     let d = match kind {
         Kind::HeaderRead if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
-            .at(span, "this reads a field of a header that is invalid on all ways here")
+            .at(span, "this reads a field of a header that is invalid on all paths here")
             .help(format!("extract the header, or call `{name}.setValid()` and assign its fields")),
         Kind::HeaderRead => {
             let d = Diagnostic::warning("W0020", format!("`{name}` may be invalid here"))
-                .at(span, "this reads a field of a header that is not valid on all ways here")
+                .at(span, "this reads a field of a header that is not valid on all paths here")
                 .help(format!("ask first: `if ({name}.isValid()) {{ ... }}`"));
-            match &v.way {
-                Some(way) => d.note(format!("for example after the parser states {way}")),
+            match &v.parser_path {
+                Some(path) => d.note(format!("for example after the parser states {path}")),
                 None => d,
             }
         }
-        // What is written on some ways only is often put right on the others.
+        // A header that is assigned only on some paths is often handled on the others.
         Kind::HeaderWrite if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
             .at(span, "what is assigned to a field of an invalid header is lost")
             .help(format!("call `{name}.setValid()` first")),
@@ -119,7 +119,7 @@ fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
             let title = if always { "is read" } else { "may be read" };
             let d = Diagnostic::warning("W0021", format!("`{name}` {title} before it has a value")).at(
                 span,
-                if always { "nothing was assigned to it yet" } else { "nothing was assigned to it on some ways here" },
+                if always { "nothing was assigned to it yet" } else { "nothing was assigned to it on some paths here" },
             );
             match declared {
                 Some(at) => d.related(*at, "declared here without a value"),
@@ -129,16 +129,16 @@ fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
         Kind::OutParam => {
             let title = if always { "has no value" } else { "may have no value" };
             Diagnostic::warning("W0022", format!("`{name}` {title} at the end"))
-                .at(span, "this `out` parameter is not assigned on all ways to the end")
+                .at(span, "this `out` parameter is not assigned on all paths to the end")
         }
     };
     Some(d)
 }
 
 /// `start, parse_ipv4, accept`.
-fn show(way: &Way) -> String {
+fn show(path: &ParserPath) -> String {
     let mut names = vec!["accept".to_string()];
-    let mut at = Some(way);
+    let mut at = Some(path);
     while let Some(w) = at {
         names.push(w.state.clone());
         at = w.before.as_deref();

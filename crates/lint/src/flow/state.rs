@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::place::PlaceId;
 
-/// What is known about a place. Nothing is known about places without a fact: they have some value, or may be valid.
+/// A fact about a location. A location without a fact has an unknown value or validity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
     /// A header that is valid.
@@ -15,31 +15,31 @@ pub enum Fact {
     Invalid,
     /// A stack's next index.
     Next(u32),
-    /// Nothing was assigned yet.
+    /// No value has been assigned.
     Unset,
-    /// The value, as the bits it has or the position of an enum's member.
+    /// The value, as its bits or as the position of an enum's member.
     Is(i128),
-    /// Values it has not.
+    /// Values that it does not have.
     Not(Vec<i128>),
 }
 
-/// The parser states gone through, the last first.
+/// The parser states of a path, the last first.
 #[derive(Debug)]
-pub struct Way {
+pub struct ParserPath {
     pub state: String,
-    pub before: Option<Rc<Way>>,
+    pub before: Option<Rc<ParserPath>>,
 }
 
-/// One way to a point of the program: what is known there.
+/// The data-flow state of one path to a point of the program.
 #[derive(Clone, Debug)]
 pub struct State {
     facts: Rc<BTreeMap<PlaceId, Fact>>,
-    /// The facts' hashes, all combined: it follows each change, and tells most states apart.
+    /// The combined hash of the facts, updated with each change; distinguishes most states.
     mark: u64,
-    /// Too much was forgotten to say that this way exists.
+    /// Too many facts were dropped to claim that this path exists.
     pub vague: bool,
-    /// How the parser came here. Of ways with the same facts one is kept.
-    pub way: Option<Rc<Way>>,
+    /// The parser states that lead here. Of paths with equal facts one is kept.
+    pub parser_path: Option<Rc<ParserPath>>,
 }
 
 impl PartialEq for State {
@@ -59,13 +59,13 @@ impl Hash for State {
     }
 }
 
-/// Most values that a place is known not to have.
+/// The most excluded values that are kept for a location.
 const MAX_NOT: usize = 32;
 
 impl State {
-    /// Nothing is known.
+    /// A state without facts.
     pub fn new() -> State {
-        State { facts: Rc::default(), mark: 0, vague: false, way: None }
+        State { facts: Rc::default(), mark: 0, vague: false, parser_path: None }
     }
 
     pub fn get(&self, place: PlaceId) -> Option<&Fact> {
@@ -99,7 +99,7 @@ impl State {
         self.mark = self.facts.iter().fold(0, |all, (p, f)| all ^ mark(*p, f));
     }
 
-    /// The same where the place has the value, or with `equal` false has it not; `None` if that cannot be.
+    /// Adds the fact that the place has the value or, with `equal` false, does not have it; `None` if that contradicts a fact.
     pub fn when(mut self, place: PlaceId, value: i128, equal: bool, one_bit: bool) -> Option<State> {
         let fact = match (self.get(place), equal) {
             (Some(Fact::Is(v)), _) => return ((*v == value) == equal).then_some(self),
@@ -120,13 +120,13 @@ impl State {
         Some(self)
     }
 
-    /// Forgets the values of everything.
+    /// Drops all facts about values.
     pub fn forget_values(&mut self) {
         self.keep(|_, f| !matches!(f, Fact::Is(_) | Fact::Not(_)));
         self.vague = true;
     }
 
-    /// Only what both know.
+    /// The meet of two states: the facts that hold in both.
     pub fn meet(&mut self, other: &State) {
         self.keep(|p, f| other.facts.get(&p) == Some(f));
         self.vague = true;
@@ -139,7 +139,7 @@ fn mark(place: PlaceId, fact: &Fact) -> u64 {
     hasher.finish()
 }
 
-/// Makes one of equal ways; of more than `most`, one that knows what they have in common.
+/// Merges equal states. More than `most` states are replaced by their meet.
 pub fn tidy(most: usize, states: Vec<State>) -> Vec<State> {
     if states.len() < 2 {
         return states;

@@ -10,9 +10,9 @@ use super::state::{State, tidy};
 use super::{Flow, Start};
 use crate::visit::{self, Seen};
 
-/// Where the ways through statements lead.
+/// The paths that leave a statement, by where they continue.
 #[derive(Default)]
-pub struct Ways {
+pub struct Successors {
     /// To the next statement.
     pub next: Vec<State>,
     /// Out of the body, by `return`.
@@ -23,8 +23,8 @@ pub struct Ways {
     pub continued: Vec<State>,
 }
 
-impl Ways {
-    fn add(&mut self, other: Ways) {
+impl Successors {
+    fn add(&mut self, other: Successors) {
         self.next.extend(other.next);
         self.jumps(other.left, other.broken, other.continued);
     }
@@ -43,47 +43,47 @@ impl Ways {
 }
 
 impl<'p> Flow<'p> {
-    /// Statements with a scope of their own.
-    pub(super) fn block(&mut self, states: Vec<State>, body: &'p [Stmt]) -> Ways {
-        let mut ways = self.stmts(states, body);
+    /// Visits statements with a scope of their own.
+    pub(super) fn block(&mut self, states: Vec<State>, body: &'p [Stmt]) -> Successors {
+        let mut paths = self.stmts(states, body);
         for stmt in body {
             if let StmtKind::Declare(var, _) = &stmt.kind {
-                ways.each(|s| self.gone(s, *var));
+                paths.each(|s| self.gone(s, *var));
             }
         }
-        ways
+        paths
     }
 
-    pub(super) fn stmts(&mut self, states: Vec<State>, body: &'p [Stmt]) -> Ways {
-        let mut ways = Ways { next: states, ..Ways::default() };
+    pub(super) fn stmts(&mut self, states: Vec<State>, body: &'p [Stmt]) -> Successors {
+        let mut paths = Successors { next: states, ..Successors::default() };
         for stmt in body {
-            let states = tidy(self.ways, std::mem::take(&mut ways.next));
+            let states = tidy(self.paths, std::mem::take(&mut paths.next));
             if states.is_empty() || self.gave_up {
                 break;
             }
             for s in states {
                 let after = self.stmt(s, stmt);
-                ways.add(after);
+                paths.add(after);
             }
         }
-        ways.next = tidy(self.ways, ways.next);
-        ways
+        paths.next = tidy(self.paths, paths.next);
+        paths
     }
 
-    fn stmt(&mut self, s: State, stmt: &'p Stmt) -> Ways {
+    fn stmt(&mut self, s: State, stmt: &'p Stmt) -> Successors {
         if !self.down() {
             self.up();
-            return Ways { next: vec![s], ..Ways::default() };
+            return Successors { next: vec![s], ..Successors::default() };
         }
         let here = std::mem::replace(&mut self.here, stmt.span);
-        let ways = self.stmt_inner(s, stmt);
+        let paths = self.stmt_inner(s, stmt);
         self.here = here;
         self.up();
-        ways
+        paths
     }
 
-    fn stmt_inner(&mut self, s: State, stmt: &'p Stmt) -> Ways {
-        let next = |next: Vec<State>| Ways { next, ..Ways::default() };
+    fn stmt_inner(&mut self, s: State, stmt: &'p Stmt) -> Successors {
+        let next = |next: Vec<State>| Successors { next, ..Successors::default() };
         match &stmt.kind {
             StmtKind::Declare(var, init) => {
                 let place = self.places.var(*var);
@@ -100,49 +100,49 @@ impl<'p> Flow<'p> {
             StmtKind::Call(call) => next(self.call(s, call).into_iter().map(|(s, _)| s).collect()),
             StmtKind::If(c, a, b) => {
                 let (yes, no) = self.cond(s, c);
-                let mut ways = self.block(yes, a);
+                let mut paths = self.block(yes, a);
                 let other = self.block(no, b);
-                ways.add(other);
-                ways
+                paths.add(other);
+                paths
             }
             StmtKind::SwitchTable(table, cases) => {
                 let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
-                let mut ways = Ways::default();
+                let mut paths = Successors::default();
                 let default = cases.iter().position(|(labels, _)| labels.is_empty());
                 let case_of: HashMap<FunctionId, usize> =
                     cases.iter().enumerate().flat_map(|(i, (labels, _))| labels.iter().map(move |f| (*f, i))).collect();
                 for ran in self.apply(s, *table) {
                     match case_of.get(&ran.action).copied().or(default) {
                         Some(i) => by_case[i].push(ran.state),
-                        None => ways.next.push(ran.state),
+                        None => paths.next.push(ran.state),
                     }
                 }
                 for (states, (_, body)) in by_case.into_iter().zip(cases) {
                     let after = self.block(states, body);
-                    ways.add(after);
+                    paths.add(after);
                 }
-                ways
+                paths
             }
             StmtKind::SwitchValue(e, cases) => self.switch_value(s, e, cases),
             StmtKind::Block(body) => self.block(vec![s], body),
             StmtKind::For { init, cond, update, body } => {
-                let mut ways = self.stmts(vec![s], init);
-                let states = std::mem::take(&mut ways.next);
+                let mut paths = self.stmts(vec![s], init);
+                let states = std::mem::take(&mut paths.next);
                 for mut s in states {
                     self.forget_loop(&mut s, body.iter().chain(update));
                     let (yes, no) = self.cond(s, cond);
                     let turn = self.block(yes, body);
-                    let again = tidy(self.ways, [turn.next, turn.continued].concat());
+                    let again = tidy(self.paths, [turn.next, turn.continued].concat());
                     let update = self.stmts(again, update);
-                    ways.left.extend(turn.left.into_iter().chain(update.left));
-                    ways.next.extend(no.into_iter().chain(turn.broken));
+                    paths.left.extend(turn.left.into_iter().chain(update.left));
+                    paths.next.extend(no.into_iter().chain(turn.broken));
                 }
                 for stmt in init {
                     if let StmtKind::Declare(var, _) = &stmt.kind {
-                        ways.each(|s| self.gone(s, *var));
+                        paths.each(|s| self.gone(s, *var));
                     }
                 }
-                ways
+                paths
             }
             StmtKind::ForIn { var, over, body } => {
                 let states = match over {
@@ -152,41 +152,41 @@ impl<'p> Flow<'p> {
                     }
                     ForRange::Elements(e) => self.each(vec![s], e),
                 };
-                let mut ways = Ways::default();
+                let mut paths = Successors::default();
                 for mut s in states {
                     self.forget_loop(&mut s, body.iter());
                     let place = self.places.var(*var);
                     self.forget(&mut s, place);
-                    ways.next.push(s.clone());
+                    paths.next.push(s.clone());
                     let turn = self.block(vec![s], body);
-                    ways.left.extend(turn.left);
-                    ways.next.extend(turn.broken);
+                    paths.left.extend(turn.left);
+                    paths.next.extend(turn.broken);
                 }
-                ways.each(|s| self.gone(s, *var));
-                ways
+                paths.each(|s| self.gone(s, *var));
+                paths
             }
-            StmtKind::Break => Ways { broken: vec![s], ..Ways::default() },
-            StmtKind::Continue => Ways { continued: vec![s], ..Ways::default() },
-            StmtKind::Return(None) => Ways { left: vec![s], ..Ways::default() },
+            StmtKind::Break => Successors { broken: vec![s], ..Successors::default() },
+            StmtKind::Continue => Successors { continued: vec![s], ..Successors::default() },
+            StmtKind::Return(None) => Successors { left: vec![s], ..Successors::default() },
             StmtKind::Return(Some(e)) => {
-                // The function that this is in put its result's place on top.
+                // The enclosing function's call pushed the place of its result.
                 let left = match self.results.last().copied() {
                     Some(place) => self.assign(s, Some(place), e),
                     None => self.each(vec![s], e),
                 };
-                Ways { left, ..Ways::default() }
+                Successors { left, ..Successors::default() }
             }
             StmtKind::Exit => {
                 self.exited.push(s);
-                Ways::default()
+                Successors::default()
             }
         }
     }
 
-    fn switch_value(&mut self, s: State, e: &'p Expr, cases: &'p [(Vec<Expr>, Vec<Stmt>)]) -> Ways {
+    fn switch_value(&mut self, s: State, e: &'p Expr, cases: &'p [(Vec<Expr>, Vec<Stmt>)]) -> Successors {
         let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
         let default = cases.iter().position(|(labels, _)| labels.is_empty());
-        let mut ways = Ways::default();
+        let mut paths = Successors::default();
         for (s, value) in self.eval(s, e) {
             let mut rest = vec![s];
             for (i, (labels, _)) in cases.iter().enumerate() {
@@ -204,17 +204,17 @@ impl<'p> Flow<'p> {
             }
             match default {
                 Some(i) => by_case[i].extend(rest),
-                None => ways.next.extend(rest),
+                None => paths.next.extend(rest),
             }
         }
         for (states, (_, body)) in by_case.into_iter().zip(cases) {
             let after = self.block(states, body);
-            ways.add(after);
+            paths.add(after);
         }
-        ways
+        paths
     }
 
-    /// Forgets what a loop may change.
+    /// Drops the facts about what a loop may change.
     fn forget_loop(&mut self, s: &mut State, body: impl Iterator<Item = &'p Stmt>) {
         let mut changed: Vec<&Expr> = Vec::new();
         let mut anything = false;
@@ -247,7 +247,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// The smallest place that is known to hold a left-value whatever its indexes are.
+    /// The smallest place that contains an l-value for all values of its indexes.
     fn root_of(&mut self, e: &Expr) -> Option<PlaceId> {
         match &e.kind {
             ExprKind::Var(v) => Some(self.places.var(*v)),
@@ -269,7 +269,7 @@ impl<'p> Flow<'p> {
         let mut out = Vec::new();
         for s in self.indexes(s, target) {
             if let ExprKind::Slice(..) = target.kind {
-                // A part of it: some value from now on.
+                // A slice of it: the value becomes unknown.
                 for s in self.each(vec![s], value) {
                     let mut s = s;
                     self.written(&mut s, target);
@@ -299,7 +299,7 @@ impl<'p> Flow<'p> {
         out
     }
 
-    /// A left-value gets some value.
+    /// Assigns an unknown value to an l-value.
     pub(super) fn written(&mut self, s: &mut State, target: &Expr) {
         let place = match &target.kind {
             ExprKind::Slice(base, ..) => return self.written(s, base),
@@ -320,7 +320,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    /// Puts a value of any type into a place.
+    /// Assigns a value of any type to a place.
     pub(super) fn assign(&mut self, s: State, place: Option<PlaceId>, value: &'p Expr) -> Vec<State> {
         let scalar =
             !matches!(value.ty, Type::Struct(_) | Type::Header(_) | Type::Union(_) | Type::Stack(..) | Type::Tuple(_));

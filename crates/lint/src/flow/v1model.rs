@@ -10,7 +10,7 @@ use crate::visit::{self, Seen};
 /// `egress_spec` of packets that are dropped.
 const DROP: i128 = 511;
 
-/// Extern functions that start a packet over, with metadata of its first way.
+/// Extern functions that send a packet through the pipeline again, with metadata of its first pass.
 const AGAIN: [&str; 7] = [
     "clone",
     "clone3",
@@ -22,7 +22,7 @@ const AGAIN: [&str; 7] = [
 ];
 
 impl<'p> Flow<'p> {
-    /// Follows all blocks of the package, if it is v1model's.
+    /// Analyses all blocks of the package, if it is v1model's.
     pub(super) fn v1model(&mut self) {
         let program = self.program;
         let blocks = program.main.blocks.as_slice();
@@ -56,7 +56,7 @@ impl<'p> Flow<'p> {
             states.retain(|s| s.get(spec) != Some(&Fact::Is(DROP)));
         }
         if again {
-            // Copies come with the headers as they were parsed, or as another way left them.
+            // Copies have the headers as they were parsed, or as another path left them.
             let mut copies = parsed;
             copies.push(State::new());
             for s in &mut copies {
@@ -69,12 +69,12 @@ impl<'p> Flow<'p> {
         for s in &mut states {
             self.forget(s, shared[2]);
         }
-        let states = self.stage(tidy(self.ways, states), egress.1, &shared, 0);
+        let states = self.stage(tidy(self.paths, states), egress.1, &shared, 0);
         let states = self.stage(states, compute.1, &shared, 0);
         self.stage(states, deparser.1, &shared, 1);
     }
 
-    /// Runs a block; `skip` parameters stand before those that the blocks share.
+    /// Analyses a block; `skip` parameters precede those that the blocks share.
     fn stage(&mut self, states: Vec<State>, id: InstanceId, shared: &[PlaceId], skip: usize) -> Vec<State> {
         let instance: &'p Instance = &self.program[id];
         let mut states = states;
@@ -88,7 +88,7 @@ impl<'p> Flow<'p> {
         for s in &mut states {
             for (param, place, p) in &pairs {
                 if p.direction == Direction::Out {
-                    // Such storage begins as zero here, whatever the block is promised.
+                    // Such storage starts as zero here, whatever the block's parameter list promises.
                     self.start(s, *param, Start::Zero);
                 } else {
                     self.copy(s, *place, *param);
@@ -105,7 +105,7 @@ impl<'p> Flow<'p> {
                 self.gone(s, p.var);
             }
         }
-        tidy(self.ways, states)
+        tidy(self.paths, states)
     }
 
     /// A member of the standard metadata.

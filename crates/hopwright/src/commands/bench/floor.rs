@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hopwright_dataplane::Packet;
 use hopwright_dataplane::externs::Aes128Key;
 
-/// Where the headers of a border router's frames are: IPv4 addresses, UDP ports, AS numbers, path, hop field.
+/// Offsets of headers in a border router's frames: IPv4 addresses, UDP ports, AS numbers, path, hop field.
 const READ: [usize; 6] = [26, 34, 54, 62, 86, 98];
 
 /// Nanoseconds per packet, the median of the passes.

@@ -10,11 +10,11 @@ use hopwright_ports::{Opener, Wanted, XdpOptions};
 use crate::cli::BenchForwarderArgs;
 use crate::failure::Failure;
 
-/// Empty rounds before it sleeps.
+/// Empty polling rounds before it sleeps.
 const SPINS: u32 = 16;
 const NAP: Duration = Duration::from_millis(50);
 
-/// Forwards until the process is ended.
+/// Forwards until the process is killed.
 pub fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
     let (opener, mut pools) = Opener::new(&Wanted {
         choice: args.ports,

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Packets of a batch.
 pub const BATCH: usize = 64;
 
-/// What a packet cost.
+/// The cost of a packet.
 #[derive(Debug)]
 pub struct Timing {
     /// Packets measured.
@@ -29,10 +29,11 @@ pub struct Timing {
     pub instructions: Option<f64>,
 }
 
-/// Fewest passes that tell something.
+/// The fewest passes that give a meaningful median.
 const FEWEST: usize = 8;
 
-/// Runs passes over the packets for `seconds`, a few at least, after one that does not count. `renew` gives the packets their frames and ports.
+/// Runs passes over the packets for `seconds`, a few at least, after one pass that does not count. `renew` restores the
+/// packets' frames and ports.
 pub fn passes(
     executor: &mut Executor,
     packets: &mut [Packet],
@@ -43,7 +44,7 @@ pub fn passes(
     let mut counters = Counters::open();
     let mut passes = Vec::new();
     let mut total = Duration::ZERO;
-    // Their first use takes the system long and leaves the caches cold.
+    // The first use of memory takes the system long and leaves the caches cold.
     counters.start();
     counters.stop();
     renew(packets)?;
@@ -75,10 +76,10 @@ pub fn passes(
     })
 }
 
-/// Packets that a program learns the hot paths from.
+/// Packets that the path profiler records.
 const LEARNED: usize = 1024;
 
-/// What a running switch does within seconds: learns the ways these packets take, code of which is what is measured.
+/// Compiles traces for the paths of these packets, as a running switch does within seconds; the measurement is of that code.
 pub fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
     let vdp = executor.vdp().clone();
     vdp.start_profiling(packets.len().min(LEARNED)).map_err(Failure::message)?;
@@ -94,7 +95,7 @@ pub fn run(executor: &mut Executor, packets: &mut [Packet], now_us: u64) {
     }
 }
 
-/// A figure, or a dash where there is none.
+/// A figure, or a dash if there is none.
 pub fn or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |v| format!("{v:.0}"))
 }

@@ -18,7 +18,7 @@ use crate::cli::{BenchProgramsArgs, Flows};
 use crate::compile;
 use crate::failure::Failure;
 
-/// Frames that are cycled through: they fit the second-level cache.
+/// Frames of the working set, which fits the second-level cache.
 const FRAMES: u32 = 256;
 const FRAME: FrameSize = FrameSize { headroom: 128, data: 1600 };
 /// Packets compared with the interpreter.
@@ -30,8 +30,7 @@ struct Record {
     program: &'static str,
     /// Entries of the table that varies.
     entries: usize,
-    /// `few`: 256 that repeat, so that what they need of the tables is in the cache; `all`: each packet hits another
-    /// entry.
+    /// `few`: 256 flows that repeat, so that their entries stay in the cache; `all`: each packet hits another entry.
     flows: &'static str,
     size: usize,
     packets: u64,
@@ -41,13 +40,13 @@ struct Record {
     ns_best: f64,
     cycles_per_packet: Option<f64>,
     instructions_per_packet: Option<f64>,
-    /// What the same packets cost that are only looked at, and how often that is in `ns_median`.
+    /// The floor for the same packets, and the ratio of `ns_median` to it.
     floor_ns: f64,
     times_floor: f64,
     /// Text to pipeline, and pipeline to machine code.
     compile_ms: f64,
     machine_code_ms: f64,
-    /// Entries added a second when the tables were filled.
+    /// Entries added per second while the tables were filled.
     entries_per_second: f64,
 }
 
@@ -108,7 +107,7 @@ pub fn run_benchmark(args: &BenchProgramsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Table sizes to measure a program with.
+/// The table sizes to measure a program with.
 fn sizes(args: &BenchProgramsArgs, workload: &Workload) -> Vec<usize> {
     let wanted: &[usize] = match (args.entries.as_slice(), args.short) {
         ([], false) => &[10, 100, 1000, 10_000, 100_000, 1_000_000],
@@ -179,10 +178,10 @@ fn add_groups(vdp: &VirtualDataPlane, groups: &Groups) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An entry, and the group that it leads to instead of its action.
+/// An entry, and the group that it refers to instead of an action.
 type Resolved = (TableId, TableEntry, Option<u32>);
 
-/// Names to numbers, each name once.
+/// Resolves names to ids, each name once.
 fn resolve(vdp: &VirtualDataPlane, pipeline: &Pipeline, entries: Vec<Entry>) -> Result<Vec<Resolved>, Failure> {
     let mut known: Vec<((&str, &str), TableId, ActionCall)> = Vec::new();
     let mut resolved = Vec::with_capacity(entries.len());
@@ -199,7 +198,7 @@ fn resolve(vdp: &VirtualDataPlane, pipeline: &Pipeline, entries: Vec<Entry>) -> 
         };
         action.args = entry.args.iter().map(|&a| a.into()).collect();
         let mut matches: Vec<_> = entry.matches.iter().map(|m| m.value()).collect();
-        // Nothing is said of keys that only a selector's hash sees.
+        // Keys that only a selector's hash reads are not part of an entry.
         matches.extend(pipeline[table].keys[matches.len()..].iter().map(MatchValue::any));
         resolved.push((table, TableEntry { matches, priority: entry.priority, action }, entry.group));
     }
@@ -269,8 +268,8 @@ fn fill(packet: &mut Packet, tables: &dyn Tables, flow: u64, size: usize) -> Res
     Ok(())
 }
 
-/// Runs packets of the first flows through the data plane and through the interpreter, with those entries that any of
-/// the packets may hit, and compares. Most packets must be forwarded, or nothing would be measured.
+/// Runs packets of the first flows through the data plane and through the interpreter, with the entries that these packets
+/// may hit, and compares. Most packets must be forwarded for the measurement to mean anything.
 fn check(workload: &Workload, tables: &dyn Tables, vdp: &Arc<VirtualDataPlane>, size: usize) -> Result<(), Failure> {
     let keys: Vec<_> = (0..CHECKED).flat_map(|flow| tables.keys(flow)).collect();
     let covers = |entry: &Entry, (table, key): &(&str, Vec<u64>)| {

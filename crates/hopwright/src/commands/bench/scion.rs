@@ -17,10 +17,10 @@ use crate::cli::{BenchScionArgs, WorkingSet};
 use crate::compile;
 use crate::failure::Failure;
 
-/// Frames of a working set that fits the second-level cache: headers, headroom line and descriptors of these are far
-/// below half a mebibyte.
+/// Frames of a working set that fits the second-level cache: their headers, headroom lines and descriptors take far less
+/// than half a mebibyte.
 const L2_FRAMES: u32 = 256;
-/// Frames of one that does not fit the last level: 64 MiB and more.
+/// Frames of a working set that exceeds the last-level cache: 64 MiB and more.
 const MEMORY_FRAMES: u32 = 32_768;
 /// Frames from this size on have room for 64 hop fields.
 const LONG_PATH_BYTES: usize = 1000;
@@ -35,8 +35,8 @@ struct Record {
     hops: u32,
     macs: u32,
     working_set: &'static str,
-    /// Workers that run at the same time, each on a CPU of its own with packets of its own; the figures are a worker's
-    /// mean, but for the millions of packets per second of all.
+    /// Workers that run at the same time, each on a CPU of its own with packets of its own. Figures are means per worker,
+    /// except millions of packets per second, which are a sum.
     workers: usize,
     mpps: f64,
     frames: u32,
@@ -47,7 +47,7 @@ struct Record {
     ns_best: f64,
     cycles_per_packet: Option<f64>,
     instructions_per_packet: Option<f64>,
-    /// What the same packets cost that are only looked at, median of the passes, and how often that is in `ns_median`.
+    /// The floor for the same packets, median of the passes, and the ratio of `ns_median` to it.
     floor_ns: f64,
     times_floor: f64,
 }
@@ -92,7 +92,7 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             for &size in &args.size {
                 runs.extend(all.iter().map(|&hops| (Case { hops, ..*case }, size, working_set)));
             }
-            // What a long path costs.
+            // The cost of a long path.
             let longest = args.size.iter().copied().max().filter(|&size| size >= LONG_PATH_BYTES);
             if let Some(size) = longest.filter(|_| args.hops.is_empty() && case.name == "br_transit") {
                 runs.push((Case { hops: 64, ..*case }, size, working_set));
@@ -129,7 +129,7 @@ pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What so many workers do at the same time.
+/// Measures several workers at the same time.
 fn several(
     vdp: &Arc<VirtualDataPlane>,
     workers: usize,
@@ -174,7 +174,7 @@ fn several(
     })
 }
 
-/// Frames of as many flows.
+/// Makes frames of as many flows.
 fn templates(case: &Case, size: usize, flows: usize, now_us: u64) -> Result<Vec<Vec<u8>>, Failure> {
     let now_s = (now_us / 1_000_000) as u32;
     (0..flows as u32).map(|flow| case.frame(size, flow, now_s)).collect::<Option<_>>().ok_or_else(|| {
@@ -183,7 +183,8 @@ fn templates(case: &Case, size: usize, flows: usize, now_us: u64) -> Result<Vec<
     })
 }
 
-/// What a running router does within seconds: learns the ways that packets take, here those of all runs side by side.
+/// Compiles traces for the paths of these packets, as a running router does within seconds; here for the packets of all runs
+/// together.
 fn learn(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<(), Failure> {
     let now_us = wall_clock_us();
     let vdp = Arc::clone(executor.vdp());
@@ -226,7 +227,7 @@ fn measure(
         Ok(())
     };
 
-    // A pass whose outcome is checked.
+    // One pass whose results are checked.
     renew(&mut packets)?;
     run(executor, &mut packets, now_us);
     let wrong =

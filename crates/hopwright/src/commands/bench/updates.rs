@@ -24,15 +24,15 @@ use super::workload::{WORKLOADS, Workload};
 use crate::cli::BenchUpdatesArgs;
 use crate::failure::Failure;
 
-/// A window with or without updates.
+/// The length of a window with or without updates.
 const WINDOW: Duration = Duration::from_millis(200);
-/// Entries of a turn of updates in such a window.
+/// Entries in a round of updates in such a window.
 const TURN: u64 = 10_000;
-/// The forwarding's own entries.
+/// Entries that forwarding uses.
 const HOSTS: usize = 256;
 const CPU_PORT: u32 = 510;
 
-/// What was measured.
+/// The results.
 #[derive(Debug, Serialize)]
 struct Records {
     updates: Vec<Updates>,
@@ -48,17 +48,17 @@ struct Updates {
     entries_per_second: f64,
 }
 
-/// Forwarding beside updates.
+/// Forwarding while updates are made.
 #[derive(Debug, Serialize)]
 struct Forwarding {
-    /// Through what the updates come.
+    /// The interface of the updates.
     updates_through: &'static str,
     updates_per_second: f64,
-    /// Packets in a second of the worker's CPU time, without and with updates.
+    /// Packets per second of the worker's CPU time, without and with updates.
     packets_alone: f64,
     packets_beside: f64,
     loss_percent: f64,
-    /// The same by the clock on the wall: the worker has to share its CPU with the rest of the machine.
+    /// The same per second of wall-clock time: the worker shares its CPU with the rest of the machine.
     wall_alone: f64,
     wall_beside: f64,
 }
@@ -132,7 +132,7 @@ pub fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A data plane and the table that is written.
+/// A data plane and the table that updates write.
 struct Bench {
     program: Program,
     vdp: Arc<VirtualDataPlane>,
@@ -183,7 +183,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Updates without end: as many entries come as go.
+    /// Endless updates that add as many entries as they delete.
     fn turn(&self) -> impl FnMut() -> Result<u64, Failure> {
         move || {
             let entries = self.entries(0..TURN, 1);
@@ -194,11 +194,11 @@ impl Bench {
     }
 }
 
-/// Turns of updates, not more than so many updates a second.
+/// Rounds of updates at a limited rate.
 fn paced(mut turn: impl FnMut() -> Result<u64, Failure>, rate: u64) -> impl FnMut() -> Result<u64, Failure> {
     let mut due = Instant::now();
     move || {
-        // What was not done in windows without updates is not owed.
+        // Windows without updates create no backlog.
         due = due.max(Instant::now());
         let updates = turn()?;
         due += Duration::from_secs_f64(updates as f64 / rate as f64);
@@ -209,7 +209,7 @@ fn paced(mut turn: impl FnMut() -> Result<u64, Failure>, rate: u64) -> impl FnMu
     }
 }
 
-/// Addresses that no host of the forwarding has.
+/// Addresses that no forwarded packet uses.
 fn address(n: u64) -> u64 {
     0x0600_0000_0000 + n
 }
@@ -275,7 +275,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// A moment of the worker's life.
+/// A snapshot of the worker's counters.
 #[derive(Clone, Copy)]
 struct Moment {
     packets: u64,
@@ -283,7 +283,7 @@ struct Moment {
     at: Instant,
 }
 
-/// What happened in windows of one kind.
+/// Totals of the windows of one kind.
 #[derive(Default)]
 struct Sum {
     packets: u64,
@@ -338,13 +338,13 @@ impl Worker {
 
     fn moment(&self) -> Moment {
         let id = self.state.thread_id.load(Ordering::Acquire);
-        // First: nanoseconds on a CPU.
+        // The first field is nanoseconds on a CPU.
         let told = std::fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).unwrap_or_default();
         let cpu_ns = told.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
         Moment { packets: self.state.packets.load(Ordering::Relaxed), cpu_ns, at: Instant::now() }
     }
 
-    /// Forwarding for so many seconds, half of the time next to updates. `turn` makes some and says how many.
+    /// Forwards for this many seconds, half of the time beside updates. `turn` makes some updates and returns their number.
     fn beside(
         &mut self,
         updates_through: &'static str,

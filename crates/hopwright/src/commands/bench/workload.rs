@@ -25,7 +25,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// Whether a key of this value hits.
+    /// Whether a key with this value matches.
     pub fn covers(self, key: u64) -> bool {
         match self {
             Match::Exact(v) => key == v,
@@ -34,7 +34,7 @@ impl Match {
         }
     }
 
-    /// As the control plane says it.
+    /// The match in the control plane's form.
     pub fn value(self) -> MatchValue {
         match self {
             Match::Exact(v) => MatchValue::Exact(v.into()),
@@ -52,7 +52,7 @@ pub struct Entry {
     pub priority: i32,
     pub action: &'static str,
     pub args: Vec<u64>,
-    /// The group of the table's selector that it leads to, instead of the action.
+    /// The group of the table's selector that the entry refers to, instead of an action.
     pub group: Option<u32>,
 }
 
@@ -65,9 +65,9 @@ fn entry<const M: usize, const A: usize>(
     Entry { table, matches: matches.into(), priority: 0, action, args: args.into(), group: None }
 }
 
-/// A program, and what of it is measured.
+/// A program and its measurements.
 pub struct Workload {
-    /// What the record is called.
+    /// The name of the record.
     pub name: &'static str,
     /// The program's file in p4/bench.
     pub file: &'static str,
@@ -93,9 +93,9 @@ pub trait Tables {
     fn groups(&self) -> Option<Groups> {
         None
     }
-    /// The packet of a flow. Two in succession belong together: an even one and its answer.
+    /// The packet of a flow. An even flow and the odd one after it belong together: the odd one is the answer.
     fn frame(&self, flow: u64, bytes: usize) -> Frame;
-    /// The values by which the packet of a flow is looked up, by table.
+    /// The lookup keys of a flow's packet, by table.
     fn keys(&self, flow: u64) -> Vec<(&'static str, Vec<u64>)>;
 }
 
@@ -105,7 +105,7 @@ macro_rules! files {
     };
 }
 
-/// The programs and their parts, by the names they include each other by.
+/// The programs and their include files, by name.
 const SOURCES: &[(&str, &str)] = files![
     "headers.p4",
     "ipv4.p4",
@@ -125,7 +125,7 @@ const ANY: Range<usize> = 1..1_000_001;
 const LABELS: Range<usize> = 1..1_000_001;
 const TERNARY: Range<usize> = 1..10_001;
 
-/// All of them.
+/// All programs.
 pub const WORKLOADS: &[Workload] = &[
     Workload { name: "l2", file: "l2.p4", sizes: ANY, fill: |n| Box::new(L2(n)) },
     Workload { name: "l3", file: "l3.p4", sizes: ANY, fill: |n| Box::new(L3(prefixes(n))) },
@@ -153,7 +153,7 @@ impl Workload {
     }
 }
 
-/// Spreads numbers: a bijection of 64 bits (the finaliser of splitmix64).
+/// Scrambles numbers: a bijection of 64 bits (the finaliser of splitmix64).
 pub fn mix(n: u64) -> u64 {
     let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -227,7 +227,7 @@ fn within((value, len): (u64, u32), flow: u64) -> u64 {
     value | mix(flow ^ 0x5555) & (0xffff_ffff >> len)
 }
 
-/// Next hops are fewer than routes.
+/// The next hop of a route: there are fewer next hops than routes.
 fn next_hop(n: usize) -> [u64; 3] {
     let hop = mix(n as u64) as usize % 64;
     [port(hop), host(1_000_000_000), host(2_000_000_000 + hop)]
@@ -286,7 +286,7 @@ struct Acl(Vec<Rule>);
 /// Source, destination, protocol, ports.
 type Rule = [(u64, u64); 5];
 
-/// Rules as lists of access control have them: addresses and networks of a few sites, a port or a protocol, or anything.
+/// Rules as in access control lists: addresses and networks of a few sites, a port or a protocol, or anything.
 fn rules(n: usize) -> Vec<Rule> {
     let share = |random: u64, of: &[(u64, u32)]| {
         let mut at = random % 100;
@@ -301,7 +301,7 @@ fn rules(n: usize) -> Vec<Rule> {
     let network = |random: u64, lengths: &[(u64, u32)]| {
         let len = share(random, lengths);
         let mask = (0xffff_ffff_u64 << (32 - len)) & 0xffff_ffff;
-        // Of 64 sites.
+        // One of 64 sites.
         let value = 0x0a00_0000 | mix(random >> 8 & 63) & 0xff_0000 | mix(random >> 16) & 0xffff;
         (value & mask, mask)
     };
@@ -329,7 +329,7 @@ fn rules(n: usize) -> Vec<Rule> {
             all.push(rule);
         }
     }
-    // The most specific first, as people write them.
+    // The most specific rules first, as is usual.
     all.sort_by_key(|rule| std::cmp::Reverse(rule.iter().map(|(_, mask)| mask.count_ones()).sum::<u32>()));
     all
 }
@@ -377,13 +377,13 @@ impl Tables for Acl {
 
 struct Ecmp(Vec<(u64, u32)>);
 
-/// Groups of next hops, and members of each.
+/// Groups of next hops, and their members.
 const GROUPS: usize = 64;
 const MEMBERS: usize = 16;
 
 impl Tables for Ecmp {
     fn entries(&self) -> Vec<Entry> {
-        // Keys that only the hash sees are part of no entry.
+        // Keys that only the hash reads are not part of an entry.
         let route = |(n, &(value, len)): (usize, _)| Entry {
             group: Some((mix(n as u64) % GROUPS as u64) as u32),
             ..entry("routes", [Match::Lpm(value, len, 32)], "next_hop", [])

@@ -52,7 +52,7 @@ fn list_counters(client: &Client, json: bool) {
     print_list(arrays.chain(direct), json);
 }
 
-/// Arrays with their sizes, and what belongs to a table with that.
+/// Lists arrays with their sizes, and direct objects with their tables.
 pub fn print_list<'a>(all: impl Iterator<Item = ((&'a str, u32), Option<i64>, Option<&'a str>)>, json: bool) {
     if json {
         let one = |((name, id), size, table)| json!({ "name": name, "id": id, "size": size, "table": table });
@@ -66,7 +66,7 @@ pub fn print_list<'a>(all: impl Iterator<Item = ((&'a str, u32), Option<i64>, Op
     }
 }
 
-/// P4Runtime's index.
+/// An index as P4Runtime has it.
 pub fn cell(index: Option<u64>) -> Result<Option<v1::Index>, Failure> {
     let signed = |index| i64::try_from(index).map_err(|_| Failure::message(format!("there is no cell {index}")));
     Ok(index.map(signed).transpose()?.map(|index| v1::Index { index }))
@@ -113,7 +113,7 @@ fn show_counter(client: &mut Client, name: &str, index: Option<u64>, all: bool, 
     Ok(())
 }
 
-/// Cells, and how many were left out since they are zero.
+/// Cells, and the number of omitted cells that are zero.
 pub fn print_cells(lines: Vec<(String, Value)>, zero: usize, json: bool) {
     if json {
         return print_json(&lines.into_iter().map(|(_, value)| value).collect());
@@ -131,7 +131,7 @@ fn direct(table: u32) -> Entity {
     Entity::DirectCounterEntry(v1::DirectCounterEntry { table_entry, data: None })
 }
 
-/// Refuses an index where there are entries.
+/// Refuses an index for direct objects, whose cells are entries.
 pub fn no_index(name: &str, index: Option<u64>) -> Result<(), Failure> {
     match index {
         Some(_) => Err(Failure::message(format!("`{name}` belongs to a table's entries: it has no cells by number"))),
@@ -174,7 +174,7 @@ fn list_registers(client: &Client, json: bool) {
     }
 }
 
-/// Bits of a register's cells; a truth value has one.
+/// The width of a register's cells; a `bool` has one bit.
 fn width(client: &Client, register: &Register) -> u32 {
     use p4_bitstring_like_type_spec::TypeSpec as Bits;
     let spec = |s: &P4DataTypeSpec| match below(client, s).type_spec.as_ref()? {
@@ -188,7 +188,7 @@ fn width(client: &Client, register: &Register) -> u32 {
     register.type_spec.as_ref().and_then(spec).map_or(1, |width| width.max(0) as u32)
 }
 
-/// The type that `type` gave another name.
+/// The type behind a `type` declaration.
 fn below<'a>(client: &'a Client, spec: &'a P4DataTypeSpec) -> &'a P4DataTypeSpec {
     let Some(p4_data_type_spec::TypeSpec::NewType(name)) = &spec.type_spec else { return spec };
     let known = client.info().type_info.as_ref().and_then(|types| types.new_types.get(&name.name));

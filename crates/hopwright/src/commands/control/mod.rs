@@ -12,7 +12,7 @@ use hopwright_p4runtime::proto::config::Preamble;
 use crate::cli::control::SwitchArgs;
 use crate::failure::Failure;
 
-/// Connects as the options say.
+/// Connects to the switch that the options select.
 fn connect(args: &SwitchArgs) -> Result<Client, Failure> {
     let tls = args.tls_ca.clone().map(|ca| ClientTls {
         ca,
@@ -28,7 +28,7 @@ fn preamble(preamble: &Option<Preamble>) -> (&str, u32) {
     preamble.as_ref().map_or(("", 0), |p| (&p.name, p.id))
 }
 
-/// One JSON value on standard output.
+/// Prints one JSON value on standard output.
 fn print_json(value: &serde_json::Value) {
     println!("{value:#}");
 }

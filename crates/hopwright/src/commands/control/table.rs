@@ -32,7 +32,7 @@ pub fn run(args: &TableArgs) -> Result<(), Failure> {
     }
 }
 
-/// A key's kind of match in the words of P4.
+/// The name of a key's match kind.
 fn kind(field: &match_field::Match) -> String {
     match field {
         match_field::Match::MatchType(kind) => match_field::MatchType::try_from(*kind)

@@ -8,7 +8,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Headers, padded to so many bytes.
+    /// Headers, padded to this size.
     pub fn new(port: u64, bytes: usize, mut headers: Vec<u8>) -> Frame {
         headers.resize(headers.len().max(bytes), 0xa5);
         Frame { port: port as u32, bytes: headers }
@@ -29,7 +29,7 @@ pub fn eth(dst: u64, src: u64, ether_type: u16) -> Vec<u8> {
     frame
 }
 
-/// Ethernet, IPv4 with a right checksum, and UDP or the ports of TCP, for a frame of so many bytes.
+/// Ethernet, IPv4 with a correct checksum, and UDP or the ports of TCP, for a frame of this size.
 pub fn ipv4_udp(src: u64, dst: u64, protocol: u8, src_port: u16, dst_port: u16, bytes: usize) -> Vec<u8> {
     let mut frame = eth(mac(1), mac(2), 0x0800);
     let length = bytes.max(42) as u16 - 14;
@@ -65,7 +65,7 @@ pub fn mpls(label: u32, random: u64) -> Vec<u8> {
     frame
 }
 
-/// Ethernet and telemetry of so many switches.
+/// Ethernet and telemetry of this many switches.
 pub fn telemetry(dst: u64, src: u64, records: u8) -> Vec<u8> {
     let mut frame = eth(dst, src, 0x88b5);
     frame.extend([records, 8, 0x88, 0xb6]);
