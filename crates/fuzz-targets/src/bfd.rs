@@ -18,20 +18,20 @@ use crate::repair;
 /// Of an input's further bytes each frame has so many in front: its length, the link it belongs to, what of it is made
 /// right, milliseconds / 8 since the one before.
 const HEAD: usize = 4;
-/// In the third of them: the frame is the link's own, made from the first bytes after the head as a control packet.
+/// Flag in the third of them: the frame is one of the link's, with the bytes after the head as its control packet.
 pub const WRITTEN: u8 = 0x01;
 
-/// Deriving one takes a thousand rounds of its function: once will do.
+/// Derived once, because deriving takes a thousand rounds.
 static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(b"fuzz"));
 
-/// What became of an input's frames.
+/// The fates of an input's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Good ones.
+    /// Accepted frames.
     pub received: u64,
-    /// From a link, and discarded.
+    /// Frames of a link that were discarded.
     pub discarded: u64,
-    /// Of no session.
+    /// Frames of no session.
     pub strays: u64,
     /// Links that came up.
     pub up: u64,
@@ -39,8 +39,8 @@ pub struct Heard {
     pub down: u64,
 }
 
-/// Any bytes are frames that come by links: none makes a session do what it must not. The first byte says whether the AS
-/// is one with IPv6 inside. The result is what became of them.
+/// Any bytes are frames that arrive by links: none makes a session violate the protocol. The first byte selects an AS with
+/// IPv4 or IPv6 inside. Returns the fates of the frames.
 pub fn bfd(data: &[u8]) -> Heard {
     let mut heard = Heard::default();
     let Some((flags, mut rest)) = data.split_first() else { return heard };
@@ -100,7 +100,7 @@ pub fn bfd(data: &[u8]) -> Heard {
     }
     [heard.received, heard.discarded, heard.strays] = counts(&sessions);
     assert_eq!(heard.received + heard.discarded + heard.strays, frames, "each frame is counted once");
-    // Whatever was heard: in silence a link goes down. The longest interval there is, times the largest multiplier.
+    // Whatever was received, a silent link goes down after the longest interval times the largest multiplier.
     if sessions.is_up(link) {
         let silence = Duration::from_secs(256 * 4295);
         let mut sent = 0;

@@ -8,19 +8,19 @@ use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 
 use crate::repair;
 
-/// The moment at which packets arrive: seconds since 1970. Signatures of the corpus are fresh then.
+/// The time of arrival in seconds since 1970, at which the corpus's signatures are valid.
 pub const NOW_S: u32 = 1_790_000_000;
 
 /// Ports that packets come in by: those of the synthetic router, and the control plane's.
 pub const PORTS: [u16; 10] = [1, 2, 3, 4, 5, 6, synthetic::DOWN, synthetic::UNRESOLVED, INTERNAL_PORT, 510];
 
-/// In an input's first byte: the router with IPv6 inside, instead of the one with IPv4.
+/// Flag in an input's first byte: the router with IPv6 inside instead of the one with IPv4.
 pub const IPV6_INSIDE: u8 = 0x80;
 
 /// Packets between two comparisons of all counters.
 const COUNTERS_EVERY: u32 = 256;
 
-/// Packets after which machine code learns the ways of packets anew, and packets it learns from.
+/// Packets between two compilations of traces, and packets that the path profiler records.
 const LEARN_EVERY: u32 = 512;
 const LEARNED: usize = 256;
 
@@ -31,7 +31,7 @@ pub fn encode(port: u16, flags: u8, frame: &[u8]) -> Option<Vec<u8>> {
     Some([&[place | flags], frame].concat())
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The program's reason, [`program::Reason`] as a number; `None` if it counted none or several.
@@ -56,7 +56,7 @@ struct Router {
     learns_in: u32,
 }
 
-/// All that is to be seen from outside after a packet.
+/// Everything observable from outside after a packet.
 #[derive(Debug, PartialEq)]
 struct Seen {
     verdict: Verdict,
@@ -78,7 +78,7 @@ impl Routers {
         let pipeline = Arc::new(program::compile(true).pipeline.expect("the router compiles"));
         let pairs = [false, true].map(|v6| {
             [EngineKind::Interp, EngineKind::Jit].map(|kind| {
-                // Machine code is that which is built in.
+                // The built-in machine code.
                 let vdp = match kind {
                     EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), kind),
                     EngineKind::Jit => program::BuiltIn::read().run(kind),
@@ -95,7 +95,7 @@ impl Routers {
     }
 
     /// Any bytes are a frame at a port, as [`encode`] makes them: both routers do the same with it. `None` for
-    /// inputs that are none.
+    /// other inputs.
     pub fn packet(&mut self, data: &[u8]) -> Option<Outcome> {
         let (&first, frame) = data.split_first()?;
         let port = PORTS[usize::from(first & 0x1f) % PORTS.len()];

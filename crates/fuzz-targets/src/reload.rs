@@ -15,10 +15,10 @@ use hopwright_scion::control::tables::{self, LINK_TABLES, LinkState};
 use hopwright_scion::packet::ia::IsdAs;
 use hopwright_scion::underlay::next_hop::{LinkEnd, NextHop, Target};
 
-/// Most configurations in one input.
+/// The most configurations in one input.
 const ROUNDS: usize = 6;
 
-/// A router that goes from one configuration to the next, and one that starts anew with each.
+/// A router that changes from one configuration to the next, and one that starts with each.
 pub struct Reloads {
     running: Arc<VirtualDataPlane>,
     fresh: Arc<VirtualDataPlane>,
@@ -66,11 +66,11 @@ impl Reloads {
                 let told = change::describe(before, &numbered);
                 assert_eq!(told.is_empty(), *before == numbered || same_but_for_ia(before, &numbered), "{told:?}");
             }
-            let state = |target| made_up_state(target, round);
+            let state = |target| random_link_state(target, round);
             let wanted = tables::entries(&numbered, state);
             match Difference::between(&self.running, &LINK_TABLES, &wanted) {
                 Ok(difference) => difference.apply(&self.running).expect("what was checked can be applied"),
-                // More than a table holds: what runs goes on.
+                // More than a table holds: the running configuration stays.
                 Err(_) => continue,
             }
             self.compare(&numbered, state);
@@ -80,7 +80,7 @@ impl Reloads {
         }
     }
 
-    /// Programs the other router with these links from nothing.
+    /// Programs the other router with these links from scratch.
     fn compare(&self, links: &Links, state: impl Fn(Target) -> LinkState) {
         for table in LINK_TABLES {
             self.fresh.clear(table).expect("a table of the program");
@@ -103,7 +103,7 @@ fn same_but_for_ia(a: &Links, b: &Links) -> bool {
     of(a) == of(b)
 }
 
-fn made_up_state(target: Target, round: usize) -> LinkState {
+fn random_link_state(target: Target, round: usize) -> LinkState {
     let number = match target {
         Target::Link(LinkEnd::External(id)) => usize::from(id),
         Target::Link(LinkEnd::Sibling(number)) => usize::from(number) + 1,
@@ -115,7 +115,7 @@ fn made_up_state(target: Target, round: usize) -> LinkState {
     }
 }
 
-/// Numbers are all different, stay with what stays, and nothing else has changed.
+/// Checks that ids are unique, that unchanged links keep theirs, and that nothing else has changed.
 fn check_numbers(before: Option<&Links>, links: &Links, numbered: &Links) {
     let indices = numbered.external.iter().map(|e| e.index).chain(numbered.siblings.iter().map(|s| s.index));
     let different: BTreeSet<u16> = indices.clone().collect();
@@ -143,7 +143,7 @@ fn check_numbers(before: Option<&Links>, links: &Links, numbered: &Links) {
     assert_eq!(without_numbers(numbered), without_numbers(links));
 }
 
-/// Makes configurations of bytes; when they run out, of zeros.
+/// Makes configurations from bytes, followed by zeros.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

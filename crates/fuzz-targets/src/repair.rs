@@ -5,9 +5,9 @@
 use hopwright_scion::packet::{Hop, full_mac};
 use hopwright_scion::synthetic;
 
-/// In an input's first byte: lengths in IP, UDP and SCION headers are made right.
+/// Flag in an input's first byte: repair lengths in IP, UDP and SCION headers.
 pub const LENGTHS: u8 = 0x20;
-/// In an input's first byte: checksums and the MACs of the current and the next hop are made right.
+/// Flag in an input's first byte: repair checksums and the MACs of the current and the next hop.
 pub const SIGNATURES: u8 = 0x40;
 
 pub(crate) fn repair(frame: &mut [u8], flags: u8, from_outside: bool) {
@@ -60,7 +60,7 @@ fn lengths(frame: &mut [u8], ip: Ip, udp: usize) {
     }
 }
 
-/// Signs as the AS would have: see [`hopwright_scion::packet::ScionPath::sign`].
+/// Signs as the AS does: see [`hopwright_scion::packet::ScionPath::sign`].
 fn sign(frame: &mut [u8], scion: usize, from_outside: bool) -> Option<()> {
     let addresses = frame.get(scion + 9)?;
     let path = scion + 28 + 4 * (usize::from(addresses >> 4 & 3) + 1 + usize::from(addresses & 3) + 1);
@@ -96,7 +96,7 @@ fn sign(frame: &mut [u8], scion: usize, from_outside: bool) -> Option<()> {
     Some(())
 }
 
-/// Signs a hop with the segment id that stands in the info field, and says what it adds to the chain.
+/// Signs a hop with the segment id in the info field, and returns its contribution to the chain.
 fn sign_hop(frame: &mut [u8], info: usize, hop: usize) -> Option<u16> {
     let bytes = frame.get(hop..hop + 12)?;
     let fields = Hop { exp_time: bytes[1], ..Hop::new(word(bytes, 2)?, word(bytes, 4)?) };
@@ -115,7 +115,7 @@ fn checksums(frame: &mut [u8], ip: Ip, udp: usize) {
     udp_checksum_at(frame, ip, udp);
 }
 
-/// Makes the UDP checksum right, if there is one.
+/// Repairs the UDP checksum, if there is one.
 pub(crate) fn udp_checksum(frame: &mut [u8]) {
     if let Some((ip, udp)) = underlay(frame) {
         udp_checksum_at(frame, ip, udp);
@@ -138,7 +138,7 @@ fn udp_checksum_at(frame: &mut [u8], ip: Ip, udp: usize) {
     set_word(frame, udp + 6, if sum == 0 { 0xffff } else { sum });
 }
 
-/// RFC 1071.
+/// The Internet checksum (RFC 1071).
 fn internet_checksum(bytes: &[u8], start: u32) -> u16 {
     let words = bytes.chunks(2).map(|w| u64::from(u16::from_be_bytes([w[0], w.get(1).copied().unwrap_or(0)])));
     let mut sum = u64::from(start) + words.sum::<u64>();
@@ -156,7 +156,7 @@ mod tests {
     use crate::packets::{NOW_S, PORTS};
     use crate::{Routers, encode};
 
-    /// Frames whose MACs, lengths and checksums were wiped are forwarded after repair as they are without.
+    /// Frames whose MACs, lengths and checksums were wiped are forwarded after repair as the originals are.
     #[test]
     fn repaired_packets_are_forwarded() {
         let mut routers = Routers::new();

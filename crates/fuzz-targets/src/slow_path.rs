@@ -11,12 +11,12 @@ use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 use crate::packets::{IPV6_INSIDE, NOW_S};
 use crate::repair;
 
-/// In an input's first byte: the router authenticates its answers.
+/// Flag in an input's first byte: the router authenticates its answers.
 pub const AUTHENTICATE: u8 = 0x40;
-/// In an input's first byte: the program's check that failed was about the hop after the segment change.
+/// Flag in an input's first byte: the failed check concerned the hop after the segment change.
 pub const AT_NEXT_HOP: u8 = 0x10;
 
-/// In an input's first byte: the UDP checksum is left as it is, and else made right.
+/// Flag in an input's first byte: leave the UDP checksum unrepaired.
 pub const SAME_CHECKSUM: u8 = 0x08;
 
 /// Interfaces that packets come in and go out by: inside, the synthetic router's, its siblings', and none.
@@ -25,7 +25,7 @@ pub const INTERFACES: [u16; 12] = [0, 1, 2, 3, 4, 5, 6, synthetic::DOWN, 11, 12,
 /// Bytes in front of the frame in an input: flags, reason, interfaces in and out.
 const HEAD: usize = 4;
 
-/// The input that is a frame the program has punted. `None` if the interfaces are none that an input can have.
+/// Encodes a punted frame as an input. `None` if an input cannot express the interfaces.
 pub fn encode_punted(flags: u8, header: &PacketIn, frame: &[u8]) -> Option<Vec<u8>> {
     let place = |interface| INTERFACES.iter().position(|i| *i == interface);
     let at_next_hop = if header.at_next_hop { AT_NEXT_HOP } else { 0 };
@@ -33,8 +33,8 @@ pub fn encode_punted(flags: u8, header: &PacketIn, frame: &[u8]) -> Option<Vec<u
     Some([&head, frame].concat())
 }
 
-/// Any bytes are a punted frame, as [`encode_punted`] makes them: whatever is answered is a packet that makes sense,
-/// and what became of it is counted once. The result is what became of it.
+/// Any bytes are a punted frame in the form of [`encode_punted`]: an answer is a well-formed packet, and the fate of the frame
+/// is counted once. Returns the fate.
 pub fn slow_path(data: &[u8]) -> Option<Outcome> {
     let (head, frame) = data.split_at_checked(HEAD)?;
     let ingress = INTERFACES[usize::from(head[2]) % INTERFACES.len()];
@@ -87,7 +87,7 @@ fn total(counts: &Counts) -> u64 {
     maps.iter().sum::<u64>() + counts.bounced + counts.limited.values().sum::<u64>() + counts.not_sent
 }
 
-/// A reply goes to whoever sent the packet, by addresses, lengths and checksums that are right.
+/// Checks that a reply goes to the sender, with correct addresses, lengths and checksums.
 fn check_reply(kind: Kind, reply: &[u8], frame: &[u8], links: &Links) {
     assert_eq!(checksum_fault(reply), None);
     assert_eq!((&reply[..6], &reply[6..12]), (&frame[6..12], &frame[..6]));
@@ -103,7 +103,7 @@ fn check_reply(kind: Kind, reply: &[u8], frame: &[u8], links: &Links) {
     assert_eq!(header + usize::from(u16::from_be_bytes([scion[6], scion[7]])), scion.len());
     let hosts = 4 * (usize::from(scion[9] >> 4 & 3) + 1) + 4 * (usize::from(scion[9] & 3) + 1);
 
-    // The path is where it can go on from, and fills the header.
+    // The path can continue from its position, and fills the header.
     let meta = u32::from_be_bytes(scion[28 + hosts..32 + hosts].try_into().expect("four bytes"));
     let lengths = [12, 6, 0].map(|shift| (meta >> shift & 0x3f) as usize);
     let (segments, hops) = (lengths.iter().filter(|l| **l > 0).count(), lengths.iter().sum::<usize>());

@@ -29,7 +29,7 @@ impl Generator {
         self.close();
     }
 
-    /// What stands before `apply`: locals, objects, actions and tables, the latter known by the names of the instances.
+    /// The declarations before `apply`: locals, objects, actions and tables, the latter by the names of the instances.
     pub(crate) fn declarations(&mut self, instances: &[String], tables: usize) {
         self.actions.clear();
         self.tables.clear();
@@ -181,7 +181,7 @@ impl Generator {
                 parts.push("hdr.v".into());
                 parts.push("hdr.w".into());
             }
-            // Any order; now and then one is left out.
+            // Any order; sometimes one is omitted.
             while !parts.is_empty() {
                 let at = self.random.below(parts.len());
                 let part = parts.swap_remove(at);

@@ -19,7 +19,7 @@ impl Generator {
         self.scope.iter().filter(|v| fits(v.ty)).map(|v| (v.text.clone(), v.ty)).collect()
     }
 
-    /// A variable that fits, if there is one.
+    /// A variable of the type, if there is one.
     fn variable(&mut self, fits: impl Fn(Ty) -> bool) -> Option<(String, Ty)> {
         let all = self.variables(fits);
         if all.is_empty() { None } else { Some(self.random.pick(&all).clone()) }
@@ -150,7 +150,7 @@ impl Generator {
         Some(format!("({} {op} {})", a.text, b.text))
     }
 
-    /// What is shifted by: an unsigned value, small more often than not.
+    /// A shift amount: an unsigned value, usually small.
     fn distance(&mut self, depth: usize) -> String {
         if self.random.one_in(2) {
             let by = self.random.below(20);
@@ -186,7 +186,7 @@ impl Generator {
                 args.push(self.leaf(*ty));
                 continue;
             }
-            // Operands before and after the call see what it does in the order of the text.
+            // Operands before and after the call see its effects in source order.
             if !self.config.effects || !matches!(self.place, crate::Place::Control | crate::Place::Action) {
                 return None;
             }

@@ -205,7 +205,7 @@ impl Generator {
         self.records.push(name);
     }
 
-    /// Nothing can be named.
+    /// Empties the scope.
     pub(crate) fn empty_scope(&mut self) {
         self.scope.clear();
         self.visible.clear();
@@ -213,7 +213,7 @@ impl Generator {
         self.sees_all = false;
     }
 
-    /// Puts what standard metadata may be read into scope.
+    /// Puts the readable standard metadata into scope.
     pub(crate) fn standard_in_scope(&mut self) {
         let fields = [
             ("ingress_port", 9),

@@ -21,11 +21,11 @@ use random::Random;
 /// What programs may contain.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Widest value in bits; at least 32.
+    /// The widest value in bits; at least 32.
     pub max_width: u32,
-    /// About how many statements a control has.
+    /// The approximate number of statements of a control.
     pub statements: usize,
-    /// How many packets.
+    /// The number of packets.
     pub packets: usize,
     /// `int<W>`.
     pub signed: bool,
@@ -108,7 +108,7 @@ impl Default for Config {
     }
 }
 
-/// A program and what to run it on.
+/// A program with entries and packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// P4-16 for v1model.
@@ -166,7 +166,7 @@ impl Ty {
     }
 }
 
-/// Something with a name that expressions read and statements write.
+/// A named variable that expressions read and statements write.
 #[derive(Clone, Debug)]
 struct Variable {
     text: String,
@@ -174,7 +174,7 @@ struct Variable {
     writable: bool,
 }
 
-/// Where statements stand.
+/// The context of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Parser,
@@ -212,10 +212,10 @@ struct Callable {
 struct Generator {
     random: Random,
     config: Config,
-    /// Types that this program likes, so that variables fit each other.
+    /// Types that this program prefers, so that variables fit each other.
     types: Vec<Ty>,
     headers: Headers,
-    /// What can be read and written here.
+    /// Variables in scope.
     scope: Vec<Variable>,
     functions: Vec<Callable>,
     /// Actions that can be called directly here.
@@ -329,7 +329,7 @@ impl Generator {
         self.line("}");
     }
 
-    /// A name that nothing else has.
+    /// A fresh name.
     fn name(&mut self, prefix: &str) -> String {
         self.fresh += 1;
         format!("{prefix}{}", self.fresh)

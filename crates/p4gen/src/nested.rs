@@ -163,14 +163,14 @@ impl Generator {
         }
     }
 
-    /// Has a sub-parser extract the header, if there is one for it.
+    /// Lets a sub-parser extract the header, if there is one for it.
     pub(crate) fn apply_sub_parser(&mut self, header: &Header) -> bool {
         let Some(sub) = self.sub_parsers.iter().find(|s| s.header == header.type_name).cloned() else { return false };
         let values = self.arguments(&sub.params);
         let list: String = values.iter().map(|t| format!(", {t}")).collect();
         let call = format!("p_{}.apply(packet, {}{list});", sub.name, header.text);
         if self.random.one_in(3) {
-            // Only some packets go through it, and what follows it in the branch comes behind it.
+            // Only some packets pass it; the rest of the branch follows it.
             let cond = self.expr(Ty::Bool, 2);
             self.open(format!("if ({cond})"));
             self.line(call);

@@ -40,7 +40,7 @@ impl Generator {
         }
     }
 
-    /// Has a function extract a header, if there is one for its type.
+    /// Calls a function that extracts a header, if there is one for its type.
     pub(crate) fn take(&mut self, type_name: &str, header: &str) -> bool {
         if !self.takers.iter().any(|t| t == type_name) {
             return false;
@@ -58,7 +58,7 @@ impl Generator {
         true
     }
 
-    /// Exchanges a variable for what a register holds.
+    /// Exchanges a variable and the contents of a register.
     pub(crate) fn exchange(&mut self, index: &str) -> bool {
         let Some(ty) = self.exchanged else { return false };
         let fits: Vec<String> = self.registers.iter().filter(|r| r.2 == ty).map(|r| r.0.clone()).collect();

@@ -35,7 +35,7 @@ impl Generator {
         let locals: Vec<String> = self.scope.iter().map(|v| v.text.clone()).collect();
         for (i, state) in states.iter().enumerate() {
             let rest = &states[i + 1..];
-            // Fields stay; what a state declares ends with it.
+            // Fields stay in scope; a state's declarations end with it.
             self.scope.retain(|v| v.text.contains('.') || locals.contains(&v.text));
             self.open(format!("state {state}"));
             let select = match state.as_str() {
@@ -127,7 +127,7 @@ impl Generator {
                 let width = 1 + self.random.below(40) as u32;
                 let name = self.name("look");
                 self.line(format!("bit<{width}> {name} = packet.lookahead<bit<{width}>>();"));
-                // Only in this state; what is read is kept in metadata.
+                // Only in this state; the value is stored in metadata.
                 let before = self.scope.len();
                 self.declare(name, Ty::Bits(width), false);
                 self.assignment();

@@ -18,7 +18,7 @@ impl Generator {
         self.records.truncate(records);
     }
 
-    /// One statement of at most about `budget`; gives how many it was.
+    /// One statement of at most about `budget`; returns how many it was.
     fn statement(&mut self, budget: usize, nest: bool) -> usize {
         match self.random.below(if self.config.traffic { 27 } else { 26 }) {
             0 | 1 => self.local(),
@@ -235,7 +235,7 @@ impl Generator {
         true
     }
 
-    /// One that holds for most packets.
+    /// A condition that holds for most packets.
     fn assertion(&mut self) -> bool {
         if !matches!(self.place, Place::Control | Place::Action) || !self.random.one_in(8) {
             return false;
@@ -391,7 +391,7 @@ impl Generator {
     }
 
     /// An argument for each parameter; the same variable may stand for several, which are copied back in their order.
-    /// Where there is none of the right type one is declared.
+    /// If none has the right type, one is declared.
     pub(crate) fn arguments(&mut self, params: &[(Direction, Ty)]) -> Vec<String> {
         let mut args = Vec::new();
         for &(direction, ty) in params {

@@ -21,10 +21,10 @@ struct Profile {
     selector: bool,
 }
 
-/// What entries have that not all tables' have.
+/// Properties of entries that only some tables have.
 #[derive(Default)]
 struct Beside {
-    /// Where they lead.
+    /// Members and groups that they refer to.
     profile: Option<Vec<String>>,
     /// Their direct meter.
     meter: Option<String>,
@@ -109,7 +109,7 @@ impl Generator {
         Profile { name, selector }
     }
 
-    /// Fills a profile; gives the places that entries can lead to.
+    /// Fills a profile; returns the members and groups that entries can refer to.
     fn members(&mut self, profile: &Profile, instance: &str, actions: &[Data]) -> Vec<String> {
         let name = format!("{instance}.{}", profile.name);
         let mut targets = Vec::new();
@@ -122,7 +122,7 @@ impl Generator {
             let members = targets.len();
             for group in 1..=self.random.between(1, 3) {
                 let mut list = String::new();
-                // Now and then nobody.
+                // Sometimes an empty group.
                 for member in 1..=members {
                     if self.random.one_in(2) {
                         list.push_str(&format!(" {member}*{}", self.random.between(1, 3)));
@@ -149,7 +149,7 @@ impl Generator {
         let list: Vec<String> = params.iter().map(|(p, w)| format!("bit<{w}> {p}")).collect();
         self.open(format!("action {name}({})", list.join(", ")));
         self.place = Place::Action;
-        // Hits count whether or not the action says so.
+        // Hits count whether or not the action counts.
         if let Some(counter) = counter
             && !self.random.one_in(4)
         {
@@ -225,7 +225,7 @@ impl Generator {
         for _ in 0..self.random.between(1, 6) {
             let matches: Vec<String> =
                 keys.iter().map(|(_, width, kind)| self.match_text(kind, *width, table.is_some())).collect();
-            // Two entries that say the same would be refused.
+            // Two entries with the same keys would be refused.
             if seen.contains(&matches) {
                 continue;
             }
@@ -235,7 +235,7 @@ impl Generator {
             };
             match table {
                 Some(table) => {
-                    // Of equal priorities the first added wins.
+                    // Among equal priorities the first entry wins.
                     let priority = 1 + self.random.below(6);
                     let texts: Vec<String> = matches.iter().enumerate().map(|(i, m)| format!("k{i}:{m}")).collect();
                     let entry = self.name("entry");
@@ -288,7 +288,7 @@ impl Generator {
         }
     }
 
-    /// Applies one of the tables left; gives how many statements that was.
+    /// Applies one of the remaining tables; returns how many statements that was.
     pub(crate) fn apply(&mut self, budget: usize) -> usize {
         if self.loops > 0 {
             return 1;

@@ -3,7 +3,7 @@
 use crate::{Generator, Place, Ty};
 
 impl Generator {
-    /// Asks for a copy, another round, a cut or a message in ingress or egress.
+    /// Requests a copy, another pass, a truncation or a message in ingress or egress.
     pub(crate) fn traffic_statement(&mut self) -> bool {
         if !matches!(self.place, Place::Control | Place::Action) || self.outer.is_empty() {
             return false;
@@ -11,7 +11,7 @@ impl Generator {
         let cond = self.expr(Ty::Bool, 2);
         let (session, list) = (self.random.between(1, 4), self.random.between(1, 3));
         let kind = if self.outer == "I" { "I2E" } else { "E2E" };
-        // Only packets that are new ask for more of themselves, so that it ends.
+        // Only new packets request copies and passes, so that the program ends.
         let new = "sm.instance_type == 0";
         match self.random.below(6) {
             0 => self.line(format!("if ({new} && {cond}) {{ clone(CloneType.{kind}, {session}); }}")),
@@ -44,7 +44,7 @@ impl Generator {
         true
     }
 
-    /// Sessions and groups, some of those asked for.
+    /// Configures some of the sessions and groups that the program uses.
     pub(crate) fn traffic_entries(&mut self) {
         let lines = [
             "mc_mgrp_create 1",

@@ -11,15 +11,15 @@ use crate::failure::{Failure, Result, denied, exhausted, invalid, precondition};
 use crate::proto::{rpc, v1};
 use crate::role::{Rights, RoleConfig};
 
-/// What a stream carries to its client.
+/// A message on a stream to its client.
 pub type Outgoing = std::result::Result<v1::StreamMessageResponse, Status>;
 
-/// Streams of one device.
+/// The most streams of one device.
 const MAX_STREAMS: usize = 64;
-/// Roles of one device.
+/// The most roles of one device.
 const MAX_ROLES: usize = 64;
 
-/// Names a stream.
+/// Identifies a stream.
 pub type StreamId = u64;
 
 /// The controllers of a device.
@@ -30,7 +30,7 @@ pub struct Elections {
 
 #[derive(Debug, Default)]
 struct Role {
-    /// As its last primary said it.
+    /// The configuration that the last primary gave.
     said: Option<v1::Role>,
     config: Option<Arc<RoleConfig>>,
     /// The highest election id ever seen.
@@ -45,7 +45,7 @@ struct Controller {
     to: Sender<Outgoing>,
 }
 
-/// The number in a message.
+/// The election id in a message.
 pub fn number(id: &v1::Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
@@ -54,7 +54,7 @@ fn wire(id: u128) -> v1::Uint128 {
     v1::Uint128 { high: (id >> 64) as u64, low: id as u64 }
 }
 
-/// A role's name, or a made-up one for those that only have a number.
+/// A role's name, or a generated one for roles that only have a number.
 pub fn role_name(name: &str, id: u64) -> String {
     match (name, id) {
         ("", 0) => String::new(),
@@ -64,10 +64,10 @@ pub fn role_name(name: &str, id: u64) -> String {
 }
 
 impl Elections {
-    /// A client says who it wants to be. Everybody concerned is told.
+    /// Handles a client's arbitration request, and notifies all clients concerned.
     ///
     /// # Errors
-    /// What ends the client's stream: an election id in use, another role than before, too many streams.
+    /// Errors that end the client's stream: an election id in use, a change of role, too many streams.
     pub fn update(
         &mut self,
         device: u64,
@@ -86,7 +86,7 @@ impl Elections {
             return Err(exhausted(format!("the device has {MAX_STREAMS} streams already")));
         }
         if !self.roles.contains_key(&role) && self.roles.len() >= MAX_ROLES {
-            // Roles nobody uses any more make room, with the ids they have seen.
+            // Unused roles make room, with the highest election ids they have seen.
             self.roles.retain(|_, r| !r.streams.is_empty());
             if self.roles.len() >= MAX_ROLES {
                 return Err(exhausted(format!("the device has {MAX_ROLES} roles already")));
@@ -96,7 +96,7 @@ impl Elections {
         let role = self.roles.entry(role).or_default();
         let taken = |(id, c): (&StreamId, &Controller)| *id != stream && c.election_id == election_id;
         if election_id.is_some() && role.streams.iter().any(taken) {
-            // Worded as clients expect it.
+            // The wording that clients expect.
             let id = election_id.unwrap_or_default();
             return Err(invalid(format!("election id {id} is used: it exists on another stream of this role")));
         }
@@ -111,7 +111,7 @@ impl Elections {
             _ => {}
         }
         if role.primary == Some(stream) || role.said.is_none() {
-            // What the primary says is in force.
+            // The primary's configuration is in force.
             role.said = said.role.clone();
             role.config = config.map(Arc::new);
         }
@@ -123,7 +123,7 @@ impl Elections {
         Ok(())
     }
 
-    /// That a role could have this configuration.
+    /// Checks that a role may have this configuration.
     fn check_config(&self, role: &str, config: Option<&RoleConfig>) -> Result<()> {
         let Some(config) = config else { return Ok(()) };
         if role.is_empty() {
@@ -146,7 +146,7 @@ impl Elections {
         }
     }
 
-    /// A stream has ended.
+    /// Removes a stream that has ended.
     pub fn leave(&mut self, device: u64, stream: StreamId) {
         for role in self.roles.values_mut() {
             if role.streams.remove(&stream).is_some() && role.primary == Some(stream) {
@@ -156,10 +156,10 @@ impl Elections {
         }
     }
 
-    /// Whether whoever has this id is primary of the role.
+    /// Checks that the client with this election id is primary of the role.
     ///
     /// # Errors
-    /// If not.
+    /// If it is not.
     pub fn check(&self, role: &str, election_id: Option<&v1::Uint128>) -> Result<()> {
         let Some(role) = self.roles.get(role) else { return Err(denied("nobody is primary: arbitrate first")) };
         let primary = role.primary.and_then(|p| role.streams.get(&p)?.election_id);
@@ -175,7 +175,7 @@ impl Elections {
         self.roles.values().any(|r| r.primary == Some(stream))
     }
 
-    /// Hands a message to the primary of each role that it is for. Returns how many were not ready for it.
+    /// Sends a message to the primary of each role that may see it. Returns how many of them could not take it.
     pub fn send_to_primaries(&self, message: &v1::stream_message_response::Update) -> usize {
         self.roles
             .values()
@@ -213,12 +213,12 @@ impl Role {
             status: Some(rpc::Status { code: code as i32, message: message.into(), details: Vec::new() }),
         };
         let update = v1::stream_message_response::Update::Arbitration(update);
-        // A client that does not read is told when it asks.
+        // A client that does not read misses the notification and learns it by its next request.
         let _ = controller.to.try_send(Ok(v1::StreamMessageResponse { update: Some(update) }));
     }
 }
 
-/// As an answer on a stream, for what concerns one message only.
+/// Converts a failure that concerns one message to an answer on the stream.
 pub fn stream_error(failure: Failure, details: Option<v1::stream_error::Details>) -> v1::StreamMessageResponse {
     let error = v1::StreamError {
         canonical_code: failure.code as i32,
@@ -238,7 +238,7 @@ mod tests {
         v1::MasterArbitrationUpdate { device_id: 1, election_id: id.map(wire), ..Default::default() }
     }
 
-    /// Code and election id of the next message.
+    /// The code and election id of the next message.
     fn heard(from: &mut Receiver<Outgoing>) -> (Code, Option<u128>) {
         let Some(v1::stream_message_response::Update::Arbitration(a)) = from.try_recv().unwrap().unwrap().update else {
             panic!("not about arbitration");
@@ -266,14 +266,14 @@ mod tests {
         assert_eq!(e.check("", Some(&wire(5))).unwrap_err().code, Code::PermissionDenied);
         assert_eq!(e.check("", None).unwrap_err().code, Code::PermissionDenied);
 
-        // Nobody inherits: the id to reach stays.
+        // There is no successor: the election id to exceed stays.
         e.leave(1, 2);
         assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
         e.update(1, 1, &ask(Some(5)), &a).unwrap();
         assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
         e.update(1, 1, &ask(Some(6)), &a).unwrap();
         assert_eq!(heard(&mut from_a), (Code::Ok, Some(6)));
-        // Stepping back.
+        // The primary steps down.
         e.update(1, 1, &ask(None), &a).unwrap();
         assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
         assert!(!e.has_primary());
@@ -333,12 +333,12 @@ mod tests {
         let own = |e: &Elections| e.rights("x").own.is_some_and(|own| own.exclusive.contains(&7));
         assert!(own(&e));
         assert_eq!(e.rights("").others.len(), 2);
-        // A backup changes nothing; the next primary does.
+        // A backup's configuration has no effect until it becomes primary.
         e.update(1, 3, &ask("x", 0, None), &b).unwrap();
         assert!(own(&e));
         e.update(1, 3, &ask("x", 2, None), &b).unwrap();
         assert!(!own(&e));
-        // Roles nobody is in hold nothing back.
+        // Roles without clients reserve nothing.
         e.leave(1, 2);
         assert!(e.rights("").others.is_empty());
     }

@@ -4,14 +4,14 @@
 use bytes::Bytes;
 use num_bigint::BigUint;
 
-/// Why a byte string is no number.
+/// Why a byte string is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotANumber {
     /// It has no bytes.
     Empty,
     /// The value has more bits than it may.
     TooWide,
-    /// A string that is not of decimal digits.
+    /// A string with other characters than decimal digits.
     NotDecimal,
 }
 
@@ -35,7 +35,7 @@ pub fn number(bytes: &[u8], width: u32) -> Result<BigUint, NotANumber> {
     if value.bits() > u64::from(width) { Err(NotANumber::TooWide) } else { Ok(value) }
 }
 
-/// How controllers write values of a type (P4Runtime section 18: translation of user-defined types).
+/// The representation of a type's values for controllers (P4Runtime section 18: translation of user-defined types).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Coding {
     /// As a number.
@@ -46,7 +46,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// What controllers see of a value.
+    /// A value in the controllers' representation.
     pub fn write(self, value: &BigUint) -> Bytes {
         match self {
             Coding::Number => of(value),
@@ -54,10 +54,10 @@ impl Coding {
         }
     }
 
-    /// The value that a controller means.
+    /// The value that a controller's representation stands for.
     ///
     /// # Errors
-    /// If it is none of these many bits.
+    /// If it is not a number of this width.
     pub fn read(self, bytes: &[u8], width: u32) -> Result<BigUint, NotANumber> {
         if self == Coding::Number || bytes.is_empty() {
             return number(bytes, width);
@@ -70,7 +70,7 @@ impl Coding {
     }
 }
 
-/// Most digits of a number that is written as a string: those of the widest types.
+/// The most digits of a number in decimal: those of the widest types.
 const MAX_DIGITS: usize = 700;
 
 #[cfg(test)]

@@ -20,25 +20,25 @@ use v1::set_forwarding_pipeline_config_request::Action;
 use v1::stream_message_response::Update;
 use v1::write_request::Atomicity;
 
-/// How long the thread that tells controllers things waits for a packet before it looks at other things.
+/// How long the notification thread waits for a packet before it handles other work.
 const TICK: Duration = Duration::from_millis(10);
-/// Between two looks at idle timeouts.
+/// How often idle timeouts are checked.
 const IDLE_SWEEP: Duration = Duration::from_millis(250);
-/// Digests handled before packets get their turn again.
+/// The most digests that are handled before packets are handled again.
 const DIGESTS_A_TURN: usize = 256;
 
-/// What a device did.
+/// A device's counters.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Updates carried out.
+    /// Updates applied.
     pub updates: AtomicU64,
     /// Updates that failed.
     pub failed: AtomicU64,
-    /// Packets handed to controllers.
+    /// Packets sent to controllers.
     pub packets_in: AtomicU64,
-    /// Messages for controllers that were lost: nobody primary, or a controller that does not read.
+    /// Lost messages to controllers: without a primary, or to a controller that does not read.
     pub lost: AtomicU64,
-    /// Packets taken from controllers.
+    /// Packets received from controllers.
     pub packets_out: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device for a switch, which need not run yet. Programs that controllers push are run as the policy says.
+    /// A device for a switch, which need not run yet. The policy selects the engine of programs that controllers push.
     pub fn new(id: u64, switch: Arc<Switch>, policy: EnginePolicy) -> Device {
         Device {
             id,
@@ -67,19 +67,19 @@ impl Device {
         }
     }
 
-    /// Tells that the switch runs this program already, so that controllers find it there.
+    /// Registers the program that the switch runs already, so that controllers find it.
     pub fn with_program(self, program: Program) -> Device {
         let vdp = self.switch.vdp();
         *lock(&self.state) = Some(State::new(program, vdp));
         self
     }
 
-    /// Its number.
+    /// The device id.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// What it did.
+    /// The counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -99,7 +99,7 @@ impl Device {
         Ok(elections.rights(&role))
     }
 
-    /// Carries out a batch of updates.
+    /// Applies a batch of updates.
     pub(crate) fn write(&self, request: &v1::WriteRequest) -> std::result::Result<(), Status> {
         let rights = self.check_primary(&request.role, request.role_id, request.election_id.as_ref());
         let rights = rights.map_err(Failure::status)?;
@@ -120,7 +120,7 @@ impl Device {
         if failed > 0 { Err(failure::batch(&results)) } else { Ok(()) }
     }
 
-    /// What one entity of a read in a role asks for.
+    /// Evaluates one entity of a role's read.
     pub(crate) fn read(&self, role: &str, entity: &v1::Entity) -> Result<Vec<v1::entity::Entity>> {
         let asked = entity.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))?;
         let rights = self.elections().rights(role);
@@ -134,7 +134,7 @@ impl Device {
         Ok(found)
     }
 
-    /// Sets the program, or only looks whether it could be set.
+    /// Sets the program, or only checks whether it can be set.
     pub(crate) fn set_config(&self, request: &v1::SetForwardingPipelineConfigRequest) -> Result<()> {
         self.check_primary(&request.role, request.role_id, request.election_id.as_ref())?.check_push()?;
         let program = || {
@@ -179,13 +179,13 @@ impl Device {
         Ok(())
     }
 
-    /// The program as it was set.
+    /// The config that was set.
     pub(crate) fn config(&self) -> Result<v1::ForwardingPipelineConfig> {
         let state = lock(&self.state);
         Ok(state.as_ref().ok_or_else(no_program)?.program.config.clone())
     }
 
-    /// A packet of a controller.
+    /// Sends a controller's packet.
     pub(crate) fn packet_out(&self, said: &v1::PacketOut) -> Result<()> {
         let port = self.switch.cpu_port().ok_or_else(|| precondition("the switch has no CPU port"))?;
         let schema = lock(&self.state).as_ref().ok_or_else(no_program)?.program.schema.clone();
@@ -195,15 +195,15 @@ impl Device {
         Ok(())
     }
 
-    /// A controller has a list of digests.
+    /// Acknowledges a list of digests.
     pub(crate) fn acknowledge(&self, ack: &v1::DigestListAck) -> Result<()> {
         lock(&self.state).as_mut().ok_or_else(no_program)?.digests.acknowledge(ack)
     }
 
-    /// Starts telling controllers about packets, digests and idle entries, for as long as the device is used.
+    /// Starts to notify controllers of packets, digests and idle entries, as long as the device is used.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// If no thread can be started.
     pub(crate) fn start_telling(self: &Arc<Device>) -> std::io::Result<()> {
         let device = Arc::downgrade(self);
         let name = format!("p4runtime-{}", self.id);
@@ -262,7 +262,7 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// Until the device is gone or its switch stops.
+/// Runs until the device is gone or its switch stops.
 fn tell(device: &Weak<Device>) {
     let mut swept = Instant::now();
     while let Some(device) = device.upgrade() {
@@ -274,7 +274,7 @@ fn tell(device: &Weak<Device>) {
 }
 
 fn no_program() -> Failure {
-    // Worded as clients expect it.
+    // The wording that clients expect.
     precondition("no forwarding pipeline config set for this device")
 }
 
@@ -282,8 +282,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes to a new program what an old one held and the new one has a place for: entries, default actions, counters,
-/// registers, multicast groups, clone sessions. Returns how many entries found a place and how many did not.
+/// Copies what fits from an old program to a new one: entries, default actions, counters, registers, multicast groups,
+/// clone sessions. Returns how many entries fit and how many did not.
 fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
     let (mut kept, mut lost) = (0, 0);
     carry_profiles(&old.vdp, &new.vdp);

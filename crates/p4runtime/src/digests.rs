@@ -22,22 +22,22 @@ use crate::state::{State, UndoLog};
 use v1::p4_data::Data;
 use v1::update::Type;
 
-/// Lists of one digest that may wait for their acknowledgement; beyond that they are not remembered.
+/// The most lists of one digest that are remembered until they are acknowledged.
 const MAX_UNACKED: usize = 1024;
-/// Digests in a list at most, whatever the controller wants.
+/// The most digests in a list, whatever the controller's configuration.
 const MAX_LIST: usize = 1024;
-/// Types within types.
+/// The deepest nesting of types.
 const MAX_DEPTH: u32 = 16;
 
-/// The digests a controller has asked for.
+/// The digests that controllers have enabled.
 #[derive(Default)]
 pub struct Digests {
-    /// By id, those that are on.
+    /// Enabled digests, by id.
     active: BTreeMap<u32, Active>,
     /// Ids and types by name.
     known: HashMap<String, (u32, Option<p4::P4DataTypeSpec>)>,
     types: Arc<p4::P4TypeInfo>,
-    /// Numbers lists.
+    /// The number of the next list.
     lists: u64,
 }
 
@@ -45,14 +45,14 @@ struct Active {
     config: v1::digest_entry::Config,
     waiting: Vec<v1::P4Data>,
     since: Instant,
-    /// Lists that are not acknowledged: when they were sent and what they have.
+    /// Unacknowledged lists: when they were sent, and their data.
     unacked: BTreeMap<u64, (Instant, Vec<Vec<u8>>)>,
-    /// All of what these have, and what waits.
+    /// All data of these lists and of the list being filled.
     seen: HashSet<Vec<u8>>,
 }
 
 impl Digests {
-    /// Nothing is on.
+    /// A state with nothing enabled.
     pub fn new(program: &Program) -> Digests {
         let info = program.config.p4info.clone().unwrap_or_default();
         let known = info
@@ -67,12 +67,12 @@ impl Digests {
         self.known.values().any(|(known, _)| *known == id)
     }
 
-    /// The configurations that are on.
+    /// The configurations of enabled digests.
     pub fn configs(&self) -> impl Iterator<Item = (u32, &v1::digest_entry::Config)> {
         self.active.iter().map(|(id, a)| (*id, &a.config))
     }
 
-    /// Takes a digest of the program. Returns a list if it is full.
+    /// Adds a digest of the program. Returns the list if it is full.
     pub fn add(&mut self, digest: &Digest, now: Instant) -> Option<v1::DigestList> {
         let (id, spec) = self.known.get(&digest.name)?;
         let id = *id;
@@ -93,7 +93,7 @@ impl Digests {
         (at_once || active.waiting.len() >= most).then(|| self.send(id, now)).flatten()
     }
 
-    /// Lists that have waited long enough. Forgets lists whose acknowledgement is overdue.
+    /// Lists whose timeout has expired. Forgets lists whose acknowledgement is overdue.
     pub fn due(&mut self, now: Instant) -> Vec<v1::DigestList> {
         let mut due = Vec::new();
         for (id, active) in &mut self.active {
@@ -134,14 +134,14 @@ impl Digests {
         Some(v1::DigestList { digest_id: id, list_id: self.lists, data, timestamp })
     }
 
-    /// A controller has a list.
+    /// Acknowledges a list.
     ///
     /// # Errors
-    /// If no such digest is on.
+    /// If no such digest is enabled.
     pub fn acknowledge(&mut self, ack: &v1::DigestListAck) -> Result<()> {
         let active = self.active.get_mut(&ack.digest_id);
         let active = active.ok_or_else(|| not_found(format!("digest {:#x} is not on", ack.digest_id)))?;
-        // A list that is not remembered any more was acknowledged too late, which is not the controller's fault.
+        // An unknown list was acknowledged after it was forgotten, which is no error of the controller.
         if let Some((_, data)) = active.unacked.remove(&ack.list_id) {
             data.iter().for_each(|d| {
                 active.seen.remove(d);
@@ -150,7 +150,7 @@ impl Digests {
         Ok(())
     }
 
-    /// Switches a digest on, changes how, or off. Returns how it was.
+    /// Enables, reconfigures or disables a digest. Returns the previous configuration.
     fn configure(&mut self, id: u32, to: Option<v1::digest_entry::Config>) -> Option<v1::digest_entry::Config> {
         match (to, self.active.get_mut(&id)) {
             (Some(config), Some(active)) => Some(std::mem::replace(&mut active.config, config)),
@@ -242,7 +242,7 @@ fn value<'a>(
             .next()
             .map(|(bits, width)| Data::Varbit(v1::P4Varbit { bitstring: bytes::of(bits), bitwidth: width as i32 })),
         Some(TypeSpec::Bitstring(_)) => Some(Data::Bitstring(number(fields))),
-        // Whatever there is, as numbers.
+        // Unknown types: all scalars as numbers.
         _ => {
             let members = fields.map(|(bits, _)| v1::P4Data { data: Some(Data::Bitstring(bytes::of(bits))) }).collect();
             Some(Data::Tuple(v1::P4StructLike { members }))

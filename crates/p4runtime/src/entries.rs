@@ -99,7 +99,7 @@ impl State {
                 };
                 let count = said.counter_data.as_ref().map(count_of).transpose()?;
                 self.put(at, matches.clone(), priority, runs, false)?;
-                // A meter that is not mentioned gets what it had at first.
+                // A meter that the update omits is reset.
                 let old_meter = match t.direct_meter {
                     Some(_) => Some(self.put_direct_meter(t, &matches, priority, said.meter_config.as_ref())?),
                     None => None,
@@ -172,7 +172,7 @@ impl State {
         Ok(())
     }
 
-    /// Entries whose idle timeout has passed since this was last asked.
+    /// Entries whose idle timeout has expired since the previous call.
     pub(crate) fn idle_entries(&mut self, now: Instant) -> Vec<v1::TableEntry> {
         let schema = self.program.schema.clone();
         let mut found = Vec::new();
@@ -209,7 +209,7 @@ fn note_of(said: &v1::TableEntry) -> Note {
     Note { controller_metadata: said.controller_metadata, metadata: said.metadata.clone(), idle }
 }
 
-/// Counts as clients write them.
+/// Converts counter values from messages.
 pub(crate) fn count_of(data: &v1::CounterData) -> Result<Count> {
     let number = |n: i64| u64::try_from(n).map_err(|_| invalid("a count below zero"));
     Ok(Count { packets: number(data.packet_count)?, bytes: number(data.byte_count)? })

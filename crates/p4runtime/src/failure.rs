@@ -7,21 +7,21 @@ use tonic::{Code, Status};
 use crate::bytes::NotANumber;
 use crate::proto::{rpc, v1};
 
-/// Most bytes of an answer's trailers: gRPC's C library takes 8 KiB for sure, and ends the stream at 16.
+/// The most bytes of an answer's trailers: gRPC's C library always accepts 8 KiB, and ends the stream at 16.
 const MAX_TRAILERS: usize = 7 << 10;
-/// Most bytes of a message for people in them.
+/// The most bytes of human-readable text in them.
 const MAX_MESSAGE: usize = 512;
 
-/// A canonical code and what is wrong.
+/// A canonical code and a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// gRPC's canonical code.
     pub code: Code,
-    /// For people.
+    /// The human-readable message.
     pub message: String,
 }
 
-/// What most functions here return.
+/// The result of most functions of this crate.
 pub type Result<T> = std::result::Result<T, Failure>;
 
 macro_rules! constructors {
@@ -100,7 +100,7 @@ impl From<ControlError> for Failure {
     }
 }
 
-/// A number that is none, in the field of this name.
+/// An invalid number in the field of this name.
 pub fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
     match error {
         NotANumber::Empty => out_of_range(format!("`{name}`: an empty byte string is no value")),
@@ -109,8 +109,8 @@ pub fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
     }
 }
 
-/// The status of a write of which some updates failed: one error for each update, in order, those that went well
-/// included, as long as there is room; the first failures with their messages.
+/// The status of a write of which some updates failed: one error for each update, in order, including those that succeeded,
+/// as long as there is room; the first failures carry their messages.
 pub fn batch(results: &[Result<()>]) -> Status {
     let failed = results.iter().filter(|r| r.is_err()).count();
     let first = results.iter().enumerate().find_map(|(at, r)| Some((at, r.as_ref().err()?)));
@@ -118,8 +118,7 @@ pub fn batch(results: &[Result<()>]) -> Status {
         let (all, why) = (results.len(), cut(&failure.message));
         format!("{failed} of {all} updates failed; the first is number {at}: {why}")
     });
-    // The message comes twice: percent-encoded, which may be three times as long, and in the details, which come in
-    // Base64.
+    // The message is sent twice: percent-encoded, which may triple its length, and in the details, in Base64.
     let room = (MAX_TRAILERS - 3 * message.len().min(MAX_TRAILERS / 4)) * 3 / 4 - message.len();
     let code = |result| any(&error(result, false));
     let codes: usize = results.iter().map(|r| size(&code(r))).sum();
@@ -177,7 +176,7 @@ fn cut(message: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What the trailers of an answer take on the wire.
+    /// The size of an answer's trailers on the wire.
     fn trailers(status: &Status) -> usize {
         let encoded: usize = status.message().bytes().map(|b| if b.is_ascii_alphanumeric() { 1 } else { 3 }).sum();
         encoded + status.details().len().div_ceil(3) * 4

@@ -15,7 +15,7 @@ use v1::entity::Entity;
 use v1::table_action::Type as Acts;
 use v1::update::Type;
 
-/// What packets run that hit an entry.
+/// What packets that hit an entry run.
 #[derive(Clone, Debug)]
 pub(crate) enum Runs {
     Action(ActionCall),
@@ -23,7 +23,7 @@ pub(crate) enum Runs {
     Target(EntryTarget),
 }
 
-/// What a client wants an entry to do.
+/// The action that a client gives an entry.
 pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result<Runs> {
     let Some(profile) = t.profile.and_then(|id| schema.action_profiles.get(&id)) else {
         return table::action(t, said, false).map(Runs::Action);
@@ -66,7 +66,7 @@ pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result
     Ok(Runs::Target(target))
 }
 
-/// Clients that know of no port may say so by number 0 or an empty name.
+/// Clients may express "no watch port" by number 0 or an empty name.
 fn no_watch() -> Failure {
     unimplemented("members that are only used while a port is up (`watch`) are not supported yet")
 }
@@ -75,7 +75,7 @@ fn weight(said: i32) -> Result<u32> {
     u32::try_from(said).ok().filter(|w| *w > 0).ok_or_else(|| invalid("a weight must be above zero"))
 }
 
-/// Weights together, or members, are bounded by what the group says or else the program.
+/// Checks the sum of weights, or the number of members, against the bound of the group or else of the program.
 fn check_size(profile: &Profile, said: u32, weights: impl Iterator<Item = u32>) -> Result<()> {
     let most = if said != 0 { said } else { profile.max_group_size };
     if let Some(heaviest) = profile.of_members {
@@ -96,7 +96,7 @@ fn check_size(profile: &Profile, said: u32, weights: impl Iterator<Item = u32>) 
     Ok(())
 }
 
-/// What an entry does as clients see it.
+/// An entry's action as a message.
 fn shown(t: &Table, runs: &Runs) -> Option<v1::TableAction> {
     let acts = match runs {
         Runs::Action(call) => return table::table_action(t, call),
@@ -118,7 +118,7 @@ fn shown(t: &Table, runs: &Runs) -> Option<v1::TableAction> {
     Some(v1::TableAction { r#type: Some(acts) })
 }
 
-/// Rates as clients write them.
+/// Converts rates from messages.
 fn rates(said: &v1::MeterConfig) -> Result<Rates> {
     let number = |n: i64| u64::try_from(n).map_err(|_| invalid("a rate or burst below zero"));
     if said.eburst != 0 {
@@ -148,7 +148,7 @@ fn no_counters(said: bool) -> Result<()> {
 
 /// Entries.
 impl State {
-    /// Writes an entry, new or instead of the one that is there.
+    /// Inserts or replaces an entry.
     pub(crate) fn put(
         &self,
         at: TableId,
@@ -167,7 +167,7 @@ impl State {
         Ok(())
     }
 
-    /// What an entry does; `None` if there is none.
+    /// An entry's action; `None` if there is no such entry.
     pub(crate) fn entry_runs(&self, t: &Table, matches: &[MatchValue], priority: i32) -> Option<Runs> {
         match t.profile {
             Some(_) => self.vdp.entry_target(t.at, matches, priority).map(Runs::Target),
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// An entry as clients see it, without its metadata and direct resources.
+    /// An entry as a message, without its metadata and direct resources.
     pub(crate) fn show(&self, t: &Table, found: &TableEntry) -> v1::TableEntry {
         let mut entry = table::entry(t, found);
         if t.profile.is_some() {
@@ -185,7 +185,7 @@ impl State {
         entry
     }
 
-    /// Sets the direct meter of an entry as it is written; without rates it says green. Gives the rates it had.
+    /// Sets the direct meter of an entry; without rates it always returns green. Returns the previous rates.
     pub(crate) fn put_direct_meter(
         &self,
         t: &Table,
@@ -201,7 +201,7 @@ impl State {
         Ok(old)
     }
 
-    /// That an entry's meter may be written so.
+    /// Checks that an entry's meter may be written.
     pub(crate) fn check_direct_meter(&self, t: &Table, said: &v1::TableEntry) -> Result<()> {
         no_counters(said.meter_counter_data.is_some())?;
         match (&said.meter_config, t.direct_meter) {
@@ -212,7 +212,7 @@ impl State {
         }
     }
 
-    /// The meter of an entry as clients see it; nothing if it has no rates.
+    /// The meter of an entry as a message; `None` if it has no rates.
     pub(crate) fn direct_meter(&self, t: &Table, found: &TableEntry) -> Result<Option<v1::MeterConfig>> {
         Ok(self.vdp.direct_meter(t.at, &found.matches, found.priority)?.map(config))
     }
@@ -236,7 +236,7 @@ impl State {
         };
         match kind {
             Type::Insert => self.vdp.insert_member(at, id, action()?)?,
-            // As with entries, one that is not named stays.
+            // As with entries, an action that is not named stays.
             Type::Modify if said.action.is_none() && old.is_some() => {}
             Type::Modify if old.is_none() => return Err(not_found(format!("`{}` has no member {id}", profile.name))),
             Type::Modify => self.vdp.modify_member(at, id, action()?)?,
@@ -412,7 +412,7 @@ impl State {
     }
 }
 
-/// Writes members and groups of an old program to a new one, where it has a place for them.
+/// Copies members and groups of an old program to a new one, as far as they fit.
 pub(crate) fn carry_profiles(old: &VirtualDataPlane, new: &VirtualDataPlane) {
     for (at, object) in old.pipeline().externs.iter().enumerate() {
         let at = ExternId(at as u32);
@@ -440,7 +440,7 @@ pub(crate) fn carry_profiles(old: &VirtualDataPlane, new: &VirtualDataPlane) {
     }
 }
 
-/// What an entry of an old program leads to, in a new one; `None` if that has no place for it.
+/// The action of an old program's entry in a new program; `None` if it does not fit.
 pub(crate) fn carry_target(
     old: &VirtualDataPlane,
     (from, matches, priority): (TableId, &[MatchValue], i32),

@@ -8,7 +8,7 @@ use crate::failure::{Result, bad_number, invalid};
 use crate::proto::v1;
 use crate::schema::Schema;
 
-/// A packet the program sent to the CPU port. `None` if it is shorter than its header.
+/// Converts a packet that the program sent to the CPU port. `None` if it is shorter than its header.
 pub fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
     let (header, payload) = packet.split_at_checked(schema.packet_in_bytes)?;
     let header = BigUint::from_bytes_be(header);
@@ -23,10 +23,10 @@ pub fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
     Some(v1::PacketIn { payload: Bytes::copy_from_slice(payload), metadata })
 }
 
-/// The bytes the program gets for a packet of a controller.
+/// The bytes that the program receives for a controller's packet.
 ///
 /// # Errors
-/// If the metadata are not those the program declares.
+/// If the metadata differ from what the program declares.
 pub fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<u8>> {
     let mut header = BigUint::ZERO;
     let mut seen = 0;

@@ -21,15 +21,15 @@ use crate::proto::config::{self, P4Info, Preamble};
 use crate::proto::v1;
 use crate::schema::Schema;
 
-/// Most bytes of compiler messages in an answer: clients bound what comes in a trailer.
+/// The most bytes of compiler messages in an answer: clients limit the size of trailers.
 const MAX_MESSAGE: usize = 3000;
-/// Most errors of a program in an answer.
+/// The most errors of a program in an answer.
 const MAX_ERRORS: usize = 20;
 
-/// What runs pushed programs.
+/// The engine of pushed programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EnginePolicy {
-    /// Machine code, or the interpreter for programs that use what machine code has not yet.
+    /// Machine code, or the interpreter for programs that the JIT does not support.
     #[default]
     Auto,
     /// Machine code only.
@@ -43,9 +43,9 @@ pub enum EnginePolicy {
 pub struct Bundle {
     /// Version of this format: 1.
     pub hopwright_bundle: u32,
-    /// Which of the files is the program.
+    /// The name of the main file.
     pub main: String,
-    /// Texts by the names they include each other by.
+    /// Texts by the names in `#include`.
     pub files: BTreeMap<String, String>,
     /// `NAME` or `NAME=VALUE`.
     #[serde(default)]
@@ -62,15 +62,15 @@ pub struct Program {
     pub pipeline: Arc<Pipeline>,
     /// Ids.
     pub schema: Arc<Schema>,
-    /// As clients get it.
+    /// The config that clients read.
     pub config: v1::ForwardingPipelineConfig,
 }
 
 impl Program {
-    /// The program in a config as a client sends it.
+    /// Compiles the config that a client sends.
     ///
     /// # Errors
-    /// No program, one that does not compile, or one that has not what the P4Info promises.
+    /// If there is no program, it does not compile, or it lacks an object of the P4Info.
     pub fn from_config(config: &v1::ForwardingPipelineConfig) -> Result<Program> {
         let compiled = compile(&config.p4_device_config)?;
         let mut program = Program::from_compiled(&compiled, config.p4_device_config.clone())?;
@@ -85,7 +85,7 @@ impl Program {
         Ok(program)
     }
 
-    /// A program that is compiled already, and the config it came from.
+    /// Wraps a compiled program and the config it came from.
     ///
     /// # Errors
     /// If it does not compile or its ids are wrong.
@@ -111,7 +111,7 @@ impl Program {
     /// A data plane that runs it, with empty tables.
     ///
     /// # Errors
-    /// If the engine cannot.
+    /// If the engine does not support the program.
     pub fn data_plane(&self, policy: EnginePolicy) -> Result<Arc<VirtualDataPlane>> {
         let build = |kind| VirtualDataPlane::new(self.pipeline.clone(), kind);
         let built = match policy {
@@ -162,8 +162,8 @@ fn compile(config: &[u8]) -> Result<Compiled> {
 }
 
 impl Bundle {
-    /// The bundle of a compiled program: its main file and what it includes, but for what is built in. Files are named
-    /// from the main file's folder, or from the include path they were found by, which becomes the folder `include0`,
+    /// The bundle of a compiled program: its main file and its include files, except built-in ones. Files are named relative
+    /// to the main file's folder, or to the include path they were found by, which becomes the folder `include0`,
     /// `include1` and so on.
     pub fn of(compiled: &Compiled, main: &Path, defines: &[String], include_paths: &[PathBuf]) -> Bundle {
         let folder = main.parent().unwrap_or(Path::new(""));
@@ -205,7 +205,7 @@ impl Bundle {
     }
 }
 
-/// That every object a client's P4Info names exists here, with the same id.
+/// Checks that every object of a client's P4Info exists here, with the same id.
 fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
     let missing = |what: &str, p: &Preamble| -> Failure {
         invalid(format!("the P4Info is of another program: {what} `{}` with id {:#x} is not in it", p.name, p.id))

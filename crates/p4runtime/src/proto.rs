@@ -15,14 +15,14 @@ pub mod p4 {
     }
 }
 
-/// What this switch serves beside P4Runtime.
+/// The services of this switch beside P4Runtime.
 pub mod hopwright {
     pub mod v1 {
         include!(concat!(env!("OUT_DIR"), "/hopwright.v1.rs"));
     }
 }
 
-/// The message that says what a role may do.
+/// The configuration of a role.
 pub mod stratum {
     include!(concat!(env!("OUT_DIR"), "/stratum.rs"));
 }

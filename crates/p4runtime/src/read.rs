@@ -12,14 +12,14 @@ use crate::state::State;
 use crate::table::{self, Filter};
 use v1::entity::Entity;
 
-/// Where entities go.
+/// Receives the entities that are found.
 type Sink<'a> = &'a mut Vec<Entity>;
 
 impl State {
-    /// Finds what an entity asks for.
+    /// Evaluates one entity of a request.
     ///
     /// # Errors
-    /// A request that makes no sense.
+    /// If the request is invalid.
     pub(crate) fn read(&self, asked: &Entity, to: Sink) -> Result<()> {
         let schema = &*self.program.schema;
         match asked {

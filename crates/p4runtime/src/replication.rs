@@ -17,7 +17,7 @@ use v1::update::Type;
 const FIRST_OF_CLONES: u32 = 0x8000;
 /// Bits of a port number.
 const PORT_BITS: u32 = 9;
-/// Copies a group makes at most.
+/// The most copies of a group.
 const MAX_REPLICAS: usize = 1024;
 
 impl State {
@@ -50,7 +50,7 @@ impl State {
         Ok(())
     }
 
-    /// Sets or removes a group. Returns the one before.
+    /// Sets or removes a group. Returns the previous one.
     pub(crate) fn set_group(
         &mut self,
         id: u32,
@@ -86,7 +86,7 @@ impl State {
         Ok(())
     }
 
-    /// Sets or removes a session. Returns the one before.
+    /// Sets or removes a session. Returns the previous one.
     pub(crate) fn set_session(
         &mut self,
         id: u32,

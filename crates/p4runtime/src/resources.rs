@@ -14,7 +14,7 @@ use crate::table;
 use v1::p4_data::Data;
 use v1::update::Type;
 
-/// The cells an index means: all of them if there is none.
+/// The cells that an index denotes: all of them without an index.
 pub(crate) fn cells(cells: &Cells, index: Option<&v1::Index>) -> Result<std::ops::Range<u64>> {
     let Some(index) = index else { return Ok(0..cells.size) };
     let at = u64::try_from(index.index).map_err(|_| invalid(format!("`{}`: a negative index", cells.name)))?;
@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-/// A register's value as clients write it.
+/// Converts a register's value from a message.
 fn scalar(name: &str, ty: IrType, said: &v1::P4Data) -> Result<BigUint> {
     match (&said.data, ty) {
         (Some(Data::Bool(b)), IrType::Bool) => Ok(u8::from(*b).into()),
@@ -150,7 +150,7 @@ fn scalar(name: &str, ty: IrType, said: &v1::P4Data) -> Result<BigUint> {
     }
 }
 
-/// A register's value as clients see it.
+/// Converts a register's value to a message.
 pub(crate) fn data(ty: IrType, value: &BigUint) -> v1::P4Data {
     let data = match ty {
         IrType::Bool => Data::Bool(*value != BigUint::ZERO),

@@ -19,27 +19,27 @@ use v1::stream_message_response::Update;
 
 /// The message's name at the end of its type URL.
 const NAME: &str = "stratum.P4RoleConfig";
-/// Objects that one role may list.
+/// The most objects that a role may list.
 const MAX_IDS: usize = 65_536;
 
 /// A role's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleConfig {
-    /// Objects nobody else writes.
+    /// Objects that no other role may write.
     pub exclusive: BTreeSet<u32>,
     shared: BTreeSet<u32>,
     packet_ins: bool,
     /// Metadata that packets must have.
     filter: Option<(u32, BigUint)>,
-    /// It may set the program.
+    /// The role may set the program.
     pub pushes: bool,
 }
 
 impl RoleConfig {
-    /// The configuration in a message.
+    /// Reads the configuration in a message.
     ///
     /// # Errors
-    /// If it is another message, or makes no sense.
+    /// If it is another message, or inconsistent.
     pub fn parse(said: &prost_types::Any) -> Result<RoleConfig> {
         if said.type_url.rsplit('/').next() != Some(NAME) {
             let url = &said.type_url;
@@ -68,7 +68,7 @@ impl RoleConfig {
         })
     }
 
-    /// Whether both could be in force.
+    /// Whether both configurations can be in force together.
     pub fn conflict(&self, other: &RoleConfig) -> Option<u32> {
         let theirs = |id: &&u32| other.exclusive.contains(id) || other.shared.contains(id);
         let ours = |id: &&u32| self.shared.contains(id);
@@ -79,7 +79,7 @@ impl RoleConfig {
         self.exclusive.contains(&id) || self.shared.contains(&id)
     }
 
-    /// The part of a message that is for the role's primary.
+    /// The part of a message that the role's primary receives.
     pub fn part(&self, update: &Update) -> Option<Update> {
         match update {
             Update::Packet(packet) => {
@@ -100,17 +100,17 @@ impl RoleConfig {
     }
 }
 
-/// What a request may do, as things are.
+/// What a request may do at present.
 #[derive(Clone, Debug, Default)]
 pub struct Rights {
     /// Its role's configuration.
     pub own: Option<Arc<RoleConfig>>,
-    /// Configurations of other roles whose controllers are there.
+    /// Configurations of other roles that have controllers.
     pub others: Vec<Arc<RoleConfig>>,
 }
 
 impl Rights {
-    /// That an update may write.
+    /// Checks that an update may write.
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
@@ -131,7 +131,7 @@ impl Rights {
         }
     }
 
-    /// That a read may ask for this.
+    /// Checks that a read may ask for this.
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
@@ -144,7 +144,7 @@ impl Rights {
         }
     }
 
-    /// Whether what was found may be told.
+    /// Whether the role may see what was found.
     pub fn tells(&self, found: &Entity) -> bool {
         match (&self.own, p4_id(found)) {
             (Some(own), Some(id)) => own.lists(id),
@@ -153,7 +153,7 @@ impl Rights {
         }
     }
 
-    /// That the program may be set.
+    /// Checks that the program may be set.
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
@@ -165,7 +165,7 @@ impl Rights {
     }
 }
 
-/// The object in P4Info that an entity belongs to: of what is in a table, that.
+/// The object in P4Info that an entity belongs to; for direct resources and entries, the table.
 fn p4_id(entity: &Entity) -> Option<u32> {
     let table = |entry: &Option<v1::TableEntry>| entry.as_ref().map_or(0, |e| e.table_id);
     Some(match entity {

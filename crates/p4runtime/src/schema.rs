@@ -9,12 +9,12 @@ use crate::bytes::Coding;
 use crate::p4info::{self, flat_fields};
 use crate::proto::config as p4;
 
-/// A program as P4Runtime names its parts.
+/// A program's objects by their P4Runtime ids.
 #[derive(Debug, Default)]
 pub struct Schema {
     /// By id.
     pub tables: HashMap<u32, Table>,
-    /// Ids of tables, in the pipeline's order; zero for those that have none.
+    /// Ids of tables, in the pipeline's order; zero for tables without one.
     pub table_ids: Vec<u32>,
     /// Indirect counters by id.
     pub counters: HashMap<u32, Cells>,
@@ -32,9 +32,9 @@ pub struct Schema {
     pub packet_in: Vec<Metadata>,
     /// Metadata of packets from the controller.
     pub packet_out: Vec<Metadata>,
-    /// Bytes of the header in front of packets to the controller.
+    /// Size in bytes of the header before packets to the controller.
     pub packet_in_bytes: usize,
-    /// Bytes of the header in front of packets from the controller.
+    /// Size in bytes of the header before packets from the controller.
     pub packet_out_bytes: usize,
 }
 
@@ -45,9 +45,9 @@ pub struct Profile {
     pub at: ExternId,
     /// Control-plane name.
     pub name: String,
-    /// It has groups.
+    /// Whether it has groups.
     pub selector: bool,
-    /// Most weights, or members, of a group together; 0 is no limit.
+    /// The largest sum of weights, or number of members, of a group; 0 is no limit.
     pub max_group_size: u32,
     /// Sizes count members, whose weights are at most this; 0 is no limit.
     pub of_members: Option<u32>,
@@ -70,9 +70,9 @@ pub struct Table {
     pub keys: usize,
     /// Actions.
     pub actions: Vec<Action>,
-    /// Entries have a priority.
+    /// Whether entries have a priority.
     pub priority: bool,
-    /// The program's entries are all there are.
+    /// Whether the table has only the program's entries.
     pub const_entries: bool,
     /// The direct counter's id.
     pub direct_counter: Option<u32>,
@@ -80,7 +80,7 @@ pub struct Table {
     pub direct_meter: Option<u32>,
     /// The id of the action profile or selector that implements it.
     pub profile: Option<u32>,
-    /// Entries may have an idle timeout.
+    /// Whether entries may have an idle timeout.
     pub idle_timeout: bool,
 }
 
@@ -91,13 +91,13 @@ pub struct Field {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// How it is matched.
+    /// Its match kind.
     pub kind: MatchKind,
-    /// Bits.
+    /// The width in bits.
     pub width: u32,
-    /// Which of the pipeline's keys it is.
+    /// Its position among the pipeline's keys.
     pub key: usize,
-    /// How controllers write values.
+    /// The representation of values for controllers.
     pub coding: Coding,
 }
 
@@ -110,9 +110,9 @@ pub struct Action {
     pub at: ActionId,
     /// Control-plane name.
     pub name: String,
-    /// Not in entries.
+    /// Whether it may not be used in entries.
     pub default_only: bool,
-    /// Not as default action.
+    /// Whether it may not be the default action.
     pub table_only: bool,
     /// Parameters, in the pipeline's order.
     pub params: Vec<Param>,
@@ -125,9 +125,9 @@ pub struct Param {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// Bits.
+    /// The width in bits.
     pub width: u32,
-    /// How controllers write values.
+    /// The representation of values for controllers.
     pub coding: Coding,
 }
 
@@ -138,7 +138,7 @@ pub struct Cells {
     pub at: ExternId,
     /// Control-plane name.
     pub name: String,
-    /// How many.
+    /// The number of cells.
     pub size: u64,
 }
 
@@ -149,18 +149,18 @@ pub struct Metadata {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// Bits.
+    /// The width in bits.
     pub width: u32,
-    /// Bits of the header behind it.
+    /// Bits of the header after it.
     pub below: u32,
-    /// A packet-out may leave it away.
+    /// Whether a packet-out may omit it.
     pub padding: bool,
-    /// How controllers write values.
+    /// The representation of values for controllers.
     pub coding: Coding,
 }
 
 impl Schema {
-    /// The schema of a pipeline with the program that it was made from and the P4Info.
+    /// The schema of a pipeline, from the program it was made from and the P4Info.
     pub fn new(info: &p4::P4Info, program: &TypedProgram, pipeline: &Pipeline) -> Schema {
         let mut schema = Schema { table_ids: vec![0; pipeline.tables.len()], ..Schema::default() };
         let actions: HashMap<u32, &p4::Action> =
@@ -284,7 +284,7 @@ impl Table {
                 coding: coding(program, source.new_type),
             })
             .collect();
-        // All list them in the order of the source, and then the default action if that is not among them.
+        // Both list actions in source order, then the default action if it is not among them.
         let sources = source.actions.iter().map(|a| &a.action).chain([&source.default_action]);
         let actions = table
             .action_refs
@@ -346,7 +346,7 @@ fn field(said: &p4::MatchField, key: usize) -> Option<Field> {
     Some(Field { id: said.id, name: said.name.clone(), kind, width, key, coding: Coding::Number })
 }
 
-/// How controllers write values of a type.
+/// The representation of a type's values for controllers.
 fn coding(program: &TypedProgram, new_type: Option<hir::NewTypeId>) -> Coding {
     match new_type.and_then(|id| p4info::translation(&program[id].annotations)) {
         Some(p4info::Translation { width: None, .. }) => Coding::Text,

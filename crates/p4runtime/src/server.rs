@@ -18,35 +18,35 @@ use crate::proto::trace::trace_server::TraceServer;
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 
-/// Where P4Runtime is served if nothing else is said.
+/// The default address of the server.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:9559";
 
-/// Longest message.
+/// The longest message.
 const MAX_MESSAGE: usize = 128 << 20;
-/// Calls and streams at a time on one connection.
+/// The most simultaneous calls and streams of one connection.
 const MAX_CALLS: usize = 256;
 
-/// How to serve.
+/// The server's configuration.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where. Port 0 takes any.
+    /// The address. Port 0 selects a free port.
     pub address: SocketAddr,
-    /// Encryption; without it anybody who reaches the address may try to control the switch.
+    /// Encryption; without it anyone who reaches the address may control the switch.
     pub tls: Option<Tls>,
 }
 
 /// Files in PEM form.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// The server's certificate, with those that lead to its authority.
+    /// The server's certificate chain.
     pub certificate: PathBuf,
     /// Its key.
     pub key: PathBuf,
-    /// Certificates of authorities whose clients are let in; without it, any client.
+    /// Certificates of authorities whose clients are accepted; without it, any client.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why there is no server.
+/// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ServeError {
@@ -69,10 +69,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves devices, on threads of its own, from when this returns.
+    /// Starts a server for these devices, on threads of its own.
     ///
     /// # Errors
-    /// If the address is taken, or certificates are not usable.
+    /// If the address is in use, or certificates are invalid.
     pub fn start(options: &Options, devices: impl IntoIterator<Item = Device>) -> Result<Server, ServeError> {
         let devices: Vec<Arc<Device>> = devices.into_iter().map(Arc::new).collect();
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("p4runtime").enable_all().build()?;
@@ -115,12 +115,12 @@ impl Server {
         Ok(Server { address, devices, runtime: Some(runtime), stop: Some(stop) })
     }
 
-    /// Where it serves.
+    /// The server's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it serves.
+    /// The devices.
     pub fn devices(&self) -> &[Arc<Device>] {
         &self.devices
     }
@@ -130,7 +130,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(runtime) = self.runtime.take() {
-            // Streams of controllers do not end by themselves.
+            // Controllers' streams do not end by themselves.
             runtime.shutdown_timeout(Duration::from_millis(500));
         }
     }
@@ -146,7 +146,7 @@ fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
     std::fs::read(path).map_err(|error| ServeError::File { path: path.into(), error })
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

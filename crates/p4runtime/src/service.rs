@@ -20,21 +20,21 @@ use v1::get_forwarding_pipeline_config_request::ResponseType;
 use v1::stream_error::Details;
 use v1::stream_message_request::Update;
 
-/// Between two looks whether there is memory to give back.
+/// How often to check whether there is memory to return.
 const GIVE_BACK: Duration = Duration::from_secs(1);
 /// The version of the specification.
 const VERSION: &str = "1.5.0";
-/// Messages that wait for a controller before more are lost.
+/// Capacity of a controller's message queue; further messages are lost.
 const WAITING: usize = 4096;
-/// Entities in one message of an answer.
+/// The most entities in one message of an answer.
 const PIECE: usize = 512;
-/// Calls at a time that read, write or compile; others wait.
+/// The most simultaneous calls that read, write or compile; others wait.
 const AT_A_TIME: usize = 4;
-/// Errors that wait for a controller before more are lost: each has the message that it answers.
+/// Capacity of a controller's error queue; further errors are lost. Each error repeats the message that it answers.
 const ERRORS_WAITING: usize = 64;
-/// Longest message that an error repeats: a packet with its metadata.
+/// The longest message that an error repeats: a packet with its metadata.
 const MAX_REPEATED: usize = 16 << 10;
-/// Streams at a time, of all devices.
+/// The most streams of all devices.
 const MAX_STREAMS: usize = 256;
 
 /// Serves devices.
@@ -44,7 +44,7 @@ pub struct Service {
     work: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     next_stream: Arc<AtomicU64>,
-    /// Requests or streams have ended since somebody looked.
+    /// Whether requests or streams have ended since the previous check.
     ended: Arc<AtomicBool>,
 }
 
@@ -64,7 +64,7 @@ impl Service {
         self.devices.get(&id).cloned().ok_or_else(|| not_found(format!("there is no device {id}")))
     }
 
-    /// Gives memory back for as long as the server runs, when requests or streams have ended.
+    /// Returns memory to the system after requests or streams have ended, as long as the server runs.
     pub fn give_memory_back(&self) -> impl Future<Output = ()> + Send + 'static {
         let ended = self.ended.clone();
         async move {
@@ -77,7 +77,7 @@ impl Service {
         }
     }
 
-    /// Does work that may take long.
+    /// Runs long work on a thread that may block.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -179,7 +179,7 @@ impl P4Runtime for Service {
             loop {
                 let message = tokio::select! {
                     message = messages.next() => message,
-                    // The client reads no more.
+                    // The client has stopped reading.
                     () = channel.to.closed() => None,
                 };
                 let Some(Ok(message)) = message else { break };
@@ -210,7 +210,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// Does what a message says. An error ends the stream.
+    /// Handles a message. An error ends the stream.
     fn take(&mut self, message: v1::StreamMessageRequest) -> Result<(), Failure> {
         match message.update.ok_or_else(|| invalid("an empty message"))? {
             Update::Arbitration(said) => {

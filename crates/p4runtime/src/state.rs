@@ -23,13 +23,13 @@ use v1::update::Type;
 /// Reverses an update.
 pub type Undo = Box<dyn FnOnce(&mut State)>;
 
-/// Where updates put what reverses them, if anybody wants to know.
+/// The undo log of an atomic batch.
 pub type UndoLog<'a> = Option<&'a mut Vec<Undo>>;
 
-/// An entry's place: table, keys, priority.
+/// An entry's identity: table, keys, priority.
 pub type EntryKey = (TableId, Vec<MatchValue>, i32);
 
-/// What a controller wrote beside an entry and the data plane does not need.
+/// What a controller wrote with an entry and the data plane does not store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Note {
     pub controller_metadata: u64,
@@ -41,15 +41,15 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idle {
     pub timeout: Duration,
-    /// When the entry was last seen to have been hit, or written.
+    /// When the entry was last found hit, or written.
     pub last_hit: Instant,
-    /// Packets it had been hit by then.
+    /// The number of its hits at that time.
     pub hits: u64,
-    /// Its controller was told.
+    /// The controller has been notified.
     pub told: bool,
 }
 
-/// A device's program with everything controllers have written.
+/// A device's program with everything that controllers have written.
 pub struct State {
     pub program: Program,
     pub vdp: Arc<VirtualDataPlane>,
@@ -62,7 +62,7 @@ pub struct State {
 }
 
 impl State {
-    /// A program as it starts.
+    /// The initial state of a program.
     pub fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
         let digests = Digests::new(&program);
         State {
@@ -77,12 +77,12 @@ impl State {
         }
     }
 
-    /// Carries out each update, whatever becomes of the others.
+    /// Applies each update, independently of the others.
     pub fn write_each(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
         updates.iter().map(|u| self.apply(u, rights, None)).collect()
     }
 
-    /// Carries out all updates or none.
+    /// Applies all updates or none.
     pub fn write_all(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
         let mut log = Vec::new();
         for (at, update) in updates.iter().enumerate() {
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-/// That an update only modifies.
+/// Checks that an update is a MODIFY.
 pub fn modify_only(kind: Type, what: &str) -> Result<()> {
     if kind == Type::Modify { Ok(()) } else { Err(invalid(format!("{what} can only be modified"))) }
 }

@@ -23,7 +23,7 @@ pub fn matches(table: &Table, entry: &v1::TableEntry) -> Result<Vec<MatchValue>>
     fields(&table.name, &table.fields, table.keys, &entry.r#match)
 }
 
-/// Matches of fields, as many as there are keys. Fields that are left out match anything.
+/// Matches of fields, as many as there are keys. Omitted fields match anything.
 pub fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::FieldMatch]) -> Result<Vec<MatchValue>> {
     if said.len() > fields.len() {
         return Err(invalid(format!("`{name}` has {} match fields, not {}", fields.len(), said.len())));
@@ -113,7 +113,7 @@ fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
     }
 }
 
-/// The matches as clients see them: without fields that match anything.
+/// Converts matches to messages, without fields that match anything.
 pub fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1::FieldMatch> {
     fields
         .iter()
@@ -191,13 +191,13 @@ pub fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<Action
     Ok(ActionCall { action: listed.at, args })
 }
 
-/// An action as clients see it.
+/// An action as a message.
 pub fn table_action(table: &Table, call: &ActionCall) -> Option<v1::TableAction> {
     let action = plain_action(table, call)?;
     Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) })
 }
 
-/// The same without what is around it.
+/// The same, without the enclosing message.
 pub fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
     let listed = table.actions.iter().find(|a| a.at == call.action)?;
     let params = listed
@@ -209,7 +209,7 @@ pub fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
     Some(v1::Action { action_id: listed.id, params })
 }
 
-/// An entry as clients see it, without its metadata and counters.
+/// An entry as a message, without its metadata and counters.
 pub fn entry(table: &Table, entry: &TableEntry) -> v1::TableEntry {
     v1::TableEntry {
         table_id: table.id,
@@ -221,7 +221,7 @@ pub fn entry(table: &Table, entry: &TableEntry) -> v1::TableEntry {
     }
 }
 
-/// What a read asks for in a table: anything that is set must be equal.
+/// The filter of a read in a table: fields that are set must be equal.
 pub struct Filter {
     matches: Option<Vec<MatchValue>>,
     priority: i32,
@@ -243,19 +243,19 @@ impl Filter {
         })
     }
 
-    /// The one entry that is asked for, if it is one.
+    /// The single entry that the filter selects, if it is one.
     pub fn single(&self, table: &Table) -> Option<(&[MatchValue], i32)> {
         let matches = self.matches.as_deref()?;
         (!table.priority || self.priority != 0).then_some((matches, self.priority))
     }
 
-    /// Whether an entry's keys and priority are asked for.
+    /// Whether an entry's keys and priority pass the filter.
     pub fn keys(&self, entry: &TableEntry) -> bool {
         self.matches.as_ref().is_none_or(|m| *m == entry.matches)
             && (self.priority == 0 || self.priority == entry.priority)
     }
 
-    /// Whether what the entry looks like to clients is asked for.
+    /// Whether the entry's message passes the filter.
     pub fn shown(&self, entry: &v1::TableEntry) -> bool {
         self.action.as_ref().is_none_or(|wanted| entry.action.as_ref().is_some_and(|a| same_action(wanted, a)))
             && (self.controller_metadata == 0 || self.controller_metadata == entry.controller_metadata)
@@ -263,7 +263,7 @@ impl Filter {
     }
 }
 
-/// An action without parameters asks for the action with any.
+/// An action without parameters selects the action with any arguments.
 fn same_action(wanted: &v1::TableAction, found: &v1::TableAction) -> bool {
     use v1::table_action::Type;
     match (&wanted.r#type, &found.r#type) {

@@ -21,11 +21,11 @@ use crate::proto::{trace, v1};
 use crate::service::Service;
 use v1::field_match::FieldMatchType;
 
-/// Replies that wait for a client.
+/// Capacity of a client's queue of replies.
 const WAITING: usize = 16;
-/// Between two looks whether the client is still there.
+/// How often to check whether the client is still connected.
 const TICK: Duration = Duration::from_millis(100);
-/// Conditions of one request.
+/// The most conditions of one request.
 const MAX_CONDITIONS: usize = 64;
 
 #[tonic::async_trait]
@@ -46,7 +46,7 @@ impl trace::trace_server::Trace for Service {
     }
 }
 
-/// One client's look.
+/// A trace for one client.
 struct Watch {
     device: Arc<Device>,
     sampling: Sampling,
@@ -56,12 +56,12 @@ struct Watch {
     left: u64,
 }
 
-/// Where a field is in its header, whose length may vary.
+/// The position of a field in its header, whose length may vary.
 #[derive(Clone, Copy)]
 enum Place {
     /// Bits before it.
     FromStart(u32),
-    /// Bits behind it.
+    /// Bits after it.
     FromEnd(u32),
 }
 
@@ -83,7 +83,7 @@ impl Watch {
         Ok(Watch { device, sampling, follower, conditions, wanted: request.r#where.clone(), left })
     }
 
-    /// Until the client has enough, or is gone, or the switch stops.
+    /// Runs until the client has enough packets or has gone, or the switch stops.
     fn run(&mut self, to: &mpsc::Sender<std::result::Result<trace::WatchReply, Status>>) {
         if to.blocking_send(Ok(trace::WatchReply::default())).is_err() {
             return;
@@ -120,7 +120,7 @@ fn follower(device: &Device) -> Result<ShadowExecution> {
     ShadowExecution::new(device.switch().vdp()).map_err(|e| unimplemented(e.to_string()))
 }
 
-/// What the interpreter says about a packet; `None` if it does not meet the conditions.
+/// The interpreter's trace of a packet; `None` if the packet does not meet the conditions.
 fn follow(follower: &mut ShadowExecution, conditions: &[Condition], sample: &Sample) -> Option<trace::Packet> {
     let pipeline = follower.vdp().pipeline().clone();
     let mut watcher = Watcher { trace: Trace::new(&pipeline), headers: HashMap::new() };
@@ -140,12 +140,12 @@ fn follow(follower: &mut ShadowExecution, conditions: &[Condition], sample: &Sam
     })
 }
 
-/// What the switch did, if that is not what the interpreter did.
+/// The switch's result, if it differs from the interpreter's.
 fn otherwise(sample: &Sample, output: &Output) -> String {
     let ports = |port: u32| output.sent.iter().any(|s| u32::from(s.port) == port);
     match (sample.verdict(), sample.egress_port()) {
         (Verdict::Forward, Some(port)) if !ports(port) => format!("sent it to port {port}"),
-        // Copies are not among what the switch tells of a packet.
+        // The switch's result does not include copies of the packet.
         (Verdict::Drop, _) if output.sent.len() == 1 && output.sent[0].instance_type == 0 => "dropped it".into(),
         (Verdict::NoHeadroom, _) => "dropped it: its headers grew beyond their room".into(),
         (Verdict::Fault, _) if output.fault.is_none() => "dropped it: the program ran into a fault".into(),
@@ -153,7 +153,7 @@ fn otherwise(sample: &Sample, output: &Output) -> String {
     }
 }
 
-/// Tells the trace, and remembers where headers were first extracted.
+/// Records the trace, and where headers were first extracted.
 struct Watcher<'a> {
     trace: Trace<'a>,
     headers: HashMap<HeaderId, (usize, usize)>,

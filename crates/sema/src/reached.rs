@@ -13,13 +13,13 @@ use crate::hir::*;
 pub struct Reached<'p> {
     /// Tables that are applied.
     pub tables: BTreeSet<TableId>,
-    /// Actions that controls call. Those that only actions call are part of these.
+    /// Actions that controls call. Actions that only actions call are inlined.
     pub called: BTreeSet<FunctionId>,
-    /// The types of digests, by the place of the call.
+    /// The types of digests, by the span of the call.
     pub digests: HashMap<Span, &'p Type>,
     instances: BTreeSet<InstanceId>,
     functions: BTreeSet<FunctionId>,
-    /// Within a function or action.
+    /// Inside a function or action.
     inside: bool,
 }
 

@@ -8,7 +8,7 @@ use hopwright_sema::hir::*;
 use super::eval::Values;
 use super::place::{PlaceId, Root};
 use super::report::{Found, Kind, Outcome};
-use super::state::{Fact, State, ParserPath, tidy};
+use super::state::{Fact, ParserPath, State, tidy};
 use super::{Flow, Start};
 
 /// One outcome of applying a table.

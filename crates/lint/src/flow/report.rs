@@ -59,7 +59,14 @@ pub struct Findings(BTreeMap<(Span, Kind, String), Visits>);
 
 impl Findings {
     /// Records what the statement at `statement` does.
-    pub fn note(&mut self, kind: Kind, statement: Span, found: Found, outcome: Outcome, parser_path: Option<&ParserPath>) {
+    pub fn note(
+        &mut self,
+        kind: Kind,
+        statement: Span,
+        found: Found,
+        outcome: Outcome,
+        parser_path: Option<&ParserPath>,
+    ) {
         let visits = self.0.entry((statement, kind, found.name.clone())).or_default();
         match outcome {
             Outcome::Good => {

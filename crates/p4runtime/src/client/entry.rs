@@ -23,14 +23,14 @@ use v1::table_action::Type as Acts;
 
 /// Name of an entry's priority among its matches.
 const PRIORITY: &str = "priority";
-/// Names of what an action profile has, as actions.
+/// Names of an action profile's members and groups, in the place of actions.
 const MEMBER: &str = "member";
 const GROUP: &str = "group";
 
 /// Names with their values, in order.
 pub type Pairs = Vec<(String, String)>;
 
-/// An entry as people write it.
+/// The text of an entry, split into names and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     matches: Pairs,
@@ -46,10 +46,10 @@ struct WrittenAction {
 }
 
 impl Written {
-    /// The entry in a command line's words.
+    /// Parses the words of a command line.
     ///
     /// # Errors
-    /// If they are not keys and actions.
+    /// If the words are not keys and actions.
     pub fn parse(words: &[String]) -> Result<Written> {
         let text = words.join(" ");
         let (keys, actions) = match text.split_once("=>") {
@@ -76,7 +76,7 @@ impl Written {
     }
 }
 
-/// Takes blanks around `&&&` and `..` away.
+/// Removes blanks around `&&&` and `..`.
 fn tight(text: &str) -> String {
     let mut text = text.trim().to_string();
     for sign in ["&&&", ".."] {
@@ -85,7 +85,7 @@ fn tight(text: &str) -> String {
     text
 }
 
-/// Where the first word begins that is no `KEY=VALUE`.
+/// The position of the first word that is not `KEY=VALUE`.
 fn first_action(text: &str) -> Option<usize> {
     let is_pair = |word: &str| word.split('(').next().is_some_and(|w| w.contains('='));
     let mut at = 0;
@@ -126,7 +126,7 @@ impl Names {
     /// The keys of an entry; with an action if it has one.
     ///
     /// # Errors
-    /// Names the table does not have, values that do not fit.
+    /// If the table does not have a name, or a value does not fit.
     pub fn entry(&self, table: &p4::Table, written: &Written) -> Result<v1::TableEntry> {
         let mut entry = v1::TableEntry { table_id: id(&table.preamble), ..Default::default() };
         for (name, value) in &written.matches {
@@ -294,7 +294,7 @@ pub struct CountText {
 }
 
 impl CountText {
-    /// As P4Runtime says it.
+    /// In P4Runtime's form.
     pub fn of(data: &v1::CounterData) -> CountText {
         CountText { packets: data.packet_count, bytes: data.byte_count }
     }
@@ -332,18 +332,18 @@ impl fmt::Display for ActionText {
 /// A table entry. Its text, without the counter, is what [`Written::parse`] reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EntryText {
-    /// Match fields that do not match anything.
+    /// Match fields, without those that match anything.
     #[serde(rename = "match", serialize_with = "as_map")]
     pub matches: Pairs,
-    /// Zero if it has none.
+    /// The priority; zero if there is none.
     #[serde(skip_serializing_if = "is_zero")]
     pub priority: i32,
-    /// One; with an action profile perhaps several.
+    /// One action; with an action profile possibly several.
     pub actions: Vec<ActionText>,
     /// Its direct counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<CountText>,
-    /// It is the table's default entry.
+    /// Whether it is the table's default entry.
     #[serde(skip)]
     pub default: bool,
 }

@@ -28,45 +28,45 @@ use trace::trace_client::TraceClient;
 use v1::p4_runtime_client::P4RuntimeClient;
 use v1::stream_message_response::Update as Heard;
 
-/// The role in which it writes.
+/// The role in which the client writes.
 pub const ROLE: &str = "hopwright-command";
 
-/// Longest message.
+/// The longest message.
 const MAX_MESSAGE: usize = 128 << 20;
-/// Updates in one write.
+/// The most updates in one write.
 const BATCH: usize = 1000;
-/// How long a connection and the answer to an election may take.
+/// Timeout of connecting and of the answer to an election.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two attempts while another of our kind writes.
+/// Interval between attempts while another such client writes.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Errors of one write that are told.
+/// The most errors of one write that are reported.
 const TOLD: usize = 10;
 
-/// Where the switch is.
+/// How to reach a switch.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// `HOST:PORT`.
     pub server: String,
-    /// P4Runtime's number of the device.
+    /// The device id.
     pub device: u64,
     /// Encryption.
     pub tls: Option<ClientTls>,
-    /// Write although a controller is primary.
+    /// Whether to write although a controller is primary.
     pub force: bool,
 }
 
-/// Encryption of the client's side: files in PEM form.
+/// The client's encryption settings: files in PEM form.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     /// Certificates of the server's authorities.
     pub ca: PathBuf,
-    /// The name in the server's certificate, if that is not the host.
+    /// The name in the server's certificate, if it differs from the host.
     pub name: Option<String>,
     /// Certificate and key to show to the server.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why something did not work.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ClientError {
@@ -111,7 +111,7 @@ fn code_text(code: Code) -> String {
     }
 }
 
-/// A connection to a device with a program. Calls wait for their answers.
+/// A connection to a device with a program. Calls block until they are answered.
 pub struct Client {
     options: ClientOptions,
     runtime: Runtime,
@@ -121,7 +121,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and asks for the program.
+    /// Connects and reads the program.
     ///
     /// # Errors
     /// If there is no switch, or one without a program.
@@ -154,7 +154,7 @@ impl Client {
         self.names.info()
     }
 
-    /// All that an entity asks for.
+    /// Reads everything that an entity asks for.
     ///
     /// # Errors
     /// If the switch refuses.
@@ -172,10 +172,10 @@ impl Client {
         })
     }
 
-    /// Follows packets through a switch of ours; `each` says whether to go on.
+    /// Traces packets through a Hopwright switch; `each` returns whether to continue.
     ///
     /// # Errors
-    /// If the switch is not ours, or does not understand a condition.
+    /// If the switch is not Hopwright, or refuses a condition.
     pub fn watch(
         &mut self,
         request: trace::WatchRequest,
@@ -198,10 +198,10 @@ impl Client {
         })
     }
 
-    /// Carries out updates of one type.
+    /// Makes updates of one type.
     ///
     /// # Errors
-    /// If a controller is primary and it was not forced, or the switch refuses some of them.
+    /// If a controller is primary and writing was not forced, or the switch refuses some updates.
     pub fn write(&mut self, kind: v1::update::Type, entities: Vec<v1::entity::Entity>) -> Result<()> {
         if entities.is_empty() {
             return Ok(());
@@ -241,7 +241,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// The election id of all clients of this kind: one writes at a time.
+/// The election id of all clients of this kind, so that one writes at a time.
 const OURS: v1::Uint128 = v1::Uint128 { high: 0, low: 1 };
 
 async fn channel(options: &ClientOptions) -> Result<Channel> {
@@ -268,7 +268,7 @@ fn file(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| ClientError::File { path: path.into(), reason: e.to_string() })
 }
 
-/// What in the end was wrong.
+/// The innermost cause of an error.
 fn deepest(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
@@ -280,7 +280,7 @@ fn deepest(error: &dyn std::error::Error) -> String {
 type Said = mpsc::Sender<v1::StreamMessageRequest>;
 type Answers = Streaming<v1::StreamMessageResponse>;
 
-/// Opens a stream, says who we want to be, and hears who is primary. The stream lives as long as what is returned.
+/// Opens a stream, takes part in the election, and receives the primary. The stream lives as long as the returned value.
 async fn arbitrate(
     stub: &mut P4RuntimeClient<Channel>,
     device_id: u64,
@@ -291,7 +291,7 @@ async fn arbitrate(
     let role = role.map(|name| v1::Role { name: name.into(), ..Default::default() });
     let said = v1::MasterArbitrationUpdate { device_id, role, election_id, status: None };
     let said = v1::stream_message_request::Update::Arbitration(said);
-    // There is room for one.
+    // The queue has room for one message.
     let _ = to.try_send(v1::StreamMessageRequest { update: Some(said) });
     let heard = async {
         let mut answers = stub.stream_channel(ReceiverStream::new(from)).await?.into_inner();
@@ -317,7 +317,7 @@ async fn look_for_controller(stub: &mut P4RuntimeClient<Channel>, device: u64) -
     Err(ClientError::ControllerIsPrimary(u128::from(id.high) << 64 | u128::from(id.low)))
 }
 
-/// Becomes primary of our own role, after others of our kind.
+/// Becomes primary of the client's own role; waits for other such clients.
 async fn take_role(stub: &mut P4RuntimeClient<Channel>, device: u64) -> Result<(Said, Answers)> {
     let start = Instant::now();
     loop {
@@ -334,7 +334,7 @@ async fn take_role(stub: &mut P4RuntimeClient<Channel>, device: u64) -> Result<(
     }
 }
 
-/// What was wrong with which update.
+/// Describes which updates failed, and why.
 fn failed_updates(status: &Status, updates: usize) -> ClientError {
     let details = rpc::Status::decode(status.details()).map(|s| s.details).unwrap_or_default();
     let errors: Vec<(usize, v1::Error)> = details

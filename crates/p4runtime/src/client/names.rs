@@ -5,10 +5,10 @@ use hopwright_sema::nearest;
 use super::value::Format;
 use crate::proto::config as p4;
 
-/// Names that are all listed where one of them was meant.
+/// The most candidates that an error lists.
 const FEW: usize = 12;
 
-/// A name that nothing has, or several.
+/// A name that is unknown or ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Unknown {
@@ -39,7 +39,7 @@ impl Names {
         Names { info }
     }
 
-    /// The P4Info they are from.
+    /// The P4Info.
     pub fn info(&self) -> &p4::P4Info {
         &self.info
     }
@@ -97,12 +97,12 @@ impl Names {
     }
 }
 
-/// An array, or what stands beside a table's entries.
+/// An array, or a direct object of a table.
 #[derive(Clone, Copy, Debug)]
 pub enum Either<'a, A, D> {
-    /// Of its own.
+    /// An array.
     Array(&'a A),
-    /// In a table.
+    /// One cell per entry of a table.
     Direct(&'a D),
 }
 
@@ -111,7 +111,7 @@ pub fn alias(preamble: &Option<p4::Preamble>) -> &str {
     preamble.as_ref().map_or("", |p| if p.alias.is_empty() { &p.name } else { &p.alias })
 }
 
-/// Bits of a number. P4Info has none for `error`.
+/// The width of a number. P4Info has none for `error`.
 pub fn width(bitwidth: i32) -> u32 {
     if bitwidth > 0 { bitwidth as u32 } else { 32 }
 }
@@ -137,7 +137,7 @@ fn find<'a, T>(what: &str, name: &str, all: impl Iterator<Item = (&'a Option<p4:
     find_by(what, name, named)
 }
 
-/// The one with this name or alias, else the only one whose name ends in it behind a dot.
+/// The object with this name or alias, else the only one whose name ends in a dot and this name.
 fn find_by<'a, T>(what: &str, name: &str, all: impl Iterator<Item = ([&'a str; 2], T)>) -> Result<T, Unknown> {
     let mut ending = Vec::new();
     let mut names = Vec::new();

@@ -10,7 +10,7 @@ use crate::bytes;
 use crate::proto::config::{MatchField, match_field};
 use crate::proto::v1::field_match::{self as wire, FieldMatchType};
 
-/// How a value is printed. All forms are understood for all values that are wide enough.
+/// How a value is printed. Any form can be read for any value that is wide enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `10.0.0.1`
@@ -28,8 +28,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The form for a field: as its annotation `@format(IPV4_ADDRESS)` and the like say; else by width, and, where
-    /// numbers and addresses have the same width, by name.
+    /// The form of a field: by an annotation such as `@format(IPV4_ADDRESS)`, else by width and, if numbers and addresses
+    /// have the same width, by name.
     pub fn of(name: &str, width: u32, annotations: &[String]) -> Format {
         let said = |word: &str| annotations.iter().any(|a| a.starts_with("@format") && a.contains(word));
         let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// A value as people read it.
+/// Formats a value.
 pub fn number_text(format: Format, value: &[u8]) -> String {
     if format == Format::Text {
         return String::from_utf8_lossy(value).into_owned();
@@ -78,10 +78,10 @@ pub fn number_text(format: Format, value: &[u8]) -> String {
     .unwrap_or_else(|| format!("{value:#x}"))
 }
 
-/// The number in a text: decimal, `0x`, `0o`, `0b`, an address, `true` or `false`; below zero as two's complement.
+/// Parses a number: decimal, `0x`, `0o`, `0b`, an address, `true` or `false`; below zero as two's complement.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A message that says what is wrong.
 pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
     let value = if let Ok(address) = text.parse::<Ipv4Addr>() {
         BigUint::from(u32::from(address))
@@ -99,8 +99,8 @@ pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
     if value.bits() > u64::from(width) { Err(format!("`{text}` does not fit {width} bits")) } else { Ok(value) }
 }
 
-/// Pairs of hexadecimal digits with colons between them: a MAC address, and what is longer or shorter. Eight groups
-/// may be an IPv6 address only if they are not all pairs.
+/// Pairs of hexadecimal digits separated by colons: a MAC address, or a longer or shorter number. Eight groups are an IPv6
+/// address unless all are pairs.
 fn colons(text: &str) -> Option<Vec<u8>> {
     let parts: Vec<&str> = text.split(':').collect();
     let pair = |p: &&str| (p.len() == 2).then(|| u8::from_str_radix(p, 16).ok())?;
@@ -130,12 +130,12 @@ fn ones(width: u32) -> BigUint {
     (BigUint::from(1u8) << width) - 1u8
 }
 
-/// The mask of the first so many bits.
+/// The mask of the given number of leading bits.
 fn prefix(width: u32, len: u32) -> BigUint {
     ones(width) ^ ones(width - len.min(width))
 }
 
-/// What stands behind a slash: a length, or a mask.
+/// The part after a slash: a length, or a mask.
 fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
     if text.len() < 4
         && let Ok(len) = text.parse::<u32>()
@@ -148,10 +148,10 @@ fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
     Ok((parse_number(text, width)?, None))
 }
 
-/// What a text says about a match field; `None` for `*`, which matches anything.
+/// Parses a match of a field; `None` for `*`, which matches anything.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A message that says what is wrong.
 pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchType>, String> {
     let width = super::names::width(field.bitwidth);
     let number = |text: &str| parse_number(text.trim(), width);
@@ -220,12 +220,12 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
     })
 }
 
-/// The length of a mask whose ones are all at its front.
+/// The length of a mask whose ones are all leading.
 fn contiguous(mask: &BigUint, width: u32) -> Option<u32> {
     (0..=width).find(|len| prefix(width, *len) == *mask)
 }
 
-/// How a field matches, as [`parse_match`] reads it.
+/// Formats a match in the form that [`parse_match`] reads.
 pub fn match_text(format: Format, width: u32, found: &FieldMatchType) -> String {
     let text = |value: &Bytes| number_text(format, value);
     match found {

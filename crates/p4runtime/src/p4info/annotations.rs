@@ -9,10 +9,10 @@ use crate::proto::config as p4;
 
 /// Annotations that P4Info expresses in fields of its own.
 const FIELDS: [&str; 4] = ["name", "id", "brief", "description"];
-/// Annotations whose words are lists of expressions: no blank stands before their commas.
+/// Annotations that are lists of expressions: printed without a blank before commas.
 const LISTS: [&str; 3] = ["field_list", "synchronous", "command_line"];
 
-/// Free annotations as text, as p4c prints them: words with blanks between them. Those in `silent` are left out.
+/// Free annotations as text, as p4c prints them: words with blanks between them. Those in `silent` are omitted.
 pub fn texts(annotations: &[Annotation], silent: &[&str]) -> Vec<String> {
     let said = |a: &&Annotation| !FIELDS.contains(&a.name.as_str()) && !silent.contains(&a.name.as_str());
     annotations.iter().filter(said).filter_map(text).collect()
@@ -83,7 +83,7 @@ pub fn has(annotations: &[Annotation], name: &str) -> bool {
 /// The number in `@id(number)`; `owner` is for messages.
 ///
 /// # Errors
-/// If it is no number of 32 bits.
+/// If it is not a number of 32 bits.
 pub fn id(annotations: &[Annotation], owner: &str) -> Result<Option<u32>, P4InfoError> {
     let found = Annotation::id_of(annotations).map_err(|_| P4InfoError::BadId { name: owner.to_string() })?;
     Ok(found.map(|(number, _)| number))
@@ -132,12 +132,12 @@ pub fn pairs<'a>(annotations: &'a [Annotation], name: &str) -> Vec<(&'a str, Ann
         .collect()
 }
 
-/// What a controller has instead of values of a type.
+/// The representation of a type's values for controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// Names the translation.
     pub uri: String,
-    /// Bits of the controller's numbers; `None` for strings.
+    /// The width of the controller's numbers; `None` for strings.
     pub width: Option<u32>,
 }
 

@@ -13,7 +13,7 @@ use crate::proto::config::P4Info;
 /// The text form of protocol buffers.
 ///
 /// # Errors
-/// None that a program can cause.
+/// None for the P4Info of a program.
 pub fn to_text(info: &P4Info) -> Result<String, P4InfoError> {
     let print =
         |message: &DynamicMessage| message.to_text_format_with_options(&FormatOptions::new().pretty(true)) + "\n";
@@ -22,7 +22,7 @@ pub fn to_text(info: &P4Info) -> Result<String, P4InfoError> {
     message.clear_field_by_name("type_info");
     let mut text = print(&message);
     let Some(Value::Message(types)) = types.filter(|_| info.type_info.is_some()) else { return Ok(text) };
-    // Maps have no order of their own: one entry after the other, by name.
+    // Maps have no order: print entries sorted by name.
     text.push_str("type_info {\n");
     for (field, value) in types.fields() {
         let parts = match value {
@@ -47,7 +47,7 @@ pub fn to_text(info: &P4Info) -> Result<String, P4InfoError> {
 /// The JSON form of protocol buffers.
 ///
 /// # Errors
-/// None that a program can cause.
+/// None for the P4Info of a program.
 pub fn to_json(info: &P4Info) -> Result<String, P4InfoError> {
     let mut out = serde_json::Serializer::pretty(Vec::new());
     dynamic(info)?
@@ -66,7 +66,7 @@ pub fn to_binary(info: &P4Info) -> Vec<u8> {
 /// Reads the text form of protocol buffers.
 ///
 /// # Errors
-/// Text that is not of a P4Info.
+/// If the text is not a P4Info.
 pub fn from_text(text: &str) -> Result<P4Info, P4InfoError> {
     let message =
         DynamicMessage::parse_text_format(descriptor()?, text).map_err(|e| P4InfoError::Form(e.to_string()))?;

@@ -44,7 +44,7 @@ type Result<T> = std::result::Result<T, P4InfoError>;
 /// The P4Info of a program. The pipeline is the one made from it.
 ///
 /// # Errors
-/// If an `@id` is malformed, of another kind or given twice, or another annotation has no meaning.
+/// If an `@id` is malformed, of another kind or given twice, or another annotation is invalid.
 pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
     let reached = Reached::new(program);
     let tables: Vec<&hir::Table> = reached.tables.iter().map(|t| &program[*t]).collect();
@@ -62,7 +62,7 @@ pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
     builder.build()
 }
 
-/// A number as p4c writes it into P4Info: in as many bytes as its type has.
+/// A number as p4c writes it in P4Info: in as many bytes as its type needs.
 fn padded(value: &BigUint, width: u32) -> Bytes {
     let digits = value.to_bytes_be();
     let mut bytes = vec![0; (width.div_ceil(8) as usize).saturating_sub(digits.len())];
@@ -79,11 +79,11 @@ struct Builder<'p> {
     tables: Vec<&'p hir::Table>,
     /// Those of these tables (true), and others that controls call (false), hidden ones included.
     actions: Vec<(&'p hir::Function, bool)>,
-    /// By name: what they are made of.
+    /// By name, with their definitions.
     digests: BTreeMap<String, &'p hir::Type>,
 }
 
-/// Numbers parts of an object: what `@id` says, or else the place, counted from one, or the next number that is free.
+/// Numbers the parts of an object: by `@id`, else by position, counted from one, or with the next free number.
 ///
 /// # Errors
 /// If an `@id` is malformed, zero or given twice.
@@ -103,7 +103,7 @@ fn sub_ids<'a>(owner: &str, parts: impl Iterator<Item = (&'a str, &'a [Annotatio
     let mut next = 1;
     let mut ids = Vec::new();
     for id in wanted {
-        // p4c counts on where `@id` says something.
+        // p4c continues to count from an `@id`.
         next += u32::from(id.is_some());
         ids.push(id.unwrap_or_else(|| {
             while !taken.insert(next) {
@@ -349,7 +349,7 @@ impl<'p> Builder<'p> {
         Ok(params.into_iter().zip(ids).collect())
     }
 
-    /// Parameters matter to the control plane only where a table has the action.
+    /// Parameters matter to the control plane only if a table has the action.
     fn action(&mut self, action: &hir::Function, in_table: bool) -> Result<p4::Action> {
         let mut params = Vec::new();
         for (param, id) in if in_table { self.params(action)? } else { Vec::new() } {
@@ -382,7 +382,7 @@ impl<'p> Builder<'p> {
                 size: *size as i64,
                 index_type_name: None,
             }),
-            // A direct resource of no table has nothing to offer.
+            // A direct resource without a table is not accessible.
             ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. } => {}
             ExternKind::Checksum16 => {}
             ExternKind::DirectCounter { table, unit } => info.direct_counters.push(p4::DirectCounter {
@@ -466,7 +466,7 @@ impl<'p> Builder<'p> {
 /// Annotations of action profiles that P4Info expresses in fields of its own.
 const SELECTOR: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
 
-/// What the size of a selector counts.
+/// The unit of a selector's size.
 fn size_semantics(object: &hir::Object) -> Result<Option<p4::action_profile::SelectorSizeSemantics>> {
     use p4::action_profile::{SelectorSizeSemantics as Semantics, SumOfMembers, SumOfWeights};
     if !annotations::has(&object.annotations, SELECTOR[1]) {

@@ -8,14 +8,14 @@ use crate::proto::config as p4;
 use p4::p4_bitstring_like_type_spec::TypeSpec as Bits;
 use p4::p4_data_type_spec::TypeSpec;
 
-/// Describes types, collecting the named ones on the way.
+/// Describes types, and collects the named ones.
 pub struct Types<'p> {
     pub program: &'p TypedProgram,
     pub info: p4::P4TypeInfo,
 }
 
 impl Types<'_> {
-    /// A type as digests and registers name it: by the name that `type` gave it, if any.
+    /// A type as digests and registers refer to it: by the name that `type` declares, if any.
     pub fn declared(&mut self, ty: &Type, new_type: Option<NewTypeId>) -> p4::P4DataTypeSpec {
         match new_type {
             Some(id) => {
@@ -34,7 +34,7 @@ impl Types<'_> {
         (name, self.width(ty, new_type) as i32)
     }
 
-    /// Bits of a number as a controller has it.
+    /// The width of a number for controllers.
     pub fn width(&self, ty: &Type, new_type: Option<NewTypeId>) -> u32 {
         match new_type.and_then(|id| annotations::translation(&self.program[id].annotations)) {
             Some(translation) => translation.width.unwrap_or(0),
@@ -132,7 +132,7 @@ impl Types<'_> {
                 let members = types.iter().map(|t| self.spec(t)).collect();
                 TypeSpec::Tuple(p4::P4TupleTypeSpec { members })
             }
-            // Unions, stacks and what is never stored: no register or digest of v1model holds one.
+            // Unions, stacks and types that are never stored: no register or digest of v1model holds one.
             _ => return p4::P4DataTypeSpec { type_spec: None },
         };
         p4::P4DataTypeSpec { type_spec: Some(spec) }
@@ -179,7 +179,7 @@ impl Types<'_> {
         self.info.headers.insert(name, p4::P4HeaderTypeSpec { members, ..Default::default() });
     }
 
-    /// Bits of a scalar as it stands in a header.
+    /// The width of a scalar in a header.
     fn bits(&self, ty: &Type) -> u32 {
         match ty {
             Type::Enum(id) => self.program[*id].underlying.as_ref().map_or(32, width_of),
@@ -190,15 +190,15 @@ impl Types<'_> {
 
 /// A scalar in a header.
 pub struct FlatField<'p> {
-    /// With those of the structs around it before it.
+    /// Prefixed with the names of the enclosing structs.
     pub name: String,
     pub ty: &'p Type,
     pub new_type: Option<NewTypeId>,
-    /// Its own, then those of the structs around it.
+    /// Its own, then those of the enclosing structs.
     pub annotations: Vec<Annotation>,
 }
 
-/// The members of a header, with those of structs in their place.
+/// The members of a header, with structs flattened.
 pub fn flat_fields(program: &TypedProgram, id: StructId) -> Vec<FlatField<'_>> {
     let mut found = Vec::new();
     let annotations = |own: &[Annotation], around: &[Annotation]| {
