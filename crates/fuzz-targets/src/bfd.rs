@@ -19,7 +19,7 @@ use crate::repair;
 /// right, milliseconds / 8 since the one before.
 const HEAD: usize = 4;
 /// Flag in the third of them: the frame is one of the link's, with the bytes after the head as its control packet.
-pub const WRITTEN: u8 = 0x01;
+pub(crate) const WRITTEN: u8 = 0x01;
 
 /// Derived once, because deriving takes a thousand rounds.
 static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(b"fuzz"));

@@ -9,7 +9,7 @@ use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 use crate::repair;
 
 /// The time of arrival in seconds since 1970, at which the corpus's signatures are valid.
-pub const NOW_S: u32 = 1_790_000_000;
+pub(crate) const NOW_S: u32 = 1_790_000_000;
 
 /// Ports that packets come in by: those of the synthetic router, and the control plane's.
 pub const PORTS: [u16; 10] = [1, 2, 3, 4, 5, 6, synthetic::DOWN, synthetic::UNRESOLVED, INTERNAL_PORT, 510];

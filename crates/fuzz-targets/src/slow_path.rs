@@ -14,13 +14,13 @@ use crate::repair;
 /// Flag in an input's first byte: the router authenticates its answers.
 pub const AUTHENTICATE: u8 = 0x40;
 /// Flag in an input's first byte: the failed check concerned the hop after the segment change.
-pub const AT_NEXT_HOP: u8 = 0x10;
+pub(crate) const AT_NEXT_HOP: u8 = 0x10;
 
 /// Flag in an input's first byte: leave the UDP checksum unrepaired.
-pub const SAME_CHECKSUM: u8 = 0x08;
+pub(crate) const SAME_CHECKSUM: u8 = 0x08;
 
 /// Interfaces that packets come in and go out by: inside, the synthetic router's, its siblings', and none.
-pub const INTERFACES: [u16; 12] = [0, 1, 2, 3, 4, 5, 6, synthetic::DOWN, 11, 12, 22, 77];
+pub(crate) const INTERFACES: [u16; 12] = [0, 1, 2, 3, 4, 5, 6, synthetic::DOWN, 11, 12, 22, 77];
 
 /// Bytes in front of the frame in an input: flags, reason, interfaces in and out.
 const HEAD: usize = 4;

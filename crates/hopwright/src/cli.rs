@@ -1,6 +1,6 @@
 //! Commands, options and their help. Commands that control a running switch are in `control`.
 
-pub mod control;
+pub(crate) mod control;
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ use crate::commands::interfaces::Interface;
 #[derive(Debug, Parser)]
 #[command(name = "hopwright", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Set HOPWRIGHT_LOG=debug (or =hopwright_scion=trace, …) for more on standard error.")]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Check a program and report all errors and warnings
     ///
     /// Exit status: 0 the program is fine, 1 it has errors, 2 the command line is wrong.
@@ -96,7 +96,7 @@ pub enum Command {
 
 /// A P4 program and how to preprocess it.
 #[derive(Args, Debug, Clone)]
-pub struct Source {
+pub(crate) struct Source {
     /// The P4 program
     #[arg(value_name = "FILE.p4")]
     pub file: PathBuf,
@@ -129,7 +129,7 @@ fn warning(text: &str) -> Result<String, String> {
 }
 
 #[derive(Args, Debug)]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub source: Source,
     /// How to print diagnostics
@@ -145,7 +145,7 @@ pub struct CheckArgs {
 
 /// How diagnostics are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DiagnosticFormat {
+pub(crate) enum DiagnosticFormat {
     /// For people, on standard error
     Text,
     /// A JSON array on standard output
@@ -155,13 +155,13 @@ pub enum DiagnosticFormat {
 }
 
 #[derive(Args, Debug)]
-pub struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     /// A code such as E0300; without it, all codes
     pub code: Option<String>,
 }
 
 #[derive(Args, Debug)]
-pub struct IrArgs {
+pub(crate) struct IrArgs {
     #[command(flatten)]
     pub source: Source,
     /// Print the IR as lowered, before any pass
@@ -170,7 +170,7 @@ pub struct IrArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct AsmArgs {
+pub(crate) struct AsmArgs {
     #[command(flatten)]
     pub source: Source,
     /// Print the code generator's intermediate representation (Cranelift IR) instead
@@ -179,7 +179,7 @@ pub struct AsmArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct GraphArgs {
+pub(crate) struct GraphArgs {
     #[command(flatten)]
     pub source: Source,
     /// Directory to write to
@@ -191,14 +191,14 @@ pub struct GraphArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GraphFormat {
+pub(crate) enum GraphFormat {
     Svg,
     Dot,
     Both,
 }
 
 #[derive(Args, Debug)]
-pub struct P4infoArgs {
+pub(crate) struct P4infoArgs {
     #[command(flatten)]
     pub source: Source,
     /// Format
@@ -210,7 +210,7 @@ pub struct P4infoArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct BundleArgs {
+pub(crate) struct BundleArgs {
     #[command(flatten)]
     pub source: Source,
     /// File to write to, instead of standard output
@@ -219,7 +219,7 @@ pub struct BundleArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum P4infoFormat {
+pub(crate) enum P4infoFormat {
     /// Protocol buffers' text form (.p4info.txtpb)
     Text,
     /// Protocol buffers' wire form
@@ -230,7 +230,7 @@ pub enum P4infoFormat {
 
 /// The engine of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineChoice {
+pub(crate) enum EngineChoice {
     /// The reference interpreter: slow, defines the meaning
     Interp,
     /// Machine code
@@ -239,7 +239,7 @@ pub enum EngineChoice {
 
 /// The engine of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RunEngine {
+pub(crate) enum RunEngine {
     /// Machine code, or the interpreter for a program that the JIT does not support
     Auto,
     /// The reference interpreter: slow, complete
@@ -249,7 +249,7 @@ pub enum RunEngine {
 }
 
 #[derive(Args, Debug)]
-pub struct StfArgs {
+pub(crate) struct StfArgs {
     #[command(flatten)]
     pub source: Source,
     /// The test
@@ -264,7 +264,7 @@ pub struct StfArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     #[command(flatten)]
     pub source: Source,
     /// Attach port NUMBER of the program to an interface
@@ -316,7 +316,7 @@ pub struct RunArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub source: Source,
     /// The capture to read
@@ -344,7 +344,7 @@ pub struct ReplayArgs {
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct ScionArgs {
+pub(crate) struct ScionArgs {
     #[command(subcommand)]
     pub command: Option<ScionCommand>,
     /// The router's configuration
@@ -359,7 +359,7 @@ pub struct ScionArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ScionCommand {
+pub(crate) enum ScionCommand {
     /// Check a router's files without running it
     ///
     /// Reads router.toml, hopwright.toml beside it, topology.json and keys, and reports all errors in them, each with file and field.
@@ -394,7 +394,7 @@ pub enum ScionCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum SampleCommand {
+pub(crate) enum SampleCommand {
     /// Print a router.toml with every key, its default and what it does
     Config,
     /// Print a hopwright.toml with every key, its default and what it does
@@ -404,13 +404,13 @@ pub enum SampleCommand {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub command: BenchCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum BenchCommand {
+pub(crate) enum BenchCommand {
     /// The SCION border router in memory, from whole frame to whole frame
     ///
     /// Cases are those of the reference's `brload`: in, out, in_transit, out_transit, br_transit.
@@ -432,7 +432,7 @@ pub enum BenchCommand {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchScionArgs {
+pub(crate) struct BenchScionArgs {
     /// Only these cases
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     pub case: Vec<String>,
@@ -457,7 +457,7 @@ pub struct BenchScionArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchProgramsArgs {
+pub(crate) struct BenchProgramsArgs {
     /// Only these programs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub program: Vec<String>,
@@ -482,7 +482,7 @@ pub struct BenchProgramsArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchForwarderArgs {
+pub(crate) struct BenchForwarderArgs {
     /// One device
     pub from: String,
     /// The other
@@ -493,7 +493,7 @@ pub struct BenchForwarderArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchUpdatesArgs {
+pub(crate) struct BenchUpdatesArgs {
     /// Entries to write
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub entries: u64,
@@ -510,14 +510,14 @@ pub struct BenchUpdatesArgs {
 
 /// The flows that the packets of a measurement belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Flows {
+pub(crate) enum Flows {
     Few,
     All,
 }
 
 /// The memory that the packets of a measurement cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WorkingSet {
+pub(crate) enum WorkingSet {
     L2,
     Memory,
 }

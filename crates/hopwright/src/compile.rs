@@ -13,7 +13,7 @@ use crate::cli::Source;
 use crate::failure::Failure;
 
 /// Compiles without printing anything.
-pub fn compile(source: &Source, optimise: bool) -> Compiled {
+pub(crate) fn compile(source: &Source, optimise: bool) -> Compiled {
     let mut compiled = compile_file(&source.file, &options(source), optimise);
     let missing = compiled.pipeline.iter().flat_map(without_implementation).collect::<Vec<_>>();
     missing.into_iter().for_each(|d| compiled.diagnostics.push(d));
@@ -69,21 +69,21 @@ fn judged(mut compiled: Compiled, source: &Source) -> Compiled {
 }
 
 /// Compiles, and prints the diagnostics on standard error.
-pub fn pipeline(source: &Source) -> Result<Arc<Pipeline>, Failure> {
+pub(crate) fn pipeline(source: &Source) -> Result<Arc<Pipeline>, Failure> {
     printed(compile(source, true))
 }
 
 /// Prints the diagnostics on standard error; fails if there are errors.
-pub fn printed(compiled: Compiled) -> Result<Arc<Pipeline>, Failure> {
+pub(crate) fn printed(compiled: Compiled) -> Result<Arc<Pipeline>, Failure> {
     print_diagnostics(&compiled);
     compiled.pipeline.map(Arc::new).ok_or(Failure::Reported)
 }
 
 /// The most errors that are printed; [`print_diagnostics`] tells how many more there are.
-pub const MAX_ERRORS: usize = 100;
+pub(crate) const MAX_ERRORS: usize = 100;
 
 /// Prints the diagnostics on standard error, and of many errors only the first.
-pub fn print_diagnostics(compiled: &Compiled) {
+pub(crate) fn print_diagnostics(compiled: &Compiled) {
     let diagnostics = compiled.diagnostics.clone().first_errors(MAX_ERRORS);
     let text = render::render(&diagnostics, &compiled.sources, color());
     if !text.is_empty() {
@@ -92,7 +92,7 @@ pub fn print_diagnostics(compiled: &Compiled) {
 }
 
 /// Prints all diagnostics on standard error.
-pub fn print_all(compiled: &Compiled) {
+pub(crate) fn print_all(compiled: &Compiled) {
     let text = render::render(&compiled.diagnostics, &compiled.sources, color());
     if !text.is_empty() {
         eprint!("{text}");
@@ -100,7 +100,7 @@ pub fn print_all(compiled: &Compiled) {
 }
 
 /// Prints what an engine does not support, at its place in the program.
-pub fn refused(pipeline: &Pipeline, error: &BuildError) -> Failure {
+pub(crate) fn refused(pipeline: &Pipeline, error: &BuildError) -> Failure {
     let diagnostic = match error {
         BuildError::Program(message) => return Failure::message(message),
         BuildError::Unsupported { span, message } => {

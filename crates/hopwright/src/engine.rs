@@ -20,7 +20,7 @@ use crate::failure::Failure;
 const FRAMES: u32 = 1024;
 
 /// A program that processes packets one by one.
-pub struct OneByOne {
+pub(crate) struct OneByOne {
     pipeline: Arc<Pipeline>,
     vdp: Arc<VirtualDataPlane>,
     executor: Executor,
@@ -28,7 +28,7 @@ pub struct OneByOne {
 }
 
 /// Builds a data plane for this program. What the engine does not support is reported at its place in the source.
-pub fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<VirtualDataPlane>, Failure> {
+pub(crate) fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<VirtualDataPlane>, Failure> {
     let kind = match engine {
         EngineChoice::Interp => EngineKind::Interp,
         EngineChoice::Jit => EngineKind::Jit,
@@ -38,18 +38,18 @@ pub fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<
 
 impl OneByOne {
     /// The program with empty tables.
-    pub fn new(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<OneByOne, Failure> {
+    pub(crate) fn new(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<OneByOne, Failure> {
         OneByOne::over(data_plane(pipeline, engine)?)
     }
 
     /// Wraps a data plane with its tables.
-    pub fn over(vdp: Arc<VirtualDataPlane>) -> Result<OneByOne, Failure> {
+    pub(crate) fn over(vdp: Arc<VirtualDataPlane>) -> Result<OneByOne, Failure> {
         let pool = Pool::new(FRAMES, FrameSize::JUMBO).map_err(|e: PoolError| Failure::message(e))?;
         Ok(OneByOne { pipeline: vdp.pipeline().clone(), executor: Executor::new(vdp.clone()), vdp, pool })
     }
 
     /// The data plane.
-    pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
+    pub(crate) fn vdp(&self) -> &Arc<VirtualDataPlane> {
         &self.vdp
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A failed command.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The reason has been printed.
     Reported,
     /// An error to print.
@@ -19,7 +19,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 impl Failure {
     /// The text to print: the error and its causes, without causes that the error's own text repeats.
-    pub fn text(error: &anyhow::Error) -> String {
+    pub(crate) fn text(error: &anyhow::Error) -> String {
         let mut text = String::new();
         for cause in error.chain().map(ToString::to_string) {
             if text.is_empty() {
@@ -32,7 +32,7 @@ impl Failure {
     }
 
     /// A failure with a message.
-    pub fn message(text: impl fmt::Display) -> Failure {
+    pub(crate) fn message(text: impl fmt::Display) -> Failure {
         Failure::Error(anyhow::anyhow!("{text}"))
     }
 }

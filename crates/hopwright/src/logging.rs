@@ -13,14 +13,14 @@ use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
 /// The log's level.
 #[derive(Debug)]
-pub struct Logging {
+pub(crate) struct Logging {
     level: Mutex<Level>,
     filter: reload::Handle<EnvFilter, Registry>,
 }
 
 impl Logging {
     /// Installs the subscriber, once in a process.
-    pub fn start(console: &Console) -> Logging {
+    pub(crate) fn start(console: &Console) -> Logging {
         // The configuration has been checked: every level in it is known.
         let level = Level::parse(&console.level).unwrap_or(Level::Info);
         let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(level));

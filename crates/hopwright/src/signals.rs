@@ -6,7 +6,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Installs handlers: SIGTERM and SIGINT call `stop`; SIGHUP calls `reload` or, without it, `stop`.
-pub fn handle(stop: impl Fn() + Send + 'static, reload: Option<Box<dyn Fn() + Send>>) -> io::Result<()> {
+pub(crate) fn handle(stop: impl Fn() + Send + 'static, reload: Option<Box<dyn Fn() + Send>>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let work = move || {
         for signal in signals.forever() {

@@ -9,7 +9,7 @@ use num_traits::ToPrimitive;
 
 use crate::visit::{self, Seen};
 
-pub fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
+pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
     let mut said = HashSet::new();
     visit::program(program, &mut |seen| {
         let Seen::Expr(e) = seen else { return };

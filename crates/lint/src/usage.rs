@@ -27,7 +27,7 @@ struct Used<'p> {
     out: &'p mut Vec<Diagnostic>,
 }
 
-pub fn lint(syntax: &ast::Program, program: &TypedProgram, out: &mut Vec<Diagnostic>) {
+pub(crate) fn lint(syntax: &ast::Program, program: &TypedProgram, out: &mut Vec<Diagnostic>) {
     let mut used = Used {
         program,
         tables: HashSet::new(),

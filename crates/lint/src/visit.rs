@@ -3,7 +3,7 @@
 use hopwright_sema::hir::*;
 
 /// A visited node.
-pub enum Seen<'p> {
+pub(crate) enum Seen<'p> {
     Stmt(&'p Stmt),
     Expr(&'p Expr),
     Call(&'p Call),
@@ -11,7 +11,7 @@ pub enum Seen<'p> {
 }
 
 /// Every statement, expression and call of a program, in the bodies of all instances, functions and tables.
-pub fn program<'p>(program: &'p TypedProgram, f: &mut dyn FnMut(Seen<'p>)) {
+pub(crate) fn program<'p>(program: &'p TypedProgram, f: &mut dyn FnMut(Seen<'p>)) {
     for function in &program.functions {
         stmts(&function.body, f);
     }
@@ -52,7 +52,7 @@ fn set<'p>(s: &'p Set, f: &mut dyn FnMut(Seen<'p>)) {
     }
 }
 
-pub fn stmts<'p>(list: &'p [Stmt], f: &mut dyn FnMut(Seen<'p>)) {
+pub(crate) fn stmts<'p>(list: &'p [Stmt], f: &mut dyn FnMut(Seen<'p>)) {
     for s in list {
         stmt(s, f);
     }
@@ -110,7 +110,7 @@ fn call<'p>(c: &'p Call, f: &mut dyn FnMut(Seen<'p>)) {
     c.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| expr(e, f));
 }
 
-pub fn expr<'p>(e: &'p Expr, f: &mut dyn FnMut(Seen<'p>)) {
+pub(crate) fn expr<'p>(e: &'p Expr, f: &mut dyn FnMut(Seen<'p>)) {
     f(Seen::Expr(e));
     match &e.kind {
         ExprKind::Field(a, _)

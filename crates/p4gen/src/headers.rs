@@ -29,7 +29,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.fields.iter().map(|(_, ty)| ty.width() as usize).sum::<usize>() / 8
     }
 }

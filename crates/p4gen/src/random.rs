@@ -7,11 +7,11 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random { state: seed }
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,26 +20,26 @@ impl Random {
     }
 
     /// A number below `end`, which must not be 0.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
     /// From `lo` to `hi`, both included.
-    pub fn between(&mut self, lo: usize, hi: usize) -> usize {
+    pub(crate) fn between(&mut self, lo: usize, hi: usize) -> usize {
         lo + self.below(hi - lo + 1)
     }
 
-    pub fn one_in(&mut self, n: usize) -> bool {
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
     /// One of a list that is not empty.
-    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 
     /// A value of at most 128 bits; ends of the range, single bits and small numbers are likely.
-    pub fn value(&mut self, width: u32) -> u128 {
+    pub(crate) fn value(&mut self, width: u32) -> u128 {
         let width = width.min(128);
         let all = if width == 128 { u128::MAX } else { (1 << width) - 1 };
         let value = match self.below(8) {

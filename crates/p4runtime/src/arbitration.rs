@@ -12,7 +12,7 @@ use crate::proto::{rpc, v1};
 use crate::role::{Rights, RoleConfig};
 
 /// A message on a stream to its client.
-pub type Outgoing = std::result::Result<v1::StreamMessageResponse, Status>;
+pub(crate) type Outgoing = std::result::Result<v1::StreamMessageResponse, Status>;
 
 /// The most streams of one device.
 const MAX_STREAMS: usize = 64;
@@ -20,11 +20,11 @@ const MAX_STREAMS: usize = 64;
 const MAX_ROLES: usize = 64;
 
 /// Identifies a stream.
-pub type StreamId = u64;
+pub(crate) type StreamId = u64;
 
 /// The controllers of a device.
 #[derive(Debug, Default)]
-pub struct Elections {
+pub(crate) struct Elections {
     roles: BTreeMap<String, Role>,
 }
 
@@ -46,7 +46,7 @@ struct Controller {
 }
 
 /// The election id in a message.
-pub fn number(id: &v1::Uint128) -> u128 {
+pub(crate) fn number(id: &v1::Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
 
@@ -55,7 +55,7 @@ fn wire(id: u128) -> v1::Uint128 {
 }
 
 /// A role's name, or a generated one for roles that only have a number.
-pub fn role_name(name: &str, id: u64) -> String {
+pub(crate) fn role_name(name: &str, id: u64) -> String {
     match (name, id) {
         ("", 0) => String::new(),
         ("", id) => format!("#{id}"),
@@ -68,7 +68,7 @@ impl Elections {
     ///
     /// # Errors
     /// Errors that end the client's stream: an election id in use, a change of role, too many streams.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         device: u64,
         stream: StreamId,
@@ -138,7 +138,7 @@ impl Elections {
     }
 
     /// What a role may do.
-    pub fn rights(&self, role: &str) -> Rights {
+    pub(crate) fn rights(&self, role: &str) -> Rights {
         let others = self.roles.iter().filter(|(name, r)| *name != role && !r.streams.is_empty());
         Rights {
             own: self.roles.get(role).and_then(|r| r.config.clone()),
@@ -147,7 +147,7 @@ impl Elections {
     }
 
     /// Removes a stream that has ended.
-    pub fn leave(&mut self, device: u64, stream: StreamId) {
+    pub(crate) fn leave(&mut self, device: u64, stream: StreamId) {
         for role in self.roles.values_mut() {
             if role.streams.remove(&stream).is_some() && role.primary == Some(stream) {
                 role.primary = None;
@@ -160,7 +160,7 @@ impl Elections {
     ///
     /// # Errors
     /// If it is not.
-    pub fn check(&self, role: &str, election_id: Option<&v1::Uint128>) -> Result<()> {
+    pub(crate) fn check(&self, role: &str, election_id: Option<&v1::Uint128>) -> Result<()> {
         let Some(role) = self.roles.get(role) else { return Err(denied("nobody is primary: arbitrate first")) };
         let primary = role.primary.and_then(|p| role.streams.get(&p)?.election_id);
         match (primary, election_id.map(number)) {
@@ -171,12 +171,12 @@ impl Elections {
     }
 
     /// Whether a stream is primary of its role.
-    pub fn is_primary(&self, stream: StreamId) -> bool {
+    pub(crate) fn is_primary(&self, stream: StreamId) -> bool {
         self.roles.values().any(|r| r.primary == Some(stream))
     }
 
     /// Sends a message to the primary of each role that may see it. Returns how many of them could not take it.
-    pub fn send_to_primaries(&self, message: &v1::stream_message_response::Update) -> usize {
+    pub(crate) fn send_to_primaries(&self, message: &v1::stream_message_response::Update) -> usize {
         self.roles
             .values()
             .filter_map(|r| {
@@ -189,7 +189,7 @@ impl Elections {
     }
 
     /// Whether any role has a primary.
-    pub fn has_primary(&self) -> bool {
+    pub(crate) fn has_primary(&self) -> bool {
         self.roles.values().any(|r| r.primary.is_some())
     }
 }
@@ -219,7 +219,7 @@ impl Role {
 }
 
 /// Converts a failure that concerns one message to an answer on the stream.
-pub fn stream_error(failure: Failure, details: Option<v1::stream_error::Details>) -> v1::StreamMessageResponse {
+pub(crate) fn stream_error(failure: Failure, details: Option<v1::stream_error::Details>) -> v1::StreamMessageResponse {
     let error = v1::StreamError {
         canonical_code: failure.code as i32,
         message: failure.message,

@@ -31,7 +31,7 @@ const MAX_DEPTH: u32 = 16;
 
 /// The digests that controllers have enabled.
 #[derive(Default)]
-pub struct Digests {
+pub(crate) struct Digests {
     /// Enabled digests, by id.
     active: BTreeMap<u32, Active>,
     /// Ids and types by name.
@@ -53,7 +53,7 @@ struct Active {
 
 impl Digests {
     /// A state with nothing enabled.
-    pub fn new(program: &Program) -> Digests {
+    pub(crate) fn new(program: &Program) -> Digests {
         let info = program.config.p4info.clone().unwrap_or_default();
         let known = info
             .digests
@@ -63,17 +63,17 @@ impl Digests {
     }
 
     /// Whether there is a digest with this id.
-    pub fn is_known(&self, id: u32) -> bool {
+    pub(crate) fn is_known(&self, id: u32) -> bool {
         self.known.values().any(|(known, _)| *known == id)
     }
 
     /// The configurations of enabled digests.
-    pub fn configs(&self) -> impl Iterator<Item = (u32, &v1::digest_entry::Config)> {
+    pub(crate) fn configs(&self) -> impl Iterator<Item = (u32, &v1::digest_entry::Config)> {
         self.active.iter().map(|(id, a)| (*id, &a.config))
     }
 
     /// Adds a digest of the program. Returns the list if it is full.
-    pub fn add(&mut self, digest: &Digest, now: Instant) -> Option<v1::DigestList> {
+    pub(crate) fn add(&mut self, digest: &Digest, now: Instant) -> Option<v1::DigestList> {
         let (id, spec) = self.known.get(&digest.name)?;
         let id = *id;
         let active = self.active.get_mut(&id)?;
@@ -94,7 +94,7 @@ impl Digests {
     }
 
     /// Lists whose timeout has expired. Forgets lists whose acknowledgement is overdue.
-    pub fn due(&mut self, now: Instant) -> Vec<v1::DigestList> {
+    pub(crate) fn due(&mut self, now: Instant) -> Vec<v1::DigestList> {
         let mut due = Vec::new();
         for (id, active) in &mut self.active {
             let timeout = Duration::from_nanos(active.config.max_timeout_ns.max(0) as u64);
@@ -138,7 +138,7 @@ impl Digests {
     ///
     /// # Errors
     /// If no such digest is enabled.
-    pub fn acknowledge(&mut self, ack: &v1::DigestListAck) -> Result<()> {
+    pub(crate) fn acknowledge(&mut self, ack: &v1::DigestListAck) -> Result<()> {
         let active = self.active.get_mut(&ack.digest_id);
         let active = active.ok_or_else(|| not_found(format!("digest {:#x} is not on", ack.digest_id)))?;
         // An unknown list was acknowledged after it was forgotten, which is no error of the controller.

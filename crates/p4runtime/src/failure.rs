@@ -22,7 +22,7 @@ pub struct Failure {
 }
 
 /// The result of most functions of this crate.
-pub type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 macro_rules! constructors {
     ($($name:ident => $code:ident;)*) => {
@@ -101,7 +101,7 @@ impl From<ControlError> for Failure {
 }
 
 /// An invalid number in the field of this name.
-pub fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
+pub(crate) fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
     match error {
         NotANumber::Empty => out_of_range(format!("`{name}`: an empty byte string is no value")),
         NotANumber::TooWide => out_of_range(format!("`{name}`: the value does not fit {width} bits")),
@@ -111,7 +111,7 @@ pub fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
 
 /// The status of a write of which some updates failed: one error for each update, in order, including those that succeeded,
 /// as long as there is room; the first failures carry their messages.
-pub fn batch(results: &[Result<()>]) -> Status {
+pub(crate) fn batch(results: &[Result<()>]) -> Status {
     let failed = results.iter().filter(|r| r.is_err()).count();
     let first = results.iter().enumerate().find_map(|(at, r)| Some((at, r.as_ref().err()?)));
     let message = first.map_or_else(String::new, |(at, failure)| {

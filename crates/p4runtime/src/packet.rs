@@ -9,7 +9,7 @@ use crate::proto::v1;
 use crate::schema::Schema;
 
 /// Converts a packet that the program sent to the CPU port. `None` if it is shorter than its header.
-pub fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
+pub(crate) fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
     let (header, payload) = packet.split_at_checked(schema.packet_in_bytes)?;
     let header = BigUint::from_bytes_be(header);
     let metadata = schema
@@ -27,7 +27,7 @@ pub fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> {
 ///
 /// # Errors
 /// If the metadata differ from what the program declares.
-pub fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<u8>> {
+pub(crate) fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<u8>> {
     let mut header = BigUint::ZERO;
     let mut seen = 0;
     for m in &schema.packet_out {

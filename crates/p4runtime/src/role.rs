@@ -24,7 +24,7 @@ const MAX_IDS: usize = 65_536;
 
 /// A role's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoleConfig {
+pub(crate) struct RoleConfig {
     /// Objects that no other role may write.
     pub exclusive: BTreeSet<u32>,
     shared: BTreeSet<u32>,
@@ -40,7 +40,7 @@ impl RoleConfig {
     ///
     /// # Errors
     /// If it is another message, or inconsistent.
-    pub fn parse(said: &prost_types::Any) -> Result<RoleConfig> {
+    pub(crate) fn parse(said: &prost_types::Any) -> Result<RoleConfig> {
         if said.type_url.rsplit('/').next() != Some(NAME) {
             let url = &said.type_url;
             return Err(invalid(format!("role configurations of type `{url}` are not understood: `{NAME}` is")));
@@ -69,7 +69,7 @@ impl RoleConfig {
     }
 
     /// Whether both configurations can be in force together.
-    pub fn conflict(&self, other: &RoleConfig) -> Option<u32> {
+    pub(crate) fn conflict(&self, other: &RoleConfig) -> Option<u32> {
         let theirs = |id: &&u32| other.exclusive.contains(id) || other.shared.contains(id);
         let ours = |id: &&u32| self.shared.contains(id);
         self.exclusive.iter().find(theirs).or_else(|| other.exclusive.iter().find(ours)).copied()
@@ -80,7 +80,7 @@ impl RoleConfig {
     }
 
     /// The part of a message that the role's primary receives.
-    pub fn part(&self, update: &Update) -> Option<Update> {
+    pub(crate) fn part(&self, update: &Update) -> Option<Update> {
         match update {
             Update::Packet(packet) => {
                 let has = |(id, value): &(u32, BigUint)| {
@@ -102,7 +102,7 @@ impl RoleConfig {
 
 /// What a request may do at present.
 #[derive(Clone, Debug, Default)]
-pub struct Rights {
+pub(crate) struct Rights {
     /// Its role's configuration.
     pub own: Option<Arc<RoleConfig>>,
     /// Configurations of other roles that have controllers.
@@ -114,7 +114,7 @@ impl Rights {
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
-    pub fn check_write(&self, entity: &Entity) -> Result<()> {
+    pub(crate) fn check_write(&self, entity: &Entity) -> Result<()> {
         let id = p4_id(entity);
         if let Some(own) = &self.own {
             return match id {
@@ -135,7 +135,7 @@ impl Rights {
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
-    pub fn check_read(&self, asked: &Entity) -> Result<()> {
+    pub(crate) fn check_read(&self, asked: &Entity) -> Result<()> {
         match (&self.own, p4_id(asked)) {
             (Some(own), Some(id)) if id != 0 && !own.lists(id) => {
                 Err(denied(format!("the role's configuration does not list {id:#x}")))
@@ -145,7 +145,7 @@ impl Rights {
     }
 
     /// Whether the role may see what was found.
-    pub fn tells(&self, found: &Entity) -> bool {
+    pub(crate) fn tells(&self, found: &Entity) -> bool {
         match (&self.own, p4_id(found)) {
             (Some(own), Some(id)) => own.lists(id),
             (Some(_), None) => false,
@@ -157,7 +157,7 @@ impl Rights {
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
-    pub fn check_push(&self) -> Result<()> {
+    pub(crate) fn check_push(&self) -> Result<()> {
         match &self.own {
             Some(own) if !own.pushes => Err(denied("the role may not set the program")),
             _ => Ok(()),

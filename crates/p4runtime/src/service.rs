@@ -39,7 +39,7 @@ const MAX_STREAMS: usize = 256;
 
 /// Serves devices.
 #[derive(Clone)]
-pub struct Service {
+pub(crate) struct Service {
     devices: Arc<BTreeMap<u64, Arc<Device>>>,
     work: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -50,7 +50,7 @@ pub struct Service {
 
 impl Service {
     /// A service for these devices.
-    pub fn new(devices: impl IntoIterator<Item = Arc<Device>>) -> Service {
+    pub(crate) fn new(devices: impl IntoIterator<Item = Arc<Device>>) -> Service {
         Service {
             devices: Arc::new(devices.into_iter().map(|d| (d.id(), d)).collect()),
             work: Arc::new(Semaphore::new(AT_A_TIME)),
@@ -65,7 +65,7 @@ impl Service {
     }
 
     /// Returns memory to the system after requests or streams have ended, as long as the server runs.
-    pub fn give_memory_back(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn give_memory_back(&self) -> impl Future<Output = ()> + Send + 'static {
         let ended = self.ended.clone();
         async move {
             loop {

@@ -21,17 +21,17 @@ use v1::entity::Entity;
 use v1::update::Type;
 
 /// Reverses an update.
-pub type Undo = Box<dyn FnOnce(&mut State)>;
+pub(crate) type Undo = Box<dyn FnOnce(&mut State)>;
 
 /// The undo log of an atomic batch.
-pub type UndoLog<'a> = Option<&'a mut Vec<Undo>>;
+pub(crate) type UndoLog<'a> = Option<&'a mut Vec<Undo>>;
 
 /// An entry's identity: table, keys, priority.
-pub type EntryKey = (TableId, Vec<MatchValue>, i32);
+pub(crate) type EntryKey = (TableId, Vec<MatchValue>, i32);
 
 /// What a controller wrote with an entry and the data plane does not store.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Note {
+pub(crate) struct Note {
     pub controller_metadata: u64,
     pub metadata: Bytes,
     pub idle: Option<Idle>,
@@ -39,7 +39,7 @@ pub struct Note {
 
 /// An idle timeout.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Idle {
+pub(crate) struct Idle {
     pub timeout: Duration,
     /// When the entry was last found hit, or written.
     pub last_hit: Instant,
@@ -50,7 +50,7 @@ pub struct Idle {
 }
 
 /// A device's program with everything that controllers have written.
-pub struct State {
+pub(crate) struct State {
     pub program: Program,
     pub vdp: Arc<VirtualDataPlane>,
     pub notes: HashMap<EntryKey, Note>,
@@ -63,7 +63,7 @@ pub struct State {
 
 impl State {
     /// The initial state of a program.
-    pub fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
+    pub(crate) fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
         let digests = Digests::new(&program);
         State {
             program,
@@ -78,12 +78,12 @@ impl State {
     }
 
     /// Applies each update, independently of the others.
-    pub fn write_each(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
+    pub(crate) fn write_each(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
         updates.iter().map(|u| self.apply(u, rights, None)).collect()
     }
 
     /// Applies all updates or none.
-    pub fn write_all(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
+    pub(crate) fn write_all(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
         let mut log = Vec::new();
         for (at, update) in updates.iter().enumerate() {
             if let Err(failure) = self.apply(update, rights, Some(&mut log)) {
@@ -124,6 +124,6 @@ impl State {
 }
 
 /// Checks that an update is a MODIFY.
-pub fn modify_only(kind: Type, what: &str) -> Result<()> {
+pub(crate) fn modify_only(kind: Type, what: &str) -> Result<()> {
     if kind == Type::Modify { Ok(()) } else { Err(invalid(format!("{what} can only be modified"))) }
 }

@@ -10,7 +10,7 @@ use crate::schema::{Action, Field, Param, Schema, Table};
 use v1::field_match::FieldMatchType as Wire;
 
 /// The table with this id.
-pub fn table(schema: &Schema, id: u32) -> Result<&Table> {
+pub(crate) fn table(schema: &Schema, id: u32) -> Result<&Table> {
     match schema.tables.get(&id) {
         Some(table) => Ok(table),
         None if id == 0 => Err(invalid("no table id")),
@@ -19,12 +19,12 @@ pub fn table(schema: &Schema, id: u32) -> Result<&Table> {
 }
 
 /// The matches of an entry, one for each key of the pipeline's table.
-pub fn matches(table: &Table, entry: &v1::TableEntry) -> Result<Vec<MatchValue>> {
+pub(crate) fn matches(table: &Table, entry: &v1::TableEntry) -> Result<Vec<MatchValue>> {
     fields(&table.name, &table.fields, table.keys, &entry.r#match)
 }
 
 /// Matches of fields, as many as there are keys. Omitted fields match anything.
-pub fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::FieldMatch]) -> Result<Vec<MatchValue>> {
+pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::FieldMatch]) -> Result<Vec<MatchValue>> {
     if said.len() > fields.len() {
         return Err(invalid(format!("`{name}` has {} match fields, not {}", fields.len(), said.len())));
     }
@@ -114,7 +114,7 @@ fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
 }
 
 /// Converts matches to messages, without fields that match anything.
-pub fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1::FieldMatch> {
+pub(crate) fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1::FieldMatch> {
     fields
         .iter()
         .filter_map(|field| {
@@ -140,7 +140,7 @@ pub fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1::FieldM
 }
 
 /// The priority of an entry to be written.
-pub fn priority(table: &Table, entry: &v1::TableEntry) -> Result<i32> {
+pub(crate) fn priority(table: &Table, entry: &v1::TableEntry) -> Result<i32> {
     match (table.priority, entry.priority) {
         (true, p) if p > 0 => Ok(p),
         (true, _) => Err(invalid(format!("entries of `{}` need a priority above zero", table.name))),
@@ -150,7 +150,7 @@ pub fn priority(table: &Table, entry: &v1::TableEntry) -> Result<i32> {
 }
 
 /// The action of an entry or a default entry.
-pub fn action(table: &Table, said: &v1::TableAction, as_default: bool) -> Result<ActionCall> {
+pub(crate) fn action(table: &Table, said: &v1::TableAction, as_default: bool) -> Result<ActionCall> {
     match &said.r#type {
         Some(v1::table_action::Type::Action(action)) => call(table, action, as_default),
         Some(_) if as_default => Err(invalid(format!("the default entry of `{}` names an action", table.name))),
@@ -160,7 +160,7 @@ pub fn action(table: &Table, said: &v1::TableAction, as_default: bool) -> Result
 }
 
 /// An action with its arguments.
-pub fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
+pub(crate) fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
     let listed: &Action = table
         .actions
         .iter()
@@ -192,13 +192,13 @@ pub fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<Action
 }
 
 /// An action as a message.
-pub fn table_action(table: &Table, call: &ActionCall) -> Option<v1::TableAction> {
+pub(crate) fn table_action(table: &Table, call: &ActionCall) -> Option<v1::TableAction> {
     let action = plain_action(table, call)?;
     Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) })
 }
 
 /// The same, without the enclosing message.
-pub fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
+pub(crate) fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
     let listed = table.actions.iter().find(|a| a.at == call.action)?;
     let params = listed
         .params
@@ -210,7 +210,7 @@ pub fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Action> {
 }
 
 /// An entry as a message, without its metadata and counters.
-pub fn entry(table: &Table, entry: &TableEntry) -> v1::TableEntry {
+pub(crate) fn entry(table: &Table, entry: &TableEntry) -> v1::TableEntry {
     v1::TableEntry {
         table_id: table.id,
         r#match: field_matches(&table.fields, &entry.matches),
@@ -222,7 +222,7 @@ pub fn entry(table: &Table, entry: &TableEntry) -> v1::TableEntry {
 }
 
 /// The filter of a read in a table: fields that are set must be equal.
-pub struct Filter {
+pub(crate) struct Filter {
     matches: Option<Vec<MatchValue>>,
     priority: i32,
     action: Option<v1::TableAction>,
@@ -232,7 +232,7 @@ pub struct Filter {
 
 impl Filter {
     /// The filter of a read request for entries of this table.
-    pub fn new(table: &Table, said: &v1::TableEntry) -> Result<Filter> {
+    pub(crate) fn new(table: &Table, said: &v1::TableEntry) -> Result<Filter> {
         let matches = if said.r#match.is_empty() { None } else { Some(matches(table, said)?) };
         Ok(Filter {
             matches,
@@ -244,19 +244,19 @@ impl Filter {
     }
 
     /// The single entry that the filter selects, if it is one.
-    pub fn single(&self, table: &Table) -> Option<(&[MatchValue], i32)> {
+    pub(crate) fn single(&self, table: &Table) -> Option<(&[MatchValue], i32)> {
         let matches = self.matches.as_deref()?;
         (!table.priority || self.priority != 0).then_some((matches, self.priority))
     }
 
     /// Whether an entry's keys and priority pass the filter.
-    pub fn keys(&self, entry: &TableEntry) -> bool {
+    pub(crate) fn keys(&self, entry: &TableEntry) -> bool {
         self.matches.as_ref().is_none_or(|m| *m == entry.matches)
             && (self.priority == 0 || self.priority == entry.priority)
     }
 
     /// Whether the entry's message passes the filter.
-    pub fn shown(&self, entry: &v1::TableEntry) -> bool {
+    pub(crate) fn shown(&self, entry: &v1::TableEntry) -> bool {
         self.action.as_ref().is_none_or(|wanted| entry.action.as_ref().is_some_and(|a| same_action(wanted, a)))
             && (self.controller_metadata == 0 || self.controller_metadata == entry.controller_metadata)
             && (self.metadata.is_empty() || self.metadata == entry.metadata)
@@ -275,6 +275,6 @@ fn same_action(wanted: &v1::TableAction, found: &v1::TableAction) -> bool {
 }
 
 /// For messages.
-pub fn no_entry(table: &Table) -> Failure {
+pub(crate) fn no_entry(table: &Table) -> Failure {
     not_found(format!("table `{}` has no entry with these keys and priority", table.name))
 }

@@ -10,7 +10,7 @@ use crate::hir::*;
 
 /// What the controls of a program reach.
 #[derive(Default)]
-pub struct Reached<'p> {
+pub(super) struct Reached<'p> {
     /// Tables that are applied.
     pub tables: BTreeSet<TableId>,
     /// Actions that controls call. Actions that only actions call are inlined.
@@ -25,7 +25,7 @@ pub struct Reached<'p> {
 
 impl<'p> Reached<'p> {
     /// What the blocks of the package reach.
-    pub fn new(program: &'p TypedProgram) -> Reached<'p> {
+    pub(super) fn new(program: &'p TypedProgram) -> Reached<'p> {
         let mut reached = Reached::default();
         for (_, block) in &program.main.blocks {
             reached.instance(program, *block);

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// Options that select a switch.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Switch")]
-pub struct SwitchArgs {
+pub(crate) struct SwitchArgs {
     /// Where the switch serves P4Runtime
     #[arg(long, value_name = "HOST:PORT", default_value = hopwright_p4runtime::DEFAULT_ADDRESS, global = true)]
     pub server: String,
@@ -63,7 +63,7 @@ Exit status: 0 done, 1 not done, 2 the command line is wrong.";
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = false, after_long_help = TABLE_HELP)]
-pub struct TableArgs {
+pub(crate) struct TableArgs {
     #[command(subcommand)]
     pub command: Option<TableCommand>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub struct TableArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TableCommand {
+pub(crate) enum TableCommand {
     /// List the tables with their keys and actions; so does `hopwright table` alone
     List,
     /// Print a table's entries, each in the form that `add` takes, and its default action
@@ -119,7 +119,7 @@ pub enum TableCommand {
 
 #[derive(Args, Debug)]
 #[command(after_help = "`hopwright table --help` has the forms of values and examples.")]
-pub struct EntryArgs {
+pub(crate) struct EntryArgs {
     /// The table
     pub name: String,
     /// KEY=VALUE … => ACTION(PARAMETER=VALUE, …), in quotes; or without => and parentheses, which a shell would take
@@ -136,7 +136,7 @@ Examples:
 
 #[derive(Args, Debug)]
 #[command(after_long_help = COUNTER_HELP)]
-pub struct CounterArgs {
+pub(crate) struct CounterArgs {
     #[command(subcommand)]
     pub command: Option<CounterCommand>,
     #[command(flatten)]
@@ -144,7 +144,7 @@ pub struct CounterArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum CounterCommand {
+pub(crate) enum CounterCommand {
     /// List the counters; so does `hopwright counter` alone
     List,
     /// Print a counter's cells that are not zero, or one; of a table's counter, those of its entries
@@ -175,7 +175,7 @@ Examples:
 
 #[derive(Args, Debug)]
 #[command(after_long_help = REGISTER_HELP)]
-pub struct RegisterArgs {
+pub(crate) struct RegisterArgs {
     #[command(subcommand)]
     pub command: Option<RegisterCommand>,
     #[command(flatten)]
@@ -183,7 +183,7 @@ pub struct RegisterArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum RegisterCommand {
+pub(crate) enum RegisterCommand {
     /// List the registers; so does `hopwright register` alone
     List,
     /// Print a register's cells that are not zero, or one
@@ -220,7 +220,7 @@ Examples:
 
 #[derive(Args, Debug)]
 #[command(after_long_help = METER_HELP)]
-pub struct MeterArgs {
+pub(crate) struct MeterArgs {
     #[command(subcommand)]
     pub command: Option<MeterCommand>,
     #[command(flatten)]
@@ -228,7 +228,7 @@ pub struct MeterArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum MeterCommand {
+pub(crate) enum MeterCommand {
     /// List the meters; so does `hopwright meter` alone
     List,
     /// Print the cells that have rates, or one; of a table's meter, those of its entries
@@ -262,7 +262,7 @@ Examples:
 
 #[derive(Args, Debug)]
 #[command(after_long_help = TRACE_HELP)]
-pub struct TraceArgs {
+pub(crate) struct TraceArgs {
     /// Stop after this many packets; 0: do not stop
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 0)]
     pub packets: u64,

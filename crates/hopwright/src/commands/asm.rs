@@ -12,7 +12,7 @@ use crate::compile;
 use crate::failure::Failure;
 
 /// Prints the code.
-pub fn run(args: &AsmArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
     let options = hopwright_jit::Options { keep_text: args.clif };
     let compiled = hopwright_jit::compile(&pipeline, &options)

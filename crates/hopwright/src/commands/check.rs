@@ -10,7 +10,7 @@ use crate::compile;
 use crate::failure::Failure;
 
 /// Reports errors and warnings.
-pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
     let mut compiled = compile::compile(&args.source, true);
     let front = started.elapsed();

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 const TEXT: &str = include_str!("../../../../docs/errors.md");
 
 /// Prints the explanation of a code, or all codes.
-pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let mut out = String::new();
     match &args.code {
         Some(code) => {

@@ -9,7 +9,7 @@ use crate::compile;
 use crate::failure::Failure;
 
 /// Writes a program's graphs.
-pub fn run(args: &GraphArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &GraphArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
     std::fs::create_dir_all(&args.output).map_err(|e| Failure::message(format!("{}: {e}", args.output.display())))?;
     for graph in graphs(&pipeline) {

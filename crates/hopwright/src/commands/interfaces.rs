@@ -13,7 +13,7 @@ const INTERFACES: &str = "/proc/net/dev";
 
 /// A port of the program, and its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
+pub(crate) struct Interface {
     /// The port's number.
     pub number: u32,
     /// The interface's name.
@@ -32,7 +32,7 @@ impl FromStr for Interface {
 }
 
 /// Checks that all interfaces can be ports.
-pub fn check(interfaces: &[Interface], cpu_port: u16) -> Result<(), Failure> {
+pub(crate) fn check(interfaces: &[Interface], cpu_port: u16) -> Result<(), Failure> {
     let there = all();
     for (at, one) in interfaces.iter().enumerate() {
         let Interface { number, name } = one;
@@ -77,7 +77,7 @@ fn missing(name: &str, all: &[String]) -> Failure {
 }
 
 /// Why an interface cannot be opened, and what helps.
-pub fn cannot_open(error: &OpenerError) -> Failure {
+pub(crate) fn cannot_open(error: &OpenerError) -> Failure {
     let hint = match error {
         OpenerError::Device(device) if device.error.kind() == ErrorKind::PermissionDenied => {
             "; taking packets from an interface needs root, or CAP_NET_RAW (and CAP_NET_ADMIN and CAP_BPF for AF_XDP)"

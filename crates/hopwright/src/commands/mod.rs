@@ -1,15 +1,15 @@
 //! One module per command.
 
-pub mod asm;
-pub mod bench;
-pub mod check;
-pub mod control;
-pub mod explain;
-pub mod graph;
-pub mod interfaces;
-pub mod ir;
-pub mod p4info;
-pub mod replay;
-pub mod run;
-pub mod scion;
-pub mod stf;
+pub(crate) mod asm;
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod control;
+pub(crate) mod explain;
+pub(crate) mod graph;
+pub(crate) mod interfaces;
+pub(crate) mod ir;
+pub(crate) mod p4info;
+pub(crate) mod replay;
+pub(crate) mod run;
+pub(crate) mod scion;
+pub(crate) mod stf;

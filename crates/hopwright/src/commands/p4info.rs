@@ -10,7 +10,7 @@ use crate::compile;
 use crate::failure::Failure;
 
 /// Prints or writes the P4Info.
-pub fn run(args: &P4infoArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &P4infoArgs) -> Result<(), Failure> {
     let compiled = compile::compile(&args.source, false);
     compile::print_diagnostics(&compiled);
     let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return Err(Failure::Reported) };
@@ -24,7 +24,7 @@ pub fn run(args: &P4infoArgs) -> Result<(), Failure> {
 }
 
 /// Prints or writes the program as one file.
-pub fn bundle(args: &BundleArgs) -> Result<(), Failure> {
+pub(crate) fn bundle(args: &BundleArgs) -> Result<(), Failure> {
     let compiled = compile::compile(&args.source, false);
     compile::print_diagnostics(&compiled);
     if compiled.pipeline.is_none() {

@@ -23,7 +23,7 @@ struct Totals {
 }
 
 /// Runs a program on a capture.
-pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
     let engine_choice = if args.trace { EngineChoice::Interp } else { args.engine };
     let mut engine = OneByOne::new(&pipeline, engine_choice)?;

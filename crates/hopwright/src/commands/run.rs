@@ -24,7 +24,7 @@ const STATS_INTERVAL: Duration = Duration::from_secs(1);
 const LOG_TICK: Duration = Duration::from_millis(100);
 
 /// Runs a switch until a signal stops it.
-pub fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     interfaces::check(&args.interfaces, args.cpu_port)?;
     let compiled = compile::compile(&args.source, true);
     compile::print_diagnostics(&compiled);

@@ -15,13 +15,13 @@ use crate::logging::Logging;
 use crate::signals;
 
 /// The log settings, as far as they can be read; errors in the configuration are reported later.
-pub fn console(args: &ScionArgs) -> Console {
+pub(crate) fn console(args: &ScionArgs) -> Console {
     let config = args.config.as_ref().and_then(|file| Config::read(file).ok());
     config.map(|c| c.log.console).unwrap_or_default()
 }
 
 /// Runs a border router until SIGTERM or SIGINT, with SIGHUP reloading its configuration, or runs the subcommand.
-pub fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
+pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     match &args.command {
         Some(ScionCommand::Sample(SampleCommand::Config)) => {
             print!("{}", config::SAMPLE);

@@ -10,7 +10,7 @@ use crate::engine::OneByOne;
 use crate::failure::Failure;
 
 /// Runs a packet test.
-pub fn run(args: &StfArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
     let script = read(&args.test)?;
     let pipeline = compile::pipeline(&args.source)?;
     let mut engine = OneByOne::new(&pipeline, args.engine)?;
@@ -39,7 +39,7 @@ pub fn run(args: &StfArgs) -> Result<(), Failure> {
 }
 
 /// Sets up an engine by a file's `add`, `setdefault` and similar lines.
-pub fn configure(file: &Path, engine: &mut dyn Engine) -> Result<(), Failure> {
+pub(crate) fn configure(file: &Path, engine: &mut dyn Engine) -> Result<(), Failure> {
     Ok(hopwright_stf::configure(&read(file)?, engine)?)
 }
 

@@ -12,7 +12,7 @@ use super::state::{Fact, ParserPath, State, tidy};
 use super::{Flow, Start};
 
 /// One outcome of applying a table.
-pub struct Ran {
+pub(super) struct Ran {
     pub action: FunctionId,
     pub hit: bool,
     pub state: State,

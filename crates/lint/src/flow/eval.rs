@@ -9,7 +9,7 @@ use super::state::{Fact, State, tidy};
 use super::{Flow, compares};
 
 /// Paths with the value of an expression, if it is known.
-pub type Values = Vec<(State, Option<i128>)>;
+pub(super) type Values = Vec<(State, Option<i128>)>;
 
 impl<'p> Flow<'p> {
     /// The place that an l-value denotes; `None` if that depends on unknown values.
@@ -376,7 +376,7 @@ fn is_question(call: &Call) -> bool {
 }
 
 /// Adds a path to the side that a condition's value selects, or to both.
-pub fn split(s: State, value: Option<bool>, yes: &mut Vec<State>, no: &mut Vec<State>) {
+pub(super) fn split(s: State, value: Option<bool>, yes: &mut Vec<State>, no: &mut Vec<State>) {
     match value {
         Some(true) => yes.push(s),
         Some(false) => no.push(s),

@@ -34,7 +34,7 @@ const MAX_DEPTH: u32 = 160;
 /// The most places.
 const MAX_PLACES: usize = 20_000;
 
-pub fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
+pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
     let mut flow = Flow {
         program,
         places: Places::new(program),

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use hopwright_sema::hir::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PlaceId(u32);
+pub(super) struct PlaceId(u32);
 
 /// A step from a place to one inside it: a member, or an element of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
+pub(super) enum Step {
     Field(usize),
     Element(u32),
 }
 
 /// The owner of values that live as long as a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Root {
+pub(super) enum Root {
     Var(VarId),
     /// The result of a function.
     Result(FunctionId),
@@ -32,22 +32,22 @@ struct Node {
 }
 
 /// All places seen so far.
-pub struct Places<'p> {
+pub(super) struct Places<'p> {
     program: &'p TypedProgram,
     nodes: Vec<Node>,
     roots: HashMap<Root, PlaceId>,
 }
 
 impl<'p> Places<'p> {
-    pub fn new(program: &'p TypedProgram) -> Places<'p> {
+    pub(super) fn new(program: &'p TypedProgram) -> Places<'p> {
         Places { program, nodes: Vec::new(), roots: HashMap::new() }
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub fn root(&mut self, root: Root, ty: &Type) -> PlaceId {
+    pub(super) fn root(&mut self, root: Root, ty: &Type) -> PlaceId {
         if let Some(id) = self.roots.get(&root) {
             return *id;
         }
@@ -56,13 +56,13 @@ impl<'p> Places<'p> {
         id
     }
 
-    pub fn var(&mut self, var: VarId) -> PlaceId {
+    pub(super) fn var(&mut self, var: VarId) -> PlaceId {
         let program = self.program;
         self.root(Root::Var(var), &program[var].ty)
     }
 
     /// The place of a variable, if it has been seen.
-    pub fn known(&self, root: Root) -> Option<PlaceId> {
+    pub(super) fn known(&self, root: Root) -> Option<PlaceId> {
         self.roots.get(&root).copied()
     }
 
@@ -72,7 +72,7 @@ impl<'p> Places<'p> {
     }
 
     /// The place one step inside; `None` if there is none.
-    pub fn step(&mut self, place: PlaceId, step: Step) -> Option<PlaceId> {
+    pub(super) fn step(&mut self, place: PlaceId, step: Step) -> Option<PlaceId> {
         let node = &self.nodes[place.0 as usize];
         if let Some((_, id)) = node.inner.iter().find(|(s, _)| *s == step) {
             return Some(*id);
@@ -93,30 +93,30 @@ impl<'p> Places<'p> {
     }
 
     /// The places inside that have been seen.
-    pub fn inner(&self, place: PlaceId) -> &[(Step, PlaceId)] {
+    pub(super) fn inner(&self, place: PlaceId) -> &[(Step, PlaceId)] {
         &self.nodes[place.0 as usize].inner
     }
 
-    pub fn ty(&self, place: PlaceId) -> &Type {
+    pub(super) fn ty(&self, place: PlaceId) -> &Type {
         &self.nodes[place.0 as usize].ty
     }
 
-    pub fn root_of(&self, place: PlaceId) -> Root {
+    pub(super) fn root_of(&self, place: PlaceId) -> Root {
         self.nodes[place.0 as usize].root
     }
 
-    pub fn parent(&self, place: PlaceId) -> Option<(PlaceId, Step)> {
+    pub(super) fn parent(&self, place: PlaceId) -> Option<(PlaceId, Step)> {
         self.nodes[place.0 as usize].parent
     }
 
     /// The header that a place is a member of.
-    pub fn header_of(&self, place: PlaceId) -> Option<PlaceId> {
+    pub(super) fn header_of(&self, place: PlaceId) -> Option<PlaceId> {
         let (parent, _) = self.parent(place)?;
         matches!(self.ty(parent), Type::Header(_)).then_some(parent)
     }
 
     /// The place and all places inside that have been seen.
-    pub fn all(&self, place: PlaceId, out: &mut Vec<PlaceId>) {
+    pub(super) fn all(&self, place: PlaceId, out: &mut Vec<PlaceId>) {
         out.push(place);
         for (_, inner) in self.inner(place) {
             self.all(*inner, out);
@@ -124,7 +124,7 @@ impl<'p> Places<'p> {
     }
 
     /// The place as the program spells it.
-    pub fn show(&self, place: PlaceId) -> String {
+    pub(super) fn show(&self, place: PlaceId) -> String {
         let node = &self.nodes[place.0 as usize];
         match node.parent {
             None => match node.root {

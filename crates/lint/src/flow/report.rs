@@ -23,7 +23,7 @@ struct Visits {
 }
 
 /// A header or variable that is read, assigned or left unassigned.
-pub struct Found {
+pub(super) struct Found {
     /// Its place in the text.
     pub span: Span,
     /// As the program writes it.
@@ -34,7 +34,7 @@ pub struct Found {
 
 /// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A field of a header is read.
     HeaderRead,
     /// A field of a header is assigned.
@@ -47,7 +47,7 @@ pub enum Kind {
 
 /// The outcome of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     Good,
     Bad,
     Doubtful,
@@ -55,11 +55,11 @@ pub enum Outcome {
 
 /// All findings.
 #[derive(Default)]
-pub struct Findings(BTreeMap<(Span, Kind, String), Visits>);
+pub(super) struct Findings(BTreeMap<(Span, Kind, String), Visits>);
 
 impl Findings {
     /// Records what the statement at `statement` does.
-    pub fn note(
+    pub(super) fn note(
         &mut self,
         kind: Kind,
         statement: Span,
@@ -86,7 +86,7 @@ impl Findings {
         }
     }
 
-    pub fn report(self, out: &mut Vec<Diagnostic>) {
+    pub(super) fn report(self, out: &mut Vec<Diagnostic>) {
         for ((statement, kind, name), visits) in &self.0 {
             let read = (*statement, Kind::HeaderRead, name.clone());
             if *kind == Kind::HeaderWrite && self.0.get(&read).is_some_and(|v| say(Kind::HeaderRead, v).is_some()) {

@@ -8,7 +8,7 @@ use super::place::PlaceId;
 
 /// A fact about a location. A location without a fact has an unknown value or validity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Fact {
+pub(super) enum Fact {
     /// A header that is valid.
     Valid,
     /// A header that is not.
@@ -25,14 +25,14 @@ pub enum Fact {
 
 /// The parser states of a path, the last first.
 #[derive(Debug)]
-pub struct ParserPath {
+pub(super) struct ParserPath {
     pub state: String,
     pub before: Option<Rc<ParserPath>>,
 }
 
 /// The data-flow state of one path to a point of the program.
 #[derive(Clone, Debug)]
-pub struct State {
+pub(super) struct State {
     facts: Rc<BTreeMap<PlaceId, Fact>>,
     /// The combined hash of the facts, updated with each change; distinguishes most states.
     mark: u64,
@@ -64,15 +64,15 @@ const MAX_NOT: usize = 32;
 
 impl State {
     /// A state without facts.
-    pub fn new() -> State {
+    pub(super) fn new() -> State {
         State { facts: Rc::default(), mark: 0, vague: false, parser_path: None }
     }
 
-    pub fn get(&self, place: PlaceId) -> Option<&Fact> {
+    pub(super) fn get(&self, place: PlaceId) -> Option<&Fact> {
         self.facts.get(&place)
     }
 
-    pub fn set(&mut self, place: PlaceId, fact: Fact) {
+    pub(super) fn set(&mut self, place: PlaceId, fact: Fact) {
         if self.facts.get(&place) == Some(&fact) {
             return;
         }
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    pub fn forget(&mut self, place: PlaceId) {
+    pub(super) fn forget(&mut self, place: PlaceId) {
         if self.facts.contains_key(&place)
             && let Some(old) = Rc::make_mut(&mut self.facts).remove(&place)
         {
@@ -90,7 +90,7 @@ impl State {
         }
     }
 
-    pub fn forget_all(&mut self) {
+    pub(super) fn forget_all(&mut self) {
         self.keep(|_, _| false);
     }
 
@@ -100,7 +100,7 @@ impl State {
     }
 
     /// Adds the fact that the place has the value or, with `equal` false, does not have it; `None` if that contradicts a fact.
-    pub fn when(mut self, place: PlaceId, value: i128, equal: bool, one_bit: bool) -> Option<State> {
+    pub(super) fn when(mut self, place: PlaceId, value: i128, equal: bool, one_bit: bool) -> Option<State> {
         let fact = match (self.get(place), equal) {
             (Some(Fact::Is(v)), _) => return ((*v == value) == equal).then_some(self),
             (Some(Fact::Not(list)), true) if list.contains(&value) => return None,
@@ -121,13 +121,13 @@ impl State {
     }
 
     /// Drops all facts about values.
-    pub fn forget_values(&mut self) {
+    pub(super) fn forget_values(&mut self) {
         self.keep(|_, f| !matches!(f, Fact::Is(_) | Fact::Not(_)));
         self.vague = true;
     }
 
     /// The meet of two states: the facts that hold in both.
-    pub fn meet(&mut self, other: &State) {
+    pub(super) fn meet(&mut self, other: &State) {
         self.keep(|p, f| other.facts.get(&p) == Some(f));
         self.vague = true;
     }
@@ -140,7 +140,7 @@ fn mark(place: PlaceId, fact: &Fact) -> u64 {
 }
 
 /// Merges equal states. More than `most` states are replaced by their meet.
-pub fn tidy(most: usize, states: Vec<State>) -> Vec<State> {
+pub(super) fn tidy(most: usize, states: Vec<State>) -> Vec<State> {
     if states.len() < 2 {
         return states;
     }

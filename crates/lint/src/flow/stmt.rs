@@ -12,7 +12,7 @@ use crate::visit::{self, Seen};
 
 /// The paths that leave a statement, by where they continue.
 #[derive(Default)]
-pub struct Successors {
+pub(super) struct Successors {
     /// To the next statement.
     pub next: Vec<State>,
     /// Out of the body, by `return`.

@@ -28,7 +28,7 @@ const MEMBER: &str = "member";
 const GROUP: &str = "group";
 
 /// Names with their values, in order.
-pub type Pairs = Vec<(String, String)>;
+pub(super) type Pairs = Vec<(String, String)>;
 
 /// The text of an entry, split into names and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -112,12 +112,12 @@ pub fn alias(preamble: &Option<p4::Preamble>) -> &str {
 }
 
 /// The width of a number. P4Info has none for `error`.
-pub fn width(bitwidth: i32) -> u32 {
+pub(super) fn width(bitwidth: i32) -> u32 {
     if bitwidth > 0 { bitwidth as u32 } else { 32 }
 }
 
 /// How values of a match field are printed: those of a declared type without a width are strings.
-pub fn field_format(field: &p4::MatchField) -> Format {
+pub(super) fn field_format(field: &p4::MatchField) -> Format {
     if field.bitwidth == 0 && field.type_name.is_some() {
         return Format::Text;
     }
@@ -125,7 +125,7 @@ pub fn field_format(field: &p4::MatchField) -> Format {
 }
 
 /// How values of a parameter are printed.
-pub fn param_format(param: &p4::action::Param) -> Format {
+pub(super) fn param_format(param: &p4::action::Param) -> Format {
     if param.bitwidth == 0 && param.type_name.is_some() {
         return Format::Text;
     }

@@ -226,7 +226,7 @@ fn contiguous(mask: &BigUint, width: u32) -> Option<u32> {
 }
 
 /// Formats a match in the form that [`parse_match`] reads.
-pub fn match_text(format: Format, width: u32, found: &FieldMatchType) -> String {
+pub(super) fn match_text(format: Format, width: u32, found: &FieldMatchType) -> String {
     let text = |value: &Bytes| number_text(format, value);
     match found {
         FieldMatchType::Exact(m) => text(&m.value),

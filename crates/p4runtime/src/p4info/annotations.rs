@@ -13,7 +13,7 @@ const FIELDS: [&str; 4] = ["name", "id", "brief", "description"];
 const LISTS: [&str; 3] = ["field_list", "synchronous", "command_line"];
 
 /// Free annotations as text, as p4c prints them: words with blanks between them. Those in `silent` are omitted.
-pub fn texts(annotations: &[Annotation], silent: &[&str]) -> Vec<String> {
+pub(super) fn texts(annotations: &[Annotation], silent: &[&str]) -> Vec<String> {
     let said = |a: &&Annotation| !FIELDS.contains(&a.name.as_str()) && !silent.contains(&a.name.as_str());
     annotations.iter().filter(said).filter_map(text).collect()
 }
@@ -29,7 +29,7 @@ fn text(annotation: &Annotation) -> Option<String> {
 }
 
 /// Structured annotations.
-pub fn structured(annotations: &[Annotation]) -> Vec<p4::StructuredAnnotation> {
+pub(super) fn structured(annotations: &[Annotation]) -> Vec<p4::StructuredAnnotation> {
     use p4::structured_annotation::Body;
     annotations
         .iter()
@@ -69,14 +69,14 @@ fn value(arg: &AnnotationArg) -> p4::Expression {
 }
 
 /// `@brief` and `@description`.
-pub fn documentation(annotations: &[Annotation]) -> Option<p4::Documentation> {
+pub(super) fn documentation(annotations: &[Annotation]) -> Option<p4::Documentation> {
     let text = |name| string(annotations, name).unwrap_or_default().to_string();
     let doc = p4::Documentation { brief: text("brief"), description: text("description") };
     (doc != p4::Documentation::default()).then_some(doc)
 }
 
 /// True if one of them has this name.
-pub fn has(annotations: &[Annotation], name: &str) -> bool {
+pub(crate) fn has(annotations: &[Annotation], name: &str) -> bool {
     annotations.iter().any(|a| a.name == name)
 }
 
@@ -84,13 +84,13 @@ pub fn has(annotations: &[Annotation], name: &str) -> bool {
 ///
 /// # Errors
 /// If it is not a number of 32 bits.
-pub fn id(annotations: &[Annotation], owner: &str) -> Result<Option<u32>, P4InfoError> {
+pub(super) fn id(annotations: &[Annotation], owner: &str) -> Result<Option<u32>, P4InfoError> {
     let found = Annotation::id_of(annotations).map_err(|_| P4InfoError::BadId { name: owner.to_string() })?;
     Ok(found.map(|(number, _)| number))
 }
 
 /// The number in `@name(number)`.
-pub fn number(annotations: &[Annotation], name: &str) -> Option<i32> {
+pub(super) fn number(annotations: &[Annotation], name: &str) -> Option<i32> {
     annotations.iter().filter(|a| a.name == name).find_map(|a| match a.args.first() {
         Some(AnnotationArg::Int(value)) => value.to_i32(),
         _ => None,
@@ -98,13 +98,13 @@ pub fn number(annotations: &[Annotation], name: &str) -> Option<i32> {
 }
 
 /// The text in `@name("text")`.
-pub fn string<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a str> {
+pub(super) fn string<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a str> {
     Annotation::text_of(annotations, name)
 }
 
 /// The values in `@name(key = value, ...)`, also with brackets. Free annotations have words, not values: those of the
 /// form `key = word`.
-pub fn pairs<'a>(annotations: &'a [Annotation], name: &str) -> Vec<(&'a str, AnnotationArg)> {
+pub(super) fn pairs<'a>(annotations: &'a [Annotation], name: &str) -> Vec<(&'a str, AnnotationArg)> {
     let Some(annotation) = annotations.iter().find(|a| a.name == name) else { return Vec::new() };
     let AnnotationForm::Free(words) = &annotation.form else {
         let pair = |arg: &'a AnnotationArg| match arg {
@@ -134,7 +134,7 @@ pub fn pairs<'a>(annotations: &'a [Annotation], name: &str) -> Vec<(&'a str, Ann
 
 /// The representation of a type's values for controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Translation {
+pub(crate) struct Translation {
     /// Names the translation.
     pub uri: String,
     /// The width of the controller's numbers; `None` for strings.
@@ -142,7 +142,7 @@ pub struct Translation {
 }
 
 /// `@p4runtime_translation("uri", bit<W>)`, also `W` or `string`.
-pub fn translation(annotations: &[Annotation]) -> Option<Translation> {
+pub(crate) fn translation(annotations: &[Annotation]) -> Option<Translation> {
     let annotation = annotations.iter().find(|a| a.name == "p4runtime_translation")?;
     let uri = string(annotations, "p4runtime_translation").unwrap_or_default().to_string();
     let uri = if uri == "\"\"" { String::new() } else { uri };

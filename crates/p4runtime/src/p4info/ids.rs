@@ -8,7 +8,7 @@ use super::P4InfoError;
 
 /// The objects of a program by name, then their ids and aliases.
 #[derive(Debug, Default)]
-pub struct Names {
+pub(super) struct Names {
     listed: BTreeMap<P4Kind, BTreeSet<String>>,
     ids: HashMap<(P4Kind, String), u32>,
     aliases: HashMap<String, String>,
@@ -16,7 +16,7 @@ pub struct Names {
 
 impl Names {
     /// The ids of a pipeline's objects; no object is listed yet.
-    pub fn of(pipeline: &Pipeline) -> Names {
+    pub(super) fn of(pipeline: &Pipeline) -> Names {
         let ids = pipeline.p4_ids().map(|(kind, name, id)| ((kind, name.to_string()), id.0)).collect();
         Names { ids, ..Names::default() }
     }
@@ -25,7 +25,7 @@ impl Names {
     ///
     /// # Errors
     /// If another object of the kind has the name.
-    pub fn add(&mut self, kind: P4Kind, name: &str) -> Result<(), P4InfoError> {
+    pub(super) fn add(&mut self, kind: P4Kind, name: &str) -> Result<(), P4InfoError> {
         match self.listed.entry(kind).or_default().insert(name.to_string()) {
             true => Ok(()),
             false => Err(P4InfoError::DuplicateName { kind: kind.words(), name: name.to_string() }),
@@ -33,7 +33,7 @@ impl Names {
     }
 
     /// Finds aliases for all objects that were added.
-    pub fn assign(&mut self) {
+    pub(super) fn assign(&mut self) {
         let all: BTreeSet<&String> = self.listed.values().flatten().collect();
         let mut suffixes: HashMap<&str, u32> = HashMap::new();
         for name in &all {
@@ -48,12 +48,12 @@ impl Names {
     }
 
     /// The id of an object, zero if it has none.
-    pub fn id(&self, kind: P4Kind, name: &str) -> u32 {
+    pub(super) fn id(&self, kind: P4Kind, name: &str) -> u32 {
         self.ids.get(&(kind, name.to_string())).copied().unwrap_or_default()
     }
 
     /// The shortest suffix after a dot that no other object has.
-    pub fn alias(&self, name: &str) -> String {
+    pub(super) fn alias(&self, name: &str) -> String {
         self.aliases.get(name).cloned().unwrap_or_else(|| name.to_string())
     }
 }

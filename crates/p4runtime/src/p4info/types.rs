@@ -9,14 +9,14 @@ use p4::p4_bitstring_like_type_spec::TypeSpec as Bits;
 use p4::p4_data_type_spec::TypeSpec;
 
 /// Describes types, and collects the named ones.
-pub struct Types<'p> {
+pub(super) struct Types<'p> {
     pub program: &'p TypedProgram,
     pub info: p4::P4TypeInfo,
 }
 
 impl Types<'_> {
     /// A type as digests and registers refer to it: by the name that `type` declares, if any.
-    pub fn declared(&mut self, ty: &Type, new_type: Option<NewTypeId>) -> p4::P4DataTypeSpec {
+    pub(super) fn declared(&mut self, ty: &Type, new_type: Option<NewTypeId>) -> p4::P4DataTypeSpec {
         match new_type {
             Some(id) => {
                 let name = self.new_type(id);
@@ -28,14 +28,14 @@ impl Types<'_> {
 
     /// Describes the type of a number that a controller sees: its name, if `type` declares it, and its bits. Strings
     /// have none.
-    pub fn number(&mut self, ty: &Type, new_type: Option<NewTypeId>) -> (Option<p4::P4NamedType>, i32) {
+    pub(super) fn number(&mut self, ty: &Type, new_type: Option<NewTypeId>) -> (Option<p4::P4NamedType>, i32) {
         self.declared(ty, new_type);
         let name = new_type.map(|id| p4::P4NamedType { name: self.program[id].control_plane_name.clone() });
         (name, self.width(ty, new_type) as i32)
     }
 
     /// The width of a number for controllers.
-    pub fn width(&self, ty: &Type, new_type: Option<NewTypeId>) -> u32 {
+    pub(super) fn width(&self, ty: &Type, new_type: Option<NewTypeId>) -> u32 {
         match new_type.and_then(|id| annotations::translation(&self.program[id].annotations)) {
             Some(translation) => translation.width.unwrap_or(0),
             None => self.bits(ty),
@@ -72,7 +72,7 @@ impl Types<'_> {
     }
 
     /// A type by itself.
-    pub fn spec(&mut self, ty: &Type) -> p4::P4DataTypeSpec {
+    pub(super) fn spec(&mut self, ty: &Type) -> p4::P4DataTypeSpec {
         let spec = match ty {
             Type::Bool => TypeSpec::Bool(p4::P4BoolType {}),
             Type::Bits(w) => TypeSpec::Bitstring(bit(*w)),
@@ -189,7 +189,7 @@ impl Types<'_> {
 }
 
 /// A scalar in a header.
-pub struct FlatField<'p> {
+pub(crate) struct FlatField<'p> {
     /// Prefixed with the names of the enclosing structs.
     pub name: String,
     pub ty: &'p Type,
@@ -199,7 +199,7 @@ pub struct FlatField<'p> {
 }
 
 /// The members of a header, with structs flattened.
-pub fn flat_fields(program: &TypedProgram, id: StructId) -> Vec<FlatField<'_>> {
+pub(crate) fn flat_fields(program: &TypedProgram, id: StructId) -> Vec<FlatField<'_>> {
     let mut found = Vec::new();
     let annotations = |own: &[Annotation], around: &[Annotation]| {
         let mut all = own.to_vec();
@@ -232,7 +232,7 @@ pub fn flat_fields(program: &TypedProgram, id: StructId) -> Vec<FlatField<'_>> {
 }
 
 /// A scalar of the IR.
-pub fn scalar(ty: IrType) -> p4::P4DataTypeSpec {
+pub(super) fn scalar(ty: IrType) -> p4::P4DataTypeSpec {
     let spec = match ty {
         IrType::Bool => TypeSpec::Bool(p4::P4BoolType {}),
         IrType::Bits(w) => TypeSpec::Bitstring(bit(w)),

@@ -11,7 +11,7 @@ use hopwright_dataplane::externs::Aes128Key;
 const READ: [usize; 6] = [26, 34, 54, 62, 86, 98];
 
 /// Nanoseconds per packet, the median of the passes.
-pub fn measure(packets: &mut [Packet], macs: u32, duration: Duration) -> f64 {
+pub(super) fn measure(packets: &mut [Packet], macs: u32, duration: Duration) -> f64 {
     let key = Aes128Key::new(&[7; 16]);
     let until = Instant::now() + duration;
     let mut passes = Vec::new();

@@ -15,7 +15,7 @@ const SPINS: u32 = 16;
 const NAP: Duration = Duration::from_millis(50);
 
 /// Forwards until the process is killed.
-pub fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
+pub(crate) fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
     let (opener, mut pools) = Opener::new(&Wanted {
         choice: args.ports,
         sockets: None,

@@ -10,11 +10,11 @@ use perf_event::{Builder, Counter, Group};
 use crate::failure::Failure;
 
 /// Packets of a batch.
-pub const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// The cost of a packet.
 #[derive(Debug)]
-pub struct Timing {
+pub(super) struct Timing {
     /// Packets measured.
     pub packets: u64,
     /// Nanoseconds per packet, over all passes.
@@ -34,7 +34,7 @@ const FEWEST: usize = 8;
 
 /// Runs passes over the packets for `seconds`, a few at least, after one pass that does not count. `renew` restores the
 /// packets' frames and ports.
-pub fn passes(
+pub(super) fn passes(
     executor: &mut Executor,
     packets: &mut [Packet],
     now_us: u64,
@@ -80,7 +80,7 @@ pub fn passes(
 const LEARNED: usize = 1024;
 
 /// Compiles traces for the paths of these packets, as a running switch does within seconds; the measurement is of that code.
-pub fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
+pub(super) fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
     let vdp = executor.vdp().clone();
     vdp.start_profiling(packets.len().min(LEARNED)).map_err(Failure::message)?;
     run(executor, packets, now_us);
@@ -89,14 +89,14 @@ pub fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Re
 }
 
 /// One pass.
-pub fn run(executor: &mut Executor, packets: &mut [Packet], now_us: u64) {
+pub(super) fn run(executor: &mut Executor, packets: &mut [Packet], now_us: u64) {
     for batch in packets.chunks_mut(BATCH) {
         executor.process_batch(batch, now_us);
     }
 }
 
 /// A figure, or a dash if there is none.
-pub fn or_dash(value: Option<f64>) -> String {
+pub(super) fn or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |v| format!("{v:.0}"))
 }
 

@@ -2,9 +2,9 @@
 //! results are compared with.
 
 mod floor;
-pub mod forwarder;
+pub(crate) mod forwarder;
 mod measure;
-pub mod programs;
-pub mod scion;
-pub mod updates;
+pub(crate) mod programs;
+pub(crate) mod scion;
+pub(crate) mod updates;
 mod workload;

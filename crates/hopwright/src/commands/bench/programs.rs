@@ -51,7 +51,7 @@ struct Record {
 }
 
 /// Measures.
-pub fn run_benchmark(args: &BenchProgramsArgs) -> Result<(), Failure> {
+pub(crate) fn run_benchmark(args: &BenchProgramsArgs) -> Result<(), Failure> {
     if let Some(unknown) = args.program.iter().find(|name| WORKLOADS.iter().all(|w| w.name != name.as_str())) {
         let names: Vec<_> = WORKLOADS.iter().map(|w| w.name).collect();
         return Err(Failure::message(format!("no program `{unknown}`: there are {}", names.join(", "))));

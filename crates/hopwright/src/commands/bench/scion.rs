@@ -53,7 +53,7 @@ struct Record {
 }
 
 /// Measures the border router.
-pub fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
+pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     if let Some(unknown) = args.case.iter().find(|name| CASES.iter().all(|c| c.name != name.as_str())) {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));

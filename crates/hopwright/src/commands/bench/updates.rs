@@ -64,7 +64,7 @@ struct Forwarding {
 }
 
 /// Measures.
-pub fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
+pub(crate) fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
     let Some(workload) = WORKLOADS.iter().find(|w| w.name == "l2") else { return Ok(()) };
     let mut records = Records { updates: Vec::new(), forwarding: Vec::new() };
     let bench = Bench::new(workload)?;

@@ -11,12 +11,12 @@ use hopwright_syntax::Options;
 
 mod frames;
 
-pub use frames::Frame;
+pub(super) use frames::Frame;
 use frames::{eth, ipv4_udp, mac, mpls, telemetry};
 
 /// One match of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Match {
+pub(super) enum Match {
     Exact(u64),
     /// Value, prefix length and width of the key.
     Lpm(u64, u32, u32),
@@ -26,7 +26,7 @@ pub enum Match {
 
 impl Match {
     /// Whether a key with this value matches.
-    pub fn covers(self, key: u64) -> bool {
+    pub(super) fn covers(self, key: u64) -> bool {
         match self {
             Match::Exact(v) => key == v,
             Match::Lpm(v, len, width) => len == 0 || (key ^ v) >> (width - len) == 0,
@@ -35,7 +35,7 @@ impl Match {
     }
 
     /// The match in the control plane's form.
-    pub fn value(self) -> MatchValue {
+    pub(super) fn value(self) -> MatchValue {
         match self {
             Match::Exact(v) => MatchValue::Exact(v.into()),
             Match::Lpm(v, prefix_len, _) => MatchValue::Lpm { value: v.into(), prefix_len },
@@ -46,7 +46,7 @@ impl Match {
 
 /// An entry of a table.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub(super) struct Entry {
     pub table: &'static str,
     pub matches: Vec<Match>,
     pub priority: i32,
@@ -66,7 +66,7 @@ fn entry<const M: usize, const A: usize>(
 }
 
 /// A program and its measurements.
-pub struct Workload {
+pub(super) struct Workload {
     /// The name of the record.
     pub name: &'static str,
     /// The program's file in p4/bench.
@@ -78,7 +78,7 @@ pub struct Workload {
 }
 
 /// The groups of an action selector.
-pub struct Groups {
+pub(super) struct Groups {
     pub selector: &'static str,
     pub action: &'static str,
     /// For each group the arguments of its members' actions.
@@ -86,7 +86,7 @@ pub struct Groups {
 }
 
 /// Entries and packets for one table size.
-pub trait Tables {
+pub(super) trait Tables {
     /// All entries.
     fn entries(&self) -> Vec<Entry>;
     /// The members of a selector's groups, if there is one.
@@ -126,7 +126,7 @@ const LABELS: Range<usize> = 1..1_000_001;
 const TERNARY: Range<usize> = 1..10_001;
 
 /// All programs.
-pub const WORKLOADS: &[Workload] = &[
+pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "l2", file: "l2.p4", sizes: ANY, fill: |n| Box::new(L2(n)) },
     Workload { name: "l3", file: "l3.p4", sizes: ANY, fill: |n| Box::new(L3(prefixes(n))) },
     Workload { name: "acl", file: "acl.p4", sizes: TERNARY, fill: |n| Box::new(Acl(rules(n))) },
@@ -142,7 +142,7 @@ pub const WORKLOADS: &[Workload] = &[
 
 impl Workload {
     /// Compiles the program.
-    pub fn compile(&self) -> Compiled {
+    pub(super) fn compile(&self) -> Compiled {
         let text = SOURCES.iter().find(|(name, _)| *name == self.file).map_or("", |(_, text)| text);
         let options = Options {
             embedded: SOURCES.iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
@@ -154,7 +154,7 @@ impl Workload {
 }
 
 /// Scrambles numbers: a bijection of 64 bits (the finaliser of splitmix64).
-pub fn mix(n: u64) -> u64 {
+pub(super) fn mix(n: u64) -> u64 {
     let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     n ^ n >> 31

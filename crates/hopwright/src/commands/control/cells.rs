@@ -15,7 +15,7 @@ use crate::cli::control::{CounterArgs, CounterCommand, RegisterArgs, RegisterCom
 use crate::failure::Failure;
 
 /// Runs `hopwright counter`.
-pub fn counter(args: &CounterArgs) -> Result<(), Failure> {
+pub(crate) fn counter(args: &CounterArgs) -> Result<(), Failure> {
     let mut client = connect(&args.switch)?;
     let json = args.switch.json;
     match args.command.as_ref().unwrap_or(&CounterCommand::List) {
@@ -29,7 +29,7 @@ pub fn counter(args: &CounterArgs) -> Result<(), Failure> {
 }
 
 /// Runs `hopwright register`.
-pub fn register(args: &RegisterArgs) -> Result<(), Failure> {
+pub(crate) fn register(args: &RegisterArgs) -> Result<(), Failure> {
     let mut client = connect(&args.switch)?;
     let json = args.switch.json;
     match args.command.as_ref().unwrap_or(&RegisterCommand::List) {
@@ -53,7 +53,7 @@ fn list_counters(client: &Client, json: bool) {
 }
 
 /// Lists arrays with their sizes, and direct objects with their tables.
-pub fn print_list<'a>(all: impl Iterator<Item = ((&'a str, u32), Option<i64>, Option<&'a str>)>, json: bool) {
+pub(crate) fn print_list<'a>(all: impl Iterator<Item = ((&'a str, u32), Option<i64>, Option<&'a str>)>, json: bool) {
     if json {
         let one = |((name, id), size, table)| json!({ "name": name, "id": id, "size": size, "table": table });
         return print_json(&all.map(one).collect());
@@ -67,7 +67,7 @@ pub fn print_list<'a>(all: impl Iterator<Item = ((&'a str, u32), Option<i64>, Op
 }
 
 /// An index as P4Runtime has it.
-pub fn cell(index: Option<u64>) -> Result<Option<v1::Index>, Failure> {
+pub(crate) fn cell(index: Option<u64>) -> Result<Option<v1::Index>, Failure> {
     let signed = |index| i64::try_from(index).map_err(|_| Failure::message(format!("there is no cell {index}")));
     Ok(index.map(signed).transpose()?.map(|index| v1::Index { index }))
 }
@@ -114,7 +114,7 @@ fn show_counter(client: &mut Client, name: &str, index: Option<u64>, all: bool, 
 }
 
 /// Cells, and the number of omitted cells that are zero.
-pub fn print_cells(lines: Vec<(String, Value)>, zero: usize, json: bool) {
+pub(crate) fn print_cells(lines: Vec<(String, Value)>, zero: usize, json: bool) {
     if json {
         return print_json(&lines.into_iter().map(|(_, value)| value).collect());
     }
@@ -132,7 +132,7 @@ fn direct(table: u32) -> Entity {
 }
 
 /// Refuses an index for direct objects, whose cells are entries.
-pub fn no_index(name: &str, index: Option<u64>) -> Result<(), Failure> {
+pub(crate) fn no_index(name: &str, index: Option<u64>) -> Result<(), Failure> {
     match index {
         Some(_) => Err(Failure::message(format!("`{name}` belongs to a table's entries: it has no cells by number"))),
         None => Ok(()),

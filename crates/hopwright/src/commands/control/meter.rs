@@ -12,7 +12,7 @@ use crate::cli::control::{MeterArgs, MeterCommand};
 use crate::failure::Failure;
 
 /// Runs the command.
-pub fn run(args: &MeterArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &MeterArgs) -> Result<(), Failure> {
     let mut client = connect(&args.switch)?;
     let json = args.switch.json;
     match args.command.as_ref().unwrap_or(&MeterCommand::List) {

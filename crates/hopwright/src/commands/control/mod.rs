@@ -1,10 +1,10 @@
 //! Controls a running switch without a controller: tables, counters, registers, meters, traces of packets. The client is
 //! `hopwright_p4runtime::client`.
 
-pub mod cells;
-pub mod meter;
-pub mod table;
-pub mod trace;
+pub(crate) mod cells;
+pub(crate) mod meter;
+pub(crate) mod table;
+pub(crate) mod trace;
 
 use hopwright_p4runtime::client::{Client, ClientOptions, ClientTls};
 use hopwright_p4runtime::proto::config::Preamble;

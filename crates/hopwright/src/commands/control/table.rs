@@ -15,7 +15,7 @@ use crate::cli::control::{EntryArgs, TableArgs, TableCommand};
 use crate::failure::Failure;
 
 /// Runs the command.
-pub fn run(args: &TableArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &TableArgs) -> Result<(), Failure> {
     let mut client = connect(&args.switch)?;
     let json = args.switch.json;
     match args.command.as_ref().unwrap_or(&TableCommand::List) {

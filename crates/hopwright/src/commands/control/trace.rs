@@ -9,7 +9,7 @@ use crate::cli::control::TraceArgs;
 use crate::failure::Failure;
 
 /// Runs the command.
-pub fn run(args: &TraceArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
     let mut client = connect(&args.switch)?;
     let request = WatchRequest {
         packets: args.packets,

@@ -2,26 +2,26 @@
 
 /// A frame and the port it arrives at.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub(crate) struct Frame {
     pub port: u32,
     pub bytes: Vec<u8>,
 }
 
 impl Frame {
     /// Headers, padded to this size.
-    pub fn new(port: u64, bytes: usize, mut headers: Vec<u8>) -> Frame {
+    pub(crate) fn new(port: u64, bytes: usize, mut headers: Vec<u8>) -> Frame {
         headers.resize(headers.len().max(bytes), 0xa5);
         Frame { port: port as u32, bytes: headers }
     }
 }
 
 /// A locally administered unicast address.
-pub fn mac(n: u64) -> u64 {
+pub(super) fn mac(n: u64) -> u64 {
     0x0200_0000_0000 | n & 0x00ff_ffff_ffff
 }
 
 /// An Ethernet header.
-pub fn eth(dst: u64, src: u64, ether_type: u16) -> Vec<u8> {
+pub(super) fn eth(dst: u64, src: u64, ether_type: u16) -> Vec<u8> {
     let mut frame = Vec::with_capacity(128);
     frame.extend(&dst.to_be_bytes()[2..]);
     frame.extend(&src.to_be_bytes()[2..]);
@@ -30,7 +30,7 @@ pub fn eth(dst: u64, src: u64, ether_type: u16) -> Vec<u8> {
 }
 
 /// Ethernet, IPv4 with a correct checksum, and UDP or the ports of TCP, for a frame of this size.
-pub fn ipv4_udp(src: u64, dst: u64, protocol: u8, src_port: u16, dst_port: u16, bytes: usize) -> Vec<u8> {
+pub(super) fn ipv4_udp(src: u64, dst: u64, protocol: u8, src_port: u16, dst_port: u16, bytes: usize) -> Vec<u8> {
     let mut frame = eth(mac(1), mac(2), 0x0800);
     let length = bytes.max(42) as u16 - 14;
     ipv4(&mut frame, src as u32, dst as u32, protocol, length);
@@ -57,7 +57,7 @@ fn ipv4(frame: &mut Vec<u8>, src: u32, dst: u32, protocol: u8, length: u16) {
 }
 
 /// Ethernet, two labels and IPv4.
-pub fn mpls(label: u32, random: u64) -> Vec<u8> {
+pub(super) fn mpls(label: u32, random: u64) -> Vec<u8> {
     let mut frame = eth(mac(1), mac(2), 0x8847);
     frame.extend((label << 12 | 64).to_be_bytes());
     frame.extend((99 << 12 | 1 << 8 | 64u32).to_be_bytes());
@@ -66,7 +66,7 @@ pub fn mpls(label: u32, random: u64) -> Vec<u8> {
 }
 
 /// Ethernet and telemetry of this many switches.
-pub fn telemetry(dst: u64, src: u64, records: u8) -> Vec<u8> {
+pub(super) fn telemetry(dst: u64, src: u64, records: u8) -> Vec<u8> {
     let mut frame = eth(dst, src, 0x88b5);
     frame.extend([records, 8, 0x88, 0xb6]);
     for n in 0..records {
