@@ -34,6 +34,7 @@ lint:
 unit:
 	$(CARGO) test --workspace --profile bench
 	cd tests/interop && python3 -m unittest -q braccept_test
+	tests/stf/widths.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
 
 # The commands that the documentation names: their flags, their targets, the tests they match.
