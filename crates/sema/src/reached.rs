@@ -1,6 +1,6 @@
-//! What the controls of a program reach: applied tables, called actions, sent digests.
+//! What the controls of a program reach: tables that are applied, actions that are called, digests that are sent.
 //!
-//! Branches that a constant rules out are not reached, as in p4c; statements after `exit` and `return` are.
+//! Branches that a constant rules out are not reached, as in p4c; statements behind `exit` and `return` are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,22 +10,22 @@ use crate::hir::*;
 
 /// What the controls of a program reach.
 #[derive(Default)]
-pub(super) struct Reached<'p> {
+pub struct Reached<'p> {
     /// Tables that are applied.
     pub tables: BTreeSet<TableId>,
-    /// Actions that controls call. Actions that only actions call are inlined.
+    /// Actions that controls call. Those that only actions call are part of these.
     pub called: BTreeSet<FunctionId>,
-    /// The types of digests, by the span of the call.
+    /// The types of digests, by the place of the call.
     pub digests: HashMap<Span, &'p Type>,
     instances: BTreeSet<InstanceId>,
     functions: BTreeSet<FunctionId>,
-    /// Inside a function or action.
+    /// Within a function or action.
     inside: bool,
 }
 
 impl<'p> Reached<'p> {
     /// What the blocks of the package reach.
-    pub(super) fn new(program: &'p TypedProgram) -> Reached<'p> {
+    pub fn new(program: &'p TypedProgram) -> Reached<'p> {
         let mut reached = Reached::default();
         for (_, block) in &program.main.blocks {
             reached.instance(program, *block);
