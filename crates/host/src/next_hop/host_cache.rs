@@ -188,7 +188,10 @@ mod tests {
         fn new(limit: usize) -> Setting {
             Setting(
                 HostCache::new(limit),
-                Resolver::new([(7, DevicePort { number: 3, mac: [2; 6], mtu: 1500 })].into(), NextHop::default()),
+                Resolver::new(
+                    [(7, DevicePort { number: 3, mac: [2; 6], mtu: 1500, carrier: true })].into(),
+                    NextHop::default(),
+                ),
             )
         }
 

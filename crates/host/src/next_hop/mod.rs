@@ -78,6 +78,8 @@ pub enum FallbackReason {
     Encapsulated,
     /// The device of the route has no port.
     Device(u32),
+    /// The device of the route has no carrier.
+    NoCarrier(u32),
     /// The path MTU is smaller than the device's.
     PathMtu(u32),
 }
@@ -89,6 +91,7 @@ impl fmt::Display for FallbackReason {
             FallbackReason::NoRoute => f.write_str("there is no route to it"),
             FallbackReason::Encapsulated => f.write_str("its route encapsulates packets"),
             FallbackReason::Device(index) => write!(f, "its route leads by device {index}, which has no raw port"),
+            FallbackReason::NoCarrier(index) => write!(f, "its route leads by device {index}, which has no carrier"),
             FallbackReason::PathMtu(mtu) => write!(f, "the path's MTU is {mtu}, less than the device's"),
         }
     }
@@ -112,6 +115,9 @@ pub struct DevicePort {
     pub mac: [u8; 6],
     /// MTU of the device.
     pub mtu: u32,
+    /// Whether the device has a carrier. Without one nothing is sent through the port: the kernel may have another
+    /// route, or keep packets until the carrier returns.
+    pub carrier: bool,
 }
 
 /// The state of a target.
@@ -205,12 +211,19 @@ impl<L: Copy + Ord> Resolver<L> {
         }
     }
 
-    /// Replaces the ports by device.
-    pub fn set_ports(&mut self, ports: HashMap<u32, DevicePort>) {
+    /// Replaces the ports by device. Addresses of neighbours that were kept though the kernel had discarded them are
+    /// discarded where a device loses its carrier.
+    pub fn set_ports(&mut self, ports: HashMap<u32, DevicePort>, network: &impl Network) {
         let before = std::mem::replace(&mut self.ports, ports);
         let differs = |device: &u32| before.get(device) != self.ports.get(device);
         let hops: Vec<_> = self.adjacencies.keys().filter(|(device, _)| differs(device)).copied().collect();
         for key in hops {
+            if self.ports.get(&key.0).is_some_and(|port| !port.carrier)
+                && let Some(adjacency) = self.adjacencies.get_mut(&key)
+                && !matches!(network.neighbour(key.0, key.1), Some(Neighbour::Known { .. }))
+            {
+                adjacency.mac = None;
+            }
             self.touch_users(key);
         }
     }
@@ -535,6 +548,7 @@ fn plan(ports: &HashMap<u32, DevicePort>, route: Route) -> Plan {
     Plan::Fallback(match route {
         Route::Via { device, mtu, .. } => match (ports.get(&device), mtu) {
             (None, _) => FallbackReason::Device(device),
+            (Some(port), _) if !port.carrier => FallbackReason::NoCarrier(device),
             (Some(port), Some(mtu)) if mtu < port.mtu => FallbackReason::PathMtu(mtu),
             _ => return Plan::Port(device),
         },
@@ -611,7 +625,7 @@ mod tests {
     const KNOWN: Neighbour = Neighbour::Known { mac: MAC, fresh: true };
     const STALE: Neighbour = Neighbour::Known { mac: MAC, fresh: false };
     const BY_PORT: NextHop = NextHop { port: 3, dst_mac: MAC, src_mac: [2; 6], mtu: 1500 };
-    const PORT: DevicePort = DevicePort { number: 3, mac: [2; 6], mtu: 1500 };
+    const PORT: DevicePort = DevicePort { number: 3, mac: [2; 6], mtu: 1500, carrier: true };
     const LINK: Target<u16> = Target::Link(5);
 
     fn gateway() -> (u32, IpAddr) {
@@ -745,17 +759,40 @@ mod tests {
         net.neighbours.insert(gateway(), KNOWN);
         resolver.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
         resolver.take_changes();
-        resolver.set_ports(HashMap::new());
+        resolver.set_ports(HashMap::new(), &net);
         assert_eq!((resolver.take_changes(), resolver.next_hop(LINK)), (changed(&[LINK]), FALLBACK));
         assert_eq!((resolver.plan(LINK), resolver.devices()), (Plan::Fallback(FallbackReason::Device(7)), [7].into()));
         // With another Ethernet address.
-        resolver.set_ports([(7, DevicePort { mac: [5; 6], ..PORT })].into());
+        resolver.set_ports([(7, DevicePort { mac: [5; 6], ..PORT })].into(), &net);
         assert_eq!(
             (resolver.take_changes(), resolver.next_hop(LINK)),
             (changed(&[LINK]), NextHop { src_mac: [5; 6], ..BY_PORT })
         );
-        resolver.set_ports([(7, DevicePort { mac: [5; 6], ..PORT }), (8, PORT)].into());
+        resolver.set_ports([(7, DevicePort { mac: [5; 6], ..PORT }), (8, PORT)].into(), &net);
         assert_eq!(resolver.take_changes(), changed(&[]));
+    }
+
+    /// Without a carrier the kernel has the packets, which may keep them; afterwards it resolves the neighbour again.
+    #[test]
+    fn carriers_come_and_go() {
+        let (mut resolver, mut net, now) = setting();
+        net.neighbours.insert(gateway(), KNOWN);
+        resolver.add(LINK, ip("10.1.0.1"), ip("10.0.0.1"), &mut net, now);
+        resolver.take_changes();
+        // The kernel discards the neighbour; for all that is known it was merely not in use.
+        assert_eq!(net.set(&mut resolver, gateway(), None, now), changed(&[]));
+        resolver.set_ports([(7, DevicePort { carrier: false, ..PORT })].into(), &net);
+        assert_eq!((resolver.take_changes(), resolver.next_hop(LINK)), (changed(&[LINK]), FALLBACK));
+        assert_eq!(resolver.plan(LINK), Plan::Fallback(FallbackReason::NoCarrier(7)));
+        resolver.set_ports([(7, PORT)].into(), &net);
+        assert_eq!((resolver.take_changes(), resolver.next_hop(LINK)), (changed(&[]), FALLBACK));
+        assert_eq!(net.set(&mut resolver, gateway(), Some(KNOWN), now), changed(&[LINK]));
+        assert_eq!(resolver.next_hop(LINK), BY_PORT);
+        // An entry that the kernel keeps, a permanent one for example, is still good.
+        resolver.set_ports([(7, DevicePort { carrier: false, ..PORT })].into(), &net);
+        assert_eq!((resolver.take_changes(), resolver.next_hop(LINK)), (changed(&[LINK]), FALLBACK));
+        resolver.set_ports([(7, PORT)].into(), &net);
+        assert_eq!((resolver.take_changes(), resolver.next_hop(LINK)), (changed(&[LINK]), BY_PORT));
     }
 
     #[test]

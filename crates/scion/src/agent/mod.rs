@@ -212,7 +212,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     tables::set_default_host(&vdp, VIA_KERNEL)?;
     let mut rollover = Rollover::new();
     rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
-    let mut next_hops = Resolver::new(underlay.ports(), VIA_KERNEL);
+    let mut next_hops = Resolver::new(underlay.ports(&kernel), VIA_KERNEL);
     next_hop::add_links(&mut next_hops, &setup.links, &mut kernel);
     let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
@@ -440,7 +440,7 @@ impl Agent {
         if self.ports_changing && !self.switch.ports_changing() {
             self.ports_changing = false;
             self.underlay.set_ready();
-            self.next_hops.set_ports(self.underlay.ports());
+            self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
             self.hosts.reconsider();
         }
         if self.hosts.is_due(now) {
@@ -479,7 +479,7 @@ impl Agent {
 
     /// Gives the switch new ports, and takes from it those that are closed, once nothing leads there.
     fn follow_ports(&mut self, changed: Changed) -> Result<(), AgentError> {
-        self.next_hops.set_ports(self.underlay.ports());
+        self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
         self.program_changes()?;
         for number in changed.closed {
             if let Err(error) = self.switch.remove_port(number) {

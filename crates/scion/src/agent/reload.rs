@@ -233,7 +233,7 @@ impl Agent {
         self.setup = setup;
         // Addresses may have moved since everything was opened.
         self.setup.links.arrivals = super::arrivals(&self.setup, &mut self.underlay, &self.kernel);
-        self.next_hops.set_ports(self.underlay.ports());
+        self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
         next_hop::add_links(&mut self.next_hops, &self.setup.links, &mut self.kernel);
         let changes = self.next_hops.take_changes();
         // Sessions of links that stay as they are go on.

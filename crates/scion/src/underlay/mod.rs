@@ -291,9 +291,14 @@ impl Underlay {
     }
 
     /// The raw ports that workers have, by device.
-    pub fn ports(&self) -> HashMap<u32, DevicePort> {
-        let port = |open: &Open| DevicePort { number: open.number as u16, mac: open.mac, mtu: open.mtu };
-        self.devices.iter().filter(|(_, open)| open.ready).map(|(index, open)| (*index, port(open))).collect()
+    pub fn ports(&self, kernel: &Netlink) -> HashMap<u32, DevicePort> {
+        let port = |index: u32, open: &Open| DevicePort {
+            number: open.number as u16,
+            mac: open.mac,
+            mtu: open.mtu,
+            carrier: kernel.devices().get(&index).is_some_and(|device| device.running),
+        };
+        self.devices.iter().filter(|(_, open)| open.ready).map(|(index, open)| (*index, port(*index, open))).collect()
     }
 
     /// The switch's port number of each device with a raw port.
@@ -499,6 +504,10 @@ fn link_ports<'a>(
     };
     let send = |target: Target| match next_hops.plan(target) {
         Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device)) => carrier(device),
+        Plan::Fallback(FallbackReason::NoCarrier(device)) => {
+            let name = devices.get(&device).map_or_else(|| device.to_string(), |d| d.name.clone());
+            Carrier::udp(format!("{name} has no carrier"))
+        }
         Plan::Fallback(why) => Carrier::udp(why.to_string()),
     };
     let inside = receive(links.internal.ip());
@@ -549,9 +558,9 @@ pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result
     let raw = raw_devices(kernel.devices(), &[links], &next_hops.devices(), mtu);
     let port = |index: &u32| {
         let device = kernel.devices().get(index)?;
-        Some((*index, DevicePort { number: 1, mac: device.mac?, mtu: device.mtu }))
+        Some((*index, DevicePort { number: 1, mac: device.mac?, mtu: device.mtu, carrier: device.running }))
     };
-    next_hops.set_ports(raw.keys().filter_map(port).collect());
+    next_hops.set_ports(raw.keys().filter_map(port).collect(), kernel);
     let kind = match choice {
         PortChoice::Auto => "AF_XDP or AF_PACKET",
         PortChoice::AfXdp => "AF_XDP",
