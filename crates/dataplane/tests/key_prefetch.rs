@@ -79,7 +79,7 @@ fn frame(ip: bool) -> Vec<u8> {
 /// The tables that the scout found keys of, by name, with all keys.
 fn keys(p: &Pipeline, frames: &[Vec<u8>]) -> Vec<(String, Vec<Vec<u64>>)> {
     let compiled = compile(p, &Options::default()).unwrap();
-    let Some(scout) = compiled.scout() else { return Vec::new() };
+    let Some(scout) = compiled.key_prefetcher() else { return Vec::new() };
     let mut buffers = frames.to_vec();
     let mut packets: Vec<abi::Packet> = (buffers.iter_mut())
         .map(|b| abi::Packet {

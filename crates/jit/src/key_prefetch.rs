@@ -16,7 +16,7 @@ use hopwright_ir::{
 use serde::{Deserialize, Serialize};
 
 use crate::code::memory;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::schedule;
 use crate::emit::table::actions_of;
 use hopwright_abi::KeyLayout;
@@ -28,15 +28,15 @@ const LARGE: u64 = 16_384;
 const MAX_KEY_WORDS: usize = 8;
 
 /// The function, and whose keys it writes down.
-pub struct Scout {
+pub struct KeyPrefetcher {
     pub(crate) code: memory::Code,
     /// The tables, in order.
-    pub tables: Vec<ScoutedTable>,
+    pub tables: Vec<PrefetchedTable>,
 }
 
 /// A table whose keys are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScoutedTable {
+pub struct PrefetchedTable {
     /// Which.
     pub table: TableId,
     /// Words of a key.
@@ -45,7 +45,7 @@ pub struct ScoutedTable {
     pub uses: usize,
 }
 
-impl Scout {
+impl KeyPrefetcher {
     /// The function. To be called as [`crate::CompiledPipeline::run`] is, but that [`abi::Runtime::context`] points to a
     /// word for each table of the pipeline, of which those of [`Scout::tables`] point to room for so many keys as all
     /// packets may have. Afterwards the word points behind the last key written.
@@ -55,7 +55,7 @@ impl Scout {
 }
 
 /// What the scout runs, if there is a reason for one.
-pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Vec<ScoutedTable>)> {
+pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
     let wanted = |table: &hopwright_ir::Table| {
         let words = KeyLayout::of(table).words;
         let kinds = table.match_keys().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm));
@@ -64,8 +64,8 @@ pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Vec<ScoutedTable>)> {
     if !p.tables.iter().any(wanted) || !p.parser.states.iter().all(|s| s.body.iter().all(|s| is_plain(p, s))) {
         return None;
     }
-    let mut cut = Cut { p, unknown: HashSet::new(), tables: Vec::new(), wanted: &wanted };
-    let mut body = cut.block(&p.ingress.body, true);
+    let mut slicer = Slicer { p, unknown: HashSet::new(), tables: Vec::new(), wanted: &wanted };
+    let mut body = slicer.block(&p.ingress.body, true);
     let applies = |s: &Stmt| {
         let mut found = matches!(s.kind, StmtKind::Apply { .. });
         walk::blocks(s).into_iter().for_each(|b| {
@@ -75,15 +75,15 @@ pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Vec<ScoutedTable>)> {
     };
     let last = body.iter().rposition(applies)?;
     body.truncate(last + 1);
-    let tables = cut.tables;
-    let mut scout = p.clone();
+    let tables = slicer.tables;
+    let mut slice = p.clone();
     let empty = |control: &mut Control| control.body.clear();
-    [&mut scout.verify_checksum, &mut scout.egress, &mut scout.compute_checksum, &mut scout.deparser]
+    [&mut slice.verify_checksum, &mut slice.egress, &mut slice.compute_checksum, &mut slice.deparser]
         .into_iter()
         .for_each(empty);
-    scout.ingress.body = body;
-    scout.actions.iter_mut().for_each(|a| a.body.clear());
-    Some((scout, tables))
+    slice.ingress.body = body;
+    slice.actions.iter_mut().for_each(|a| a.body.clear());
+    Some((slice, tables))
 }
 
 /// A parser statement that changes no packet.
@@ -105,14 +105,14 @@ fn is_scalar(p: &Pipeline, slot: SlotId) -> bool {
 }
 
 /// Takes out what cannot be known.
-struct Cut<'a> {
+struct Slicer<'a> {
     p: &'a Pipeline,
     unknown: HashSet<SlotId>,
-    tables: Vec<ScoutedTable>,
+    tables: Vec<PrefetchedTable>,
     wanted: &'a dyn Fn(&hopwright_ir::Table) -> bool,
 }
 
-impl Cut<'_> {
+impl Slicer<'_> {
     /// What is left of a block; `sure`: it is known whether it runs. If it is not, only its lookups are left.
     fn block(&mut self, body: &Block, sure: bool) -> Block {
         let mut out = Vec::new();
@@ -185,7 +185,7 @@ impl Cut<'_> {
                     let key_words = KeyLayout::of(model).words;
                     match self.tables.iter_mut().find(|t| t.table == *table) {
                         Some(known) => known.uses += 1,
-                        None => self.tables.push(ScoutedTable { table: *table, key_words, uses: 1 }),
+                        None => self.tables.push(PrefetchedTable { table: *table, key_words, uses: 1 }),
                     }
                     keep(StmtKind::Apply { table: *table, hit: None, action_run: None });
                 }
@@ -240,9 +240,9 @@ impl Cut<'_> {
     }
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// Writes a key down and goes on.
-    pub(crate) fn leave_key(&mut self, table: TableId, key: &[Value], then: &schedule::Point<'a>) {
+    pub(crate) fn emit_key(&mut self, table: TableId, key: &[Value], then: &schedule::Point<'a>) {
         let at = offset_of!(abi::Runtime, context) as i32;
         let context = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
         let (flags, place) = (self.flags.cells, 8 * table.index() as i32);

@@ -5,7 +5,7 @@
 //! Does not live here: the function that gathers keys ([`hopwright_jit::KeyPrefetcher`]), how tables are fetched.
 
 use hopwright_abi::{Packet as RawPacket, RunBatch, Runtime};
-use hopwright_jit::{CompiledPipeline, ScoutedTable};
+use hopwright_jit::{CompiledPipeline, PrefetchedTable};
 
 use crate::executor::autotuner::Autotuner;
 use crate::packet::Packet;
@@ -24,14 +24,14 @@ pub(crate) struct Plan {
     run: RunBatch,
     /// Tables of the program.
     tables: usize,
-    scouted: Vec<(ScoutedTable, Fetcher)>,
+    scouted: Vec<(PrefetchedTable, Fetcher)>,
 }
 
 impl Plan {
     /// Nothing if there is nothing to look ahead for. Valid as long as the program and its tables.
     pub fn of(compiled: &CompiledPipeline, tables: &[Table]) -> Option<Plan> {
-        let scout = compiled.scout()?;
-        let with = |s: &ScoutedTable| Some((*s, tables.get(s.table.index())?.fetcher()));
+        let scout = compiled.key_prefetcher()?;
+        let with = |s: &PrefetchedTable| Some((*s, tables.get(s.table.index())?.fetcher()));
         let scouted: Option<Vec<_>> = scout.tables.iter().map(with).collect();
         Some(Plan { run: scout.run(), tables: tables.len(), scouted: scouted? })
     }

@@ -10,7 +10,7 @@ use hopwright_abi::ExternAttributes;
 use hopwright_abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
-use hopwright_jit::{CompiledPipeline, HotPaths, Unsupported, Way};
+use hopwright_jit::{CompiledPipeline, Path, TraceCode, Unsupported};
 
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
@@ -118,8 +118,8 @@ impl MachineProgram {
 
 impl MachineProgram {
     /// Code for some ways through the program. Must not be used after the program is dropped.
-    pub fn specialise(&self, pipeline: &Pipeline, paths: &[Way]) -> Result<Option<HotPaths>, Unsupported> {
-        HotPaths::new(pipeline, &self.compiled, paths, &self.natives)
+    pub fn specialise(&self, pipeline: &Pipeline, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
+        TraceCode::new(pipeline, &self.compiled, paths, &self.natives)
     }
 }
 
@@ -219,7 +219,7 @@ impl Machine {
         tally: Arc<Tally>,
         depths: &QueueDepths,
     ) -> Machine {
-        let traffic = program.compiled.requests().map(|r| Box::new(Traffic::new(r, pipeline)));
+        let traffic = program.compiled.suspension().map(|r| Box::new(Traffic::new(r, pipeline)));
         let mut externs: Box<[ExternHandle]> = program.externs.as_slice().into();
         for (at, cells) in &counters {
             externs[*at] = ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None };

@@ -1,7 +1,7 @@
 //! The traffic manager of compiled programs: clones, copies to multicast groups, packets that come again.
 //!
 //! Generated code pauses where a packet asks for something and leaves a [`Record`] of its state
-//! ([`hopwright_jit::Requests`]). This module decides as `simple_switch` does, in the reference interpreter's order:
+//! ([`hopwright_jit::Suspension`]). This module decides as `simple_switch` does, in the reference interpreter's order:
 //! copies wait in two queues, egress goes before new ingress work. Records and queues exist from the start and frames are
 //! the pool's; what finds no room is lost and counted. Does not live here: what generated code does of a packet's way.
 
@@ -11,7 +11,7 @@ use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
 use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
 use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
-use hopwright_jit::Requests;
+use hopwright_jit::Suspension;
 
 use crate::packet::{Packet, Pool};
 
@@ -115,13 +115,13 @@ struct Shape {
 }
 
 impl Traffic {
-    pub fn new(requests: &Requests, pipeline: &Pipeline) -> Traffic {
+    pub fn new(requests: &Suspension, pipeline: &Pipeline) -> Traffic {
         let words = requests.record.words();
         // One more for what is at hand, one that it becomes, one that a copy begins with.
         let count = WAITING + 4;
         Traffic {
             shape: Shape {
-                again: requests.again(),
+                again: requests.reentry(),
                 parse: requests.parse(),
                 egress: requests.egress(),
                 clone_ingress: requests.clone_ingress,

@@ -1,5 +1,5 @@
 //! Learning which ways packets take through a program, and giving these ways code of their own
-//! ([`hopwright_jit::HotPaths`]).
+//! ([`hopwright_jit::TraceCode`]).
 //!
 //! To learn, an executor runs some packets by a recorder; from what it wrote down, whoever asked for it compiles the most
 //! frequent ways and publishes the function, which executors use from their next batch on. It computes what the ordinary
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use hopwright_abi::{MAX_PROFILE_POINTS, RunBatch};
-use hopwright_jit::{Recorder, Unsupported, Way};
+use hopwright_jit::{Path, PathProfiler, Unsupported};
 
 use crate::sync::published::Published;
 use crate::sync::quiescence::{Domain, Guard};
@@ -37,7 +37,7 @@ pub(crate) struct Tally {
 
 /// The hot paths of a data plane.
 pub struct Traces {
-    code: Published<Option<hopwright_jit::HotPaths>>,
+    code: Published<Option<hopwright_jit::TraceCode>>,
     /// Executors are to record.
     wanted: AtomicBool,
     recording: Mutex<Recording>,
@@ -62,7 +62,7 @@ pub struct Specialisation {
 /// Ways that are being written down.
 #[derive(Default)]
 pub(crate) struct Recording {
-    recorder: Option<Arc<Recorder>>,
+    recorder: Option<Arc<PathProfiler>>,
     words: Vec<u32>,
     packets: usize,
 }
@@ -92,7 +92,7 @@ impl Traces {
     /// The function for packets on hot paths, if there is one.
     #[inline]
     pub(crate) fn run(&self, guard: &Guard<'_>) -> Option<RunBatch> {
-        self.code.get(guard).as_ref().map(hopwright_jit::HotPaths::run)
+        self.code.get(guard).as_ref().map(hopwright_jit::TraceCode::run)
     }
 
     /// Counts for one more executor.
@@ -158,7 +158,7 @@ impl VirtualDataPlane {
         if there || !matches!(self.engine(), Engine::Jit(_)) {
             return Ok(());
         }
-        let recorder = Arc::new(Recorder::new(self.pipeline())?);
+        let recorder = Arc::new(PathProfiler::new(self.pipeline())?);
         lock(&self.traces().recording).recorder = Some(recorder);
         Ok(())
     }
@@ -191,12 +191,12 @@ impl VirtualDataPlane {
         let mut found: Vec<(&[u32], usize)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         found.truncate(MAX_WAYS);
-        let frequent: Vec<(Way, usize)> =
-            found.iter().map(|(numbers, packets)| (recorder.way(numbers), *packets)).collect();
-        let of = |code: &hopwright_jit::HotPaths| {
-            frequent.iter().filter(|(way, _)| code.ways().contains(way)).map(|(_, packets)| packets).sum::<usize>()
+        let frequent: Vec<(Path, usize)> =
+            found.iter().map(|(numbers, packets)| (recorder.path(numbers), *packets)).collect();
+        let of = |code: &hopwright_jit::TraceCode| {
+            frequent.iter().filter(|(way, _)| code.paths().contains(way)).map(|(_, packets)| packets).sum::<usize>()
         };
-        let paths: Vec<Way> = frequent.iter().map(|(way, _)| way.clone()).collect();
+        let paths: Vec<Path> = frequent.iter().map(|(way, _)| way.clone()).collect();
         // Who leaves has gone part of the way for nothing: most must stay.
         let code = program.specialise(self.pipeline(), &paths)?.filter(|code| of(code) * 2 >= packets);
         let mut done = Specialisation { packets, ways, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };

@@ -9,24 +9,24 @@ use crate::analysis::parser_graph::successors;
 
 /// What was extracted of the tail on the ways to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum SuffixState {
     /// Nothing on any way.
-    Not,
+    NotBegun,
     /// Something on every way.
-    Surely,
+    Begun,
     /// Depends on the way.
     Maybe,
 }
 
 /// The tail.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct InPlaceSuffix {
     /// In order of emission.
     pub headers: Vec<HeaderId>,
 }
 
-impl Tail {
-    pub fn of(p: &Pipeline) -> Tail {
+impl InPlaceSuffix {
+    pub fn of(p: &Pipeline) -> InPlaceSuffix {
         let emits: Option<Vec<HeaderId>> = p
             .deparser
             .body
@@ -36,7 +36,7 @@ impl Tail {
                 _ => None,
             })
             .collect();
-        let Some(emits) = emits else { return Tail::default() };
+        let Some(emits) = emits else { return InPlaceSuffix::default() };
         let changed = changed(p);
         let fixed = |h: &HeaderId| {
             !changed[h.index()] && p[*h].stack.is_none() && emits.iter().filter(|&e| e == h).count() == 1
@@ -44,10 +44,10 @@ impl Tail {
         let first = emits.iter().rposition(|h| !fixed(h)).map_or(0, |i| i + 1);
         for first in first..emits.len() {
             if in_order(p, &emits[first..]) {
-                return Tail { headers: emits[first..].to_vec() };
+                return InPlaceSuffix { headers: emits[first..].to_vec() };
             }
         }
-        Tail::default()
+        InPlaceSuffix::default()
     }
 
     pub fn contains(&self, header: HeaderId) -> bool {

@@ -17,7 +17,7 @@ use hopwright_ir::{
 
 /// The slots that requests are made by, and what else the code for them needs to know.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slots {
+pub(crate) struct RequestSlots {
     pub clone_ingress: Option<SlotId>,
     pub clone_egress: Option<SlotId>,
     pub resubmit: Option<SlotId>,
@@ -27,7 +27,7 @@ pub(crate) struct Slots {
     pub group: Option<SlotId>,
 }
 
-impl Slots {
+impl RequestSlots {
     pub fn any(&self) -> bool {
         self.all().next().is_some()
     }
@@ -55,7 +55,7 @@ impl Slots {
 }
 
 /// The pipeline with assignments in place of requests, if it makes any.
-pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Slots)> {
+pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
     let mut used = [false; 6];
     walk::all_stmts(p, &mut |s| match &s.kind {
         StmtKind::Extern(call) => match &call.function {
@@ -88,7 +88,7 @@ pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, Slots)> {
             SlotId(p.slots.len() as u32 - 1)
         })
     };
-    let slots = Slots {
+    let slots = RequestSlots {
         clone_ingress: slot(used[0], "$clone_ingress"),
         clone_egress: slot(used[1], "$clone_egress"),
         resubmit: slot(used[2], "$resubmit"),
@@ -123,7 +123,7 @@ fn writes_elsewhere(p: &Pipeline, slot: SlotId) -> bool {
 }
 
 /// The slot of a request and its value, which is not zero: what is decoded by [`abi::decode_list`] and the like.
-fn request(slots: &Slots, call: &ExternCall) -> Option<(SlotId, Expr)> {
+fn request(slots: &RequestSlots, call: &ExternCall) -> Option<(SlotId, Expr)> {
     let pair = |high: u32, low: &Expr| {
         let span = call.span;
         let low = match low.ty {
@@ -151,7 +151,7 @@ fn word(value: u32, span: Span) -> Expr {
 }
 
 /// The slots that a pause saves: those that are read from egress on, besides what the traffic manager uses.
-fn saved_slots(p: &Pipeline, slots: &Slots) -> BTreeSet<SlotId> {
+fn saved_slots(p: &Pipeline, slots: &RequestSlots) -> BTreeSet<SlotId> {
     let mut kept: BTreeSet<SlotId> = slots.all().collect();
     let s = &p.standard;
     kept.extend([s.ingress_port, s.instance_type, s.packet_length, s.ingress_global_timestamp]);
@@ -169,15 +169,15 @@ fn saved_slots(p: &Pipeline, slots: &Slots) -> BTreeSet<SlotId> {
 
 /// What compiling and running a program that makes requests needs besides the program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
-    pub slots: Slots,
+pub(crate) struct SuspensionPlan {
+    pub slots: RequestSlots,
     pub record: PauseLayout,
     /// The whole packet is put aside before the parser, because that changes it.
     pub parser_writes: bool,
 }
 
-impl Plan {
-    pub fn of(p: &Pipeline, slots: Slots) -> Plan {
+impl SuspensionPlan {
+    pub fn of(p: &Pipeline, slots: RequestSlots) -> SuspensionPlan {
         let mut parser_writes = false;
         for state in &p.parser.states {
             walk::stmts(&state.body, &mut |s| {
@@ -194,6 +194,6 @@ impl Plan {
             });
         }
         let record = if slots.any() { PauseLayout::new(p, &saved_slots(p, &slots)) } else { PauseLayout::default() };
-        Plan { slots, record, parser_writes }
+        SuspensionPlan { slots, record, parser_writes }
     }
 }

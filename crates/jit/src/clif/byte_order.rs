@@ -3,7 +3,7 @@
 //! together, compared for equality or added up to an Internet checksum, it need not be turned round at all: what is done
 //! with it can be done with its bytes as they lie there.
 //!
-//! It is a change of a finished function, whatever its program. *Turning* a number of `n` bytes gives the number whose
+//! It is a change of a finished function, whatever its program. *Propagation* a number of `n` bytes gives the number whose
 //! lowest byte is its highest. Does not live here: what is asked of packets' bytes ([`crate::trace::guard_coalescing::packet`]).
 
 use std::collections::HashMap;
@@ -24,14 +24,14 @@ const MOST_TERM: u64 = 1 << 48;
 const POSITIVE: u64 = 0xffff << 40;
 
 /// Changes the function. `bounds`: what some values are at most.
-pub(crate) fn turn(function: &mut Function, bounds: &HashMap<Value, u64>) {
+pub(crate) fn run(function: &mut Function, bounds: &HashMap<Value, u64>) {
     function.dfg.resolve_all_aliases();
     let Some(entry) = function.layout.entry_block() else { return };
     let mut insts: Vec<Inst> = Vec::new();
     for block in function.layout.blocks() {
         insts.extend(function.layout.block_insts(block));
     }
-    let mut turning = Turning { f: function, bounds, entry };
+    let mut turning = Propagation { f: function, bounds, entry };
     for inst in insts {
         turning.look_at(inst);
     }
@@ -39,41 +39,41 @@ pub(crate) fn turn(function: &mut Function, bounds: &HashMap<Value, u64>) {
 }
 
 /// How a turned number is made: of 64 bits, with nothing beyond its bytes.
-enum Turned {
+enum Reversed {
     /// What is there already.
     There(Value),
     /// The same of fewer bits.
     Wider(Value),
     Constant(u64),
     /// Shifted to the left, if positive, or to the right.
-    Shifted(Box<Turned>, i32),
-    Masked(Box<Turned>, u64),
-    Both(Opcode, Box<Turned>, Box<Turned>),
-    Choice(Value, Box<Turned>, Box<Turned>),
+    Shifted(Box<Reversed>, i32),
+    Masked(Box<Reversed>, u64),
+    Both(Opcode, Box<Reversed>, Box<Reversed>),
+    Choice(Value, Box<Reversed>, Box<Reversed>),
     /// By swapping so many bytes.
     Swapped(Value, u32),
     /// By swapping all bytes of a value of fewer than 64 bits.
     SwappedNarrow(Value),
 }
 
-impl Turned {
-    fn shifted(self, bytes: i32) -> Turned {
+impl Reversed {
+    fn shifted(self, bytes: i32) -> Reversed {
         match self {
             all if bytes == 0 => all,
-            Turned::Constant(c) if bytes > 0 => Turned::Constant(c << (8 * bytes)),
-            Turned::Constant(c) => Turned::Constant(c >> (-8 * bytes)),
-            other => Turned::Shifted(Box::new(other), 8 * bytes),
+            Reversed::Constant(c) if bytes > 0 => Reversed::Constant(c << (8 * bytes)),
+            Reversed::Constant(c) => Reversed::Constant(c >> (-8 * bytes)),
+            other => Reversed::Shifted(Box::new(other), 8 * bytes),
         }
     }
 
-    fn masked(self, mask: u64) -> Turned {
+    fn masked(self, mask: u64) -> Reversed {
         match self {
-            Turned::Constant(c) => Turned::Constant(c & mask),
+            Reversed::Constant(c) => Reversed::Constant(c & mask),
             other if mask == u64::MAX => other,
-            Turned::Both(Opcode::Bxor, of, by) if matches!(*by, Turned::Constant(c) if c == mask) => {
-                Turned::Both(Opcode::Bxor, of, by)
+            Reversed::Both(Opcode::Bxor, of, by) if matches!(*by, Reversed::Constant(c) if c == mask) => {
+                Reversed::Both(Opcode::Bxor, of, by)
             }
-            other => Turned::Masked(Box::new(other), mask),
+            other => Reversed::Masked(Box::new(other), mask),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Turned {
 /// How many swaps are saved.
 type Gain = i32;
 
-struct Turning<'a> {
+struct Propagation<'a> {
     f: &'a mut Function,
     bounds: &'a HashMap<Value, u64>,
     entry: Block,
@@ -101,7 +101,7 @@ fn of_bytes(mask: u64) -> bool {
     mask.to_le_bytes().iter().all(|b| matches!(b, 0 | 0xff))
 }
 
-impl Turning<'_> {
+impl Propagation<'_> {
     fn look_at(&mut self, inst: Inst) {
         match self.f.dfg.insts[inst] {
             InstructionData::Unary { opcode: Opcode::Bswap, arg } => {
@@ -167,7 +167,7 @@ impl Turning<'_> {
     }
 
     /// A value of at most 64 bits, turned.
-    fn plan_of(&self, v: Value, bytes: u32, depth: u32) -> Option<(Turned, Gain)> {
+    fn plan_of(&self, v: Value, bytes: u32, depth: u32) -> Option<(Reversed, Gain)> {
         let ty = self.f.dfg.value_type(v);
         match ty {
             types::I64 => self.fits(v, bytes).then(|| self.plan(v, bytes, depth)),
@@ -179,11 +179,11 @@ impl Turning<'_> {
     }
 
     /// What is not looked through.
-    fn leaf(&self, v: Value, bytes: u32) -> (Turned, Gain) {
+    fn leaf(&self, v: Value, bytes: u32) -> (Reversed, Gain) {
         if self.bound(v) <= 0xff {
-            return (Turned::There(v).shifted(bytes as i32 - 1), 0);
+            return (Reversed::There(v).shifted(bytes as i32 - 1), 0);
         }
-        (Turned::Swapped(v, bytes), if self.is_once(v, DEPTH) { 0 } else { -1 })
+        (Reversed::Swapped(v, bytes), if self.is_once(v, DEPTH) { 0 } else { -1 })
     }
 
     /// A value is the same for all packets of a batch, and the code generator computes once what is made of it.
@@ -204,7 +204,7 @@ impl Turning<'_> {
     }
 
     /// A number of 64 bits that is less than 256 to the power of `bytes`.
-    fn plan(&self, v: Value, bytes: u32, depth: u32) -> (Turned, Gain) {
+    fn plan(&self, v: Value, bytes: u32, depth: u32) -> (Reversed, Gain) {
         let v = self.f.dfg.resolve_aliases(v);
         let leaf = || self.leaf(v, bytes);
         let (Some((op, args)), true) = (self.made(v), depth > 0) else { return leaf() };
@@ -213,10 +213,10 @@ impl Turning<'_> {
         let by = || constant(1).filter(|by| *by < 64 && by.is_multiple_of(8)).map(|by| by as u32 / 8);
         match op {
             Opcode::Iconst => match constant_in(&self.f.dfg, v) {
-                Some(c) => (Turned::Constant(turned(c as u64, bytes)), 0),
+                Some(c) => (Reversed::Constant(turned(c as u64, bytes)), 0),
                 None => leaf(),
             },
-            Opcode::Bswap => (Turned::There(args[0]).shifted(bytes as i32 - 8), 1),
+            Opcode::Bswap => (Reversed::There(args[0]).shifted(bytes as i32 - 8), 1),
             Opcode::Ushr if let Some(by) = by() => {
                 let whole = (bytes + by).min(8);
                 if !self.fits(args[0], whole) {
@@ -242,11 +242,11 @@ impl Turning<'_> {
             }
             Opcode::Band | Opcode::Bor | Opcode::Bxor if self.fits(args[0], bytes) && self.fits(args[1], bytes) => {
                 let ((a, gain), (b, more)) = (self.plan(args[0], bytes, deeper), self.plan(args[1], bytes, deeper));
-                (Turned::Both(op, Box::new(a), Box::new(b)), gain + more)
+                (Reversed::Both(op, Box::new(a), Box::new(b)), gain + more)
             }
             Opcode::Select if self.fits(args[1], bytes) && self.fits(args[2], bytes) => {
                 let ((a, gain), (b, more)) = (self.plan(args[1], bytes, deeper), self.plan(args[2], bytes, deeper));
-                (Turned::Choice(args[0], Box::new(a), Box::new(b)), gain + more)
+                (Reversed::Choice(args[0], Box::new(a), Box::new(b)), gain + more)
             }
             Opcode::Uextend if matches!(self.f.dfg.value_type(args[0]), types::I16 | types::I32) => {
                 let of = self.f.dfg.value_type(args[0]).bytes();
@@ -262,7 +262,7 @@ impl Turning<'_> {
     }
 
     /// The bytes of a number that a mask has.
-    fn plan_masked(&self, v: Value, mask: u64, bytes: u32, depth: u32) -> (Turned, Gain) {
+    fn plan_masked(&self, v: Value, mask: u64, bytes: u32, depth: u32) -> (Reversed, Gain) {
         if self.fits(v, bytes) {
             let (of, gain) = self.plan(v, bytes, depth);
             return (of.masked(turned(mask & most(bytes), bytes)), gain);
@@ -271,7 +271,7 @@ impl Turning<'_> {
             && self.fits(args[0], bytes)
         {
             let (of, gain) = self.plan(args[0], bytes, depth);
-            let other = Turned::Both(Opcode::Bxor, Box::new(of), Box::new(Turned::Constant(most(bytes))));
+            let other = Reversed::Both(Opcode::Bxor, Box::new(of), Box::new(Reversed::Constant(most(bytes))));
             return (other.masked(turned(mask & most(bytes), bytes)), gain);
         }
         let (of, gain) = self.plan(v, 8, depth);
@@ -283,7 +283,7 @@ impl Turning<'_> {
     }
 
     /// A number of fewer than 64 bits that is less than 256 to the power of `bytes`.
-    fn plan_narrow(&self, v: Value, bytes: u32, depth: u32) -> (Turned, Gain) {
+    fn plan_narrow(&self, v: Value, bytes: u32, depth: u32) -> (Reversed, Gain) {
         let v = self.f.dfg.resolve_aliases(v);
         let ty = self.f.dfg.value_type(v);
         let mask = most(ty.bytes());
@@ -294,51 +294,51 @@ impl Turning<'_> {
                 }
                 Opcode::Iconst => {
                     let c = constant_in(&self.f.dfg, v).map_or(0, |c| c as u64 & most(bytes));
-                    return (Turned::Constant(turned(c, bytes)), 0);
+                    return (Reversed::Constant(turned(c, bytes)), 0);
                 }
-                Opcode::Bswap => return (Turned::Wider(args[0]).shifted(bytes as i32 - ty.bytes() as i32), 1),
+                Opcode::Bswap => return (Reversed::Wider(args[0]).shifted(bytes as i32 - ty.bytes() as i32), 1),
                 Opcode::Bnot if bytes == ty.bytes() => {
                     let (of, gain) = self.plan_narrow(args[0], bytes, depth - 1);
-                    return (Turned::Both(Opcode::Bxor, Box::new(of), Box::new(Turned::Constant(mask))), gain);
+                    return (Reversed::Both(Opcode::Bxor, Box::new(of), Box::new(Reversed::Constant(mask))), gain);
                 }
                 _ => {}
             }
         }
-        (Turned::SwappedNarrow(v).shifted(bytes as i32 - ty.bytes() as i32), -1)
+        (Reversed::SwappedNarrow(v).shifted(bytes as i32 - ty.bytes() as i32), -1)
     }
 
     /// A turned number is at most this.
-    fn most_of(&self, of: &Turned) -> u64 {
+    fn most_of(&self, of: &Reversed) -> u64 {
         match of {
-            Turned::There(v) | Turned::Wider(v) => self.bound(*v),
-            Turned::Constant(c) => *c,
-            Turned::Shifted(of, by) if *by < 0 => self.most_of(of) >> -by,
-            Turned::Shifted(of, by) => self.most_of(of).saturating_mul(1 << by),
-            Turned::Masked(of, mask) => self.most_of(of).min(*mask),
-            Turned::Swapped(_, bytes) => most(*bytes),
-            Turned::SwappedNarrow(v) => most(self.f.dfg.value_type(*v).bytes()),
-            Turned::Both(..) | Turned::Choice(..) => u64::MAX,
+            Reversed::There(v) | Reversed::Wider(v) => self.bound(*v),
+            Reversed::Constant(c) => *c,
+            Reversed::Shifted(of, by) if *by < 0 => self.most_of(of) >> -by,
+            Reversed::Shifted(of, by) => self.most_of(of).saturating_mul(1 << by),
+            Reversed::Masked(of, mask) => self.most_of(of).min(*mask),
+            Reversed::Swapped(_, bytes) => most(*bytes),
+            Reversed::SwappedNarrow(v) => most(self.f.dfg.value_type(*v).bytes()),
+            Reversed::Both(..) | Reversed::Choice(..) => u64::MAX,
         }
     }
 
     /// The instructions, before one.
-    fn make(&mut self, plan: Turned, before: Inst) -> Value {
+    fn make(&mut self, plan: Reversed, before: Inst) -> Value {
         match plan {
-            Turned::There(v) => v,
-            Turned::Wider(v) if self.f.dfg.value_type(v) == types::I64 => v,
-            Turned::Wider(v) => self.at(before).ins().uextend(types::I64, v),
-            Turned::Constant(c) => self.at(before).ins().iconst(types::I64, c as i64),
-            Turned::Shifted(of, by) => {
+            Reversed::There(v) => v,
+            Reversed::Wider(v) if self.f.dfg.value_type(v) == types::I64 => v,
+            Reversed::Wider(v) => self.at(before).ins().uextend(types::I64, v),
+            Reversed::Constant(c) => self.at(before).ins().iconst(types::I64, c as i64),
+            Reversed::Shifted(of, by) => {
                 let of = self.make(*of, before);
                 let mut at = self.at(before);
                 if by > 0 { at.ins().ishl_imm_u(of, i64::from(by)) } else { at.ins().ushr_imm_u(of, i64::from(-by)) }
             }
-            Turned::Masked(of, mask) => {
+            Reversed::Masked(of, mask) => {
                 let of = self.make(*of, before);
                 let mask = self.at(before).ins().iconst(types::I64, mask as i64);
                 self.at(before).ins().band(of, mask)
             }
-            Turned::Both(op, a, b) => {
+            Reversed::Both(op, a, b) => {
                 let (a, b) = (self.make(*a, before), self.make(*b, before));
                 let mut at = self.at(before);
                 match op {
@@ -347,16 +347,16 @@ impl Turning<'_> {
                     _ => at.ins().bxor(a, b),
                 }
             }
-            Turned::Choice(condition, a, b) => {
+            Reversed::Choice(condition, a, b) => {
                 let (a, b) = (self.make(*a, before), self.make(*b, before));
                 self.at(before).ins().select(condition, a, b)
             }
-            Turned::SwappedNarrow(v) => {
+            Reversed::SwappedNarrow(v) => {
                 let mut at = self.at(before);
                 let swapped = at.ins().bswap(v);
                 at.ins().uextend(types::I64, swapped)
             }
-            Turned::Swapped(v, bytes) => {
+            Reversed::Swapped(v, bytes) => {
                 // What is computed once is turned once.
                 let place = match self.f.dfg.value_def(v) {
                     ValueDef::Result(inst, _) if self.f.layout.inst_block(inst) == Some(self.entry) => {
@@ -387,9 +387,9 @@ struct Term {
 }
 
 /// The sum modulo 2^16 - 1 that a program computes as Internet checksums want it (RFC 1071): halves are added to each
-/// other, carry and all, then their halves. It is zero only if the sum is. Turning each term turns the result, because
+/// other, carry and all, then their halves. It is zero only if the sum is. Propagation each term turns the result, because
 /// that is to multiply it by 256.
-impl Turning<'_> {
+impl Propagation<'_> {
     /// What is folded, if that is what an instruction does.
     fn folded(&self, inst: Inst) -> Option<Value> {
         let dfg = &self.f.dfg;
@@ -503,7 +503,7 @@ impl Turning<'_> {
             let bytes = bits.div_ceil(16) * 2;
             let found = self.plan(term.v, bytes, DEPTH);
             if term.shifted {
-                plans.push((Turned::There(term.v), bound, term.subtracted));
+                plans.push((Reversed::There(term.v), bound, term.subtracted));
             } else if found.1 > 0 {
                 gain += found.1;
                 plans.push((found.0, most(bytes), term.subtracted));
@@ -725,7 +725,7 @@ mod tests {
 
     #[test]
     fn results_are_the_same_with_fewer_swaps() {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
@@ -752,9 +752,9 @@ mod tests {
             b.ins().return_(&[result]);
             b.finalize(isa.frontend_config());
             let mut turned = plain.clone();
-            turn(&mut turned, &HashMap::from([(small, SMALL)]));
-            crate::clif::dead_code::prune(&mut plain);
-            crate::clif::dead_code::prune(&mut turned);
+            run(&mut turned, &HashMap::from([(small, SMALL)]));
+            crate::clif::dead_code::run(&mut plain);
+            crate::clif::dead_code::run(&mut turned);
             before += swaps(&plain);
             after += swaps(&turned);
             let texts = [&plain, &turned].map(|f| f.display().to_string());

@@ -4,7 +4,7 @@
 use cranelift_codegen::ir::{Function, Inst, Opcode};
 
 /// Removes instructions without effects whose results are not used.
-pub(crate) fn prune(function: &mut Function) {
+pub(crate) fn run(function: &mut Function) {
     let dfg = &function.dfg;
     let mut uses = vec![0u32; dfg.num_values()];
     let mut insts: Vec<Inst> = Vec::new();

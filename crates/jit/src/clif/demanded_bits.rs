@@ -13,7 +13,7 @@ use crate::clif::known_bits::{bound_of, constant_in, most_of};
 const DEPTH: u32 = 10;
 
 /// Changes the function. `bounds`: what some values are at most.
-pub(crate) fn simplify(function: &mut Function, bounds: &HashMap<Value, u64>) {
+pub(crate) fn run(function: &mut Function, bounds: &HashMap<Value, u64>) {
     function.dfg.resolve_all_aliases();
     let blocks: Vec<_> = function.layout.blocks().collect();
     for block in blocks {
@@ -97,7 +97,7 @@ mod tests {
 
     /// What a function gives for a number before and after it is simplified, and by how many instructions it has fewer.
     fn both(number: u64, most: u64, make: &dyn Fn(&mut FunctionBuilder<'_>, Value) -> Value) -> (u64, u64, usize) {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
@@ -113,8 +113,8 @@ mod tests {
         b.ins().return_(&[result]);
         b.finalize(isa.frontend_config());
         let mut simpler = plain.clone();
-        simplify(&mut simpler, &HashMap::from([(given, most)]));
-        crate::clif::dead_code::prune(&mut simpler);
+        run(&mut simpler, &HashMap::from([(given, most)]));
+        crate::clif::dead_code::run(&mut simpler);
         let count = |f: &Function| f.layout.blocks().map(|b| f.layout.block_insts(b).count()).sum::<usize>();
         let fewer = count(&plain) - count(&simpler);
         let [plain, simpler] = [plain, simpler].map(|function| {

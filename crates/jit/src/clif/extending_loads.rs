@@ -8,7 +8,7 @@ use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode, Value, ValueDef, types};
 
 /// Lets loads extend what they load to 64 bits if anything wants it so.
-pub(crate) fn at_loads(function: &mut Function) {
+pub(crate) fn run(function: &mut Function) {
     function.dfg.resolve_all_aliases();
     let insts: Vec<Inst> = function.layout.blocks().flat_map(|block| function.layout.block_insts(block)).collect();
     let extended = |inst: &Inst| match function.dfg.insts[*inst] {
@@ -59,11 +59,11 @@ mod tests {
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
     use super::*;
-    use crate::clif::dead_code::prune;
+    use crate::clif::dead_code;
 
     /// How often each operation is left where a number is loaded and used as it is and extended to these types.
     fn left(ty: Type, to: &[Type]) -> HashMap<Opcode, usize> {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.push(AbiParam::new(types::I64));
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
@@ -83,8 +83,8 @@ mod tests {
         }
         b.ins().return_(&[]);
         b.finalize(isa.frontend_config());
-        at_loads(&mut function);
-        prune(&mut function);
+        run(&mut function);
+        dead_code::run(&mut function);
         cranelift_codegen::verify_function(&function, &*isa).expect("valid code");
         let mut left = HashMap::new();
         for inst in function.layout.blocks().flat_map(|block| function.layout.block_insts(block)) {

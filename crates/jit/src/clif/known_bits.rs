@@ -4,12 +4,12 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{DataFlowGraph, InstructionData, Opcode, Type, Value, ValueDef};
 
-use crate::emit::Gen;
+use crate::emit::Emitter;
 
 /// Operations that are looked through.
 const DEPTH: u32 = 12;
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// A value is at most this.
     pub(crate) fn bound(&self, v: Value) -> u64 {
         bound_of(&self.b.func.dfg, &|v| self.told_bound(v), v, DEPTH)
@@ -17,7 +17,7 @@ impl Gen<'_> {
 
     /// What is known of it otherwise than from how it is computed.
     fn told_bound(&self, v: Value) -> Option<u64> {
-        let asked = self.asked_bound(v);
+        let asked = self.guarded_bound(v);
         let param = self.param_bounds.get(&v).copied();
         asked.into_iter().chain(param).min()
     }

@@ -32,7 +32,7 @@ struct Window {
 }
 
 /// Changes the function. `packet`: how packets' bytes are loaded.
-pub(crate) fn load(function: &mut Function, packet: MemFlagsData) {
+pub(crate) fn run(function: &mut Function, packet: MemFlagsData) {
     function.dfg.resolve_all_aliases();
     let (mut insts, mut uses) = (Vec::new(), HashMap::<Value, u32>::new());
     for block in function.layout.blocks() {
@@ -199,7 +199,7 @@ mod tests {
 
     /// What a function makes of these bytes before and after, and how many loads it has then.
     fn both(make: &dyn Fn(&mut FunctionBuilder<'_>, &Flags, Value) -> Value) -> ([u64; 2], usize) {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
@@ -216,8 +216,8 @@ mod tests {
         b.ins().return_(&[result]);
         b.finalize(isa.frontend_config());
         let mut joined = plain.clone();
-        load(&mut joined, flags.packet);
-        crate::clif::dead_code::prune(&mut joined);
+        run(&mut joined, flags.packet);
+        crate::clif::dead_code::run(&mut joined);
         let insts = joined.layout.blocks().flat_map(|b| joined.layout.block_insts(b));
         let loads = insts.filter(|inst| joined.dfg.insts[*inst].opcode().can_load()).count();
         let results = [plain, joined].map(|function| {

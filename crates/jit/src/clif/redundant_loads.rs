@@ -18,7 +18,7 @@ type Place = (Opcode, Value, i32, Type);
 type Loaded = HashMap<Place, (Value, Option<AliasRegion>)>;
 
 /// Removes them. What is stored to the first of two regions beside one another may be what is loaded from the second.
-pub(crate) fn remove(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]) {
+pub(crate) fn run(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]) {
     let arrivals = arrivals(function);
     let Some(entry) = function.layout.entry_block() else { return };
     // From the entry and from where ways join, along the ways that no others join.

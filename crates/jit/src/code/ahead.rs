@@ -8,9 +8,11 @@ use cranelift_codegen::{CompiledCode, FinalizedRelocTarget};
 use hopwright_ir::Pipeline;
 use serde::{Deserialize, Serialize};
 
-use crate::code::libcalls::Shim;
+use crate::code::libcalls::Libcall;
 use crate::code::memory;
-use crate::{CompiledPipeline, Compiler, Machine, ScoutedTable, Unsupported};
+use crate::code::target::TargetMachine;
+use crate::compiler::Compiler;
+use crate::{CompiledPipeline, PrefetchedTable, Unsupported};
 
 /// The code of a pipeline, for [`load`]. Can be written down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,10 +27,10 @@ pub struct Ahead {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Functions<C> {
     pub whole: C,
-    pub again: Option<C>,
+    pub reentry: Option<C>,
     pub parse: Option<C>,
     pub egress: Option<C>,
-    pub scout: Option<(C, Vec<ScoutedTable>)>,
+    pub key_prefetcher: Option<(C, Vec<PrefetchedTable>)>,
 }
 
 impl<C> Functions<C> {
@@ -36,10 +38,10 @@ impl<C> Functions<C> {
     pub fn map<D, E>(self, mut f: impl FnMut(C) -> Result<D, E>) -> Result<Functions<D>, E> {
         Ok(Functions {
             whole: f(self.whole)?,
-            again: self.again.map(&mut f).transpose()?,
+            reentry: self.reentry.map(&mut f).transpose()?,
             parse: self.parse.map(&mut f).transpose()?,
             egress: self.egress.map(&mut f).transpose()?,
-            scout: self.scout.map(|(code, tables)| Ok((f(code)?, tables))).transpose()?,
+            key_prefetcher: self.key_prefetcher.map(|(code, tables)| Ok((f(code)?, tables))).transpose()?,
         })
     }
 }
@@ -77,7 +79,7 @@ impl Relocatable {
         for (offset, number) in self.places {
             let address = match number.checked_sub(1) {
                 None => zeros,
-                Some(at) => Shim::ALL.get(at as usize).ok_or("code of another version")?.address(),
+                Some(at) => Libcall::ALL.get(at as usize).ok_or("code of another version")?.address(),
             };
             let at = offset as usize;
             let place = self.bytes.get_mut(at..at + 8).ok_or("code of another version")?;
@@ -93,7 +95,7 @@ impl Relocatable {
 /// # Errors
 /// As [`compile`](crate::compile).
 pub fn compile_ahead(pipeline: &Pipeline) -> Result<Ahead, Unsupported> {
-    let compiler = Compiler::new(pipeline, Machine::Common)?;
+    let compiler = Compiler::new(pipeline, TargetMachine::Portable)?;
     let functions = compiler.functions(None)?.map(|generated| Ok(generated.code))?;
     let isa = &*compiler.isa;
     Ok(Ahead { architecture: architecture(isa), features: features(isa), functions })
@@ -108,7 +110,7 @@ pub fn compile_ahead(pipeline: &Pipeline) -> Result<Ahead, Unsupported> {
 /// # Safety
 /// The code must come from [`compile_ahead`] of this version, with this pipeline.
 pub unsafe fn load(pipeline: &Pipeline, ahead: Ahead) -> Result<Option<CompiledPipeline>, Unsupported> {
-    let compiler = Compiler::new(pipeline, Machine::This)?;
+    let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
     let there = features(&*compiler.isa);
     if ahead.architecture != architecture(&*compiler.isa) || !ahead.features.iter().all(|f| there.contains(f)) {
         return Ok(None);

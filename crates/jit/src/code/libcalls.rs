@@ -24,7 +24,7 @@ pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
 
 /// The functions, as generated code refers to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shim {
+pub(crate) enum Libcall {
     Copy,
     SameBytes,
     Divide,
@@ -35,30 +35,30 @@ pub(crate) enum Shim {
     ReplaceVarbit,
 }
 
-impl Shim {
+impl Libcall {
     /// All of them; the place in the list is the number that code made ahead has for the function.
-    pub const ALL: [Shim; 8] = [
-        Shim::Copy,
-        Shim::SameBytes,
-        Shim::Divide,
-        Shim::Hash,
-        Shim::Checksum,
-        Shim::Random,
-        Shim::AppendBits,
-        Shim::ReplaceVarbit,
+    pub const ALL: [Libcall; 8] = [
+        Libcall::Copy,
+        Libcall::SameBytes,
+        Libcall::Divide,
+        Libcall::Hash,
+        Libcall::Checksum,
+        Libcall::Random,
+        Libcall::AppendBits,
+        Libcall::ReplaceVarbit,
     ];
 
     /// Where the function is in this process.
     pub fn address(self) -> u64 {
         let function = match self {
-            Shim::Copy => copy as *const (),
-            Shim::SameBytes => same_bytes as *const (),
-            Shim::Divide => divide as *const (),
-            Shim::Hash => hash as *const (),
-            Shim::Checksum => checksum as *const (),
-            Shim::Random => random as *const (),
-            Shim::AppendBits => append_bits as *const (),
-            Shim::ReplaceVarbit => replace_varbit as *const (),
+            Libcall::Copy => copy as *const (),
+            Libcall::SameBytes => same_bytes as *const (),
+            Libcall::Divide => divide as *const (),
+            Libcall::Hash => hash as *const (),
+            Libcall::Checksum => checksum as *const (),
+            Libcall::Random => random as *const (),
+            Libcall::AppendBits => append_bits as *const (),
+            Libcall::ReplaceVarbit => replace_varbit as *const (),
         };
         function as u64
     }

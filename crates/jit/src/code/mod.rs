@@ -3,3 +3,4 @@
 pub(crate) mod ahead;
 pub(crate) mod libcalls;
 pub(crate) mod memory;
+pub(crate) mod target;

@@ -4,7 +4,7 @@
 
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type as ClifType, Value, types};
 
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::wide::limbs;
 
 /// Bytes, relative to some address, that may be read: a field's surroundings.
@@ -23,7 +23,7 @@ pub(crate) fn int(bytes: u32) -> ClifType {
     }
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// 1, 2, 4 or 8 bytes as a big-endian number.
     fn load_power(&mut self, flags: MemFlagsData, base: Value, at: i32, bytes: u32) -> Value {
         if let Some(v) = self.loaded(base, at, bytes) {

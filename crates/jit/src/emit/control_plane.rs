@@ -8,13 +8,13 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{Expr, Type, ValueSetId};
 
 use crate::Unsupported;
-use crate::code::libcalls::Shim;
-use crate::emit::Gen;
+use crate::code::libcalls::Libcall;
+use crate::emit::Emitter;
 use hopwright_abi::{DigestCall, ExternHandle, Runtime, ValueSetHandle};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// Whether the keys of a `select` are a member of a value set, as I8.
     pub(crate) fn in_value_set(&mut self, set: ValueSetId, keys: &[Vec<Value>]) -> Value {
         let words = keys.iter().map(Vec::len).sum();
@@ -35,7 +35,7 @@ impl Gen<'_> {
 
     /// Sends a digest.
     pub(crate) fn digest(&mut self, name: &str, receiver: &Expr, data: &[Expr]) -> Result<()> {
-        self.leave();
+        self.side_exit();
         let this = DigestCall::of(name, data);
         let which = self.interface.digests.iter().position(|d| *d == this).unwrap_or(0);
         let mut given = vec![(0, vec![self.value(receiver)?[0]])];
@@ -58,7 +58,7 @@ impl Gen<'_> {
         }
         for (at, address, length) in varbits {
             let to = self.b.ins().iadd_imm_s(buffer, 8 * at as i64);
-            self.call_shim(Shim::Copy, &[to, address, length], false);
+            self.libcall(Libcall::Copy, &[to, address, length], false);
         }
         let handle = offset_of!(Runtime, digests);
         let state = self.pointer(self.runtime, handle + offset_of!(ExternHandle, state));

@@ -14,9 +14,9 @@ use hopwright_ir::walk;
 use hopwright_ir::{HeaderId, Pipeline, SlotKind, Stmt, StmtKind};
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::Begun;
-use crate::code::libcalls::Shim;
-use crate::emit::Gen;
+use crate::analysis::in_place_suffix::SuffixState;
+use crate::code::libcalls::Libcall;
+use crate::emit::Emitter;
 use crate::emit::flow_state::{At, Root};
 use crate::emit::schedule::{Point, stage};
 use hopwright_abi as abi;
@@ -28,7 +28,7 @@ const SCRATCH_BYTES: i64 = 9_216;
 
 /// One emit of the deparser.
 #[derive(Clone, Copy)]
-pub(crate) struct Emitted {
+pub(crate) struct EmitSite {
     header: HeaderId,
     /// The statement.
     statement: *const Stmt,
@@ -39,7 +39,7 @@ pub(crate) struct Emitted {
 /// The emits, and what putting the packet together keeps between its steps.
 #[derive(Default)]
 pub(crate) struct Deparse {
-    emits: Vec<Emitted>,
+    emits: Vec<EmitSite>,
     /// Where the headers that are done begin.
     front: Option<Variable>,
     /// The last emit whose header does not lie where it belongs.
@@ -48,7 +48,7 @@ pub(crate) struct Deparse {
     aside: Option<Variable>,
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// Before the deparser's statements.
     pub(crate) fn begin_deparse(&mut self) -> Result<()> {
         let p = self.p;
@@ -57,7 +57,7 @@ impl Gen<'_> {
             self.deparse.aside = Some(self.b.declare_var(types::I64));
         }
         if let Some(aside) = self.deparse.aside {
-            self.leave();
+            self.side_exit();
             let none = self.c64(0);
             self.b.def_var(aside, none);
             return Ok(());
@@ -66,7 +66,7 @@ impl Gen<'_> {
             let mut emits = Vec::new();
             walk::stmts(&p.deparser.body, &mut |s| {
                 if let StmtKind::Emit(header) = s.kind {
-                    emits.push(Emitted { header, statement: s, present: self.b.declare_var(types::I8) });
+                    emits.push(EmitSite { header, statement: s, present: self.b.declare_var(types::I8) });
                 }
             });
             let (front, which) = (self.b.declare_var(types::I64), self.b.declare_var(types::I64));
@@ -76,7 +76,7 @@ impl Gen<'_> {
             let no = self.b.ins().iconst(types::I8, 0);
             self.b.def_var(self.deparse.emits[i].present, no);
         }
-        self.facts.emitted = vec![Some(false); self.deparse.emits.len()];
+        self.flow.emitted = vec![Some(false); self.deparse.emits.len()];
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Gen<'_> {
         let Some(number) = self.deparse.emits.iter().position(|e| std::ptr::eq(e.statement, stmt)) else { return };
         let valid = self.is_valid(header);
         self.b.def_var(self.deparse.emits[number].present, valid);
-        self.facts.emitted[number] = self.known_valid(header);
+        self.flow.emitted[number] = self.known_valid(header);
     }
 
     /// Puts a header aside, if it is valid.
@@ -105,7 +105,7 @@ impl Gen<'_> {
         let scratch = self.scratch();
         let to = self.b.ins().iadd(scratch, before);
         let from = self.base(header);
-        self.call_shim(Shim::Copy, &[to, from, length], false);
+        self.libcall(Libcall::Copy, &[to, from, length], false);
         self.b.def_var(aside, after);
         self.b.ins().jump(next, &[]);
         self.enter(next);
@@ -122,7 +122,7 @@ impl Gen<'_> {
         self.b.ins().brif(fits, room, &[], no_headroom, &[]);
         self.enter(room);
         let scratch = self.scratch();
-        self.call_shim(Shim::Copy, &[to, scratch, length], false);
+        self.libcall(Libcall::Copy, &[to, scratch, length], false);
         self.b.def_var(front, to);
         self.finish(None);
     }
@@ -138,20 +138,20 @@ impl Gen<'_> {
             return self.take_back(front, aside);
         }
         let layout = self.layout;
-        let tail = &layout.tail.headers;
+        let tail = &layout.suffix.headers;
         let emits = self.deparse.emits.clone();
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
         // Where the headers that are done begin, if that is plain; else the variable has it.
         let mut known = Some(self.cursor_at());
         let cursor = self.b.use_var(self.cursor);
         self.b.def_var(front, cursor);
-        match self.facts.begun {
+        match self.flow.begun {
             _ if tail.is_empty() => {}
-            Begun::Not => {}
+            SuffixState::NotBegun => {}
             begun => {
-                let start = self.b.use_var(self.tail_start);
-                let start = if begun == Begun::Surely {
-                    known = self.facts.tail_start;
+                let start = self.b.use_var(self.suffix_start);
+                let start = if begun == SuffixState::Begun {
+                    known = self.flow.suffix_start;
                     start
                 } else {
                     known = None;
@@ -163,12 +163,12 @@ impl Gen<'_> {
         }
         let rebuild = Point::stage(stage::REBUILD);
         for (i, e) in emits[..emits.len() - tail.len()].iter().enumerate().rev() {
-            let present = self.facts.emitted[i];
+            let present = self.flow.emitted[i];
             if present == Some(false) {
                 continue;
             }
             let bytes = layout.header(e.header);
-            let place = self.facts.place[e.header.index()].filter(|_| bytes.varbit_at.is_none());
+            let place = self.flow.place[e.header.index()].filter(|_| bytes.varbit_at.is_none());
             if let (Some(true), Some(place), Some(end)) = (present, place, known)
                 && place.plus(bytes.bytes as i32) == end
             {
@@ -186,7 +186,7 @@ impl Gen<'_> {
             }
             let index = self.c64(i as u64);
             self.b.def_var(which, index);
-            self.facts.on_way.which = i;
+            self.flow.trace.which = i;
             let rebuild = self.edge(&rebuild);
             if bytes.from_packet {
                 let end = self.b.use_var(front);
@@ -210,9 +210,9 @@ impl Gen<'_> {
 
     /// The packet begins where its headers do.
     pub(crate) fn finish(&mut self, front: Option<At>) {
-        if self.is_hot() {
-            self.leave_if_more();
-            self.settle();
+        if self.is_trace() {
+            self.guard_no_requests();
+            self.commit();
         }
         if front != Some(At::START)
             && let Some(front) = self.deparse.front
@@ -228,13 +228,13 @@ impl Gen<'_> {
     /// Writes the headers up to the last that does not lie where it belongs.
     pub(crate) fn rebuild(&mut self) {
         let emits = self.deparse.emits.clone();
-        let emits = &emits[..emits.len() - self.layout.tail.headers.len()];
-        let hot = self.is_hot();
-        if hot {
-            if self.facts.emitted[..emits.len()].contains(&None) {
-                self.leave();
+        let emits = &emits[..emits.len() - self.layout.suffix.headers.len()];
+        let is_trace = self.is_trace();
+        if is_trace {
+            if self.flow.emitted[..emits.len()].contains(&None) {
+                self.side_exit();
             }
-            self.leave_if_more();
+            self.guard_no_requests();
         }
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
         let done = self.b.create_block();
@@ -247,18 +247,18 @@ impl Gen<'_> {
         let length = self.b.ins().isub(boundary, start);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, length, SCRATCH_BYTES);
         self.fault_unless(fits);
-        let last = self.facts.on_way.which;
-        if hot {
-            self.settle();
+        let last = self.flow.trace.which;
+        if is_trace {
+            self.commit();
         }
         let scratch = self.scratch();
-        self.call_shim(Shim::Copy, &[scratch, start, length], false);
+        self.libcall(Libcall::Copy, &[scratch, start, length], false);
         self.b.def_var(kept, scratch);
         let limit = self.b.declare_var(types::I64);
         self.b.def_var(limit, length);
-        if hot {
+        if is_trace {
             for (i, e) in emits[..=last].iter().enumerate().rev() {
-                if self.facts.emitted[i] == Some(true) {
+                if self.flow.emitted[i] == Some(true) {
                     self.put(e.header, front, kept, limit);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! A value of W bits is ⌈W/64⌉ I64 limbs, least significant first, with the bits beyond W zero, also for `int`. A
 //! `bool` in a variable or a condition is an I8 of 0 or 1. Operators whose low result bits depend on low operand bits
-//! only are computed on limbs with unknown high bits, which are cut off once at the end ([`Gen::low`]).
+//! only are computed on limbs with unknown high bits, which are cut off once at the end ([`Emitter::low`]).
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -11,7 +11,7 @@ use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
 use crate::Unsupported;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::wide::limbs;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -20,7 +20,7 @@ fn signed(ty: Type) -> bool {
     matches!(ty, Type::Int(_))
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     pub(crate) fn constant(&mut self, value: &BigUint, width: u32) -> Vec<Value> {
         let digits = value.to_u64_digits();
         (0..limbs(width)).map(|i| self.c64(digits.get(i).copied().unwrap_or(0))).collect()
@@ -190,7 +190,7 @@ impl Gen<'_> {
             return None;
         }
         let fields = &self.p[header].fields[first..=first + more];
-        if fields.iter().any(|f| self.held_field(f.slot).is_some()) {
+        if fields.iter().any(|f| self.deferred_field(f.slot).is_some()) {
             return None;
         }
         Some((header, fields[0].offset_bits, fields.iter().map(|f| f.width).sum(), 1 + more))
@@ -487,7 +487,7 @@ impl Gen<'_> {
     fn compare_varbits(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Result<Value> {
         let (pa, la) = self.varbit(a)?;
         let (pb, lb) = self.varbit(b)?;
-        let same = self.call_shim(crate::code::libcalls::Shim::SameBytes, &[pa, la, pb, lb], true).unwrap_or(pa);
+        let same = self.libcall(crate::code::libcalls::Libcall::SameBytes, &[pa, la, pb, lb], true).unwrap_or(pa);
         let cc = if op == BinaryOp::Eq { IntCC::NotEqual } else { IntCC::Equal };
         Ok(self.b.ins().icmp_imm_u(cc, same, 0))
     }

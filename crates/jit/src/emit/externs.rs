@@ -9,25 +9,25 @@ use hopwright_ir::{
 };
 
 use crate::Unsupported;
-use crate::code::libcalls::{self, Shim};
-use crate::emit::Gen;
-use crate::emit::flow_state::Facts;
+use crate::code::libcalls::{self, Libcall};
+use crate::emit::Emitter;
+use crate::emit::flow_state::FlowState;
 use crate::emit::wide::limbs;
-use crate::trace::batch_invariants::Once;
-use crate::trace::{Held, most};
+use crate::trace::batch_invariants::BatchInvariant;
+use crate::trace::{DeferredEffect, most};
 use hopwright_abi::{BlockMethod, CounterCell, ExternHandle, NamedCall};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Where a condition's ways meet again, and what was known where they parted; nothing if there is one way.
-type Conditional = Option<(Block, Facts)>;
+type Conditional = Option<(Block, FlowState)>;
 
-impl Gen<'_> {
+impl Emitter<'_> {
     pub(crate) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
         let no = |what: &str| Err(Unsupported::new(call.span, what));
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
-                if self.is_hot() {
+                if self.is_trace() {
                     return self.count_later(*id, index);
                 }
                 self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
@@ -39,9 +39,9 @@ impl Gen<'_> {
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let words = self.register_words(*id);
-                self.in_turn();
-                if self.is_register_held(*id) {
-                    self.leave();
+                self.set_order_dependent();
+                if self.is_register_deferred(*id) {
+                    self.side_exit();
                 }
                 self.cell(*id, index, 8 * words, |g, cell| {
                     let v: Vec<Value> =
@@ -54,9 +54,9 @@ impl Gen<'_> {
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let v = self.value(value)?;
                 let words = self.register_words(*id);
-                self.in_turn();
+                self.set_order_dependent();
                 self.cell(*id, index, 8 * words, |g, cell| {
-                    if g.hold(Held::Register(*id, cell, v[..words].to_vec())) {
+                    if g.defer(DeferredEffect::Register(*id, cell, v[..words].to_vec())) {
                         return Ok(());
                     }
                     for (i, &limb) in v.iter().take(words).enumerate() {
@@ -150,9 +150,9 @@ impl Gen<'_> {
     fn count_later(&mut self, id: ExternId, index: &Expr) -> Result<()> {
         let handle = (id.index() * size_of::<ExternHandle>()) as i32;
         let value = self.value(index)?[0];
-        self.leave_unless_within(index, value, self.cells_of(id));
+        self.guard_within(index, value, self.cells_of(id));
         let offset = self.scaled(value, size_of::<CounterCell>().ilog2());
-        self.hold(Held::Count(handle, offset));
+        self.defer(DeferredEffect::Count(handle, offset));
         Ok(())
     }
 
@@ -210,8 +210,8 @@ impl Gen<'_> {
         let size = self.cells_of(id);
         let (e, index) = (index, self.value(index)?[0]);
         let always = most(e).is_some_and(|most| most < size);
-        if always || self.is_hot() {
-            self.leave_unless_within(e, index, size);
+        if always || self.is_trace() {
+            self.guard_within(e, index, size);
             let cell = self.cell_at(at, index, bytes);
             return with(self, cell);
         }
@@ -220,46 +220,46 @@ impl Gen<'_> {
         self.b.ins().brif(within, inside, &[], end, &[]);
         self.enter(inside);
         let cell = self.cell_at(at, index, bytes);
-        let before = self.facts.clone();
+        let before = self.flow.clone();
         with(self, cell)?;
         self.b.ins().jump(end, &[]);
         self.enter(end);
-        self.facts.meet(&before);
+        self.flow.meet(&before);
         Ok(())
     }
 
     /// The address of an extern's cell.
     fn cell_at(&mut self, handle: i32, index: Value, bytes: usize) -> Value {
-        let cells = self.once(Once::State(handle));
+        let cells = self.batch_invariant(BatchInvariant::State(handle));
         let offset = self.b.ins().imul_imm_u(index, bytes as i64);
         self.b.ins().iadd(cells, offset)
     }
 
-    /// What follows up to [`Gen::end_if`] is done if the condition holds. `None` if it is known not to.
+    /// What follows up to [`Emitter::end_if`] is done if the condition holds. `None` if it is known not to.
     fn begin_if(&mut self, condition: &Expr) -> Result<Option<Conditional>> {
         match self.known(condition) {
             Some(0) => return Ok(None),
             Some(_) => return Ok(Some(None)),
             None => {}
         }
-        self.leave();
+        self.side_exit();
         let c = self.cond(condition)?;
         let (yes, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], end, &[]);
         self.enter(yes);
-        Ok(Some(Some((end, self.facts.clone()))))
+        Ok(Some(Some((end, self.flow.clone()))))
     }
 
     fn end_if(&mut self, conditional: Conditional) {
         let Some((end, before)) = conditional else { return };
         self.b.ins().jump(end, &[]);
         self.enter(end);
-        self.facts.meet(&before);
+        self.flow.meet(&before);
     }
 
     /// A number between two, both included; nothing if there is none.
     fn random(&mut self, to: SlotId, lo: &Expr, hi: &Expr) -> Result<()> {
-        self.leave();
+        self.side_exit();
         let width = lo.ty.width().max(hi.ty.width()).max(1);
         let n = limbs(width);
         let low = self.value(lo)?;
@@ -270,7 +270,7 @@ impl Gen<'_> {
         self.store_limbs(buffer, 0, &low);
         self.store_limbs(buffer, n, &high);
         let count = self.c64(n as u64);
-        let drawn = self.call_shim(Shim::Random, &[count, buffer], true).unwrap_or(count);
+        let drawn = self.libcall(Libcall::Random, &[count, buffer], true).unwrap_or(count);
         let new =
             (2 * n..3 * n).map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * i as i32)).collect();
         let mut new = self.fit(new, width, to);
@@ -306,7 +306,7 @@ impl Gen<'_> {
         let max_value = max_value[0];
         let (address, length) = self.pack(data)?;
         let which = self.c64(libcalls::algorithm_code(algorithm));
-        let h = self.call_shim(Shim::Hash, &[which, address, length], true).unwrap_or(address);
+        let h = self.libcall(Libcall::Hash, &[which, address, length], true).unwrap_or(address);
         let one = self.c64(1);
         let divisor = self.b.ins().umax(max_value, one);
         let mut within = self.b.ins().urem(h, divisor);
@@ -339,7 +339,7 @@ impl Gen<'_> {
             (address, none)
         };
         let args = [which, address, length, from, count];
-        Ok(self.call_shim(Shim::Checksum, &args, true).unwrap_or(address))
+        Ok(self.libcall(Libcall::Checksum, &args, true).unwrap_or(address))
     }
 
     /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Since 2^16 is 1 modulo 2^16 - 1, values
@@ -376,13 +376,13 @@ impl Gen<'_> {
             algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) && checksum.ty == Type::Bits(16);
         let whole = data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(16);
         let ExprKind::Slot(slot) = checksum.kind else { return Ok(None) };
-        let Some((header, at, bytes)) = self.whole_bytes(slot).filter(|_| self.is_hot() && plain && whole) else {
+        let Some((header, at, bytes)) = self.whole_bytes(slot).filter(|_| self.is_trace() && plain && whole) else {
             return Ok(None);
         };
         let (None, Some(others)) = self.sum16(data)? else { return Ok(None) };
         let sum = self.raw_number(header, at, bytes);
         let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
-        self.leave_unless(other);
+        self.guard(other);
         let sum = self.b.ins().iadd(others, sum);
         // A multiple of 2^16 - 1 is so many times that, found by its inverse, and other numbers times the inverse are
         // more than the most it can be. Zero is none here.
@@ -471,7 +471,7 @@ impl Gen<'_> {
     }
 
     fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {
-        self.leave_unless_repeatable(instance);
+        self.side_exit_unless_repeatable(instance);
         let this = NamedCall::of(self.p, name, call);
         let list = match instance {
             Some(id) => &self.interface.methods[id.index()],
@@ -540,7 +540,7 @@ impl Gen<'_> {
     }
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// Calls a method with its arguments in registers.
     fn named_in_registers(
         &mut self,
@@ -552,7 +552,7 @@ impl Gen<'_> {
     ) -> Result<()> {
         let given = self.value(given)?;
         let handle = (id.index() * size_of::<ExternHandle>()) as i32;
-        let prepared = self.once(Once::Prepared(handle, method.prepare as usize, number));
+        let prepared = self.batch_invariant(BatchInvariant::Prepared(handle, method.prepare as usize, number));
         let callee = self.c64(method.run as usize as u64);
         self.before_block_method();
         let [first, second] = [given[1], given[0]].map(|limb| self.b.ins().bswap(limb));

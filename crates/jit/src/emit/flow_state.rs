@@ -11,10 +11,10 @@ use hopwright_ir::{
 };
 use num_traits::ToPrimitive;
 
-use crate::analysis::in_place_suffix::Begun;
-use crate::emit::schedule::{Order, stage};
-use crate::emit::{FRAME_WORDS, Gen};
-use crate::trace::{Mode, OnWay};
+use crate::analysis::in_place_suffix::SuffixState;
+use crate::emit::schedule::{PointId, stage};
+use crate::emit::{Emitter, FRAME_WORDS};
+use crate::trace::{Mode, TraceState};
 
 /// An address that others are relative to. It is in a word of the frame: code that needs it loads it, because it is
 /// needed here and there throughout, longer than a register could be spared.
@@ -59,7 +59,7 @@ impl At {
 
 /// The facts.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Facts {
+pub(crate) struct FlowState {
     /// Values of slots of at most 64 bits.
     values: BTreeMap<SlotId, u64>,
     /// Where each header's bytes are.
@@ -71,36 +71,36 @@ pub(crate) struct Facts {
     /// Bytes before this address are surely within the packet.
     pub checked: Option<At>,
     /// Whether a header of the tail ([`crate::analysis::in_place_suffix`]) was extracted.
-    pub begun: Begun,
+    pub begun: SuffixState,
     /// Where the tail begins.
-    pub tail_start: Option<At>,
+    pub suffix_start: Option<At>,
     /// For each emit so far whether there was something to emit.
     pub emitted: Vec<Option<bool>>,
     /// Few packets get here.
     pub cold: bool,
     /// On a hot path: which, and what it has put off.
-    pub on_way: OnWay,
+    pub trace: TraceState,
 }
 
-impl Facts {
+impl FlowState {
     /// Nothing is known.
-    pub fn none(headers: usize) -> Facts {
-        Facts {
+    pub fn none(headers: usize) -> FlowState {
+        FlowState {
             values: BTreeMap::new(),
             place: vec![None; headers],
             writable: vec![false; headers],
             cursor: None,
             checked: None,
-            begun: Begun::Maybe,
-            tail_start: None,
+            begun: SuffixState::Maybe,
+            suffix_start: None,
             emitted: Vec::new(),
             cold: false,
-            on_way: OnWay::default(),
+            trace: TraceState::default(),
         }
     }
 
     /// A slot has this value.
-    pub fn learn(&mut self, slot: SlotId, value: u64) {
+    pub fn set(&mut self, slot: SlotId, value: u64) {
         self.values.insert(slot, value);
     }
 
@@ -115,7 +115,7 @@ impl Facts {
     }
 
     /// What is known whichever of the two ways was taken.
-    pub fn meet(&mut self, other: &Facts) {
+    pub fn meet(&mut self, other: &FlowState) {
         self.values.retain(|slot, v| other.values.get(slot) == Some(v));
         for (mine, other) in self.place.iter_mut().zip(&other.place) {
             if mine != other {
@@ -127,13 +127,13 @@ impl Facts {
         }
         let same = |a: Option<At>, b: Option<At>| if a == b { a } else { None };
         self.cursor = same(self.cursor, other.cursor);
-        self.tail_start = same(self.tail_start, other.tail_start);
+        self.suffix_start = same(self.suffix_start, other.suffix_start);
         self.checked = match (self.checked, other.checked) {
             (Some(a), Some(b)) if a.root == b.root => Some(At { root: a.root, offset: a.offset.min(b.offset) }),
             _ => None,
         };
         if self.begun != other.begun {
-            self.begun = Begun::Maybe;
+            self.begun = SuffixState::Maybe;
         }
         self.emitted.resize(self.emitted.len().max(other.emitted.len()), None);
         for (i, mine) in self.emitted.iter_mut().enumerate() {
@@ -147,20 +147,20 @@ impl Facts {
 
 /// Where the program asks for what a slot holds, so that knowing it there saves something.
 #[derive(Debug)]
-pub(crate) struct Tests<'a> {
-    places: HashMap<SlotId, Vec<Order>>,
+pub(crate) struct TestSites<'a> {
+    places: HashMap<SlotId, Vec<PointId>>,
     /// Headers that the deparser does not ask about.
     tail: &'a [HeaderId],
     /// For each slot whether it is a header's validity.
     validity: Vec<bool>,
 }
 
-impl<'a> Tests<'a> {
+impl<'a> TestSites<'a> {
     /// Of a whole pipeline, whose parser states come in this order, and of these slots in these stages. Counts places as
     /// [`crate::emit::schedule`] does.
-    pub fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> Tests<'a> {
+    pub fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> TestSites<'a> {
         let validity = p.slots.iter().map(|s| matches!(s.kind, SlotKind::Valid(_))).collect();
-        let mut tests = Tests { places: HashMap::new(), tail, validity };
+        let mut tests = TestSites { places: HashMap::new(), tail, validity };
         for (position, &s) in states.iter().enumerate() {
             let state = &p.parser.states[s];
             let at = [stage::PARSER, position as u32];
@@ -185,27 +185,27 @@ impl<'a> Tests<'a> {
         tests
     }
 
-    fn add(&mut self, slot: SlotId, order: &Order) {
-        self.places.entry(slot).or_default().push(order.clone());
+    fn add(&mut self, slot: SlotId, point_id: &PointId) {
+        self.places.entry(slot).or_default().push(point_id.clone());
     }
 
     fn block(&mut self, p: &Pipeline, body: &Block, prefix: &[u32]) {
         for (i, stmt) in body.iter().enumerate() {
-            let order = [prefix, &[i as u32]].concat();
-            self.statement(p, stmt, &order);
+            let point_id = [prefix, &[i as u32]].concat();
+            self.statement(p, stmt, &point_id);
         }
     }
 
-    fn statement(&mut self, p: &Pipeline, stmt: &Stmt, order: &Order) {
-        let inner = |k: usize| [&order[..], &[k as u32]].concat();
+    fn statement(&mut self, p: &Pipeline, stmt: &Stmt, point_id: &PointId) {
+        let inner = |k: usize| [&point_id[..], &[k as u32]].concat();
         match &stmt.kind {
             StmtKind::If { cond, then, otherwise } => {
-                self.expression(cond, order);
+                self.expression(cond, point_id);
                 self.block(p, then, &inner(1));
                 self.block(p, otherwise, &inner(2));
             }
             StmtKind::Switch { value, cases, default } => {
-                walk::expr_slots(value, &mut |slot| self.add(slot, order));
+                walk::expr_slots(value, &mut |slot| self.add(slot, point_id));
                 for (k, (_, body)) in cases.iter().enumerate() {
                     self.block(p, body, &inner(k + 1));
                 }
@@ -217,32 +217,32 @@ impl<'a> Tests<'a> {
                     self.block(p, &p[*action].body, &inner(k + 1));
                 }
             }
-            StmtKind::SetValid(header) => self.add(p[*header].valid, order),
-            StmtKind::Emit(header) if !self.tail.contains(header) => self.add(p[*header].valid, order),
-            _ => walk::stmt_exprs(stmt).into_iter().for_each(|e| self.expression(e, order)),
+            StmtKind::SetValid(header) => self.add(p[*header].valid, point_id),
+            StmtKind::Emit(header) if !self.tail.contains(header) => self.add(p[*header].valid, point_id),
+            _ => walk::stmt_exprs(stmt).into_iter().for_each(|e| self.expression(e, point_id)),
         }
     }
 
     /// Comparisons and truth values in an expression.
-    fn expression(&mut self, e: &Expr, order: &Order) {
+    fn expression(&mut self, e: &Expr, point_id: &PointId) {
         match &e.kind {
-            ExprKind::Slot(slot) if e.ty == Type::Bool => self.add(*slot, order),
+            ExprKind::Slot(slot) if e.ty == Type::Bool => self.add(*slot, point_id),
             ExprKind::Binary(BinaryOp::Eq | BinaryOp::Ne, a, b) => {
                 for (a, b) in [(a, b), (b, a)] {
                     match &a.kind {
-                        ExprKind::Slot(slot) if b.as_const().is_some() => self.add(*slot, order),
-                        _ => self.expression(a, order),
+                        ExprKind::Slot(slot) if b.as_const().is_some() => self.add(*slot, point_id),
+                        _ => self.expression(a, point_id),
                     }
                 }
             }
-            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => self.expression(a, order),
+            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => self.expression(a, point_id),
             ExprKind::Binary(_, a, b) => {
-                self.expression(a, order);
-                self.expression(b, order);
+                self.expression(a, point_id);
+                self.expression(b, point_id);
             }
             ExprKind::Mux(a, b, c) => {
                 for e in [a, b, c] {
-                    self.expression(e, order);
+                    self.expression(e, point_id);
                 }
             }
             _ => {}
@@ -250,25 +250,25 @@ impl<'a> Tests<'a> {
     }
 
     /// How often a slot is asked for from a place on.
-    fn after(&self, slot: SlotId, order: &Order) -> usize {
-        self.places.get(&slot).map_or(0, |places| places.len() - places.partition_point(|p| p < order))
+    fn after(&self, slot: SlotId, point_id: &PointId) -> usize {
+        self.places.get(&slot).map_or(0, |places| places.len() - places.partition_point(|p| p < point_id))
     }
 
     /// Forgets values that nobody will ask for, but not what headers are valid.
-    pub fn trim(&self, facts: &mut Facts, order: &Order) {
-        facts.values.retain(|slot, _| self.validity[slot.0 as usize] || self.after(*slot, order) > 0);
+    pub fn trim(&self, flow: &mut FlowState, point_id: &PointId) {
+        flow.values.retain(|slot, _| self.validity[slot.0 as usize] || self.after(*slot, point_id) > 0);
     }
 
     /// How much would be lost by treating two ways as one.
-    pub fn loss(&self, a: &Facts, b: &Facts, order: &Order) -> usize {
-        let one_way = |a: &Facts, b: &Facts| -> usize {
-            a.values.iter().filter(|(s, v)| b.values.get(s) != Some(v)).map(|(s, _)| self.after(*s, order)).sum()
+    pub fn loss(&self, a: &FlowState, b: &FlowState, point_id: &PointId) -> usize {
+        let one_way = |a: &FlowState, b: &FlowState| -> usize {
+            a.values.iter().filter(|(s, v)| b.values.get(s) != Some(v)).map(|(s, _)| self.after(*s, point_id)).sum()
         };
         one_way(a, b) + one_way(b, a)
     }
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// An expression's value, if the facts tell.
     pub(crate) fn known(&self, e: &Expr) -> Option<u64> {
         let width = e.ty.width();
@@ -279,7 +279,7 @@ impl Gen<'_> {
         let is_bits = |e: &Expr| matches!(e.ty, Type::Bool | Type::Bits(_)) && e.ty.width() <= 64;
         match &e.kind {
             ExprKind::Const(v) => v.to_u64(),
-            ExprKind::Slot(slot) => self.facts.value(*slot),
+            ExprKind::Slot(slot) => self.flow.value(*slot),
             ExprKind::Cast(a) if is_bits(a) && is_bits(e) => self.known(a).map(cut),
             ExprKind::Slice { arg, lo, .. } if is_bits(arg) => self.known(arg).map(|v| cut(v >> lo)),
             ExprKind::Unary(UnaryOp::Not, a) => self.known(a).map(|v| v ^ 1),
@@ -313,10 +313,10 @@ impl Gen<'_> {
     /// Takes a condition to be true or false.
     pub(crate) fn assume(&mut self, cond: &Expr, truth: bool) {
         match &cond.kind {
-            ExprKind::Slot(slot) => self.facts.learn(*slot, u64::from(truth)),
+            ExprKind::Slot(slot) => self.flow.set(*slot, u64::from(truth)),
             ExprKind::Cast(a) if a.ty == Type::Bits(1) || a.ty == Type::Bool => {
                 if let ExprKind::Slot(slot) = a.kind {
-                    self.facts.learn(slot, u64::from(truth));
+                    self.flow.set(slot, u64::from(truth));
                 }
             }
             ExprKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
@@ -334,8 +334,8 @@ impl Gen<'_> {
     pub(crate) fn assume_value(&mut self, slot: SlotId, ty: Type, value: Option<u64>, equal: bool) {
         match value {
             // What is known of a slot is one word, which a wider one cannot be read as.
-            Some(v) if equal && ty.width() <= 64 => self.facts.learn(slot, v),
-            Some(v) if ty.width() == 1 => self.facts.learn(slot, v ^ 1),
+            Some(v) if equal && ty.width() <= 64 => self.flow.set(slot, v),
+            Some(v) if ty.width() == 1 => self.flow.set(slot, v ^ 1),
             _ => {}
         }
     }
@@ -343,15 +343,15 @@ impl Gen<'_> {
     /// Nothing is known about a header's fields any more.
     pub(crate) fn forget_fields(&mut self, header: HeaderId) {
         for field in &self.p[header].fields {
-            self.facts.forget(field.slot);
+            self.flow.forget(field.slot);
         }
-        self.drop_held(header);
+        self.drop_deferred_fields(header);
     }
 
     /// The address that others are relative to.
     pub(crate) fn root(&mut self, root: Root) -> Value {
         match &self.mode {
-            Mode::Hot(hot) => hot.roots[root.0 as usize],
+            Mode::Trace(build) => build.roots[root.0 as usize],
             _ => self.load_frame(root.place()),
         }
     }
@@ -376,11 +376,11 @@ impl Gen<'_> {
 
     /// On a hot path an address is loaded once. What it is the sum of need not be kept for addressing.
     pub(crate) fn keep_root(&mut self, root: Root) {
-        if self.is_hot() {
+        if self.is_trace() {
             let address = self.load_frame(root.place());
-            if let Mode::Hot(hot) = &mut self.mode {
-                hot.roots.resize(root.0 as usize + 1, address);
-                hot.roots[root.0 as usize] = address;
+            if let Mode::Trace(build) = &mut self.mode {
+                build.roots.resize(root.0 as usize + 1, address);
+                build.roots[root.0 as usize] = address;
             }
         }
     }
@@ -396,12 +396,12 @@ impl Gen<'_> {
 
     /// How far the parser is; what is asked about it from here on is relative to that.
     pub(crate) fn cursor_at(&mut self) -> At {
-        if let Some(at) = self.facts.cursor {
+        if let Some(at) = self.flow.cursor {
             return at;
         }
         let v = self.b.use_var(self.cursor);
         let at = self.new_root(v);
-        self.facts.cursor = Some(at);
+        self.flow.cursor = Some(at);
         at
     }
 
@@ -409,11 +409,11 @@ impl Gen<'_> {
     pub(crate) fn set_cursor(&mut self, at: At) {
         let v = self.address(at);
         self.b.def_var(self.cursor, v);
-        self.facts.cursor = Some(at);
+        self.flow.cursor = Some(at);
     }
 
     /// Whether a header is valid, if that is known.
     pub(crate) fn known_valid(&self, header: HeaderId) -> Option<bool> {
-        self.facts.value(self.p[header].valid).map(|v| v != 0)
+        self.flow.value(self.p[header].valid).map(|v| v != 0)
     }
 }

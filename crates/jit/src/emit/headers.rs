@@ -7,8 +7,8 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, StackSlotData,
 use cranelift_frontend::{FunctionBuilder, Variable};
 use hopwright_ir::{HeaderId, SlotId};
 
-use crate::code::libcalls::Shim;
-use crate::emit::Gen;
+use crate::code::libcalls::Libcall;
+use crate::emit::Emitter;
 use crate::emit::bytes::Window;
 use crate::emit::flow_state::At;
 use crate::emit::layout::{HeaderLayout, Layout};
@@ -22,7 +22,7 @@ pub(crate) const PER_MASK: usize = 32;
 
 /// What is asked for of each header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct HeaderUses {
     bases: Vec<bool>,
     varbits: Vec<bool>,
 }
@@ -35,15 +35,15 @@ pub(crate) struct HeaderTable {
     /// Byte offset of the length of its varbit field.
     varbits: Vec<Option<i32>>,
     /// What is in the table.
-    wanted: Wanted,
+    wanted: HeaderUses,
     /// What was asked for so far.
-    asked: Wanted,
+    asked: HeaderUses,
     masks: Vec<Variable>,
     images: StackSlot,
 }
 
 impl HeaderTable {
-    pub fn new(b: &mut FunctionBuilder, layout: &Layout, wanted: &Wanted) -> HeaderTable {
+    pub fn new(b: &mut FunctionBuilder, layout: &Layout, wanted: &HeaderUses) -> HeaderTable {
         let headers = &layout.headers;
         let mut next = 0;
         let mut place = |there: bool| {
@@ -57,18 +57,18 @@ impl HeaderTable {
         let masks = headers.chunks(PER_MASK).map(|_| b.declare_var(types::I32)).collect();
         let size = layout.images.max(16) as u32;
         let images = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
-        let none = Wanted { bases: vec![false; headers.len()], varbits: vec![false; headers.len()] };
+        let none = HeaderUses { bases: vec![false; headers.len()], varbits: vec![false; headers.len()] };
         let wanted = if wanted.bases.is_empty() { none.clone() } else { wanted.clone() };
         HeaderTable { slot, bases, varbits, wanted, asked: none, masks, images }
     }
 
     /// What was asked for, if that is not in the table.
-    pub fn missing(self) -> Option<Wanted> {
+    pub fn missing(self) -> Option<HeaderUses> {
         (self.asked != self.wanted).then_some(self.asked)
     }
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// No header is there.
     pub(crate) fn clear_headers(&mut self) {
         for i in 0..self.headers.masks.len() {
@@ -82,7 +82,7 @@ impl Gen<'_> {
                 self.set_base(header_id, zeros);
                 self.set_varbit_length(header_id, none);
             }
-            self.facts.learn(header.valid, 0);
+            self.flow.set(header.valid, 0);
         }
     }
 
@@ -108,7 +108,7 @@ impl Gen<'_> {
             self.b.def_var(self.headers.masks[i], mask);
         }
         for header in &self.p.headers {
-            self.facts.forget(header.valid);
+            self.flow.forget(header.valid);
         }
     }
 
@@ -158,8 +158,8 @@ impl Gen<'_> {
         if self.headers.bases[header.index()].is_some() {
             let base = self.address(at);
             self.set_base(header, base);
-            self.facts.writable[header.index()] = true;
-            self.facts.place[header.index()] = Some(at);
+            self.flow.writable[header.index()] = true;
+            self.flow.place[header.index()] = Some(at);
             self.forget_fields(header);
         }
         let length = match varbit {
@@ -172,7 +172,7 @@ impl Gen<'_> {
     /// A header's bytes are somewhere else now.
     fn rebase(&mut self, header: HeaderId, base: Value) {
         self.set_base(header, base);
-        self.facts.place[header.index()] = None;
+        self.flow.place[header.index()] = None;
         self.forget_fields(header);
     }
 
@@ -184,7 +184,7 @@ impl Gen<'_> {
     /// A header's bytes are its image now, with so many of its varbit field.
     pub(crate) fn move_to_image(&mut self, header: HeaderId, image: Value, varbit: Value) {
         self.rebase(header, image);
-        self.facts.writable[header.index()] = true;
+        self.flow.writable[header.index()] = true;
         self.set_varbit_length(header, varbit);
     }
 
@@ -210,10 +210,10 @@ impl Gen<'_> {
         if let Some(image) = self.layout.header(header).image {
             if known == Some(false) {
                 self.blank_image(header, image);
-                self.facts.writable[header.index()] = true;
+                self.flow.writable[header.index()] = true;
                 return;
             }
-            self.leave();
+            self.side_exit();
             let valid = self.is_valid(header);
             let (blank, end) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(valid, end, &[], blank, &[]);
@@ -238,7 +238,7 @@ impl Gen<'_> {
     fn make_writable(&mut self, header: HeaderId) {
         let has_base = self.headers.bases[header.index()].is_some();
         let Some(image) = self.layout.header(header).image.filter(|_| has_base) else { return };
-        if std::mem::replace(&mut self.facts.writable[header.index()], true) {
+        if std::mem::replace(&mut self.flow.writable[header.index()], true) {
             return;
         }
         let (base, zeros) = (self.base(header), self.zeros());
@@ -258,7 +258,7 @@ impl Gen<'_> {
         if self.headers.bases[d].is_none() || self.headers.bases[s].is_none() {
             return;
         }
-        let held = self.held_for(src, dst);
+        let held = self.deferred_fields_for(src, dst);
         let source = self.base(src);
         let layout = self.layout.header(dst);
         let base = match layout.image {
@@ -267,12 +267,12 @@ impl Gen<'_> {
             Some(image) => {
                 let base = self.image(image);
                 self.move_header(src, base, source);
-                self.facts.writable[d] = true;
+                self.flow.writable[d] = true;
                 base
             }
         };
         self.rebase(dst, base);
-        self.hold_all(held);
+        self.defer_fields(held);
         if let Some(v) = self.varbit_length(src) {
             self.set_varbit_length(dst, v);
         }
@@ -283,7 +283,7 @@ impl Gen<'_> {
         let bytes = self.layout.header(header).bytes;
         if self.headers.varbits[header.index()].is_some() || bytes > INLINE_COPY {
             let length = self.length(header);
-            self.call_shim(Shim::Copy, &[to, from, length], false);
+            self.libcall(Libcall::Copy, &[to, from, length], false);
         } else {
             self.copy_fixed(self.flags.packet, to, self.flags.packet, from, bytes);
         }
@@ -333,13 +333,13 @@ impl Gen<'_> {
             self.b.ins().band_imm_u(mask, i64::from(!bit))
         };
         self.b.def_var(var, mask);
-        self.facts.learn(self.p[header].valid, u64::from(valid));
+        self.flow.set(self.p[header].valid, u64::from(valid));
     }
 
     /// Sets a header's validity from an I8.
     pub(crate) fn write_validity(&mut self, header: HeaderId, valid: Value) {
-        if self.is_held(header) && !self.facts.writable[header.index()] {
-            self.leave();
+        if self.has_deferred_fields(header) && !self.flow.writable[header.index()] {
+            self.side_exit();
         }
         let var = self.headers.masks[header.index() / PER_MASK];
         let at = header.index() % PER_MASK;
@@ -349,7 +349,7 @@ impl Gen<'_> {
         let bit = self.b.ins().ishl_imm_u(bit, at as i64);
         let mask = self.b.ins().bor(others, bit);
         self.b.def_var(var, mask);
-        self.facts.forget(self.p[header].valid);
+        self.flow.forget(self.p[header].valid);
     }
 
     /// The address of a header's bytes.
@@ -360,7 +360,7 @@ impl Gen<'_> {
 
     /// Where a header's bytes are: so many behind an address.
     fn bytes_at(&mut self, header: HeaderId) -> (Value, i32) {
-        if let Some(at) = self.facts.place[header.index()] {
+        if let Some(at) = self.flow.place[header.index()] {
             return (self.root(at.root), at.offset);
         }
         match self.stored_base(header) {
@@ -424,7 +424,7 @@ impl Gen<'_> {
     /// A field's value.
     pub(crate) fn field(&mut self, header: HeaderId, field: usize) -> Vec<Value> {
         let f = &self.p[header].fields[field];
-        if let Some(v) = self.held_field(f.slot) {
+        if let Some(v) = self.deferred_field(f.slot) {
             return v;
         }
         if !self.layout.header(header).has_base() {
@@ -438,7 +438,7 @@ impl Gen<'_> {
     /// Writes a field.
     pub(crate) fn write_field(&mut self, header: HeaderId, field: usize, value: &[Value]) {
         let f = &self.p[header].fields[field];
-        if f.width == 0 || self.hold_field(header, f.slot, value) {
+        if f.width == 0 || self.defer_field(header, f.slot, value) {
             return;
         }
         self.make_writable(header);
@@ -458,7 +458,7 @@ impl Gen<'_> {
         let field = &self.p[header].fields[f];
         let fits = matches!(field.width, 16 | 32 | 64) && field.offset_bits.is_multiple_of(8);
         let plain = self.layout.header(header).has_base() && self.p[header].varbit.is_none();
-        (fits && plain && self.held_field(slot).is_none()).then_some((
+        (fits && plain && self.deferred_field(slot).is_none()).then_some((
             header,
             (field.offset_bits / 8) as i32,
             field.width / 8,

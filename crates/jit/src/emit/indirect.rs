@@ -8,9 +8,9 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{Expr, ExternId, ExternKind, SlotId, Table, TableId};
 
 use crate::Unsupported;
-use crate::code::libcalls::{self, Shim};
-use crate::emit::Gen;
-use crate::emit::schedule::Order;
+use crate::code::libcalls::{self, Libcall};
+use crate::emit::Emitter;
+use crate::emit::schedule::PointId;
 use hopwright_abi::{ActionEntry, ExternHandle, NO_METER};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -18,7 +18,7 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// The first of [`hopwright_abi::lead_words`].
 const LEAD: i32 = size_of::<ActionEntry>() as i32;
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// What an entry of a table with an action profile leads to: the entry of a member, or the default entry if there is
     /// none.
     pub(crate) fn choose(&mut self, id: TableId, entry: Value) -> Result<Value> {
@@ -26,19 +26,19 @@ impl Gen<'_> {
         let Some(profile) = table.implementation else { return Ok(entry) };
         let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
         // The call asks what was put off, but only entries with groups get there.
-        self.ask_now();
+        self.flush_guards();
         let (pick, end) = (self.b.create_block(), self.b.create_block());
         let chosen = self.b.append_block_param(end, types::I64);
         self.b.ins().brif(choice, pick, &[], end, &[entry.into()]);
         self.enter(pick);
-        let before = self.facts.clone();
+        let before = self.flow.clone();
         let hash = self.selector_hash(table, profile)?;
         let member = self.call_object(profile, &[choice, hash]);
         let default = self.default_entry(id);
         let member = self.b.ins().select(member, member, default);
         self.b.ins().jump(end, &[member.into()]);
         self.enter(end);
-        self.facts.meet(&before);
+        self.flow.meet(&before);
         Ok(chosen)
     }
 
@@ -51,7 +51,7 @@ impl Gen<'_> {
             ExternKind::ActionSelector { algorithm, .. } => {
                 let (address, length) = self.pack(&keys)?;
                 let which = self.c64(libcalls::algorithm_code(algorithm));
-                let hash = self.call_shim(Shim::Hash, &[which, address, length], true);
+                let hash = self.libcall(Libcall::Hash, &[which, address, length], true);
                 Ok(hash.unwrap_or(address))
             }
             _ => Ok(self.c64(0)),
@@ -59,17 +59,17 @@ impl Gen<'_> {
     }
 
     /// Measures the packet with the direct meter of the entry that was found. The variable holds its colour.
-    pub(crate) fn measure_hit(&mut self, table: &Table, entry: Value, order: &Order) -> Option<Variable> {
+    pub(crate) fn measure_hit(&mut self, table: &Table, entry: Value, point_id: &PointId) -> Option<Variable> {
         let object = table.direct_meter?;
         let at = if table.implementation.is_some() { LEAD + 8 } else { LEAD };
         let meter = self.b.ins().load(types::I64, self.flags.entry, entry, at);
         let color = self.measure(object, meter);
         // As with entries: the same code finds it at the same place.
-        let variable = match self.colors.get(order) {
+        let variable = match self.colors.get(point_id) {
             Some(v) => *v,
             None => {
                 let v = self.b.declare_var(types::I64);
-                self.colors.insert(order.clone(), v);
+                self.colors.insert(point_id.clone(), v);
                 v
             }
         };
@@ -79,7 +79,7 @@ impl Gen<'_> {
 
     /// `direct_meter.read`: what the meter said when its table was applied, green elsewhere.
     pub(crate) fn read_direct_meter(&mut self, to: SlotId) {
-        let color = match self.around.action.as_ref().and_then(|a| a.color) {
+        let color = match self.context.action.as_ref().and_then(|a| a.color) {
             Some(color) => self.b.use_var(color),
             None => self.c64(0),
         };
@@ -100,7 +100,7 @@ impl Gen<'_> {
     }
 
     fn measure(&mut self, meter: ExternId, which: Value) -> Value {
-        self.leave();
+        self.side_exit();
         let (now, bytes) = (self.now(), self.packet_length());
         self.call_object(meter, &[which, now, bytes])
     }

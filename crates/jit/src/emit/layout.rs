@@ -9,7 +9,7 @@ use hopwright_ir::walk;
 use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::Tail;
+use crate::analysis::in_place_suffix::InPlaceSuffix;
 use crate::analysis::parser_graph::has_cycles;
 
 /// One slot.
@@ -69,7 +69,7 @@ pub(crate) struct Layout {
     /// Bytes of zeros that a base may point to.
     pub zeros: usize,
     /// Headers that surely lie where they belong at the end.
-    pub tail: Tail,
+    pub suffix: InPlaceSuffix,
     /// The parser can go in circles.
     pub parser_cycles: bool,
     /// The program has loops or a parser that can go in circles: steps are counted.
@@ -78,15 +78,15 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn of(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
-        Layout::with_tail(pipeline, Tail::of(pipeline))
+        Layout::with_suffix(pipeline, InPlaceSuffix::of(pipeline))
     }
 
     /// The layout for code in which all headers can lie anywhere.
-    pub fn without_tail(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
-        Layout::with_tail(pipeline, Tail::default())
+    pub fn without_suffix(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+        Layout::with_suffix(pipeline, InPlaceSuffix::default())
     }
 
-    fn with_tail(pipeline: &Pipeline, tail: Tail) -> Result<Layout, Unsupported> {
+    fn with_suffix(pipeline: &Pipeline, suffix: InPlaceSuffix) -> Result<Layout, Unsupported> {
         let mut places = Vec::with_capacity(pipeline.slots.len());
         for slot in &pipeline.slots {
             places.push(match (slot.kind, slot.ty) {
@@ -107,7 +107,7 @@ impl Layout {
             varbits: Vec::new(),
             images: 0,
             zeros: 64,
-            tail,
+            suffix,
             parser_cycles: false,
             counts_steps: false,
         };
@@ -116,9 +116,9 @@ impl Layout {
             let header = &mut layout.headers[i];
             header.extracted = !changed && !header.written && pipeline.headers[i].stack.is_none();
         }
-        // Headers of the tail that nobody looks at are only skipped: nobody needs to know where they are.
+        // Headers of the suffix that nobody looks at are only skipped: nobody needs to know where they are.
         let usage = Usage::of(pipeline);
-        for header in &layout.tail.headers {
+        for header in &layout.suffix.headers {
             let u = usage.header(*header);
             if !u.field_read && !u.field_written {
                 layout.headers[header.index()].from_packet = false;

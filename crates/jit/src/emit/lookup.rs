@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::{Expr, Table, TableId};
 
 use crate::Unsupported;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use hopwright_abi::{HashTable, KeyLayout, PrefixTree, is_hashed, prefix_bits};
 use hopwright_abi::{TableHandle, direct_entries};
 
@@ -39,7 +39,7 @@ struct Search<'v> {
     other: Block,
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// The words of a table's key.
     pub(crate) fn key(&mut self, table: &Table) -> Result<Vec<Value>> {
         let layout = KeyLayout::of(table);

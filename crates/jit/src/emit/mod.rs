@@ -34,22 +34,22 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::Begun;
+use crate::analysis::in_place_suffix::SuffixState;
 use crate::analysis::parser_graph;
-use crate::analysis::suspension_points::Plan;
-use crate::code::libcalls::Shim;
+use crate::analysis::suspension_points::SuspensionPlan;
+use crate::code::libcalls::Libcall;
 use crate::emit::deparse::Deparse;
-use crate::emit::flow_state::{At, Facts, Root, Tests};
-use crate::emit::headers::{HeaderTable, Wanted};
+use crate::emit::flow_state::{At, FlowState, Root, TestSites};
+use crate::emit::headers::{HeaderTable, HeaderUses};
 use crate::emit::layout::{Layout, Place};
-use crate::emit::schedule::{Around, Order, Point, Schedule, stage};
-use crate::emit::suspension::Pass;
+use crate::emit::schedule::{Context, Point, PointId, Schedule, stage};
+use crate::emit::suspension::EntryPoint;
 use crate::emit::table::InImage;
 use crate::emit::wide::limbs;
 use crate::trace::Mode;
-use crate::trace::batch_invariants::Once;
-use crate::trace::batch_splitting::Shape;
-use crate::trace::condition_numbering::Numbering;
+use crate::trace::batch_invariants::BatchInvariant;
+use crate::trace::batch_splitting::TraceShape;
+use crate::trace::condition_numbering::ValueNumbering;
 use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -132,51 +132,51 @@ pub(crate) const FRAME_WORDS: u32 = 2;
 
 /// What a function is made for.
 pub(crate) struct Job<'a> {
-    pub pass: Pass,
-    pub plan: &'a Plan,
-    pub outside: Outside,
+    pub entry: EntryPoint,
+    pub plan: &'a SuspensionPlan,
+    pub linkage: Linkage,
     pub mode: Mode<'a>,
 }
 
 /// How code refers to what is outside of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outside {
+pub(crate) enum Linkage {
     /// By address. The functions are in this process; here are the zeros that headers without bytes of their own read.
     Addresses { zeros: u64 },
     /// By number, for code that is to run in other processes: the zeros are 0, functions are counted from 1 in the order
-    /// of [`Shim::ALL`].
-    Numbers,
+    /// of [`Libcall::ALL`].
+    Symbols,
 }
 
 /// What came of it, besides code.
-pub(crate) struct Made {
+pub(crate) struct Output {
     /// The places in the program that instructions refer to by number.
     pub places: Vec<Span>,
     /// What was wanted of headers, if that was not there: then it is to be done again.
-    pub missing: Option<Wanted>,
+    pub missing: Option<HeaderUses>,
     /// The points that are written down by number.
-    pub points: Vec<Order>,
+    pub points: Vec<PointId>,
     /// The numbers of the ways that code goes to the end of.
-    pub whole: Vec<usize>,
+    pub completed: Vec<usize>,
     /// What is to be known of a function for some ways.
-    pub shape: Option<Shape>,
+    pub shape: Option<TraceShape>,
     /// What some values are at most.
     pub bounds: HashMap<Value, u64>,
 }
 
 /// Builds the function.
-pub(crate) struct Gen<'a> {
+pub(crate) struct Emitter<'a> {
     pub b: FunctionBuilder<'a>,
     pub p: &'a Pipeline,
     pub layout: &'a Layout,
     pub interface: &'a Interface,
-    pub pass: Pass,
-    pub plan: &'a Plan,
+    pub entry: EntryPoint,
+    pub plan: &'a SuspensionPlan,
     pub mode: Mode<'a>,
     pub flags: Flags,
     pub signatures: Signatures,
     call_conv: CallConv,
-    outside: Outside,
+    linkage: Linkage,
     pub runtime: Value,
     pub tables: Value,
     pub externs: Value,
@@ -186,7 +186,7 @@ pub(crate) struct Gen<'a> {
     /// How many addresses and other words are in the frame.
     pub roots: u32,
     /// What is computed once for a batch, and where it is in the frame.
-    pub computed: BTreeMap<Once, i32>,
+    pub invariants: BTreeMap<BatchInvariant, i32>,
     /// What parameters of actions are at most.
     pub param_bounds: HashMap<Value, u64>,
     /// Where entries have bytes of parameters in the order of packets, by the lowest limb.
@@ -197,27 +197,27 @@ pub(crate) struct Gen<'a> {
     steps: Option<Variable>,
     pub cursor: Variable,
     /// Where the tail of headers begins ([`crate::analysis::in_place_suffix`]), once one of them is extracted.
-    pub tail_start: Variable,
+    pub suffix_start: Variable,
     /// The port that ingress chose.
     port: Variable,
     /// What is known here.
-    pub facts: Facts,
+    pub flow: FlowState,
     /// What surrounds the statement that is being generated.
-    pub around: Rc<Around<'a>>,
+    pub context: Rc<Context<'a>>,
     /// What surrounds the parser's statements.
-    pub in_parser: Rc<Around<'a>>,
+    pub in_parser: Rc<Context<'a>>,
     pub schedule: Schedule<'a>,
-    pub tests: Tests<'a>,
+    pub tests: TestSites<'a>,
     /// The parser's states in the order they are generated in.
     pub state_order: Vec<usize>,
     /// For each state how many bytes extracts of a fixed size can take at most from there on.
     pub reach: Vec<u32>,
     /// Where action bodies find the entry, by place of the table's use.
-    pub entries: HashMap<Order, Variable>,
+    pub entries: HashMap<PointId, Variable>,
     /// Where they find what the entry's direct meter said.
-    pub colors: HashMap<Order, Variable>,
+    pub colors: HashMap<PointId, Variable>,
     /// Which values are the same, on hot paths.
-    pub numbering: Numbering,
+    pub numbering: ValueNumbering,
     /// The packet is finished, verdict and all.
     pub next_packet: Block,
     drop: Block,
@@ -232,17 +232,17 @@ pub(crate) struct Gen<'a> {
     pub places: Vec<Span>,
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// Generates everything into an empty function.
     pub fn run(
         mut b: FunctionBuilder<'a>,
         p: &'a Pipeline,
         layout: &'a Layout,
         interface: &'a Interface,
-        Job { pass, plan, outside, mode }: Job<'a>,
+        Job { entry, plan, linkage, mode }: Job<'a>,
         call_conv: CallConv,
-        wanted: &Wanted,
-    ) -> Result<(FunctionBuilder<'a>, Made)> {
+        wanted: &HeaderUses,
+    ) -> Result<(FunctionBuilder<'a>, Output)> {
         let flags = Flags::new(b.func);
         let mut signature = |params: &[cranelift_codegen::ir::Type], results: usize| {
             let mut s = Signature::new(call_conv);
@@ -259,11 +259,11 @@ impl<'a> Gen<'a> {
             |b: &mut FunctionBuilder| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
         let (key_slot, spare_slot) = (slot(&mut b), slot(&mut b));
 
-        let entry = b.create_block();
-        b.append_block_params_for_function_params(entry);
-        b.switch_to_block(entry);
-        b.seal_block(entry);
-        let args: Vec<Value> = b.block_params(entry).to_vec();
+        let prologue = b.create_block();
+        b.append_block_params_for_function_params(prologue);
+        b.switch_to_block(prologue);
+        b.seal_block(prologue);
+        let args: Vec<Value> = b.block_params(prologue).to_vec();
         let (runtime, first, count) = (args[0], args[1], args[2]);
         let pointer = |b: &mut FunctionBuilder, at: usize| b.ins().load(types::I64, flags.runtime, runtime, at as i32);
         let tables = pointer(&mut b, offset_of!(abi::Runtime, tables));
@@ -274,10 +274,10 @@ impl<'a> Gen<'a> {
         let headers = HeaderTable::new(&mut b, layout, wanted);
         let steps = layout.counts_steps.then(|| b.declare_var(types::I64));
         let cursor = b.declare_var(types::I64);
-        let tail_start = b.declare_var(types::I64);
+        let suffix_start = b.declare_var(types::I64);
         let port_variable = b.declare_var(types::I64);
         let state_order = parser_graph::order(p);
-        let in_parser = Rc::new(Around { parsed: Some(Point::stage(stage::PARSED)), ..Around::default() });
+        let in_parser = Rc::new(Context { parsed: Some(Point::stage(stage::PARSED)), ..Context::default() });
         let (next_packet, drop, fault, no_headroom, stop) =
             (b.create_block(), b.create_block(), b.create_block(), b.create_block(), b.create_block());
         b.set_cold_block(fault);
@@ -294,43 +294,43 @@ impl<'a> Gen<'a> {
         b.ins().brif(count, top, &[], out, &[]);
         b.switch_to_block(top);
 
-        let mut g = Gen {
+        let mut g = Emitter {
             b,
             p,
             layout,
             interface,
-            pass,
+            entry,
             plan,
             mode,
             flags,
             signatures,
             call_conv,
-            outside,
+            linkage,
             runtime,
             tables,
             externs,
             functions,
             frame,
             roots: 1,
-            computed: BTreeMap::new(),
+            invariants: BTreeMap::new(),
             param_bounds: HashMap::new(),
             images: HashMap::new(),
             slots,
             headers,
             steps,
             cursor,
-            tail_start,
+            suffix_start,
             port: port_variable,
-            facts: Facts::none(p.headers.len()),
-            around: Rc::default(),
+            flow: FlowState::none(p.headers.len()),
+            context: Rc::default(),
             in_parser,
             schedule: Schedule::default(),
-            tests: Tests::of(p, &state_order, &layout.tail.headers, &suspension::test_sites(&plan.slots)),
+            tests: TestSites::of(p, &state_order, &layout.suffix.headers, &suspension::test_sites(&plan.slots)),
             reach: parser_graph::reach(p, &state_order),
             state_order,
             entries: HashMap::new(),
             colors: HashMap::new(),
-            numbering: Numbering::default(),
+            numbering: ValueNumbering::default(),
             next_packet,
             drop,
             fault,
@@ -343,9 +343,9 @@ impl<'a> Gen<'a> {
         };
         g.packet_body()?;
         g.verdicts();
-        g.catch(next_packet, call_conv);
+        g.emit_side_exit(next_packet, call_conv);
 
-        g.nowhere();
+        g.clear_location();
         g.enter(next_packet);
         let (descriptor, beyond) = (g.descriptor(), g.load_frame(8));
         let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
@@ -361,36 +361,36 @@ impl<'a> Gen<'a> {
             g.b.ins().return_(&[following]);
         }
         let shape = g.shape(top, out);
-        let Gen { mut b, places, headers, mode, param_bounds: bounds, .. } = g;
+        let Emitter { mut b, places, headers, mode, param_bounds: bounds, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
         let none = b.ins().iconst(types::I64, 0);
         b.ins().return_(&[none]);
-        let (points, whole) = match mode {
-            Mode::All => Default::default(),
-            Mode::Record(points) => (points.list(), Vec::new()),
-            Mode::Hot(hot) => (Vec::new(), Vec::from_iter(hot.whole)),
+        let (points, completed) = match mode {
+            Mode::Generic => Default::default(),
+            Mode::Profile(points) => (points.list(), Vec::new()),
+            Mode::Trace(build) => (Vec::new(), Vec::from_iter(build.completed)),
         };
-        Ok((b, Made { places, missing: headers.missing(), points, whole, shape, bounds }))
+        Ok((b, Output { places, missing: headers.missing(), points, completed, shape, bounds }))
     }
 
     /// What is to be known of a hot path.
-    fn shape(&self, top: Block, out: Block) -> Option<Shape> {
-        let Mode::Hot(hot) = &self.mode else { return None };
-        Some(Shape {
+    fn shape(&self, top: Block, out: Block) -> Option<TraceShape> {
+        let Mode::Trace(build) = &self.mode else { return None };
+        Some(TraceShape {
             top,
             next_packet: self.next_packet,
             out,
-            exit: hot.exit,
-            all: self.all(),
+            exit: build.exit,
+            all: self.generic_function(),
             frame: self.frame,
-            batch_words: self.computed.values().copied().collect(),
+            batch_words: self.invariants.values().copied().collect(),
             arguments: [self.key_slot, self.spare_slot],
             block: self.signatures.block,
-            methods: hot.methods.clone(),
+            methods: build.methods.clone(),
             pauses: self.plan.slots.any(),
-            in_stages: !hot.methods.is_empty() && !hot.in_turn,
+            splittable: !build.methods.is_empty() && !build.order_dependent,
             flags: self.flags,
         })
     }
@@ -404,17 +404,17 @@ impl<'a> Gen<'a> {
     }
 
     /// What is generated from here on is for no place in particular.
-    fn nowhere(&mut self) {
+    fn clear_location(&mut self) {
         self.b.set_srcloc(SourceLoc::default());
     }
 
     /// One packet from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
         self.clear()?;
-        match self.pass {
-            Pass::Whole | Pass::Scout => {}
-            Pass::Again | Pass::Parse => self.restore_kept(),
-            Pass::Egress => {
+        match self.entry {
+            EntryPoint::Whole | EntryPoint::KeyPrefetch => {}
+            EntryPoint::Reentry | EntryPoint::Parse => self.restore_kept(),
+            EntryPoint::Egress => {
                 self.restore();
                 self.resume();
                 return self.generate_rest();
@@ -429,30 +429,30 @@ impl<'a> Gen<'a> {
 
     /// What lies between the program's blocks.
     pub(crate) fn stage(&mut self, stage: u32) -> Result<()> {
-        self.nowhere();
+        self.clear_location();
         let p = self.p;
         let standard = &p.standard;
         // What a control begins with, its statements, where it ends, and whether `exit` is possible.
         let control = |body: &'a [Stmt], number: u32, end: u32| {
             let end = Point::stage(end);
-            let around = Rc::new(Around { exit: Some(end.clone()), ..Around::default() });
-            Point::stmts(vec![number], body, &end, &around)
+            let context = Rc::new(Context { exit: Some(end.clone()), ..Context::default() });
+            Point::stmts(vec![number], body, &end, &context)
         };
         match stage {
-            stage::PARSED if self.pass == Pass::Scout => {
+            stage::PARSED if self.entry == EntryPoint::KeyPrefetch => {
                 self.go(&control(&p.ingress.body, stage::INGRESS, stage::ADMITTED));
             }
             stage::PARSED => {
                 let error = self.read(standard.parser_error)[0];
                 self.describe(offset_of!(abi::Packet, parser_error), error);
-                self.facts.checked = None;
+                self.flow.checked = None;
                 if self.saves_original() && !self.plan.parser_writes {
                     self.save_original(false);
                 }
                 self.go(&control(&p.verify_checksum.body, stage::VERIFY, stage::VERIFIED));
             }
-            stage::VERIFIED if self.pass == Pass::Parse => self.pause(Pause::Parsed),
-            stage::ADMITTED if self.pass == Pass::Scout => {
+            stage::VERIFIED if self.entry == EntryPoint::Parse => self.pause(Pause::Parsed),
+            stage::ADMITTED if self.entry == EntryPoint::KeyPrefetch => {
                 let next = self.next_packet;
                 self.b.ins().jump(next, &[]);
             }
@@ -495,12 +495,12 @@ impl<'a> Gen<'a> {
                 self.rebuild();
             }
             stage::DROPPED => {
-                self.settle();
+                self.commit();
                 let drop = self.drop;
                 self.b.ins().jump(drop, &[]);
             }
-            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.leave() => {
-                let nobody = self.exit();
+            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.side_exit() => {
+                let nobody = self.side_exit_block();
                 self.b.ins().jump(nobody, &[]);
             }
             stage::INGRESS_PAUSE => self.pause(Pause::Ingress),
@@ -536,7 +536,7 @@ impl<'a> Gen<'a> {
     /// moved when the packet is put together, and the code generator computes as late as it can.
     pub(crate) fn set_port(&mut self, port: Value) {
         self.b.def_var(self.port, port);
-        if self.is_hot() {
+        if self.is_trace() {
             // Whoever gets to the way's end is sent there.
             const { assert!(Verdict::Forward as u32 == 0) };
             const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
@@ -570,7 +570,7 @@ impl<'a> Gen<'a> {
 
     /// Whether bytes are to be put aside before they change.
     fn saves_original(&self) -> bool {
-        self.plan.slots.save_original() && matches!(self.pass, Pass::Whole | Pass::Again)
+        self.plan.slots.save_original() && matches!(self.entry, EntryPoint::Whole | EntryPoint::Reentry)
     }
 
     /// Returns with this packet paused.
@@ -583,11 +583,11 @@ impl<'a> Gen<'a> {
 
     /// Sends the packet where it was to go when it left ingress.
     pub(crate) fn forward(&mut self) {
-        self.nowhere();
+        self.clear_location();
         if self.sending_requests() {
             return;
         }
-        if !self.is_hot() {
+        if !self.is_trace() {
             self.verdict(Verdict::Forward);
         }
         let next = self.next_packet;
@@ -647,21 +647,21 @@ impl<'a> Gen<'a> {
 
     /// One past the packet's last byte.
     pub(crate) fn packet_end(&mut self) -> Value {
-        if let Some(end) = self.facts.on_way.end {
+        if let Some(end) = self.flow.trace.end {
             return end;
         }
         let end = self.described(offset_of!(abi::Packet, end));
         let buffer = self.packet_buffer();
         let end = self.b.ins().iadd(buffer, end);
-        if self.is_hot() {
-            self.facts.on_way.end = Some(end);
+        if self.is_trace() {
+            self.flow.trace.end = Some(end);
         }
         end
     }
 
     /// Drops the packet if its port is the drop port. True if it surely is.
     fn dropped_without_port(&mut self, slot: SlotId) -> bool {
-        match self.facts.value(slot) {
+        match self.flow.value(slot) {
             Some(port) if port == u64::from(DROP_PORT) => {
                 self.go(&Point::stage(stage::DROPPED));
                 true
@@ -687,8 +687,8 @@ impl<'a> Gen<'a> {
 
     /// Gives the packet up if the condition is false.
     pub(crate) fn fault_unless(&mut self, condition: Value) {
-        if self.is_hot() {
-            return self.leave_unless(condition);
+        if self.is_trace() {
+            return self.guard(condition);
         }
         let go_on = self.b.create_block();
         self.b.ins().brif(condition, go_on, &[], self.fault, &[]);
@@ -704,7 +704,7 @@ impl<'a> Gen<'a> {
     /// Counts a parser state or a loop turn.
     pub(crate) fn step(&mut self) {
         // Ways are shorter than the limit.
-        let Some(steps) = self.steps.filter(|_| !self.is_hot()) else { return };
+        let Some(steps) = self.steps.filter(|_| !self.is_trace()) else { return };
         let left = self.b.use_var(steps);
         self.fault_unless(left);
         let left = self.b.ins().iadd_imm_s(left, -1);
@@ -716,7 +716,7 @@ impl<'a> Gen<'a> {
     }
 
     pub(crate) fn packet_length(&mut self) -> Value {
-        if self.pass == Pass::Egress {
+        if self.entry == EntryPoint::Egress {
             return self.record_word(PauseLayout::LENGTH);
         }
         let start = self.described(offset_of!(abi::Packet, start));
@@ -727,9 +727,9 @@ impl<'a> Gen<'a> {
     }
 
     pub(crate) fn zeros(&mut self) -> Value {
-        match self.outside {
-            Outside::Addresses { zeros } => self.c64(zeros),
-            Outside::Numbers => self.symbol(0),
+        match self.linkage {
+            Linkage::Addresses { zeros } => self.c64(zeros),
+            Linkage::Symbols => self.symbol(0),
         }
     }
 
@@ -756,10 +756,10 @@ impl<'a> Gen<'a> {
         let start = self.b.ins().iadd(buffer, start);
         self.store_frame((FRAME_WORDS * 8) as i32, start);
         self.keep_root(Root::START);
-        self.begin_ways();
+        self.begin_paths();
         self.set_cursor(At::START);
-        self.b.def_var(self.tail_start, start);
-        self.facts.begun = Begun::Not;
+        self.b.def_var(self.suffix_start, start);
+        self.flow.begun = SuffixState::NotBegun;
         let standard = self.p.standard;
         let port = self.described(offset_of!(abi::Packet, ingress_port));
         self.preset(standard.ingress_port, port);
@@ -783,7 +783,7 @@ impl<'a> Gen<'a> {
             self.b.def_var(var, zero);
         }
         if ty.width() <= 64 {
-            self.facts.learn(slot, 0);
+            self.flow.set(slot, 0);
         }
     }
 
@@ -801,7 +801,7 @@ impl<'a> Gen<'a> {
             let v = self.read_bool(slot);
             return vec![self.b.ins().uextend(types::I64, v)];
         }
-        if let Some(known) = self.facts.value(slot) {
+        if let Some(known) = self.flow.value(slot) {
             return vec![self.c64(known)];
         }
         if let Some((h, f)) = self.field_of(slot) {
@@ -812,7 +812,7 @@ impl<'a> Gen<'a> {
 
     /// A `bool` slot's value as I8.
     pub(crate) fn read_bool(&mut self, slot: SlotId) -> Value {
-        if let Some(known) = self.facts.value(slot) {
+        if let Some(known) = self.flow.value(slot) {
             return self.b.ins().iconst(types::I8, known as i64);
         }
         if let Some((h, f)) = self.field_of(slot) {
@@ -846,7 +846,7 @@ impl<'a> Gen<'a> {
             self.write_bool(slot, v);
             return;
         }
-        self.facts.forget(slot);
+        self.flow.forget(slot);
         if let Some((h, f)) = self.field_of(slot) {
             return self.write_field(h, f, value);
         }
@@ -862,7 +862,7 @@ impl<'a> Gen<'a> {
         if let Place::Valid(h) = self.layout.places[slot.index()] {
             return self.write_validity(h, value);
         }
-        self.facts.forget(slot);
+        self.flow.forget(slot);
         if let Some((h, f)) = self.field_of(slot) {
             let v = self.b.ins().uextend(types::I64, value);
             return self.write_field(h, f, &[v]);
@@ -914,16 +914,16 @@ impl<'a> Gen<'a> {
     }
 
     /// Calls a function of ours with 64-bit arguments.
-    pub(crate) fn call_shim(&mut self, shim: Shim, args: &[Value], result: bool) -> Option<Value> {
+    pub(crate) fn libcall(&mut self, libcall: Libcall, args: &[Value], result: bool) -> Option<Value> {
         let mut s = Signature::new(self.call_conv);
         s.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
         if result {
             s.returns.push(AbiParam::new(types::I64));
         }
         let signature = self.b.import_signature(s);
-        let callee = match self.outside {
-            Outside::Addresses { .. } => self.c64(shim.address()),
-            Outside::Numbers => self.symbol(1 + Shim::ALL.iter().position(|s| *s == shim).unwrap_or(0) as u32),
+        let callee = match self.linkage {
+            Linkage::Addresses { .. } => self.c64(libcall.address()),
+            Linkage::Symbols => self.symbol(1 + Libcall::ALL.iter().position(|s| *s == libcall).unwrap_or(0) as u32),
         };
         self.before_call();
         let call = self.b.ins().call_indirect(signature, callee, args);

@@ -10,12 +10,12 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::Begun;
+use crate::analysis::in_place_suffix::SuffixState;
 use crate::analysis::parser_graph::prefix;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::bytes::Window;
 use crate::emit::flow_state::At;
-use crate::emit::schedule::{Order, Point, What, stage, sub};
+use crate::emit::schedule::{Point, PointId, PointKind, stage, sub};
 use crate::trace::Mode;
 use crate::trace::guard_tree::Select;
 
@@ -24,11 +24,11 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// A state asks for no more bytes than these beyond what it needs itself.
 const LOOK_AHEAD: u32 = 128;
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// The point where a parser state begins.
     pub(crate) fn state_point(&self, s: usize) -> Point<'a> {
         let position = self.state_order.iter().position(|&o| o == s).unwrap_or(0);
-        let point = Point::new(vec![stage::PARSER, position as u32], What::State(s), &self.in_parser);
+        let point = Point::new(vec![stage::PARSER, position as u32], PointKind::State(s), &self.in_parser);
         // What fails for sure, and what the control plane sends.
         let rare = |s: &Stmt| match &s.kind {
             StmtKind::Verify(c, _) => c.as_const().is_some(),
@@ -38,50 +38,50 @@ impl<'a> Gen<'a> {
         if self.p.parser.states[s].body.first().is_some_and(rare) { point.cold() } else { point }
     }
 
-    pub(crate) fn state(&mut self, s: usize, order: &Order) -> Result<()> {
+    pub(crate) fn state(&mut self, s: usize, point_id: &PointId) -> Result<()> {
         let p = self.p;
         let state = &p.parser.states[s];
         self.at(state.span);
         self.step();
-        let around = self.around.clone();
-        let transition = Point::new(sub(order, 2), What::Transition(s), &around);
-        let body = Point::stmts(sub(order, 1), &state.body, &transition, &around);
+        let context = self.context.clone();
+        let transition = Point::new(sub(point_id, 2), PointKind::Transition(s), &context);
+        let body = Point::stmts(sub(point_id, 1), &state.body, &transition, &context);
         let (need, ..) = prefix(self.p, state);
         if need > 0 && !self.is_checked(need) {
-            if self.is_hot() {
-                let ask = self.needed_on_ways(s);
+            if self.is_trace() {
+                let ask = self.needed_on_paths(s);
                 let enough = self.remaining_at_least(ask);
-                self.leave_unless(enough);
-                self.facts.checked = Some(self.cursor_at().plus(ask as i32));
+                self.guard(enough);
+                self.flow.checked = Some(self.cursor_at().plus(ask as i32));
                 self.go(&body);
                 return Ok(());
             }
             let reach = self.reach[s];
             let ask = if reach <= LOOK_AHEAD { reach } else { need };
             let enough = self.remaining_at_least(ask);
-            let before = self.facts.clone();
-            self.facts.checked = Some(self.cursor_at().plus(ask as i32));
+            let before = self.flow.clone();
+            self.flow.checked = Some(self.cursor_at().plus(ask as i32));
             let all = self.edge(&body);
-            self.facts = before;
+            self.flow = before;
             let some = self.edge(&body.cold());
             self.b.ins().brif(enough, all, &[], some, &[]);
             return Ok(());
         }
-        if !matches!(self.mode, Mode::All) {
+        if !matches!(self.mode, Mode::Generic) {
             // A way passes the same points whatever is known.
             self.go(&body);
             Ok(())
         } else if state.body.is_empty() {
             self.transition(s)
         } else {
-            self.stmts(&state.body, &sub(&sub(order, 1), 0), &transition)
+            self.stmts(&state.body, &sub(&sub(point_id, 1), 0), &transition)
         }
     }
 
     /// Bytes that packets on a hot path have at least from where a state begins.
-    fn needed_on_ways(&self, s: usize) -> u32 {
+    fn needed_on_paths(&self, s: usize) -> u32 {
         let (first, ..) = prefix(self.p, &self.p.parser.states[s]);
-        let needed = self.ways_ahead().map(|points| {
+        let needed = self.paths_ahead().map(|points| {
             let ahead = points.iter().filter_map(|point| match point[..] {
                 [stage::PARSER, position] => self.state_order.get(position as usize).copied(),
                 _ => None,
@@ -121,13 +121,13 @@ impl<'a> Gen<'a> {
                 for (number, case) in cases.iter().enumerate() {
                     self.at(case.span);
                     let to = self.target(case.target)?;
-                    let before = self.facts.clone();
-                    if !self.is_on_way(&to) && self.is_apart(case, cases) {
+                    let before = self.flow.clone();
+                    if !self.is_on_path(&to) && self.is_apart(case, cases) {
                         continue;
                     }
                     // Behind the only case on the way, there are none.
-                    let only = self.is_only_way(&to) && !self.is_target_of(&cases[number + 1..], &to);
-                    let other = if only { self.exit() } else { self.b.create_block() };
+                    let only = self.is_only_path(&to) && !self.is_target_of(&cases[number + 1..], &to);
+                    let other = if only { self.side_exit_block() } else { self.b.create_block() };
                     let mut open = false;
                     let mut never = false;
                     // A value set stands alone, with members for all keys.
@@ -153,7 +153,7 @@ impl<'a> Gen<'a> {
                         let one = self.in_set(set, key, value, case.span);
                         open = true;
                         if only {
-                            self.ask(one, true);
+                            self.emit_guard(one, true);
                         } else {
                             let more = self.b.create_block();
                             self.b.ins().brif(one, more, &[], other, &[]);
@@ -182,7 +182,7 @@ impl<'a> Gen<'a> {
                         }
                     }
                     self.enter(other);
-                    self.facts = before;
+                    self.flow = before;
                     if let ([KeySet::Value(v)], [key]) = (case.sets.as_slice(), keys.as_slice())
                         && let ExprKind::Slot(slot) = key.kind
                     {
@@ -200,16 +200,16 @@ impl<'a> Gen<'a> {
     pub(crate) fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
         let accepted = (!takes_all(cases)).then_some(Target::Accept);
         let mut targets = cases.iter().map(|c| c.target).chain(accepted);
-        targets.any(|t| self.target(t).is_ok_and(|to| to.order() == point.order()))
+        targets.any(|t| self.target(t).is_ok_and(|to| to.id() == point.id()))
     }
 
     /// Nothing that is in a case is in another whose target is on the way.
     pub(crate) fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
         // What is in no case is accepted.
-        let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_way(&to));
+        let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_path(&to));
         !accepted
             && cases.iter().all(|other| {
-                let away = self.target(other.target).is_ok_and(|to| !self.is_on_way(&to));
+                let away = self.target(other.target).is_ok_and(|to| !self.is_on_path(&to));
                 let apart = |(a, b): (&KeySet, &KeySet)| match (a, b) {
                     (KeySet::Value(a), KeySet::Value(b)) => a != b,
                     (KeySet::Value(v), KeySet::Mask(w, m)) | (KeySet::Mask(w, m), KeySet::Value(v)) => v & m != w & m,
@@ -222,9 +222,9 @@ impl<'a> Gen<'a> {
     pub(crate) fn target(&self, target: Target) -> Result<Point<'a>> {
         match target {
             Target::State(StateId(id)) => Ok(self.state_point(id as usize)),
-            Target::Accept | Target::Reject => match &self.around.parsed {
+            Target::Accept | Target::Reject => match &self.context.parsed {
                 Some(point) => Ok(point.clone()),
-                None => Err(Unsupported::new(self.p.parser.span, "a parser statement outside of a parser")),
+                None => Err(Unsupported::new(self.p.parser.span, "a parser statement linkage of a parser")),
             },
         }
     }
@@ -254,8 +254,8 @@ impl<'a> Gen<'a> {
                 }
                 let below = self.wide_less(&key, &lo, signed);
                 let above = self.wide_less(&hi, &key, signed);
-                let outside = self.b.ins().bor(below, above);
-                self.b.ins().bxor_imm_u(outside, 1)
+                let linkage = self.b.ins().bor(below, above);
+                self.b.ins().bxor_imm_u(linkage, 1)
             }
             KeySet::Any | KeySet::ValueSet(_) => self.b.ins().iconst(types::I8, 1),
         }
@@ -271,13 +271,13 @@ impl<'a> Gen<'a> {
     /// Ends parsing with an error.
     pub(crate) fn fail_with(&mut self, error: Value) -> Result<()> {
         let parsed = self.target(Target::Reject)?;
-        if self.leave() {
-            let nobody = self.exit();
+        if self.side_exit() {
+            let nobody = self.side_exit_block();
             self.b.ins().jump(nobody, &[]);
             return Ok(());
         }
         self.write(self.p.standard.parser_error, &[error]);
-        self.facts.cold = true;
+        self.flow.cold = true;
         self.go(&parsed);
         Ok(())
     }
@@ -292,18 +292,18 @@ impl<'a> Gen<'a> {
         self.b.ins().brif(condition, good, &[], bad, &[]);
         self.enter(bad);
         // The error is the path's own: what follows knows nothing of it.
-        let before = self.facts.clone();
+        let before = self.flow.clone();
         self.fail(error)?;
-        self.facts = before;
+        self.flow = before;
         self.enter(good);
-        self.learn_truth(condition, true);
+        self.record_truth(condition, true);
         Ok(())
     }
 
     /// Whether so many bytes from the cursor on are surely there.
     fn is_checked(&mut self, bytes: u32) -> bool {
         let cursor = self.cursor_at();
-        self.facts.checked.is_some_and(|c| c.root == cursor.root && c.offset >= cursor.offset + bytes as i32)
+        self.flow.checked.is_some_and(|c| c.root == cursor.root && c.offset >= cursor.offset + bytes as i32)
     }
 
     fn remaining_at_least(&mut self, bytes: u32) -> Value {
@@ -319,56 +319,56 @@ impl<'a> Gen<'a> {
         }
         let enough = self.remaining_at_least(bytes);
         self.require(enough, "PacketTooShort")?;
-        self.facts.checked = Some(self.cursor_at().plus(bytes as i32));
+        self.flow.checked = Some(self.cursor_at().plus(bytes as i32));
         Ok(())
     }
 
     pub(crate) fn parser_statement(&mut self, stmt: &'a Stmt) -> Result<()> {
-        if self.around.parsed.is_none() {
-            return Err(Unsupported::new(stmt.span, "a parser statement outside of a parser"));
+        if self.context.parsed.is_none() {
+            return Err(Unsupported::new(stmt.span, "a parser statement linkage of a parser"));
         }
         match &stmt.kind {
             StmtKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref())?,
             StmtKind::ExtractNext { stack, varbit_bits } => {
                 let stack = &self.p[*stack];
-                if let Some(next) = self.facts.value(stack.next_index)
+                if let Some(next) = self.flow.value(stack.next_index)
                     && let Some(&header) = stack.elements.get(next as usize)
                 {
                     self.extract(header, varbit_bits.as_ref())?;
                     let following = self.c64(next + 1);
                     self.write(stack.next_index, &[following]);
-                    self.facts.learn(stack.next_index, next + 1);
+                    self.flow.set(stack.next_index, next + 1);
                     return Ok(());
                 }
-                self.leave();
+                self.side_exit();
                 let next = self.read(stack.next_index)[0];
                 let end = self.b.create_block();
-                let before = self.facts.clone();
+                let before = self.flow.clone();
                 for (i, &header) in stack.elements.iter().enumerate() {
                     let (here, other) = (self.b.create_block(), self.b.create_block());
                     let this = self.b.ins().icmp_imm_u(IntCC::Equal, next, i as i64);
                     self.b.ins().brif(this, here, &[], other, &[]);
                     self.enter(here);
-                    self.facts.clone_from(&before);
+                    self.flow.clone_from(&before);
                     self.extract(header, varbit_bits.as_ref())?;
                     let following = self.c64(i as u64 + 1);
                     self.write(stack.next_index, &[following]);
                     self.b.ins().jump(end, &[]);
                     self.enter(other);
                 }
-                self.facts.clone_from(&before);
+                self.flow.clone_from(&before);
                 self.fail("StackOutOfBounds")?;
                 self.enter(end);
-                self.facts = before;
+                self.flow = before;
                 for &header in &stack.elements {
-                    self.facts.place[header.index()] = None;
-                    self.facts.writable[header.index()] = false;
-                    self.facts.forget(self.p[header].valid);
+                    self.flow.place[header.index()] = None;
+                    self.flow.writable[header.index()] = false;
+                    self.flow.forget(self.p[header].valid);
                     self.forget_fields(header);
                 }
-                self.facts.forget(stack.next_index);
-                self.facts.cursor = None;
-                self.facts.checked = None;
+                self.flow.forget(stack.next_index);
+                self.flow.cursor = None;
+                self.flow.checked = None;
             }
             StmtKind::Advance { bits: by, .. } => self.advance(by)?,
             StmtKind::Lookahead { total_bits, parts } => {
@@ -408,7 +408,7 @@ impl<'a> Gen<'a> {
                 (self.new_root(after), Some(bytes))
             }
         };
-        self.begin_tail(header, at);
+        self.begin_suffix(header, at);
         self.place_header(header, at, varbit);
         self.set_validity(header, true);
         self.set_cursor(after);
@@ -416,23 +416,23 @@ impl<'a> Gen<'a> {
     }
 
     /// Remembers where the tail of headers begins.
-    fn begin_tail(&mut self, header: HeaderId, cursor: At) {
-        if !self.layout.tail.contains(header) {
+    fn begin_suffix(&mut self, header: HeaderId, cursor: At) {
+        if !self.layout.suffix.contains(header) {
             return;
         }
         let v = self.address(cursor);
-        match std::mem::replace(&mut self.facts.begun, Begun::Surely) {
-            Begun::Not => {
-                self.b.def_var(self.tail_start, v);
-                self.facts.tail_start = Some(cursor);
+        match std::mem::replace(&mut self.flow.begun, SuffixState::Begun) {
+            SuffixState::NotBegun => {
+                self.b.def_var(self.suffix_start, v);
+                self.flow.suffix_start = Some(cursor);
             }
-            Begun::Surely => {}
-            Begun::Maybe => {
-                let begun = self.any_valid(&self.layout.tail.headers);
-                let old = self.b.use_var(self.tail_start);
+            SuffixState::Begun => {}
+            SuffixState::Maybe => {
+                let begun = self.any_valid(&self.layout.suffix.headers);
+                let old = self.b.use_var(self.suffix_start);
                 let start = self.b.ins().select(begun, old, v);
-                self.b.def_var(self.tail_start, start);
-                self.facts.tail_start = None;
+                self.b.def_var(self.suffix_start, start);
+                self.flow.suffix_start = None;
             }
         }
     }

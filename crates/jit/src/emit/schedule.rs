@@ -13,8 +13,8 @@ use cranelift_codegen::ir::{Block, InstBuilder};
 use hopwright_ir::{BinaryOp, Expr, ExprKind, Stmt, StmtKind, UnaryOp};
 
 use crate::Unsupported;
-use crate::emit::Gen;
-use crate::emit::flow_state::Facts;
+use crate::emit::Emitter;
+use crate::emit::flow_state::FlowState;
 use crate::emit::table::ActionContext;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -30,7 +30,7 @@ const BLOCKS: usize = 6_000;
 
 /// A place in the program: numbers of statements and of their parts, outermost first. Comes before another place if it
 /// is less.
-pub(crate) type Order = Vec<u32>;
+pub(crate) type PointId = Vec<u32>;
 
 /// First numbers of places.
 pub(crate) mod stage {
@@ -60,16 +60,16 @@ pub(crate) mod stage {
 pub(crate) struct Point<'a>(Rc<PointData<'a>>);
 
 struct PointData<'a> {
-    order: Order,
-    what: What<'a>,
-    around: Rc<Around<'a>>,
+    point_id: PointId,
+    what: PointKind<'a>,
+    context: Rc<Context<'a>>,
     /// Few packets get here.
     cold: bool,
 }
 
 /// What surrounds a place.
 #[derive(Clone, Default)]
-pub(crate) struct Around<'a> {
+pub(crate) struct Context<'a> {
     /// Where `exit` goes.
     pub exit: Option<Point<'a>>,
     /// Enclosing scopes and where they end.
@@ -82,7 +82,7 @@ pub(crate) struct Around<'a> {
 
 /// What there is to do at a point.
 #[derive(Clone)]
-pub(crate) enum What<'a> {
+pub(crate) enum PointKind<'a> {
     /// The statements, the first of which has the order's last number, and then what is behind them.
     Stmts(&'a [Stmt], Point<'a>),
     /// A condition that is a part of another.
@@ -102,15 +102,15 @@ pub(crate) enum What<'a> {
 /// A way to a point.
 pub(crate) struct Edge {
     block: Block,
-    facts: Facts,
+    flow: FlowState,
 }
 
 /// What is still to be generated.
 #[derive(Default)]
 pub(crate) struct Schedule<'a> {
-    pending: BTreeMap<Order, (Point<'a>, Vec<Edge>)>,
+    pending: BTreeMap<PointId, (Point<'a>, Vec<Edge>)>,
     /// Code that is there only once, because ways lead back to it.
-    once: HashMap<Order, Block>,
+    once: HashMap<PointId, Block>,
     /// Where ways may still lead to.
     open: Vec<Block>,
     blocks: usize,
@@ -124,46 +124,51 @@ impl Schedule<'_> {
 }
 
 impl<'a> Point<'a> {
-    pub fn new(order: Order, what: What<'a>, around: &Rc<Around<'a>>) -> Point<'a> {
-        Point(Rc::new(PointData { order, what, around: around.clone(), cold: false }))
+    pub fn new(point_id: PointId, what: PointKind<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
+        Point(Rc::new(PointData { point_id, what, context: context.clone(), cold: false }))
     }
 
     /// The same place, but few packets get there.
     pub fn cold(self) -> Point<'a> {
-        let PointData { order, what, around, .. } = &*self.0;
-        Point(Rc::new(PointData { order: order.clone(), what: what.clone(), around: around.clone(), cold: true }))
+        let PointData { point_id, what, context, .. } = &*self.0;
+        Point(Rc::new(PointData {
+            point_id: point_id.clone(),
+            what: what.clone(),
+            context: context.clone(),
+            cold: true,
+        }))
     }
 
     /// Where it is.
-    pub fn order(&self) -> &Order {
-        &self.0.order
+    pub fn id(&self) -> &PointId {
+        &self.0.point_id
     }
 
     pub fn stage(number: u32) -> Point<'a> {
-        Point::new(vec![number], What::Stage, &Rc::default())
+        Point::new(vec![number], PointKind::Stage, &Rc::default())
     }
 
     /// The beginning of a list of statements, or if there are none what is behind them.
-    pub fn stmts(prefix: Order, body: &'a [Stmt], then: &Point<'a>, around: &Rc<Around<'a>>) -> Point<'a> {
+    pub fn stmts(prefix: PointId, body: &'a [Stmt], then: &Point<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
         if body.is_empty() {
             return then.clone();
         }
-        Point::new(sub(&prefix, 0), What::Stmts(body, then.clone()), around)
+        Point::new(sub(&prefix, 0), PointKind::Stmts(body, then.clone()), context)
     }
 }
 
 /// A part of a place.
-pub(crate) fn sub(order: &[u32], part: usize) -> Order {
-    [order, &[part as u32]].concat()
+pub(crate) fn sub(point_id: &[u32], part: usize) -> PointId {
+    [point_id, &[part as u32]].concat()
 }
 
 /// The next statement's place.
-fn next(order: &Order) -> Order {
-    let mut order = order.clone();
-    if let Some(last) = order.last_mut() {
+fn next(point_id: &PointId) -> PointId {
+    let mut point_id = point_id.clone();
+    if let Some(last) = point_id.last_mut() {
         *last += 1;
     }
-    order
+    point_id
 }
 
 /// A body that only sets something to constants and leaves: the way of packets that something is wrong with.
@@ -177,7 +182,7 @@ fn gives_up(body: &[Stmt]) -> bool {
     }
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// Everything that can be reached from a point, whose block is the current one.
     pub(crate) fn generate(&mut self, start: &Point<'a>) -> Result<()> {
         self.go(start);
@@ -186,39 +191,39 @@ impl<'a> Gen<'a> {
 
     /// Everything that edges lead to.
     pub(crate) fn generate_rest(&mut self) -> Result<()> {
-        while let Some((order, (point, edges))) = self.schedule.pending.pop_first() {
-            if self.is_hot() {
+        while let Some((point_id, (point, edges))) = self.schedule.pending.pop_first() {
+            if self.is_trace() {
                 for edge in edges {
                     self.enter(edge.block);
-                    self.facts = edge.facts;
+                    self.flow = edge.flow;
                     self.exec(&point)?;
                 }
                 continue;
             }
-            if let Some(&block) = self.schedule.once.get(&order) {
-                self.lead(&order, edges, block);
+            if let Some(&block) = self.schedule.once.get(&point_id) {
+                self.lead(&point_id, edges, block);
                 continue;
             }
             if self.only_once(&point) {
                 let block = self.b.create_block();
-                self.schedule.once.insert(order.clone(), block);
+                self.schedule.once.insert(point_id.clone(), block);
                 self.schedule.open.push(block);
-                self.lead(&order, edges, block);
+                self.lead(&point_id, edges, block);
                 self.b.switch_to_block(block);
-                self.facts = Facts::none(self.p.headers.len());
+                self.flow = FlowState::none(self.p.headers.len());
                 self.exec(&point)?;
                 continue;
             }
             for group in self.groups(&point, edges) {
-                let cold = group.iter().all(|e| e.facts.cold);
-                let mut facts = group[0].facts.clone();
-                group[1..].iter().for_each(|e| facts.meet(&e.facts));
+                let cold = group.iter().all(|e| e.flow.cold);
+                let mut flow = group[0].flow.clone();
+                group[1..].iter().for_each(|e| flow.meet(&e.flow));
                 let one = group.len() == 1;
                 let block = if one {
                     group[0].block
                 } else {
                     let block = self.b.create_block();
-                    self.lead(&order, group, block);
+                    self.lead(&point_id, group, block);
                     block
                 };
                 if cold {
@@ -226,9 +231,9 @@ impl<'a> Gen<'a> {
                 }
                 self.enter(block);
                 if one {
-                    self.write_down(&order);
+                    self.profile_point(&point_id);
                 }
-                self.facts = facts;
+                self.flow = flow;
                 self.exec(&point)?;
             }
         }
@@ -239,41 +244,41 @@ impl<'a> Gen<'a> {
     }
 
     /// Lets edges lead to one block.
-    fn lead(&mut self, order: &Order, edges: Vec<Edge>, block: Block) {
+    fn lead(&mut self, point_id: &PointId, edges: Vec<Edge>, block: Block) {
         for edge in edges {
-            if edge.facts.cold {
+            if edge.flow.cold {
                 self.b.set_cold_block(edge.block);
             }
             self.enter(edge.block);
-            self.write_down(order);
+            self.profile_point(point_id);
             self.b.ins().jump(block, &[]);
         }
     }
 
     /// Edges that share code.
     fn groups(&self, point: &Point<'a>, edges: Vec<Edge>) -> Vec<Vec<Edge>> {
-        let order = &point.0.order;
-        let most = match (order[0], self.schedule.blocks) {
+        let point_id = &point.0.point_id;
+        let most = match (point_id[0], self.schedule.blocks) {
             (stage::REBUILD | stage::DROPPED, _) | (_, BLOCKS..) => 1,
             _ => VARIANTS,
         };
-        let (cold, hot): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(|e| e.facts.cold);
-        let mut groups: Vec<(Facts, Vec<Edge>)> = Vec::new();
+        let (cold, hot): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(|e| e.flow.cold);
+        let mut groups: Vec<(FlowState, Vec<Edge>)> = Vec::new();
         for (i, edge) in hot.into_iter().enumerate() {
             // Beyond so many ways nobody looks for those most alike.
             match groups.get_mut(i % COMPARED) {
-                Some((facts, edges)) => {
-                    facts.meet(&edge.facts);
+                Some((flow, edges)) => {
+                    flow.meet(&edge.flow);
                     edges.push(edge);
                 }
-                None => groups.push((edge.facts.clone(), vec![edge])),
+                None => groups.push((edge.flow.clone(), vec![edge])),
             }
         }
         loop {
             let mut least: Option<(usize, usize, usize)> = None;
             for i in 0..groups.len() {
                 for j in i + 1..groups.len() {
-                    let loss = self.tests.loss(&groups[i].0, &groups[j].0, order);
+                    let loss = self.tests.loss(&groups[i].0, &groups[j].0, point_id);
                     if least.is_none_or(|(l, ..)| loss < l) {
                         least = Some((loss, i, j));
                     }
@@ -281,8 +286,8 @@ impl<'a> Gen<'a> {
             }
             // What nobody asks for is no reason to do anything twice.
             let Some((_, i, j)) = least.filter(|&(loss, ..)| loss == 0 || groups.len() > most) else { break };
-            let (facts, edges) = groups.remove(j);
-            groups[i].0.meet(&facts);
+            let (flow, edges) = groups.remove(j);
+            groups[i].0.meet(&flow);
             groups[i].1.extend(edges);
         }
         let mut groups: Vec<Vec<Edge>> = groups.into_iter().map(|(_, edges)| edges).collect();
@@ -298,23 +303,23 @@ impl<'a> Gen<'a> {
 
     /// The block that leads to a point with what is known now.
     pub(crate) fn edge(&mut self, point: &Point<'a>) -> Block {
-        let hot = self.is_hot();
-        let mut facts = match self.hot_edge(point) {
-            Ok(facts) => facts,
+        let is_trace = self.is_trace();
+        let mut flow = match self.trace_edge(point) {
+            Ok(flow) => flow,
             Err(exit) => return exit,
         };
-        if !hot {
-            facts.cold |= point.0.cold;
-            self.tests.trim(&mut facts, &point.0.order);
+        if !is_trace {
+            flow.cold |= point.0.cold;
+            self.tests.trim(&mut flow, &point.0.point_id);
         }
         let edges =
-            &mut self.schedule.pending.entry(point.0.order.clone()).or_insert_with(|| (point.clone(), vec![])).1;
-        if let Some(edge) = edges.iter().find(|e| !hot && e.facts == facts) {
+            &mut self.schedule.pending.entry(point.0.point_id.clone()).or_insert_with(|| (point.clone(), vec![])).1;
+        if let Some(edge) = edges.iter().find(|e| !is_trace && e.flow == flow) {
             return edge.block;
         }
         let block = self.b.create_block();
         self.schedule.blocks += 1;
-        edges.push(Edge { block, facts });
+        edges.push(Edge { block, flow });
         block
     }
 
@@ -327,116 +332,116 @@ impl<'a> Gen<'a> {
     /// Ways lead back to it.
     fn only_once(&self, point: &Point<'a>) -> bool {
         match point.0.what {
-            What::Loop(_) => true,
-            What::State(_) => self.layout.parser_cycles,
+            PointKind::Loop(_) => true,
+            PointKind::State(_) => self.layout.parser_cycles,
             _ => false,
         }
     }
 
     fn exec(&mut self, point: &Point<'a>) -> Result<()> {
-        self.around = point.0.around.clone();
-        let order = &point.0.order;
+        self.context = point.0.context.clone();
+        let point_id = &point.0.point_id;
         match &point.0.what {
-            What::Stmts(body, then) => self.stmts(body, order, then),
-            What::Test { cond, yes, no } => self.test(cond, order, yes, no),
-            What::Loop(body) => {
+            PointKind::Stmts(body, then) => self.stmts(body, point_id, then),
+            PointKind::Test { cond, yes, no } => self.test(cond, point_id, yes, no),
+            PointKind::Loop(body) => {
                 self.step();
-                self.stmts(body, &sub(&sub(order, 1), 0), point)
+                self.stmts(body, &sub(&sub(point_id, 1), 0), point)
             }
-            What::State(s) => self.state(*s, order),
-            What::Transition(s) => self.transition(*s),
-            What::Fail(error) => {
+            PointKind::State(s) => self.state(*s, point_id),
+            PointKind::Transition(s) => self.transition(*s),
+            PointKind::Fail(error) => {
                 let error = self.value(error)?[0];
                 self.fail_with(error)
             }
-            What::Stage => self.stage(order[0]),
+            PointKind::Stage => self.stage(point_id[0]),
         }
     }
 
     /// Statements, and then a point. The order is the first one's.
-    pub(crate) fn stmts(&mut self, body: &'a [Stmt], order: &Order, then: &Point<'a>) -> Result<()> {
-        let mut order = order.clone();
+    pub(crate) fn stmts(&mut self, body: &'a [Stmt], point_id: &PointId, then: &Point<'a>) -> Result<()> {
+        let mut point_id = point_id.clone();
         for (i, stmt) in body.iter().enumerate() {
             self.at(stmt.span);
-            let around = self.around.clone();
-            let rest = |order: &Order| match &body[i + 1..] {
+            let context = self.context.clone();
+            let rest = |point_id: &PointId| match &body[i + 1..] {
                 [] => then.clone(),
-                rest => Point::new(next(order), What::Stmts(rest, then.clone()), &around),
+                rest => Point::new(next(point_id), PointKind::Stmts(rest, then.clone()), &context),
             };
             match &stmt.kind {
                 StmtKind::If { cond, then, otherwise } => {
-                    let rest = rest(&order);
+                    let rest = rest(&point_id);
                     let arm = |k, body: &'a [Stmt]| {
-                        let point = Point::stmts(sub(&order, k), body, &rest, &around);
+                        let point = Point::stmts(sub(&point_id, k), body, &rest, &context);
                         if gives_up(body) { point.cold() } else { point }
                     };
-                    return self.test(cond, &sub(&order, 0), &arm(1, then), &arm(2, otherwise));
+                    return self.test(cond, &sub(&point_id, 0), &arm(1, then), &arm(2, otherwise));
                 }
                 StmtKind::Switch { value, cases, default } => {
-                    return self.switch(value, cases, default, &order, &rest(&order));
+                    return self.switch(value, cases, default, &point_id, &rest(&point_id));
                 }
                 StmtKind::Scope { label, body } => {
-                    let mut inner = (*around).clone();
-                    let rest = rest(&order);
+                    let mut inner = (*context).clone();
+                    let rest = rest(&point_id);
                     inner.scopes.push((*label, rest.clone()));
-                    self.around = Rc::new(inner);
-                    return self.stmts(body, &sub(&sub(&order, 1), 0), &rest);
+                    self.context = Rc::new(inner);
+                    return self.stmts(body, &sub(&sub(&point_id, 1), 0), &rest);
                 }
                 StmtKind::Leave(label) => {
-                    let Some((_, end)) = around.scopes.iter().rev().find(|s| s.0 == *label) else {
-                        return Err(Unsupported::new(stmt.span, "leaving a scope that is not around"));
+                    let Some((_, end)) = context.scopes.iter().rev().find(|s| s.0 == *label) else {
+                        return Err(Unsupported::new(stmt.span, "leaving a scope that is not context"));
                     };
                     self.go(end);
                     return Ok(());
                 }
                 StmtKind::Loop { body, .. } => {
-                    self.go(&Point::new(order.clone(), What::Loop(body), &around));
+                    self.go(&Point::new(point_id.clone(), PointKind::Loop(body), &context));
                     return Ok(());
                 }
                 StmtKind::Apply { table, hit, action_run } => {
-                    return self.apply(*table, *hit, *action_run, &order, &rest(&order));
+                    return self.apply(*table, *hit, *action_run, &point_id, &rest(&point_id));
                 }
                 StmtKind::Exit => {
-                    let Some(exit) = &around.exit else {
+                    let Some(exit) = &context.exit else {
                         return Err(Unsupported::new(stmt.span, "`exit` in a parser"));
                     };
                     self.go(exit);
                     return Ok(());
                 }
                 StmtKind::Verify(cond, error) => {
-                    if around.parsed.is_none() {
-                        return Err(Unsupported::new(stmt.span, "a parser statement outside of a parser"));
+                    if context.parsed.is_none() {
+                        return Err(Unsupported::new(stmt.span, "a parser statement linkage of a parser"));
                     }
-                    let fail = Point::new(sub(&order, 1), What::Fail(error), &around).cold();
-                    return self.test(cond, &sub(&order, 0), &rest(&order), &fail);
+                    let fail = Point::new(sub(&point_id, 1), PointKind::Fail(error), &context).cold();
+                    return self.test(cond, &sub(&point_id, 0), &rest(&point_id), &fail);
                 }
                 _ => self.statement(stmt)?,
             }
-            order = next(&order);
+            point_id = next(&point_id);
         }
         self.go(then);
         Ok(())
     }
 
     /// Goes to one of two points, asking for the parts of a condition one by one.
-    fn test(&mut self, cond: &'a Expr, order: &Order, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
+    fn test(&mut self, cond: &'a Expr, point_id: &PointId, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
         if let Some(truth) = self.known(cond) {
-            self.skip_within(order);
+            self.skip_within(point_id);
             self.go(if truth != 0 { yes } else { no });
             return Ok(());
         }
         let second = |cond, yes: &Point<'a>, no: &Point<'a>| {
-            Point::new(sub(order, 1), What::Test { cond, yes: yes.clone(), no: no.clone() }, &self.around)
+            Point::new(sub(point_id, 1), PointKind::Test { cond, yes: yes.clone(), no: no.clone() }, &self.context)
         };
         match &cond.kind {
-            ExprKind::Unary(UnaryOp::Not, a) => self.test(a, order, no, yes),
+            ExprKind::Unary(UnaryOp::Not, a) => self.test(a, point_id, no, yes),
             ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => {
                 let second = second(b, yes, no);
-                self.test(a, &sub(order, 0), &second, no)
+                self.test(a, &sub(point_id, 0), &second, no)
             }
             ExprKind::Binary(BinaryOp::LogicalOr, a, b) => {
                 let second = second(b, yes, no);
-                self.test(a, &sub(order, 0), yes, &second)
+                self.test(a, &sub(point_id, 0), yes, &second)
             }
             _ => {
                 let c = self.cond(cond)?;
@@ -444,22 +449,22 @@ impl<'a> Gen<'a> {
                     self.go(if truth { yes } else { no });
                     return Ok(());
                 }
-                let truth = self.is_on_way(yes);
-                if truth != self.is_on_way(no) {
+                let truth = self.is_on_path(yes);
+                if truth != self.is_on_path(no) {
                     self.assume(cond, truth);
-                    self.ask(c, truth);
+                    self.emit_guard(c, truth);
                     self.go(if truth { yes } else { no });
                     return Ok(());
                 }
-                let before = self.facts.clone();
+                let before = self.flow.clone();
                 self.assume(cond, true);
-                self.learn_truth(c, true);
+                self.record_truth(c, true);
                 let yes = self.edge(yes);
-                self.facts.clone_from(&before);
+                self.flow.clone_from(&before);
                 self.assume(cond, false);
-                self.learn_truth(c, false);
+                self.record_truth(c, false);
                 let no = self.edge(no);
-                self.facts = before;
+                self.flow = before;
                 self.b.ins().brif(c, yes, &[], no, &[]);
                 Ok(())
             }

@@ -9,13 +9,13 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use crate::Unsupported;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::layout::Place;
-use crate::emit::schedule::{Order, Point, sub};
+use crate::emit::schedule::{Point, PointId, sub};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// One statement that does not branch.
     pub(crate) fn statement(&mut self, stmt: &'a Stmt) -> Result<()> {
         match &stmt.kind {
@@ -26,7 +26,7 @@ impl<'a> Gen<'a> {
                     let known = self.known(value);
                     self.write_bool(*slot, v);
                     if let Some(known) = known {
-                        self.facts.learn(*slot, known);
+                        self.flow.set(*slot, known);
                     }
                 }
                 _ => {
@@ -34,7 +34,7 @@ impl<'a> Gen<'a> {
                     let known = self.known(value);
                     self.write(*slot, &v);
                     if let Some(known) = known {
-                        self.facts.learn(*slot, known);
+                        self.flow.set(*slot, known);
                     }
                 }
             },
@@ -70,17 +70,17 @@ impl<'a> Gen<'a> {
         value: &'a Expr,
         cases: &'a [(Vec<BigUint>, Block)],
         default: &'a Block,
-        order: &Order,
+        point_id: &PointId,
         then: &Point<'a>,
     ) -> Result<()> {
         let width = value.ty.width();
         let known = self.known(value);
         let v = self.value(value)?;
-        let around = self.around.clone();
-        let otherwise = Point::stmts(sub(order, cases.len() + 1), default, then, &around);
+        let context = self.context.clone();
+        let otherwise = Point::stmts(sub(point_id, cases.len() + 1), default, then, &context);
         for (k, (values, body)) in cases.iter().enumerate() {
-            let point = Point::stmts(sub(order, k + 1), body, then, &around);
-            if known.is_none() && !self.is_on_way(&point) && !self.is_on_way(&otherwise) {
+            let point = Point::stmts(sub(point_id, k + 1), body, then, &context);
+            if known.is_none() && !self.is_on_path(&point) && !self.is_on_path(&otherwise) {
                 continue;
             }
             for case in values {
@@ -92,12 +92,12 @@ impl<'a> Gen<'a> {
                     continue;
                 }
                 let same = self.equals(&v, case, width);
-                let before = self.facts.clone();
+                let before = self.flow.clone();
                 if let ExprKind::Slot(slot) = value.kind {
                     self.assume_value(slot, value.ty, case.to_u64(), true);
                 }
                 let taken = self.edge(&point);
-                self.facts = before;
+                self.flow = before;
                 let other = self.b.create_block();
                 self.b.ins().brif(same, taken, &[], other, &[]);
                 self.enter(other);
@@ -146,14 +146,14 @@ impl<'a> Gen<'a> {
                 None => self.set_validity(stack.elements[i], false),
             }
         }
-        let known = self.facts.value(stack.next_index);
+        let known = self.flow.value(stack.next_index);
         let next = self.read(stack.next_index)[0];
         let next = self.b.ins().iadd_imm_s(next, count as i64);
         let most = self.c64(size as u64);
         let next = self.b.ins().umin(next, most);
         self.write(stack.next_index, &[next]);
         if let Some(next) = known {
-            self.facts.learn(stack.next_index, (next + count as u64).min(size as u64));
+            self.flow.set(stack.next_index, (next + count as u64).min(size as u64));
         }
     }
 

@@ -8,9 +8,9 @@ use hopwright_abi::{self as abi, HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout
 use hopwright_ir::{HeaderId, Pipeline, SlotId};
 
 use crate::Unsupported;
-use crate::analysis::suspension_points::{Plan, Slots};
-use crate::code::libcalls::Shim;
-use crate::emit::Gen;
+use crate::analysis::suspension_points::{RequestSlots, SuspensionPlan};
+use crate::code::libcalls::Libcall;
+use crate::emit::Emitter;
 use crate::emit::flow_state::{At, Root};
 use crate::emit::layout::{Layout, Place};
 use crate::emit::schedule::{Point, stage};
@@ -19,21 +19,21 @@ type Result<T> = std::result::Result<T, Unsupported>;
 
 /// What one function does of a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pass {
+pub(crate) enum EntryPoint {
     /// From the parser to the end, for a packet as it was received.
     Whole,
     /// The same for a packet that comes again, with fields that were kept.
-    Again,
+    Reentry,
     /// The parser and the checks of checksums, for a copy that ingress asked for.
     Parse,
     /// From egress to the end, from a record.
     Egress,
     /// Up to the lookups in large tables, whose keys are written down, and nothing else ([`crate::key_prefetch`]).
-    Scout,
+    KeyPrefetch,
 }
 
 /// Where code tests which request slots.
-pub(crate) fn test_sites(slots: &Slots) -> Vec<(SlotId, u32)> {
+pub(crate) fn test_sites(slots: &RequestSlots) -> Vec<(SlotId, u32)> {
     let at = |stage: u32| move |slot| (slot, stage);
     (slots.of_ingress().map(at(stage::ADMITTED)))
         .chain(slots.clone_egress.map(at(stage::LEAVING)))
@@ -43,18 +43,18 @@ pub(crate) fn test_sites(slots: &Slots) -> Vec<(SlotId, u32)> {
 }
 
 /// The layout for code that begins with a record: no header is surely in the packet.
-pub(crate) fn layout_of(p: &Pipeline, pass: Pass, plan: &Plan) -> Result<Layout> {
+pub(crate) fn layout_of(p: &Pipeline, entry: EntryPoint, plan: &SuspensionPlan) -> Result<Layout> {
     if !plan.slots.any() {
         return Layout::of(p);
     }
-    let mut layout = Layout::without_tail(p)?;
-    if pass == Pass::Egress {
+    let mut layout = Layout::without_suffix(p)?;
+    if entry == EntryPoint::Egress {
         layout.headers.iter_mut().for_each(|h| h.extracted = false);
     }
     Ok(layout)
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// The record that this pass begins with.
     fn record(&mut self) -> Value {
         let at = offset_of!(abi::Runtime, context) as i32;
@@ -124,7 +124,7 @@ impl<'a> Gen<'a> {
     fn pause_if(&mut self, slots: impl Iterator<Item = SlotId>, pause: u32) -> bool {
         let mut any: Option<Value> = None;
         for slot in slots {
-            match self.facts.value(slot) {
+            match self.flow.value(slot) {
                 Some(0) => {}
                 Some(_) => {
                     self.go(&Point::stage(pause).cold());
@@ -206,7 +206,7 @@ impl<'a> Gen<'a> {
                 }
                 let (from, bytes) = (self.base(header), self.length(header));
                 let to = self.b.ins().iadd_imm_s(record, bytes_at as i64);
-                self.call_shim(Shim::Copy, &[to, from, bytes], false);
+                self.libcall(Libcall::Copy, &[to, from, bytes], false);
             }
         }
         self.stop(pause);
@@ -223,6 +223,6 @@ impl<'a> Gen<'a> {
         self.fault_unless(fits);
         let at = offset_of!(abi::Runtime, original) as i32;
         let to = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
-        self.call_shim(Shim::Copy, &[to, start, length], false);
+        self.libcall(Libcall::Copy, &[to, start, length], false);
     }
 }

@@ -9,11 +9,11 @@ use cranelift_frontend::Variable;
 use hopwright_ir::{ActionId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::bytes::int;
-use crate::emit::schedule::{Order, Point, sub};
-use crate::emit::suspension::Pass;
-use crate::trace::Held;
+use crate::emit::schedule::{Point, PointId, sub};
+use crate::emit::suspension::EntryPoint;
+use crate::trace::DeferredEffect;
 use hopwright_abi::{ActionEntry, CounterCell, lead_words};
 use hopwright_abi::{ArgumentPlace, DataLayout};
 
@@ -61,19 +61,19 @@ pub(crate) struct InImage {
     pub flags: MemFlagsData,
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     pub(crate) fn apply(
         &mut self,
         id: TableId,
         hit: Option<SlotId>,
         action_run: Option<SlotId>,
-        order: &Order,
+        point_id: &PointId,
         then: &Point<'a>,
     ) -> Result<()> {
         let table = &self.p[id];
         let key = self.key(table)?;
-        if self.pass == Pass::Scout {
-            self.leave_key(id, &key, then);
+        if self.entry == EntryPoint::KeyPrefetch {
+            self.emit_key(id, &key, then);
             return Ok(());
         }
         let (entry, offset) = self.find_entry(id, &key);
@@ -86,14 +86,15 @@ impl<'a> Gen<'a> {
         if table.direct_counter.is_some() || table.idle_timeout {
             self.count_directly(entry, offset);
         }
-        let color = self.measure_hit(table, entry, order);
+        let color = self.measure_hit(table, entry, point_id);
         let entry = self.choose(id, entry)?;
         // The default entry is the same for the whole batch.
-        let flags = if self.is_hot() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
+        let flags =
+            if self.is_trace() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
             // Hot paths ask, and what it is equal to can be asked together with the action.
-            let v = if self.is_hot() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
+            let v = if self.is_trace() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
         }
@@ -103,40 +104,40 @@ impl<'a> Gen<'a> {
             self.write(slot, &[v]);
         }
         // Actions that are the same code at the same place must find the entry at the same place.
-        let variable = match self.entries.get(order) {
+        let variable = match self.entries.get(point_id) {
             Some(v) => *v,
             None => {
                 let v = self.b.declare_var(types::I64);
-                self.entries.insert(order.clone(), v);
+                self.entries.insert(point_id.clone(), v);
                 v
             }
         };
         self.b.def_var(variable, entry);
         let actions = actions_of(table);
-        let before = self.facts.clone();
+        let before = self.flow.clone();
         for (k, &action) in actions.iter().enumerate() {
             if let Some(slot) = action_run {
-                self.facts.learn(slot, u64::from(action.0));
+                self.flow.set(slot, u64::from(action.0));
             }
             if let Some(slot) = hit
                 && table.actions.iter().all(|a| a.action != action || a.default_only)
             {
-                self.facts.learn(slot, 0);
+                self.flow.set(slot, 0);
             }
-            let point = self.action_body(table, action, (variable, offset, color), &sub(order, k + 1), then)?;
+            let point = self.action_body(table, action, (variable, offset, color), &sub(point_id, k + 1), then)?;
             let point = if self.is_failure(table, action) { point.cold() } else { point };
-            if !self.is_on_way(&point) {
-                self.facts.clone_from(&before);
+            if !self.is_on_path(&point) {
+                self.flow.clone_from(&before);
                 continue;
             }
-            let only = self.is_only_way(&point);
+            let only = self.is_only_path(&point);
             let to = self.edge(&point);
-            self.facts.clone_from(&before);
+            self.flow.clone_from(&before);
             // What is none of the table's actions is none of its entries: the data plane sees to that.
-            if k + 1 == actions.len() && !self.is_hot() {
+            if k + 1 == actions.len() && !self.is_trace() {
                 self.b.ins().jump(to, &[]);
             } else {
-                let other = if only { self.exit() } else { self.b.create_block() };
+                let other = if only { self.side_exit_block() } else { self.b.create_block() };
                 let this = self.b.ins().icmp_imm_u(IntCC::Equal, run, i64::from(action.0));
                 self.b.ins().brif(this, to, &[], other, &[]);
                 if only {
@@ -145,8 +146,8 @@ impl<'a> Gen<'a> {
                 self.enter(other);
             }
         }
-        if self.is_hot() {
-            let exit = self.exit();
+        if self.is_trace() {
+            let exit = self.side_exit_block();
             self.b.ins().jump(exit, &[]);
         }
         Ok(())
@@ -165,7 +166,7 @@ impl<'a> Gen<'a> {
         table: &Table,
         id: ActionId,
         (entry, offset, color): (Variable, i32, Option<Variable>),
-        prefix: &Order,
+        prefix: &PointId,
         then: &Point<'a>,
     ) -> Result<Point<'a>> {
         let action = &self.p[id];
@@ -182,17 +183,17 @@ impl<'a> Gen<'a> {
         };
         let params: Vec<ParamPlace> = action.params.iter().zip(layout.numbers()).enumerate().map(place).collect();
         // A member's entry is as long as its own action wants it.
-        let movable = self.is_hot() && table.implementation.is_none();
+        let movable = self.is_trace() && table.implementation.is_none();
         let flags = if movable { self.flags.entry_data } else { self.flags.entry };
-        let mut around = (*self.around).clone();
-        around.action = Some(ActionContext { entry, params: params.into(), flags, color });
-        Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(around)))
+        let mut context = (*self.context).clone();
+        context.action = Some(ActionContext { entry, params: params.into(), flags, color });
+        Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(context)))
     }
 
     /// A data parameter of the action that runs.
     pub(crate) fn param(&mut self, index: u32, span: Span) -> Result<Vec<Value>> {
-        let Some(action) = self.around.action.clone() else {
-            return Err(Unsupported::new(span, "an action parameter outside of an action"));
+        let Some(action) = self.context.action.clone() else {
+            return Err(Unsupported::new(span, "an action parameter linkage of an action"));
         };
         let ParamPlace { at, bytes, width, in_image } = action.params[index as usize];
         if width == 0 {
@@ -202,7 +203,7 @@ impl<'a> Gen<'a> {
         let flags = action.flags;
         let limbs: Vec<Value> = match bytes {
             // What is extended as it is loaded would stay where it is.
-            1 | 2 | 4 if self.is_hot() => {
+            1 | 2 | 4 if self.is_trace() => {
                 let small = self.b.ins().load(int(bytes), flags, entry, at);
                 vec![self.b.ins().uextend(types::I64, small)]
             }
@@ -211,7 +212,7 @@ impl<'a> Gen<'a> {
             4 => vec![self.b.ins().uload32(flags, entry, at)],
             _ => (at..at + bytes as i32).step_by(8).map(|at| self.b.ins().load(types::I64, flags, entry, at)).collect(),
         };
-        if let (Some(place), Some(&lowest)) = (in_image.filter(|_| self.is_hot()), limbs.first()) {
+        if let (Some(place), Some(&lowest)) = (in_image.filter(|_| self.is_trace()), limbs.first()) {
             self.images.insert(lowest, InImage { entry, at: place, width, flags });
         }
         if let ([limb], 1..64) = (&limbs[..], width) {
@@ -224,7 +225,7 @@ impl<'a> Gen<'a> {
     fn count_directly(&mut self, entry: Value, offset: i32) {
         let at = offset + offset_of!(ActionEntry, counter) as i32;
         let cell = self.b.ins().load(types::I64, self.flags.entry, entry, at);
-        if !self.hold(Held::CountIf(cell)) {
+        if !self.defer(DeferredEffect::CountIf(cell)) {
             self.count_if(cell);
         }
     }

@@ -5,13 +5,13 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{Expr, ExprKind, HeaderId, SlotId, Type};
 
 use crate::Unsupported;
-use crate::code::libcalls::Shim;
-use crate::emit::Gen;
+use crate::code::libcalls::Libcall;
+use crate::emit::Emitter;
 use crate::emit::layout::Place;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// Address and length in bytes of a varbit's value.
     pub(crate) fn varbit(&mut self, e: &Expr) -> Result<(Value, Value)> {
         match &e.kind {
@@ -36,7 +36,7 @@ impl Gen<'_> {
             _ => {
                 let Some(buffer) = self.layout.varbits[slot.index()] else { return Ok(()) };
                 let buffer = self.image(buffer);
-                self.call_shim(Shim::Copy, &[buffer, address, length], false);
+                self.libcall(Libcall::Copy, &[buffer, address, length], false);
                 self.write_varbit(slot, buffer, length);
             }
         }
@@ -47,7 +47,7 @@ impl Gen<'_> {
     fn replace_header_varbit(&mut self, header: HeaderId, new: Value, length: Value) {
         let layout = self.layout.header(header);
         let (Some(image), Some(at)) = (layout.image, layout.varbit_at) else { return };
-        self.leave();
+        self.side_exit();
         let to = self.image(image);
         let from = self.base(header);
         let old = match self.varbit_length(header) {
@@ -56,7 +56,7 @@ impl Gen<'_> {
         };
         let (head, tail) = (self.c64(u64::from(at)), self.c64(u64::from(layout.bytes - at)));
         let args = [to, from, head, old, tail, new, length];
-        self.call_shim(Shim::ReplaceVarbit, &args, false);
+        self.libcall(Libcall::ReplaceVarbit, &args, false);
         self.move_to_image(header, to, length);
     }
 
@@ -78,7 +78,7 @@ impl Gen<'_> {
                 }
             };
             let args = [buffer, bits, from, count];
-            bits = self.call_shim(Shim::AppendBits, &args, true).unwrap_or(bits);
+            bits = self.libcall(Libcall::AppendBits, &args, true).unwrap_or(bits);
         }
         let bits = self.b.ins().iadd_imm_s(bits, 7);
         Ok((buffer, self.b.ins().ushr_imm_u(bits, 3)))
@@ -89,7 +89,7 @@ impl Gen<'_> {
         let (address, length) = self.read_varbit(slot);
         self.b.ins().store(self.flags.descriptor, length, record, 8 * word as i32);
         let to = self.b.ins().iadd_imm_s(record, 8 * (word as i64 + 1));
-        self.call_shim(Shim::Copy, &[to, address, length], false);
+        self.libcall(Libcall::Copy, &[to, address, length], false);
     }
 
     /// Takes it from there; it stays there.

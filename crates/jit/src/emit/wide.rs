@@ -1,12 +1,12 @@
 //! Arithmetic on values of several 64-bit limbs, least significant first. All functions take and give as many limbs
 //! as the width needs; unless said otherwise, results may carry bits beyond the width in the top limb, to be cut off
-//! by [`Gen::trim`].
+//! by [`Emitter::trim`].
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 
-use crate::code::libcalls::Shim;
-use crate::emit::Gen;
+use crate::code::libcalls::Libcall;
+use crate::emit::Emitter;
 
 /// Sums of sums are looked through so deep.
 const MASKS: u32 = 4;
@@ -16,7 +16,7 @@ pub(crate) fn limbs(width: u32) -> usize {
     width.div_ceil(64).max(1) as usize
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     pub(crate) fn c64(&mut self, value: u64) -> Value {
         self.b.ins().iconst(types::I64, value as i64)
     }
@@ -304,7 +304,7 @@ impl Gen<'_> {
         }
         let count = self.c64(n as u64);
         let which = self.c64(u64::from(remainder));
-        self.call_shim(Shim::Divide, &[count, which, buffer], false);
+        self.libcall(Libcall::Divide, &[count, which, buffer], false);
         (0..n).map(|i| self.b.ins().load(types::I64, self.flags.stack, buffer, 8 * (2 * n + i) as i32)).collect()
     }
 }

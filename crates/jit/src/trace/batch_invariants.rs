@@ -6,35 +6,35 @@ use std::mem::offset_of;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::flow_state::Root;
 use hopwright_abi::ExternHandle;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Once {
+pub(crate) enum BatchInvariant {
     /// The state of the extern object whose handle is so many bytes behind the first.
     State(i32),
     /// What the function at this address makes of that state and a number.
     Prepared(i32, usize, u64),
     /// The address of the function for all packets, and what it is given first: packets that leave need it, and no others.
-    All,
+    GenericFunction,
     Runtime,
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// The word, on a hot path from the frame. Elsewhere the code generator finds out itself what stays the same.
-    pub(crate) fn once(&mut self, what: Once) -> Value {
-        if let (false, Once::State(handle)) = (self.is_hot(), what) {
+    pub(crate) fn batch_invariant(&mut self, what: BatchInvariant) -> Value {
+        if let (false, BatchInvariant::State(handle)) = (self.is_trace(), what) {
             let at = handle + offset_of!(ExternHandle, state) as i32;
             return self.b.ins().load(types::I64, self.flags.runtime, self.externs, at);
         }
-        let place = match self.computed.get(&what) {
+        let place = match self.invariants.get(&what) {
             Some(place) => *place,
             None => {
                 let place = Root::place_of(self.new_words(1));
                 self.compute(what, place);
-                self.computed.insert(what, place);
+                self.invariants.insert(what, place);
                 place
             }
         };
@@ -42,9 +42,9 @@ impl Gen<'_> {
     }
 
     /// Computes it before the first packet.
-    fn compute(&mut self, what: Once, place: i32) {
+    fn compute(&mut self, what: BatchInvariant, place: i32) {
         let (externs, flags, frame, prepare) = (self.externs, self.flags, self.frame, self.signatures.lookup);
-        let (runtime, all) = (self.runtime, self.all());
+        let (runtime, all) = (self.runtime, self.generic_function());
         let Some(first) = self.b.func.layout.entry_block() else { return };
         let mut at = FuncCursor::new(self.b.func);
         let Some(last) = at.func.layout.last_inst(first) else { return };
@@ -53,16 +53,16 @@ impl Gen<'_> {
             at.ins().load(types::I64, flags.runtime, externs, handle + offset_of!(ExternHandle, state) as i32)
         };
         let word = match what {
-            Once::State(handle) => state(&mut at, handle),
-            Once::Prepared(handle, function, number) => {
+            BatchInvariant::State(handle) => state(&mut at, handle),
+            BatchInvariant::Prepared(handle, function, number) => {
                 let state = state(&mut at, handle);
                 let callee = at.ins().iconst(types::I64, function as i64);
                 let number = at.ins().iconst(types::I64, number as i64);
                 let call = at.ins().call_indirect(prepare, callee, &[state, number]);
                 at.func.dfg.first_result(call)
             }
-            Once::All => at.ins().iconst(types::I64, all),
-            Once::Runtime => runtime,
+            BatchInvariant::GenericFunction => at.ins().iconst(types::I64, all),
+            BatchInvariant::Runtime => runtime,
         };
         let address = at.ins().stack_addr(types::I64, frame, 0);
         at.ins().store(flags.frame, word, address, place);

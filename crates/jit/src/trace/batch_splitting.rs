@@ -34,7 +34,7 @@ use hopwright_abi as abi;
 const PACKETS: u32 = 32;
 
 /// What the function is like.
-pub(crate) struct Shape {
+pub(crate) struct TraceShape {
     /// A packet begins.
     pub top: Block,
     /// A packet is done: takes the first word of the frame to the next packet and goes to `top` or `out`.
@@ -58,7 +58,7 @@ pub(crate) struct Shape {
     /// A packet that leaves may pause: then those behind it run again, and none of them may have come to its end.
     pub pauses: bool,
     /// It is to be cut in stages if it can be.
-    pub in_stages: bool,
+    pub splittable: bool,
     pub flags: Flags,
 }
 
@@ -75,10 +75,11 @@ const RECEIVED: [usize; 4] = [
 ];
 
 /// A function in two stages, if there are blocks to encrypt.
-pub(crate) fn split(function: &Function, shape: &Shape) -> Option<Function> {
+pub(crate) fn split(function: &Function, shape: &TraceShape) -> Option<Function> {
     let mut function = function.clone();
     function.dfg.resolve_all_aliases();
-    let mut split = Split { f: function, shape, method: None, cuts: Vec::new(), first: Vec::new(), order: Vec::new() };
+    let mut split =
+        Splitter { f: function, shape, method: None, cuts: Vec::new(), first: Vec::new(), order: Vec::new() };
     split.find_cuts();
     split.carry_out()?;
     Some(split.f)
@@ -94,9 +95,9 @@ struct Cut {
     blocks: Vec<[Value; 4]>,
 }
 
-struct Split<'a> {
+struct Splitter<'a> {
     f: Function,
-    shape: &'a Shape,
+    shape: &'a TraceShape,
     /// The method: its address, and the place in the frame of what it is given first.
     method: Option<(i64, i32)>,
     cuts: Vec<Cut>,
@@ -107,7 +108,7 @@ struct Split<'a> {
 }
 
 /// The record of a packet: its words of the frame, and behind them these.
-struct Record {
+struct RecordLayout {
     /// Which cut the packet is at.
     cut: i32,
     /// Where its blocks are.
@@ -116,7 +117,7 @@ struct Record {
     saved: i32,
 }
 
-impl Split<'_> {
+impl Splitter<'_> {
     /// Walks the ways from the top, and parts their blocks where they are to be cut.
     fn find_cuts(&mut self) {
         let arrivals = arrivals(&self.f);
@@ -270,7 +271,7 @@ impl Split<'_> {
         }
 
         let words = self.f.sized_stack_slots[self.shape.frame].size.next_multiple_of(8) as i32;
-        let places = Record { cut: words, blocks: words + 8, saved: words + 16 };
+        let places = RecordLayout { cut: words, blocks: words + 8, saved: words + 16 };
         let ends = second.of_cuts.iter().zip(&needs).enumerate();
         let ends: Vec<i32> =
             ends.map(|(i, (blocks, need))| self.hand_over(i, blocks, need, &places, &around)).collect();
@@ -278,7 +279,7 @@ impl Split<'_> {
         let blocks = self.cuts.iter().map(|cut| cut.blocks.len()).max()? as u32;
         let mut slot =
             |size: u32| self.f.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
-        let memory = Memory {
+        let memory = StageMemory {
             records: slot(PACKETS * record_bytes as u32),
             record_bytes,
             blocks: slot(PACKETS * 16 * blocks),
@@ -291,7 +292,7 @@ impl Split<'_> {
     }
 
     /// Makes the blocks around the stages, still empty.
-    fn around(&mut self) -> Around {
+    fn around(&mut self) -> Connectors {
         let f = &mut self.f;
         let mut block = |cold: bool| {
             let block = f.dfg.make_block();
@@ -304,7 +305,7 @@ impl Split<'_> {
         let (begin, next_in_first, leave_first, flush) = (block(false), block(false), block(true), block(false));
         let (top_of_second, next_in_second, after) = (block(false), block(false), block(false));
         let mut param = |block: Block| f.dfg.append_block_param(block, types::I64);
-        Around {
+        Connectors {
             begin,
             next_in_first,
             leave_first,
@@ -321,8 +322,8 @@ impl Split<'_> {
     }
 
     /// A packet is taken from its descriptor to what is encrypted.
-    fn first_stage(&mut self, around: &Around, memory: &Memory) {
-        let Shape { top, frame, flags, .. } = *self.shape;
+    fn first_stage(&mut self, around: &Connectors, memory: &StageMemory) {
+        let TraceShape { top, frame, flags, .. } = *self.shape;
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.begin);
         let words = at.ins().stack_addr(types::I64, frame, 0);
         let packet = at.ins().load(types::I64, flags.frame, words, PACKET);
@@ -355,8 +356,8 @@ impl Split<'_> {
     }
 
     /// All blocks are encrypted.
-    fn flush(&mut self, around: &Around, memory: &Memory, prepared: i32, run_all: i64) {
-        let Shape { frame, flags, .. } = *self.shape;
+    fn flush(&mut self, around: &Connectors, memory: &StageMemory, prepared: i32, run_all: i64) {
+        let TraceShape { frame, flags, .. } = *self.shape;
         let encrypt = self.f.dfg.make_block();
         self.f.layout.append_block(encrypt);
         let mut signature = Signature::new(self.f.signature.call_conv);
@@ -385,8 +386,8 @@ impl Split<'_> {
     }
 
     /// The packets of the records go on.
-    fn second_stage(&mut self, around: &Around, memory: &Memory, places: &Record) {
-        let Shape { frame, flags, out, exit, .. } = *self.shape;
+    fn second_stage(&mut self, around: &Connectors, memory: &StageMemory, places: &RecordLayout) {
+        let TraceShape { frame, flags, out, exit, .. } = *self.shape;
         let targets: Vec<Block> = self.cuts.iter().map(|cut| cut.to).collect();
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.top_of_second);
         match targets[..] {
@@ -449,7 +450,13 @@ fn before(f: &mut Function, first: Option<Inst>, block: Block) -> FuncCursor<'_>
 
 /// The packet of the first stage is done for now: the next one begins, with these places for what it leaves, or all blocks
 /// are encrypted.
-fn next_packet(at: &mut FuncCursor, shape: &Shape, around: &Around, memory: &Memory, [record, blocks]: [Value; 2]) {
+fn next_packet(
+    at: &mut FuncCursor,
+    shape: &TraceShape,
+    around: &Connectors,
+    memory: &StageMemory,
+    [record, blocks]: [Value; 2],
+) {
     let flags = shape.flags;
     let packet = at.ins().load(types::I64, flags.frame_load, around.first_record, PACKET);
     let packet = at.ins().iadd_imm_s(packet, size_of::<abi::Packet>() as i64);
@@ -468,8 +475,8 @@ const END: i32 = 0;
 const LEFT: i32 = 8;
 const STOP: i32 = 16;
 
-/// Memory of the stack frame.
-struct Memory {
+/// StageMemory of the stack frame.
+struct StageMemory {
     records: StackSlot,
     record_bytes: i32,
     /// Blocks to encrypt, side by side.
@@ -478,7 +485,7 @@ struct Memory {
 }
 
 /// The blocks around the stages, and what they are given.
-struct Around {
+struct Connectors {
     begin: Block,
     next_in_first: Block,
     leave_first: Block,
@@ -511,7 +518,7 @@ impl Second {
     }
 }
 
-impl Split<'_> {
+impl Splitter<'_> {
     /// All blocks that packets get to from one on, before the next packet.
     fn reached(&self, from: Block) -> Vec<Block> {
         let ends = [self.shape.next_packet, self.shape.out];
@@ -633,7 +640,7 @@ impl Split<'_> {
         used(&second.of_all).is_empty().then(|| second.of_cuts.iter().map(|blocks| used(blocks)).collect())
     }
 
-    /// Memory of the stack frame that is neither a packet's word nor an argument is used in both stages.
+    /// StageMemory of the stack frame that is neither a packet's word nor an argument is used in both stages.
     fn shares_memory(&self, second: &Second) -> bool {
         let slots = |blocks: &[Block]| {
             let insts = blocks.iter().flat_map(|b| self.f.layout.block_insts(*b));
@@ -678,7 +685,14 @@ impl Split<'_> {
     }
 
     /// Puts what is needed behind a cut into the packet's record, and gets it from there or makes it anew.
-    fn hand_over(&mut self, number: usize, blocks: &[Block], need: &[Value], record: &Record, around: &Around) -> i32 {
+    fn hand_over(
+        &mut self,
+        number: usize,
+        blocks: &[Block],
+        need: &[Value],
+        record: &RecordLayout,
+        around: &Connectors,
+    ) -> i32 {
         let stack = self.shape.flags.stack;
         let (from, to) = (self.cuts[number].from, self.cuts[number].to);
         let of_blocks = self.cuts[number].blocks.clone();

@@ -7,58 +7,58 @@ use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, types};
 
 use crate::clif::known_bits::{constant_in, most_of};
-use crate::emit::Gen;
+use crate::emit::Emitter;
 
 /// How a value is computed: the operation, its result's type, a constant or offset, a comparison, and of what.
-type How = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
+type Definition = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
 
 /// Values by how they are computed: one stands for all that are the same.
 #[derive(Default)]
-pub(crate) struct Numbering {
-    by_how: HashMap<How, Value>,
+pub(crate) struct ValueNumbering {
+    by_how: HashMap<Definition, Value>,
     same_as: HashMap<Value, Value>,
 }
 
 /// What was found out on the way here, of values that stand for all that are the same.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Conditions {
+pub(crate) struct KnownConditions {
     truths: BTreeMap<Value, bool>,
     constants: BTreeMap<Value, i64>,
     bounds: BTreeMap<Value, u64>,
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// Whether a condition holds, if that was asked before on this way.
     pub(crate) fn known_truth(&mut self, condition: Value) -> Option<bool> {
         if let Some(always) = self.always(condition) {
             return Some(always);
         }
-        if !self.is_hot() {
+        if !self.is_trace() {
             return None;
         }
         let (c, truth) = self.plain(condition);
-        if let Some(known) = self.facts.on_way.conditions.truths.get(&c) {
+        if let Some(known) = self.flow.trace.conditions.truths.get(&c) {
             return Some(*known == truth);
         }
         let (v, constant, equal) = self.equality(c)?;
-        let known = self.facts.on_way.conditions.constants.get(&v)?;
+        let known = self.flow.trace.conditions.constants.get(&v)?;
         Some(((*known == constant) == equal) == truth)
     }
 
     /// A condition holds or does not from here on.
-    pub(crate) fn learn_truth(&mut self, condition: Value, holds: bool) {
-        if !self.is_hot() {
+    pub(crate) fn record_truth(&mut self, condition: Value, holds: bool) {
+        if !self.is_trace() {
             return;
         }
         let (c, truth) = self.plain(condition);
-        self.facts.on_way.conditions.truths.insert(c, holds == truth);
+        self.flow.trace.conditions.truths.insert(c, holds == truth);
         if let Some((v, constant, equal)) = self.equality(c)
             && (holds == truth) == equal
         {
-            self.facts.on_way.conditions.constants.insert(v, constant);
+            self.flow.trace.conditions.constants.insert(v, constant);
         }
         if let Some((v, bound)) = self.bounding(c, holds == truth) {
-            let bounds = &mut self.facts.on_way.conditions.bounds;
+            let bounds = &mut self.flow.trace.conditions.bounds;
             let least = bounds.get(&v).map_or(bound, |old| bound.min(*old));
             bounds.insert(v, least);
         }
@@ -77,8 +77,8 @@ impl Gen<'_> {
     }
 
     /// What a value is at most because that was asked on this way.
-    pub(crate) fn asked_bound(&self, v: Value) -> Option<u64> {
-        let bounds = &self.facts.on_way.conditions.bounds;
+    pub(crate) fn guarded_bound(&self, v: Value) -> Option<u64> {
+        let bounds = &self.flow.trace.conditions.bounds;
         if bounds.is_empty() {
             return None;
         }
@@ -157,7 +157,7 @@ impl Gen<'_> {
     }
 
     /// How a value is computed, if that depends on nothing but its operands. Operands as they stand for others.
-    fn how(&self, v: Value) -> Option<How> {
+    fn how(&self, v: Value) -> Option<Definition> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
         let data = &dfg.insts[inst];

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use cranelift_codegen::ir::{InstBuilder, Value, ValueDef, types};
 
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::bytes::int;
 use crate::emit::flow_state::Root;
 use crate::emit::table::InImage;
-use crate::trace::batch_invariants::Once;
-use crate::trace::{Held, Mode, OnWay};
+use crate::trace::batch_invariants::BatchInvariant;
+use crate::trace::{DeferredEffect, Mode, TraceState};
 
 /// Bytes from which on copying is cheaper than storing a number.
 const LEAST_COPIED: i64 = 4;
@@ -28,24 +28,24 @@ impl Piece {
     }
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// The packet has got to the end of its way: what was put off is done.
-    pub(crate) fn settle(&mut self) {
-        self.ask_now();
-        let OnWay { written, held, ways, left, .. } = std::mem::take(&mut self.facts.on_way);
-        if let Mode::Hot(hot) = &mut self.mode
+    pub(crate) fn commit(&mut self) {
+        self.flush_guards();
+        let TraceState { written, held, ways, left, .. } = std::mem::take(&mut self.flow.trace);
+        if let Mode::Trace(build) = &mut self.mode
             && !left
         {
-            hot.whole.extend(ways.iter().map(|(way, _)| *way));
+            build.completed.extend(ways.iter().map(|(way, _)| *way));
         }
         let mut pieces: BTreeMap<Root, Vec<Piece>> = BTreeMap::new();
         for (slot, value) in written {
             let Some((header, field)) = self.field_of(slot) else { continue };
-            if !self.facts.writable[header.index()] {
+            if !self.flow.writable[header.index()] {
                 continue;
             }
             let f = &self.p[header].fields[field];
-            match self.facts.place[header.index()].filter(|_| self.p[header].varbit.is_none()) {
+            match self.flow.place[header.index()].filter(|_| self.p[header].varbit.is_none()) {
                 Some(at) => {
                     let from = 8 * i64::from(at.offset) + i64::from(f.offset_bits);
                     pieces.entry(at.root).or_default().push(Piece { from, width: f.width, value });
@@ -61,13 +61,13 @@ impl Gen<'_> {
         }
         for effect in held {
             match effect {
-                Held::Count(handle, offset) => {
-                    let cells = self.once(Once::State(handle));
+                DeferredEffect::Count(handle, offset) => {
+                    let cells = self.batch_invariant(BatchInvariant::State(handle));
                     let cell = self.b.ins().iadd(cells, offset);
                     self.count(cell);
                 }
-                Held::CountIf(cell) => self.count_if(cell),
-                Held::Register(_, cell, words) => {
+                DeferredEffect::CountIf(cell) => self.count_if(cell),
+                DeferredEffect::Register(_, cell, words) => {
                     for (i, word) in words.into_iter().enumerate() {
                         self.b.ins().store(self.flags.cells, word, cell, 8 * i as i32);
                     }

@@ -22,7 +22,7 @@ const FAR: usize = 200;
 const DEPTH: u32 = 8;
 
 /// Removes them. `exit`: where packets leave.
-pub(crate) fn remove(function: &mut Function, exit: Block, flags: &Flags) {
+pub(crate) fn run(function: &mut Function, exit: Block, flags: &Flags) {
     let kept = kept(function, flags);
     let (packet, descriptor) = (flags.packet.alias_region(), flags.descriptor.alias_region());
     let regions = Regions { packet, descriptor, frame: flags.frame_load.alias_region(), kept: &kept };
@@ -30,10 +30,10 @@ pub(crate) fn remove(function: &mut Function, exit: Block, flags: &Flags) {
     let alone = |block: Block| arrivals.get(&block) == Some(&1);
     let blocks: Vec<Block> = function.layout.blocks().collect();
     for block in blocks {
-        let Some(question) = Question::at_end(function, block, exit) else { continue };
-        let asked = asked(function, &question, regions);
-        if alone(question.go_on) && is_answered(function, &asked, question.go_on, exit, regions, &alone) {
-            question.drop(function);
+        let Some(guard) = Guard::at_end(function, block, exit) else { continue };
+        let predicate = predicate_of(function, &guard, regions);
+        if alone(guard.go_on) && is_answered(function, &predicate, guard.go_on, exit, regions, &alone) {
+            guard.remove(function);
         }
     }
 }
@@ -74,7 +74,7 @@ fn word(function: &Function, address: Value, offset: i32) -> Option<Word> {
 }
 
 /// What holds of those who go on.
-enum Asked {
+enum Predicate {
     /// A number is not this one.
     Not(Value, i64),
     /// It is this one.
@@ -86,13 +86,13 @@ enum Asked {
     Other,
 }
 
-impl Asked {
+impl Predicate {
     /// It holds if another thing does.
-    fn follows_from(&self, other: &Asked) -> bool {
+    fn follows_from(&self, other: &Predicate) -> bool {
         match (self, other) {
-            (Asked::Not(v, 0), Asked::Less(more)) => v == more,
-            (Asked::Not(v, number), Asked::Is(same, other)) => v == same && number != other,
-            (Asked::Within(terms, number, end), Asked::Within(others, more, other_end)) => {
+            (Predicate::Not(v, 0), Predicate::Less(more)) => v == more,
+            (Predicate::Not(v, number), Predicate::Is(same, other)) => v == same && number != other,
+            (Predicate::Within(terms, number, end), Predicate::Within(others, more, other_end)) => {
                 terms == others && number <= more && end == other_end
             }
             _ => false,
@@ -101,7 +101,7 @@ impl Asked {
 }
 
 /// What a block asks of packets at its end: those of whom it does not hold leave.
-pub(crate) struct Question {
+pub(crate) struct Guard {
     pub condition: Value,
     pub holds: bool,
     /// Where the others go.
@@ -112,8 +112,8 @@ pub(crate) struct Question {
     inst: Inst,
 }
 
-impl Question {
-    pub fn at_end(function: &Function, block: Block, exit: Block) -> Option<Question> {
+impl Guard {
+    pub fn at_end(function: &Function, block: Block, exit: Block) -> Option<Guard> {
         let inst = function.layout.last_inst(block)?;
         let InstructionData::Brif { arg: condition, .. } = function.dfg.insts[inst] else { return None };
         let &[yes, no] = successors(function, block).as_slice() else { return None };
@@ -126,11 +126,11 @@ impl Question {
             [true, false] => (false, no, yes),
             _ => return None,
         };
-        plain.then_some(Question { condition, holds, go_on, leave, inst })
+        plain.then_some(Guard { condition, holds, go_on, leave, inst })
     }
 
     /// All go on.
-    pub fn drop(self, function: &mut Function) {
+    pub fn remove(self, function: &mut Function) {
         let mut at = FuncCursor::new(function).at_inst(self.inst);
         at.use_srcloc(self.inst);
         at.ins().jump(self.go_on, &[]);
@@ -156,13 +156,13 @@ fn leaves(function: &Function, block: Block, exit: Block) -> bool {
     block == exit || (only_jump() && successors(function, block) == [exit])
 }
 
-fn asked(function: &Function, question: &Question, regions: Regions<'_>) -> Asked {
+fn predicate_of(function: &Function, guard: &Guard, regions: Regions<'_>) -> Predicate {
     let dfg = &function.dfg;
-    let condition = dfg.resolve_aliases(question.condition);
+    let condition = dfg.resolve_aliases(guard.condition);
     let not = |v: Value, number: i64| {
         // What may be an address is asked for before something is read there.
         let small = bound_of(dfg, &|_| None, v, DEPTH) <= u64::from(u32::MAX);
-        if small || number != 0 { Asked::Not(v, number) } else { Asked::Other }
+        if small || number != 0 { Predicate::Not(v, number) } else { Predicate::Other }
     };
     let compared = match dfg.value_def(condition) {
         ValueDef::Result(inst, 0) => match dfg.insts[inst] {
@@ -172,16 +172,16 @@ fn asked(function: &Function, question: &Question, regions: Regions<'_>) -> Aske
         _ => None,
     };
     let Some((cond, [a, b])) = compared else {
-        return if question.holds { not(condition, 0) } else { Asked::Is(condition, 0) };
+        return if guard.holds { not(condition, 0) } else { Predicate::Is(condition, 0) };
     };
-    match (if question.holds { cond } else { cond.complement() }, constant_in(dfg, b)) {
+    match (if guard.holds { cond } else { cond.complement() }, constant_in(dfg, b)) {
         (IntCC::NotEqual, Some(number)) => return not(a, number),
-        (IntCC::Equal, Some(number)) => return Asked::Is(a, number),
+        (IntCC::Equal, Some(number)) => return Predicate::Is(a, number),
         _ => {}
     }
-    match if question.holds { cond } else { cond.complement() } {
-        IntCC::UnsignedLessThan => Asked::Less(b),
-        IntCC::UnsignedGreaterThan => Asked::Less(a),
+    match if guard.holds { cond } else { cond.complement() } {
+        IntCC::UnsignedLessThan => Predicate::Less(b),
+        IntCC::UnsignedGreaterThan => Predicate::Less(a),
         IntCC::UnsignedLessThanOrEqual => {
             let (mut terms, mut number) = (Vec::new(), 0);
             sum(function, a, regions, DEPTH, &mut terms, &mut number);
@@ -190,12 +190,12 @@ fn asked(function: &Function, question: &Question, regions: Regions<'_>) -> Aske
             let large = |v: &&Value| bound_of(dfg, &|_| None, **v, DEPTH) > u64::from(u32::MAX);
             match terms.iter().filter(large).collect::<Vec<_>>()[..] {
                 [address] if (0..1 << 16).contains(&number) && is_loaded(function, *address, regions.descriptor) => {
-                    Asked::Within(terms, number, b)
+                    Predicate::Within(terms, number, b)
                 }
-                _ => Asked::Other,
+                _ => Predicate::Other,
             }
         }
-        _ => Asked::Other,
+        _ => Predicate::Other,
     }
 }
 
@@ -233,13 +233,13 @@ fn sum(function: &Function, v: Value, regions: Regions<'_>, depth: u32, terms: &
 /// Whether all who go on from here are asked something that answers this, before it matters.
 fn is_answered(
     function: &Function,
-    asked: &Asked,
+    predicate: &Predicate,
     from: Block,
     exit: Block,
     regions: Regions<'_>,
     alone: &dyn Fn(Block) -> bool,
 ) -> bool {
-    let reads = matches!(asked, Asked::Within(..));
+    let reads = matches!(predicate, Predicate::Within(..));
     let mut block = from;
     for _ in 0..FAR {
         for inst in function.layout.block_insts(block) {
@@ -249,8 +249,8 @@ fn is_answered(
                 return false;
             }
         }
-        block = match (Question::at_end(function, block, exit), successors(function, block).as_slice()) {
-            (Some(other), _) if asked.follows_from(&self::asked(function, &other, regions)) => return true,
+        block = match (Guard::at_end(function, block, exit), successors(function, block).as_slice()) {
+            (Some(other), _) if predicate.follows_from(&self::predicate_of(function, &other, regions)) => return true,
             (Some(other), _) => other.go_on,
             (None, &[only]) => only,
             _ => return false,
@@ -286,7 +286,7 @@ mod tests {
 
     /// The number of questions that are left of two, between which the packet may be read.
     fn left(questions: [Ask; 2], reads: bool) -> usize {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let signature = Signature::new(isa.default_call_conv());
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
         let flags = Flags::new(&mut function);
@@ -299,14 +299,14 @@ mod tests {
         let end = b.ins().load(types::I64, flags.descriptor, descriptor, 8);
         let byte = b.ins().uload8(types::I64, flags.packet, packet, 0);
         let number = b.ins().load(types::I64, flags.packet, packet, 8);
-        for (i, question) in questions.into_iter().enumerate() {
-            let condition = match question {
+        for (i, guard) in questions.into_iter().enumerate() {
+            let condition = match guard {
                 Ask::NotZero => b.ins().icmp_imm_u(IntCC::NotEqual, byte, 0),
                 Ask::Not(other) => b.ins().icmp_imm_u(IntCC::NotEqual, byte, other),
                 Ask::Is(number) => b.ins().icmp_imm_u(IntCC::Equal, byte, number),
                 Ask::More => b.ins().icmp(IntCC::UnsignedLessThan, number, byte),
                 Ask::Bytes(bytes) | Ask::Far(bytes) => {
-                    let far = matches!(question, Ask::Far(_));
+                    let far = matches!(guard, Ask::Far(_));
                     let behind = b.ins().iadd(packet, if far { number } else { byte });
                     let to = b.ins().iadd_imm_s(behind, bytes);
                     b.ins().icmp(IntCC::UnsignedLessThanOrEqual, to, end)
@@ -324,7 +324,7 @@ mod tests {
         b.ins().return_(&[]);
         b.seal_all_blocks();
         b.finalize(isa.frontend_config());
-        remove(&mut function, exit, &flags);
+        run(&mut function, exit, &flags);
         let insts = function.layout.blocks().flat_map(|block| function.layout.block_insts(block));
         insts.filter(|inst| function.dfg.insts[*inst].opcode() == Opcode::Brif).count()
     }
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(left([Bytes(12), Bytes(24)], false), 1);
         assert_eq!(left([Bytes(12), Bytes(24)], true), 2, "something is read that may not be there");
         assert_eq!(left([Bytes(24), Bytes(12)], false), 2, "fewer bytes");
-        assert_eq!(left([Far(12), Far(24)], false), 2, "it may wrap around");
+        assert_eq!(left([Far(12), Far(24)], false), 2, "it may wrap context");
         assert_eq!(left([Far(12), Bytes(24)], false), 2, "behind other bytes");
     }
 }

@@ -11,14 +11,14 @@ use cranelift_codegen::ir::{
 };
 
 use crate::clif::known_bits::constant_in;
-use crate::trace::batch_splitting::Shape;
-use crate::trace::guard_elimination::Question;
+use crate::trace::batch_splitting::TraceShape;
+use crate::trace::guard_elimination::Guard;
 use hopwright_abi as abi;
 
 /// What holds for those who go on: a comparison of something in memory that is the same for all packets with something that
 /// is, too, or with a number.
 #[derive(Clone, Copy, PartialEq)]
-struct Asked {
+struct HoistedGuard {
     cc: IntCC,
     a: Value,
     b: Operand,
@@ -31,31 +31,31 @@ enum Operand {
 }
 
 /// Changes the function, whose packets leave at `exit`.
-pub(crate) fn ask(function: &mut Function, exit: Block, shape: &Shape) {
+pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
     let Some(entry) = function.layout.entry_block() else { return };
     let blocks: Vec<Block> = function.layout.blocks().collect();
     let found = |block: Block| {
-        let question = Question::at_end(function, block, exit)?;
-        Some((steady(function, entry, &question)?, question))
+        let guard = Guard::at_end(function, block, exit)?;
+        Some((steady(function, entry, &guard)?, guard))
     };
-    let mut found: Vec<(Asked, Question)> = blocks.into_iter().filter_map(found).collect();
+    let mut found: Vec<(HoistedGuard, Guard)> = blocks.into_iter().filter_map(found).collect();
     // Where ways may differ in the answer, each asks for itself.
-    let all: Vec<Asked> = found.iter().map(|(asked, _)| *asked).collect();
+    let all: Vec<HoistedGuard> = found.iter().map(|(asked, _)| *asked).collect();
     found.retain(|(asked, _)| all.iter().all(|other| other == asked || other.a != asked.a));
-    let mut chosen: Vec<Asked> = Vec::new();
-    for (asked, question) in found {
+    let mut chosen: Vec<HoistedGuard> = Vec::new();
+    for (asked, guard) in found {
         if !chosen.contains(&asked) {
             chosen.push(asked);
         }
-        question.drop(function);
+        guard.remove(function);
     }
     if !chosen.is_empty() {
-        ask_first(function, entry, &chosen, shape);
+        emit_hoisted(function, entry, &chosen, shape);
     }
 }
 
 /// What a question compares, if that is in memory and the same for all packets.
-fn steady(function: &Function, entry: Block, question: &Question) -> Option<Asked> {
+fn steady(function: &Function, entry: Block, guard: &Guard) -> Option<HoistedGuard> {
     let dfg = &function.dfg;
     let loaded_once = |v: Value| match dfg.value_def(v) {
         ValueDef::Result(inst, 0) => {
@@ -63,10 +63,10 @@ fn steady(function: &Function, entry: Block, question: &Question) -> Option<Aske
         }
         _ => false,
     };
-    let condition = dfg.resolve_aliases(question.condition);
+    let condition = dfg.resolve_aliases(guard.condition);
     if loaded_once(condition) {
-        let cc = if question.holds { IntCC::NotEqual } else { IntCC::Equal };
-        return Some(Asked { cc, a: condition, b: Operand::Number(0) });
+        let cc = if guard.holds { IntCC::NotEqual } else { IntCC::Equal };
+        return Some(HoistedGuard { cc, a: condition, b: Operand::Number(0) });
     }
     let ValueDef::Result(inst, 0) = dfg.value_def(condition) else { return None };
     let InstructionData::IntCompare { cond, args, .. } = dfg.insts[inst] else { return None };
@@ -76,17 +76,17 @@ fn steady(function: &Function, entry: Block, question: &Question) -> Option<Aske
         None if loaded_once(b) => Operand::Value(b),
         None => return None,
     };
-    let cc = if question.holds { cond } else { cond.complement() };
-    loaded_once(a).then_some(Asked { cc, a, b })
+    let cc = if guard.holds { cond } else { cond.complement() };
+    loaded_once(a).then_some(HoistedGuard { cc, a, b })
 }
 
 /// Asks at the end of the entry.
-fn ask_first(function: &mut Function, entry: Block, asked: &[Asked], shape: &Shape) {
+fn emit_hoisted(function: &mut Function, entry: Block, asked: &[HoistedGuard], shape: &TraceShape) {
     let Some(end) = function.layout.last_inst(entry) else { return };
     let away = function.dfg.make_block();
     function.layout.append_block(away);
     function.layout.set_cold(away);
-    for Asked { cc, a, b } in asked {
+    for HoistedGuard { cc, a, b } in asked {
         let mut at = FuncCursor::new(function).at_inst(end);
         let ty = at.func.dfg.value_type(*a);
         let b = match b {

@@ -1,4 +1,4 @@
-//! Selects of parser states on hot paths, by several keys: a tree of questions, in which nothing is asked twice and what
+//! Selects of parser states on hot paths, by several keys: a tree of tests, in which nothing is asked twice and what
 //! leads away from all ways is asked for together with the rest. Does not live here: selects elsewhere, and whether a value
 //! is in a set ([`crate::emit::parser`]).
 
@@ -7,7 +7,7 @@ use hopwright_ir::{Expr, ExprKind, KeySet, SelectCase, Target};
 use num_traits::ToPrimitive;
 
 use crate::Unsupported;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::parser::has;
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -23,18 +23,18 @@ pub(crate) struct Select<'a, 'b> {
     pub cases: &'a [SelectCase],
 }
 
-/// A question whether a key is in a set.
-struct Question<'a> {
+/// A test whether a key is in a set.
+struct SetTest<'a> {
     condition: Value,
     set: &'a KeySet,
     key: &'a Expr,
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// Whether it is one of those.
     pub(crate) fn is_tree(&self, select: Select<'a, '_>) -> bool {
         let sets = select.cases.iter().flat_map(|case| &case.sets);
-        self.is_hot()
+        self.is_trace()
             && select.keys.len() > 1
             && select.keys.len() * select.cases.len() <= MOST_SETS
             && !sets.clone().any(|set| matches!(set, KeySet::ValueSet(_)))
@@ -45,34 +45,34 @@ impl<'a> Gen<'a> {
         for (number, case) in select.cases.iter().enumerate().skip(from) {
             self.at(case.span);
             let to = self.target(case.target)?;
-            let on_way = self.is_on_way(&to);
-            if !on_way && self.is_apart(case, select.cases) {
+            let trace = self.is_on_path(&to);
+            if !trace && self.is_apart(case, select.cases) {
                 continue;
             }
-            let Some(questions) = self.questions(select, case) else { continue };
-            if let ([question], false) = (&questions[..], on_way) {
-                self.ask(question.condition, false);
-                self.assume_set(question, false);
+            let Some(tests) = self.tests(select, case) else { continue };
+            if let ([test], false) = (&tests[..], trace) {
+                self.emit_guard(test.condition, false);
+                self.assume_set(test, false);
                 continue;
             }
-            let only = self.is_only_way(&to) && !self.is_target_of(&select.cases[number + 1..], &to);
-            for question in questions {
-                let before = self.facts.clone();
-                self.learn_truth(question.condition, false);
-                self.assume_set(&question, false);
+            let only = self.is_only_path(&to) && !self.is_target_of(&select.cases[number + 1..], &to);
+            for test in tests {
+                let before = self.flow.clone();
+                self.record_truth(test.condition, false);
+                self.assume_set(&test, false);
                 if only || self.leads_away(select, number + 1)? {
-                    self.facts = before;
-                    self.ask(question.condition, true);
+                    self.flow = before;
+                    self.emit_guard(test.condition, true);
                 } else {
                     let (more, other) = (self.b.create_block(), self.b.create_block());
-                    self.b.ins().brif(question.condition, more, &[], other, &[]);
+                    self.b.ins().brif(test.condition, more, &[], other, &[]);
                     self.enter(other);
                     self.tree(select, number + 1)?;
-                    self.facts = before;
+                    self.flow = before;
                     self.enter(more);
-                    self.learn_truth(question.condition, true);
+                    self.record_truth(test.condition, true);
                 }
-                self.assume_set(&question, true);
+                self.assume_set(&test, true);
             }
             self.go(&to);
             return Ok(());
@@ -83,8 +83,8 @@ impl<'a> Gen<'a> {
     }
 
     /// What is to be asked to know whether a case is taken; nothing if it surely is not.
-    fn questions(&mut self, select: Select<'a, '_>, case: &'a SelectCase) -> Option<Vec<Question<'a>>> {
-        let mut questions = Vec::new();
+    fn tests(&mut self, select: Select<'a, '_>, case: &'a SelectCase) -> Option<Vec<SetTest<'a>>> {
+        let mut tests = Vec::new();
         for ((set, key), value) in case.sets.iter().zip(select.keys).zip(select.values) {
             match self.known(key).and_then(|v| has(set, v, key.ty)) {
                 Some(true) => continue,
@@ -96,31 +96,31 @@ impl<'a> Gen<'a> {
             match self.known_truth(condition) {
                 Some(true) => {}
                 Some(false) => return None,
-                None => questions.push(Question { condition, set, key }),
+                None => tests.push(SetTest { condition, set, key }),
             }
         }
-        Some(questions)
+        Some(tests)
     }
 
     /// All that the cases from one on may lead to is away from the ways.
     fn leads_away(&mut self, select: Select<'a, '_>, from: usize) -> Result<bool> {
         for case in &select.cases[from..] {
             let to = self.target(case.target)?;
-            match self.questions(select, case) {
+            match self.tests(select, case) {
                 None => {}
-                Some(questions) if questions.is_empty() => return Ok(!self.is_on_way(&to)),
-                Some(_) if self.is_on_way(&to) => return Ok(false),
+                Some(tests) if tests.is_empty() => return Ok(!self.is_on_path(&to)),
+                Some(_) if self.is_on_path(&to) => return Ok(false),
                 Some(_) => {}
             }
         }
         let accepted = self.target(Target::Accept)?;
-        Ok(!self.is_on_way(&accepted))
+        Ok(!self.is_on_path(&accepted))
     }
 
     /// A key is in a set or is not.
-    fn assume_set(&mut self, question: &Question<'a>, is: bool) {
-        if let (KeySet::Value(v), ExprKind::Slot(slot)) = (question.set, &question.key.kind) {
-            self.assume_value(*slot, question.key.ty, v.to_u64(), is);
+    fn assume_set(&mut self, test: &SetTest<'a>, is: bool) {
+        if let (KeySet::Value(v), ExprKind::Slot(slot)) = (test.set, &test.key.kind) {
+            self.assume_value(*slot, test.key.ty, v.to_u64(), is);
         }
     }
 }

@@ -10,6 +10,7 @@
 
 pub(crate) mod batch_invariants;
 pub(crate) mod batch_splitting;
+pub(crate) mod code;
 pub(crate) mod condition_numbering;
 pub(crate) mod deferred_effects;
 pub(crate) mod guard_coalescing;
@@ -26,12 +27,12 @@ use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, MemFlagsData, Signatur
 use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternId, HeaderId, SlotId, Type};
 use num_traits::ToPrimitive;
 
-use crate::emit::Gen;
-use crate::emit::flow_state::Facts;
-use crate::emit::schedule::{Order, Point};
-use crate::trace::batch_invariants::Once;
-use crate::trace::condition_numbering::Conditions;
-use crate::trace::guard_coalescing::packet::Asked;
+use crate::emit::Emitter;
+use crate::emit::flow_state::FlowState;
+use crate::emit::schedule::{Point, PointId};
+use crate::trace::batch_invariants::BatchInvariant;
+use crate::trace::condition_numbering::KnownConditions;
+use crate::trace::guard_coalescing::packet::PendingGuards;
 use hopwright_abi::{self as abi, ExternAttributes};
 
 /// Points of all ways together that a function is made for: it grows with them.
@@ -39,78 +40,78 @@ const MAX_BLOCKS: usize = 4_000;
 
 /// The way a packet took.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Way(pub(crate) Arc<[Order]>);
+pub struct Path(pub(crate) Arc<[PointId]>);
 
 /// What the function is for.
 pub(crate) enum Mode<'a> {
     /// All packets.
-    All,
+    Generic,
     /// All packets, and writes down their ways.
-    Record(Points),
+    Profile(PointNumbers),
     /// Packets on some ways.
-    Hot(Hot<'a>),
+    Trace(TraceBuild<'a>),
 }
 
 /// The numbers that points have in what is written down.
 #[derive(Default)]
-pub(crate) struct Points {
-    numbers: BTreeMap<Order, u32>,
+pub(crate) struct PointNumbers {
+    numbers: BTreeMap<PointId, u32>,
 }
 
-impl Points {
+impl PointNumbers {
     /// A point's number.
-    fn number(&mut self, order: &Order) -> u32 {
+    fn number(&mut self, point_id: &PointId) -> u32 {
         let next = self.numbers.len() as u32;
-        *self.numbers.entry(order.clone()).or_insert(next)
+        *self.numbers.entry(point_id.clone()).or_insert(next)
     }
 
     /// The points by number.
-    pub fn list(self) -> Vec<Order> {
-        let mut list = vec![Order::new(); self.numbers.len()];
-        for (order, number) in self.numbers {
-            list[number as usize] = order;
+    pub fn list(self) -> Vec<PointId> {
+        let mut list = vec![PointId::new(); self.numbers.len()];
+        for (point_id, number) in self.numbers {
+            list[number as usize] = point_id;
         }
         list
     }
 }
 
 /// The ways to make code for.
-pub(crate) struct Hot<'a> {
-    pub ways: &'a [Way],
+pub(crate) struct TraceBuild<'a> {
+    pub ways: &'a [Path],
     /// The function for all packets.
     pub all: abi::RunBatch,
     /// The extern objects.
-    pub natives: &'a [ExternAttributes],
+    pub attributes: &'a [ExternAttributes],
     /// Where packets leave the ways.
     pub exit: Option<Block>,
     /// Addresses that others are relative to.
     pub roots: Vec<Value>,
     /// The ways that code goes to the end of.
-    pub whole: BTreeSet<usize>,
+    pub completed: BTreeSet<usize>,
     /// The block methods that are called: by the address of one that for many blocks.
     pub methods: BTreeMap<i64, i64>,
     /// Packets read or write what others wrote.
-    pub in_turn: bool,
+    pub order_dependent: bool,
 }
 
-impl<'a> Hot<'a> {
-    pub fn new(ways: &'a [Way], all: abi::RunBatch, natives: &'a [ExternAttributes]) -> Hot<'a> {
-        Hot {
+impl<'a> TraceBuild<'a> {
+    pub fn new(ways: &'a [Path], all: abi::RunBatch, attributes: &'a [ExternAttributes]) -> TraceBuild<'a> {
+        TraceBuild {
             ways,
             all,
-            natives,
+            attributes,
             exit: None,
             roots: Vec::new(),
-            whole: BTreeSet::new(),
+            completed: BTreeSet::new(),
             methods: BTreeMap::new(),
-            in_turn: false,
+            order_dependent: false,
         }
     }
 }
 
 /// What a hot path has put off.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Held {
+pub(crate) enum DeferredEffect {
     /// A packet more in the counter cell that is so many bytes behind the first of the object with this handle.
     Count(i32, Value),
     /// The same if the address is not null.
@@ -121,48 +122,48 @@ pub(crate) enum Held {
 
 /// What is known on a hot path besides the facts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct OnWay {
+pub(crate) struct TraceState {
     /// The recorded ways this is the beginning of, and how many of their points are passed.
     pub ways: Vec<(usize, usize)>,
     /// Fields that were written.
     pub written: BTreeMap<SlotId, Vec<Value>>,
-    pub held: Vec<Held>,
+    pub held: Vec<DeferredEffect>,
     /// One past the packet's last byte.
     pub end: Option<Value>,
     /// What was loaded from the packet since the last call: address, offset, bytes.
     loaded: BTreeMap<(Value, i32, u32), Value>,
-    /// What was asked.
-    pub conditions: Conditions,
-    /// What is still to be asked of the packet's bytes.
-    pub asked: Asked,
+    /// What was pending.
+    pub conditions: KnownConditions,
+    /// What is still to be pending of the packet's bytes.
+    pub pending: PendingGuards,
     /// The last emit whose header does not lie where it belongs.
     pub which: usize,
     /// Nobody gets here.
     pub left: bool,
 }
 
-impl OnWay {
+impl TraceState {
     /// The ways that go on to a point.
-    fn to(&self, point: &Order, ways: &[Way]) -> Option<OnWay> {
+    fn to(&self, point: &PointId, ways: &[Path]) -> Option<TraceState> {
         let goes_on = |&&(way, passed): &&(usize, usize)| ways[way].0.get(passed).is_some_and(|p| p == point);
         let on: Vec<_> = self.ways.iter().filter(goes_on).map(|&(way, passed)| (way, passed + 1)).collect();
         if self.left || on.is_empty() {
             return None;
         }
-        Some(OnWay { ways: on, ..self.clone() })
+        Some(TraceState { ways: on, ..self.clone() })
     }
 }
 
-impl<'a> Gen<'a> {
+impl<'a> Emitter<'a> {
     /// The function is for some ways only.
-    pub(crate) fn is_hot(&self) -> bool {
-        matches!(self.mode, Mode::Hot(_))
+    pub(crate) fn is_trace(&self) -> bool {
+        matches!(self.mode, Mode::Trace(_))
     }
 
     /// Writes down that a packet passes a point.
-    pub(crate) fn write_down(&mut self, order: &Order) {
-        let Mode::Record(points) = &mut self.mode else { return };
-        let number = points.number(order);
+    pub(crate) fn profile_point(&mut self, point_id: &PointId) {
+        let Mode::Profile(points) = &mut self.mode else { return };
+        let number = points.number(point_id);
         let flags = self.flags.cells;
         let at = offset_of!(abi::Runtime, profile) as i32;
         let way = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
@@ -179,30 +180,29 @@ impl<'a> Gen<'a> {
     }
 
     /// What is ahead on each of the ways that a packet here can be on.
-    pub(crate) fn ways_ahead(&self) -> impl Iterator<Item = &'a [Order]> {
+    pub(crate) fn paths_ahead(&self) -> impl Iterator<Item = &'a [PointId]> {
         let ways = match &self.mode {
-            Mode::Hot(hot) => hot.ways,
+            Mode::Trace(build) => build.ways,
             _ => &[],
         };
-        self.facts.on_way.ways.iter().filter_map(|&(way, passed)| ways[way].0.get(passed..))
+        self.flow.trace.ways.iter().filter_map(|&(way, passed)| ways[way].0.get(passed..))
     }
 
     /// Whether a packet here can go to a point on its way; it can go to any point if this is no hot path.
-    pub(crate) fn is_on_way(&self, point: &Point<'a>) -> bool {
-        !self.is_hot()
-            || (!self.facts.on_way.left && self.ways_ahead().any(|ahead| ahead.first() == Some(point.order())))
+    pub(crate) fn is_on_path(&self, point: &Point<'a>) -> bool {
+        !self.is_trace() || (!self.flow.trace.left && self.paths_ahead().any(|ahead| ahead.first() == Some(point.id())))
     }
 
     /// Whether on the hot path packets can go to this point and to no other.
-    pub(crate) fn is_only_way(&self, point: &Point<'a>) -> bool {
-        self.is_hot() && self.is_on_way(point) && self.ways_ahead().all(|ahead| ahead.first() == Some(point.order()))
+    pub(crate) fn is_only_path(&self, point: &Point<'a>) -> bool {
+        self.is_trace() && self.is_on_path(point) && self.paths_ahead().all(|ahead| ahead.first() == Some(point.id()))
     }
 
-    /// The parts of this place are not asked for, because it is known how that ends: the ways go on behind them.
-    pub(crate) fn skip_within(&mut self, place: &Order) {
-        if let Mode::Hot(hot) = &self.mode {
-            for (way, passed) in &mut self.facts.on_way.ways {
-                while hot.ways[*way].0.get(*passed).is_some_and(|p| p.starts_with(place)) {
+    /// The parts of this place are not pending for, because it is known how that ends: the ways go on behind them.
+    pub(crate) fn skip_within(&mut self, place: &PointId) {
+        if let Mode::Trace(build) = &self.mode {
+            for (way, passed) in &mut self.flow.trace.ways {
+                while build.ways[*way].0.get(*passed).is_some_and(|p| p.starts_with(place)) {
                     *passed += 1;
                 }
             }
@@ -210,74 +210,74 @@ impl<'a> Gen<'a> {
     }
 
     /// The beginning of a packet on all ways.
-    pub(crate) fn begin_ways(&mut self) {
-        if let Mode::Hot(hot) = &mut self.mode {
-            let ways = (0..hot.ways.len()).map(|way| (way, 0)).collect();
-            self.facts.on_way = OnWay { ways, ..OnWay::default() };
+    pub(crate) fn begin_paths(&mut self) {
+        if let Mode::Trace(build) = &mut self.mode {
+            let ways = (0..build.ways.len()).map(|way| (way, 0)).collect();
+            self.flow.trace = TraceState { ways, ..TraceState::default() };
         }
     }
 
     /// Where a packet goes on a hot path: to a point on the way, or away from all of them.
-    pub(crate) fn hot_edge(&mut self, point: &Point<'a>) -> Result<Facts, Block> {
-        let Mode::Hot(hot) = &self.mode else { return Ok(self.facts.clone()) };
+    pub(crate) fn trace_edge(&mut self, point: &Point<'a>) -> Result<FlowState, Block> {
+        let Mode::Trace(build) = &self.mode else { return Ok(self.flow.clone()) };
         let full = self.schedule.blocks() > MAX_BLOCKS;
-        match self.facts.on_way.to(point.order(), hot.ways) {
-            Some(on_way) if !full => {
-                let mut facts = self.facts.clone();
-                facts.on_way = on_way;
-                Ok(facts)
+        match self.flow.trace.to(point.id(), build.ways) {
+            Some(trace) if !full => {
+                let mut flow = self.flow.clone();
+                flow.trace = trace;
+                Ok(flow)
             }
-            _ => Err(self.exit()),
+            _ => Err(self.side_exit_block()),
         }
     }
 
     /// Where packets leave the ways.
-    pub(crate) fn exit(&mut self) -> Block {
+    pub(crate) fn side_exit_block(&mut self) -> Block {
         let exit = match &self.mode {
-            Mode::Hot(hot) => hot.exit,
+            Mode::Trace(build) => build.exit,
             _ => None,
         };
         exit.unwrap_or_else(|| {
             let block = self.b.create_block();
             self.b.set_cold_block(block);
-            if let Mode::Hot(hot) = &mut self.mode {
-                hot.exit = Some(block);
+            if let Mode::Trace(build) = &mut self.mode {
+                build.exit = Some(block);
             }
             block
         })
     }
 
     /// On a hot path, a packet that gets here leaves it. True if so.
-    pub(crate) fn leave(&mut self) -> bool {
-        if !self.is_hot() {
+    pub(crate) fn side_exit(&mut self) -> bool {
+        if !self.is_trace() {
             return false;
         }
-        let exit = self.exit();
+        let exit = self.side_exit_block();
         self.b.ins().jump(exit, &[]);
         let nobody = self.b.create_block();
         self.enter(nobody);
-        self.facts.on_way.left = true;
+        self.flow.trace.left = true;
         true
     }
 
     /// Leaves the hot path unless the condition holds.
-    pub(crate) fn leave_unless(&mut self, condition: Value) {
-        self.ask(condition, true);
+    pub(crate) fn guard(&mut self, condition: Value) {
+        self.emit_guard(condition, true);
     }
 
     /// The address of the function for all packets, which a hot path has.
-    pub(crate) fn all(&self) -> i64 {
+    pub(crate) fn generic_function(&self) -> i64 {
         match &self.mode {
-            Mode::Hot(hot) => hot.all as usize as i64,
+            Mode::Trace(build) => build.all as usize as i64,
             _ => 0,
         }
     }
 
     /// Gives those who left to the function for all packets.
-    pub(crate) fn catch(&mut self, next_packet: Block, call_conv: cranelift_codegen::isa::CallConv) {
-        let Mode::Hot(Hot { exit: Some(exit), .. }) = self.mode else { return };
+    pub(crate) fn emit_side_exit(&mut self, next_packet: Block, call_conv: cranelift_codegen::isa::CallConv) {
+        let Mode::Trace(TraceBuild { exit: Some(exit), .. }) = self.mode else { return };
         self.enter(exit);
-        let runtime = self.once(Once::Runtime);
+        let runtime = self.batch_invariant(BatchInvariant::Runtime);
         let left = offset_of!(abi::Runtime, side_exits) as i32;
         // Only here: not before the first packet.
         let flags = MemFlagsData::new().with_notrap().with_alias_region(self.flags.runtime.alias_region());
@@ -290,7 +290,7 @@ impl<'a> Gen<'a> {
         s.returns.push(AbiParam::new(types::I64));
         let signature = self.b.import_signature(s);
         let (packet, one) = (self.load_frame(0), self.c64(1));
-        let callee = self.once(Once::All);
+        let callee = self.batch_invariant(BatchInvariant::GenericFunction);
         let call = self.b.ins().call_indirect(signature, callee, &[runtime, packet, one]);
         let behind = self.b.inst_results(call)[0];
         let paused = self.b.create_block();
@@ -301,132 +301,132 @@ impl<'a> Gen<'a> {
 
     /// Bytes that were loaded from the packet on this way, in whose memory nothing has changed.
     pub(crate) fn loaded(&self, base: Value, at: i32, bytes: u32) -> Option<Value> {
-        self.facts.on_way.loaded.get(&(base, at, bytes)).copied()
+        self.flow.trace.loaded.get(&(base, at, bytes)).copied()
     }
 
     /// Keeps what was loaded from the packet.
     pub(crate) fn keep_loaded(&mut self, base: Value, at: i32, bytes: u32, value: Value) {
-        if let Mode::Hot(hot) = &self.mode
-            && hot.roots.contains(&base)
+        if let Mode::Trace(build) = &self.mode
+            && build.roots.contains(&base)
         {
-            self.facts.on_way.loaded.insert((base, at, bytes), value);
+            self.flow.trace.loaded.insert((base, at, bytes), value);
         }
     }
 
     /// A call is made: what was loaded would have to be kept in memory over it. Who is not on the way is spared the call.
     pub(crate) fn before_call(&mut self) {
-        self.ask_now();
-        self.facts.on_way.loaded.clear();
+        self.flush_guards();
+        self.flow.trace.loaded.clear();
     }
 
-    /// The same where the way is cut in stages: what is still to be asked is asked behind it, together with what comes
+    /// The same where the way is cut in stages: what is still to be pending is pending behind it, together with what comes
     /// then.
     pub(crate) fn before_block_method(&mut self) {
-        self.facts.on_way.loaded.clear();
+        self.flow.trace.loaded.clear();
     }
 
     /// What a field was set to on this way.
-    pub(crate) fn held_field(&self, slot: SlotId) -> Option<Vec<Value>> {
-        self.facts.on_way.written.get(&slot).cloned()
+    pub(crate) fn deferred_field(&self, slot: SlotId) -> Option<Vec<Value>> {
+        self.flow.trace.written.get(&slot).cloned()
     }
 
     /// Puts off writing a field. False if there is no putting off.
-    pub(crate) fn hold_field(&mut self, header: HeaderId, slot: SlotId, value: &[Value]) -> bool {
-        if !self.is_hot() {
+    pub(crate) fn defer_field(&mut self, header: HeaderId, slot: SlotId, value: &[Value]) -> bool {
+        if !self.is_trace() {
             return false;
         }
         // What an invalid header holds without bytes of its own, nobody sees but who reads it before it is valid.
-        if !self.facts.writable[header.index()] && self.known_valid(header) != Some(false) {
-            self.leave();
+        if !self.flow.writable[header.index()] && self.known_valid(header) != Some(false) {
+            self.side_exit();
         }
-        self.facts.on_way.written.insert(slot, value.to_vec());
+        self.flow.trace.written.insert(slot, value.to_vec());
         true
     }
 
     /// Fields of this header are not yet in its bytes.
-    pub(crate) fn is_held(&self, header: HeaderId) -> bool {
-        let written = &self.facts.on_way.written;
+    pub(crate) fn has_deferred_fields(&self, header: HeaderId) -> bool {
+        let written = &self.flow.trace.written;
         !written.is_empty() && self.p[header].fields.iter().any(|f| written.contains_key(&f.slot))
     }
 
     /// The fields of a header that are not yet in its bytes, for another header of its kind.
-    pub(crate) fn held_for(&self, header: HeaderId, other: HeaderId) -> Vec<(SlotId, Vec<Value>)> {
+    pub(crate) fn deferred_fields_for(&self, header: HeaderId, other: HeaderId) -> Vec<(SlotId, Vec<Value>)> {
         let pairs = self.p[header].fields.iter().zip(&self.p[other].fields);
-        pairs.filter_map(|(from, to)| Some((to.slot, self.held_field(from.slot)?))).collect()
+        pairs.filter_map(|(from, to)| Some((to.slot, self.deferred_field(from.slot)?))).collect()
     }
 
     /// Fields are not yet in their headers' bytes.
-    pub(crate) fn hold_all(&mut self, fields: Vec<(SlotId, Vec<Value>)>) {
-        self.facts.on_way.written.extend(fields);
+    pub(crate) fn defer_fields(&mut self, fields: Vec<(SlotId, Vec<Value>)>) {
+        self.flow.trace.written.extend(fields);
     }
 
     /// A header's bytes are others now.
-    pub(crate) fn drop_held(&mut self, header: HeaderId) {
-        if !self.facts.on_way.written.is_empty() {
+    pub(crate) fn drop_deferred_fields(&mut self, header: HeaderId) {
+        if !self.flow.trace.written.is_empty() {
             for field in &self.p[header].fields {
-                self.facts.on_way.written.remove(&field.slot);
+                self.flow.trace.written.remove(&field.slot);
             }
         }
     }
 
     /// Puts off an effect. False if there is no putting off.
-    pub(crate) fn hold(&mut self, effect: Held) -> bool {
-        let hot = self.is_hot();
-        if hot {
-            self.facts.on_way.held.push(effect);
+    pub(crate) fn defer(&mut self, effect: DeferredEffect) -> bool {
+        let is_trace = self.is_trace();
+        if is_trace {
+            self.flow.trace.held.push(effect);
         }
-        hot
+        is_trace
     }
 
     /// A write to the register was put off.
-    pub(crate) fn is_register_held(&self, id: ExternId) -> bool {
-        self.facts.on_way.held.iter().any(|e| matches!(e, Held::Register(r, ..) if *r == id))
+    pub(crate) fn is_register_deferred(&self, id: ExternId) -> bool {
+        self.flow.trace.held.iter().any(|e| matches!(e, DeferredEffect::Register(r, ..) if *r == id))
     }
 
     /// Calling an extern object twice is not the same as calling it once.
-    pub(crate) fn leave_unless_repeatable(&mut self, object: Option<ExternId>) {
-        if let Mode::Hot(hot) = &self.mode
-            && !object.and_then(|id| hot.natives.get(id.index())).is_some_and(|native| native.repeatable)
+    pub(crate) fn side_exit_unless_repeatable(&mut self, object: Option<ExternId>) {
+        if let Mode::Trace(build) = &self.mode
+            && !object.and_then(|id| build.attributes.get(id.index())).is_some_and(|native| native.repeatable)
         {
-            self.leave();
+            self.side_exit();
         }
     }
 
     /// The native method of an extern object that takes and gives blocks in registers, on a hot path.
     pub(crate) fn block_method(&mut self, object: Option<ExternId>) -> Option<abi::BlockMethod> {
-        let Mode::Hot(hot) = &mut self.mode else { return None };
-        let method = hot.natives.get(object?.index())?.block?;
-        hot.methods.insert(method.run as usize as i64, method.run_all as usize as i64);
+        let Mode::Trace(build) = &mut self.mode else { return None };
+        let method = build.attributes.get(object?.index())?.block?;
+        build.methods.insert(method.run as usize as i64, method.run_all as usize as i64);
         Some(method)
     }
 
     /// On a hot path: packets take turns.
-    pub(crate) fn in_turn(&mut self) {
-        if let Mode::Hot(hot) = &mut self.mode {
-            hot.in_turn = true;
+    pub(crate) fn set_order_dependent(&mut self) {
+        if let Mode::Trace(build) = &mut self.mode {
+            build.order_dependent = true;
         }
     }
 
     /// Packets for which there is more to do than to send them leave.
-    pub(crate) fn leave_if_more(&mut self) {
-        if !self.is_hot() {
+    pub(crate) fn guard_no_requests(&mut self) {
+        if !self.is_trace() {
             return;
         }
         for slot in self.plan.slots.of_sending() {
-            if self.facts.value(slot) != Some(0) {
-                let asked = self.read(slot)[0];
-                let none = self.b.ins().icmp_imm_u(IntCC::Equal, asked, 0);
-                self.leave_unless(none);
-                self.facts.learn(slot, 0);
+            if self.flow.value(slot) != Some(0) {
+                let pending = self.read(slot)[0];
+                let none = self.b.ins().icmp_imm_u(IntCC::Equal, pending, 0);
+                self.guard(none);
+                self.flow.set(slot, 0);
             }
         }
     }
 
     /// Asks whether an index is within an array, unless it cannot be elsewhere: leaves the hot path if not.
-    pub(crate) fn leave_unless_within(&mut self, index: &Expr, value: Value, size: u64) {
+    pub(crate) fn guard_within(&mut self, index: &Expr, value: Value, size: u64) {
         if most(index).is_none_or(|most| most >= size) {
             let within = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, size as i64);
-            self.leave_unless(within);
+            self.guard(within);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::{constant_in, most_of};
 use crate::emit::bytes::int;
 use crate::emit::{Flags, region_of};
-use crate::trace::guard_elimination::Question;
+use crate::trace::guard_elimination::Guard;
 
 /// So many blocks further on are looked at.
 const FAR: usize = 200;
@@ -46,23 +46,23 @@ impl Bits {
 }
 
 /// Puts them together. `exit`: where packets leave.
-pub(crate) fn ask(function: &mut Function, exit: Block, flags: &Flags) {
+pub(crate) fn run(function: &mut Function, exit: Block, flags: &Flags) {
     let arrivals = arrivals(function);
     let blocks: Vec<Block> = function.layout.blocks().collect();
     for block in blocks {
-        let Some(first) = asked(function, block, exit, flags) else { continue };
+        let Some(first) = tested_bits(function, block, exit, flags) else { continue };
         let mut others: Vec<(Block, Bits)> = Vec::new();
         let mut at = block;
         for _ in 0..FAR {
-            at = match (Question::at_end(function, at, exit), successors(function, at).as_slice()) {
-                (Some(question), _) => question.go_on,
+            at = match (Guard::at_end(function, at, exit), successors(function, at).as_slice()) {
+                (Some(guard), _) => guard.go_on,
                 (None, &[only]) => only,
                 _ => break,
             };
             if arrivals.get(&at) != Some(&1) {
                 break;
             }
-            let other = asked(function, at, exit, flags).filter(|other| other.entry == first.entry);
+            let other = tested_bits(function, at, exit, flags).filter(|other| other.entry == first.entry);
             others.extend(other.map(|other| (at, other)));
         }
         let (with, start, size) = window(&first, &others);
@@ -78,13 +78,13 @@ pub(crate) fn ask(function: &mut Function, exit: Block, flags: &Flags) {
             }
             mask |= more;
             is |= wanted;
-            if let Some(question) = Question::at_end(function, block, exit) {
-                question.drop(function);
+            if let Some(guard) = Guard::at_end(function, block, exit) {
+                guard.remove(function);
             }
         }
-        let Some(question) = Question::at_end(function, block, exit) else { continue };
+        let Some(guard) = Guard::at_end(function, block, exit) else { continue };
         let memory = if first.data { flags.entry_data } else { flags.entry };
-        question.replace(function, |at| {
+        guard.replace(function, |at| {
             let ty = int(size as u32);
             let signed = |v: u64| (v << (64 - ty.bits())) as i64 >> (64 - ty.bits());
             let mut found = at.ins().load(ty, memory, first.entry, start);
@@ -119,10 +119,10 @@ fn window(first: &Bits, others: &[(Block, Bits)]) -> (Vec<(Block, Bits)>, i32, i
 }
 
 /// What is asked at the end of a block, if that is what bits of an entry are.
-fn asked(function: &Function, block: Block, exit: Block, flags: &Flags) -> Option<Bits> {
-    let question = Question::at_end(function, block, exit)?;
+fn tested_bits(function: &Function, block: Block, exit: Block, flags: &Flags) -> Option<Bits> {
+    let guard = Guard::at_end(function, block, exit)?;
     let dfg = &function.dfg;
-    let condition = dfg.resolve_aliases(question.condition);
+    let condition = dfg.resolve_aliases(guard.condition);
     let compared = match dfg.value_def(condition) {
         ValueDef::Result(inst, 0) => match dfg.insts[inst] {
             InstructionData::IntCompare { cond, args: [a, b], .. } => Some((cond, a, b)),
@@ -133,10 +133,10 @@ fn asked(function: &Function, block: Block, exit: Block, flags: &Flags) -> Optio
     let (v, number, equal) = match compared {
         Some((cond @ (IntCC::Equal | IntCC::NotEqual), a, b)) => {
             let number = constant_in(dfg, b)? as u64 & most_of(dfg.value_type(a));
-            (a, number, (cond == IntCC::Equal) == question.holds)
+            (a, number, (cond == IntCC::Equal) == guard.holds)
         }
         Some(_) => return None,
-        None => (condition, 0, !question.holds),
+        None => (condition, 0, !guard.holds),
     };
     let (bits, shift) = bits_of(function, v, flags, DEPTH)?;
     let is = number << shift;
@@ -210,7 +210,7 @@ mod tests {
 
     /// A function that gives 1 if all that is asked of an entry is so.
     fn asking(asks: &[Ask]) -> (Function, Block, Flags) {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
@@ -270,9 +270,9 @@ mod tests {
 
     /// How many questions are left of these. Entries are told apart as before, for any that differs in a byte.
     fn left(asks: &[Ask]) -> usize {
-        let isa = crate::host().expect("a machine that code is generated for");
+        let isa = crate::code::target::host().expect("a machine that code is generated for");
         let (mut function, exit, flags) = asking(asks);
-        super::ask(&mut function, exit, &flags);
+        super::run(&mut function, exit, &flags);
         let left = questions(&function);
         let codes = [asking(asks).0, function].map(|function| {
             let mut context = Context::for_function(function);
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn what_contradicts_is_asked_apart() {
         let (mut function, exit, flags) = asking(&[Ask::Is(1, 8, 2), Ask::Is(1, 8, 3)]);
-        super::ask(&mut function, exit, &flags);
+        super::run(&mut function, exit, &flags);
         assert_eq!(questions(&function), 2);
     }
 }

@@ -1,6 +1,6 @@
-//! What hot paths ask about the packet's bytes, asked together: whether bits of the packet are what they are on the way
-//! can be asked later, since nothing has effects before the way's end, so that one comparison asks for the bits of up to
-//! eight bytes. Does not live here: other conditions, which are asked at once.
+//! What hot paths ask about the packet's bytes, pending together: whether bits of the packet are what they are on the way
+//! can be pending later, since nothing has effects before the way's end, so that one comparison asks for the bits of up to
+//! eight bytes. Does not live here: other conditions, which are pending at once.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, ValueDef};
 
 use crate::clif::known_bits::most_of;
-use crate::emit::Gen;
+use crate::emit::Emitter;
 use crate::emit::bytes::int;
 use crate::trace::Mode;
 
-/// Bits of bytes that are still to be asked for: for each byte behind an address, which and what they are to be.
-pub(crate) type Asked = BTreeMap<(Value, i32), (u8, u8)>;
+/// Bits of bytes that are still to be pending for: for each byte behind an address, which and what they are to be.
+pub(crate) type PendingGuards = BTreeMap<(Value, i32), (u8, u8)>;
 
 /// A value that consists of bits of the packet: `((number >> shift) & mask) << zeros` of so many bytes there.
 #[derive(Clone, Copy)]
@@ -28,20 +28,20 @@ struct Bits {
     zeros: u32,
 }
 
-impl Gen<'_> {
+impl Emitter<'_> {
     /// Goes on only where a condition holds, or does not hold; leaves the hot path elsewhere.
-    pub(crate) fn ask(&mut self, condition: Value, holds: bool) {
+    pub(crate) fn emit_guard(&mut self, condition: Value, holds: bool) {
         if self.known_truth(condition) == Some(holds) {
             return;
         }
-        if !self.ask_later(condition, holds) {
-            self.ask_at_once(condition, holds);
+        if !self.defer_guard(condition, holds) {
+            self.branch_guard(condition, holds);
         }
-        self.learn_truth(condition, holds);
+        self.record_truth(condition, holds);
     }
 
-    fn ask_at_once(&mut self, condition: Value, holds: bool) {
-        let exit = self.exit();
+    fn branch_guard(&mut self, condition: Value, holds: bool) {
+        let exit = self.side_exit_block();
         let go_on = self.b.create_block();
         let (yes, no) = if holds { (go_on, exit) } else { (exit, go_on) };
         self.b.ins().brif(condition, yes, &[], no, &[]);
@@ -49,15 +49,15 @@ impl Gen<'_> {
     }
 
     /// Puts off asking, if it is about bits of the packet.
-    fn ask_later(&mut self, condition: Value, holds: bool) -> bool {
+    fn defer_guard(&mut self, condition: Value, holds: bool) -> bool {
         let Some((bits, value)) = self.equal_bits(condition, holds) else { return false };
-        let mut asked = self.facts.on_way.asked.clone();
+        let mut pending = self.flow.trace.pending.clone();
         for i in 0..bits.bytes {
             let by = 8 * if bits.big_endian { bits.bytes - 1 - i } else { i };
             let byte = |number: u64| (number << bits.shift >> by) as u8;
             let (mask, value) = (byte(bits.mask), byte(value));
             if mask != 0 {
-                let (old_mask, old) = asked.entry((bits.base, bits.at + i as i32)).or_default();
+                let (old_mask, old) = pending.entry((bits.base, bits.at + i as i32)).or_default();
                 if (*old ^ value) & *old_mask & mask != 0 {
                     // Nobody gets there: let the comparison say so.
                     return false;
@@ -66,7 +66,7 @@ impl Gen<'_> {
                 *old |= value;
             }
         }
-        self.facts.on_way.asked = asked;
+        self.flow.trace.pending = pending;
         true
     }
 
@@ -110,9 +110,9 @@ impl Gen<'_> {
                     _ => return None,
                 };
                 let base = dfg.resolve_aliases(args[0]);
-                let Mode::Hot(hot) = &self.mode else { return None };
+                let Mode::Trace(build) = &self.mode else { return None };
                 let region = dfg.mem_flags[flags].alias_region();
-                let packet = region == self.flags.packet.alias_region() && hot.roots.contains(&base) && bytes <= 8;
+                let packet = region == self.flags.packet.alias_region() && build.roots.contains(&base) && bytes <= 8;
                 let mask = u64::MAX >> (64 - 8 * bytes);
                 packet.then_some(Bits {
                     base,
@@ -152,9 +152,9 @@ impl Gen<'_> {
     }
 
     /// Asks what was put off.
-    pub(crate) fn ask_now(&mut self) {
-        let asked = std::mem::take(&mut self.facts.on_way.asked);
-        let mut rest: Vec<((Value, i32), (u8, u8))> = asked.into_iter().filter(|(_, (mask, _))| *mask != 0).collect();
+    pub(crate) fn flush_guards(&mut self) {
+        let pending = std::mem::take(&mut self.flow.trace.pending);
+        let mut rest: Vec<((Value, i32), (u8, u8))> = pending.into_iter().filter(|(_, (mask, _))| *mask != 0).collect();
         rest.reverse();
         while let Some(&((base, first), _)) = rest.last() {
             let here = |size: i32, start: i32| {
@@ -186,14 +186,14 @@ impl Gen<'_> {
             };
             let value = self.b.ins().iconst(ty, signed(value));
             let same = self.b.ins().icmp(IntCC::Equal, found, value);
-            self.ask_at_once(same, true);
+            self.branch_guard(same, true);
         }
     }
 
     /// So many bytes behind an address are surely in the packet.
     fn checked_from(&self, base: Value) -> Option<i32> {
-        let Mode::Hot(hot) = &self.mode else { return None };
-        let checked = self.facts.checked?;
-        (hot.roots.get(checked.root.index()) == Some(&base)).then_some(checked.offset)
+        let Mode::Trace(build) = &self.mode else { return None };
+        let checked = self.flow.checked?;
+        (build.roots.get(checked.root.index()) == Some(&base)).then_some(checked.offset)
     }
 }

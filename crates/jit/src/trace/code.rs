@@ -1,0 +1,119 @@
+//! The path profiler and the code of traces, as the data plane uses them.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use hopwright_abi::{ExternAttributes, RunBatch};
+use hopwright_ir::{Pipeline, Span};
+
+use crate::code::memory::Code;
+use crate::code::target::TargetMachine;
+use crate::compiler::{Compiler, Generated, Text};
+use crate::emit::schedule::PointId;
+use crate::emit::suspension::EntryPoint;
+use crate::trace::{Mode, Path, PointNumbers, TraceBuild};
+use crate::{CompiledPipeline, Unsupported};
+
+/// A variant of the generic function that records each packet's path in [`hopwright_abi::Runtime::profile`].
+pub struct PathProfiler {
+    code: Code,
+    _zeros: Box<[u64]>,
+    points: Vec<PointId>,
+}
+
+impl PathProfiler {
+    /// Compiles the profiler of a pipeline.
+    ///
+    /// # Errors
+    /// As [`crate::compile`].
+    pub fn new(pipeline: &Pipeline) -> Result<PathProfiler, Unsupported> {
+        let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
+        let mode = || Mode::Profile(PointNumbers::default());
+        let generated = compiler.generate(EntryPoint::Whole, &mode, false)?;
+        let code = compiler.link(generated.code)?;
+        let points = generated.points;
+        Ok(PathProfiler { code, _zeros: compiler.zeros, points })
+    }
+
+    /// The function. Its contract is that of [`CompiledPipeline::run`]; the runtime must also have a `profile`.
+    pub fn run(&self) -> RunBatch {
+        self.code.entry()
+    }
+
+    /// The path with the point numbers that the function recorded.
+    pub fn path(&self, numbers: &[u32]) -> Path {
+        Path(numbers.iter().map_while(|n| self.points.get(*n as usize).cloned()).collect())
+    }
+}
+
+/// A function specialised to some paths. Packets that leave them are run by [`CompiledPipeline::run`].
+///
+/// Owns the code: [`TraceCode::run`] must not be called after it or the [`CompiledPipeline`] is dropped.
+pub struct TraceCode {
+    code: Code,
+    _zeros: Box<[u64]>,
+    paths: Vec<Path>,
+    lines: Vec<(Range<u32>, Span)>,
+    compile_time: Duration,
+}
+
+impl TraceCode {
+    /// Compiles traces for paths of a pipeline. `attributes` describe the pipeline's extern objects.
+    ///
+    /// Paths with effects that cannot be deferred to their end get no code. Returns `None` if no path is left.
+    ///
+    /// # Errors
+    /// As [`crate::compile`].
+    pub fn new(
+        pipeline: &Pipeline,
+        compiled: &CompiledPipeline,
+        paths: &[Path],
+        attributes: &[ExternAttributes],
+    ) -> Result<Option<TraceCode>, Unsupported> {
+        let begin = Instant::now();
+        let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
+        let generate = |paths: &[Path]| {
+            let mode = || Mode::Trace(TraceBuild::new(paths, compiled.run(), attributes));
+            compiler.generate(EntryPoint::Whole, &mode, false)
+        };
+        let mut paths = paths.to_vec();
+        let Generated { code, text: Text { lines, .. }, .. } = loop {
+            let generated = generate(&paths)?;
+            if generated.completed.is_empty() {
+                return Ok(None);
+            }
+            if generated.completed.len() == paths.len() {
+                break generated;
+            }
+            paths = generated.completed.iter().map(|path| paths[*path].clone()).collect();
+        };
+        let code = compiler.link(code)?;
+        let compile_time = begin.elapsed();
+        Ok(Some(TraceCode { code, _zeros: compiler.zeros, paths, lines, compile_time }))
+    }
+
+    /// The paths that have code.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    /// The function. Its contract is that of [`CompiledPipeline::run`]; the runtime must also have `side_exits`.
+    pub fn run(&self) -> RunBatch {
+        self.code.entry()
+    }
+
+    /// The machine code.
+    pub fn code(&self) -> &[u8] {
+        self.code.bytes()
+    }
+
+    /// As [`CompiledPipeline::lines`].
+    pub fn lines(&self) -> &[(Range<u32>, Span)] {
+        &self.lines
+    }
+
+    /// Time that compiling took.
+    pub fn compile_time(&self) -> Duration {
+        self.compile_time
+    }
+}
