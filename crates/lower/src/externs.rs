@@ -8,8 +8,8 @@ use crate::storage::{Loc, Place, Purpose};
 use crate::value::{Target, Value, first_place};
 use crate::{Lowering, Reported, Result};
 use hopwright_ir::{
-    DROP_PORT, Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternInstance, ExternKind, FieldList, HashAlgorithm,
-    HeaderId, SlotId, StackId, StmtKind, Type, Unit,
+    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternInstance, ExternKind, FieldList, HashAlgorithm, HeaderId,
+    SlotId, StackId, StmtKind, Type, Unit,
 };
 
 impl Lowering<'_> {
@@ -121,8 +121,8 @@ impl Lowering<'_> {
         let span = call.span;
         let mut args = Arguments::new(self, call)?;
         let function = match name {
-            "mark_to_drop" => {
-                self.mark_to_drop(call)?;
+            _ if self.program.architecture().is_some_and(|a| a.drop.function == name) => {
+                self.drop_packet(call)?;
                 return Ok(None);
             }
             "verify" => {
@@ -314,26 +314,27 @@ impl Lowering<'_> {
         Ok(result)
     }
 
-    fn mark_to_drop(&mut self, call: &hir::Call) -> Result<()> {
-        let mut slots = [self.standard.get("egress_spec").copied(), self.standard.get("mcast_grp").copied()];
-        // The argument is the standard metadata, or a copy of it.
-        if let Some(e) = call.args.first().and_then(|a| a.value.as_ref())
-            && let hir::Type::Struct(id) = e.ty
-        {
-            let target = self.target(e)?;
-            for (slot, name) in slots.iter_mut().zip(["egress_spec", "mcast_grp"]) {
-                let index = self.program[id].fields.iter().position(|f| f.name == name);
-                if let (Some(index), Some(Place::Struct(places))) = (index, target.whole_place())
-                    && let Some(Place::Scalar(found)) = places.get(index)
-                {
-                    *slot = Some(*found);
-                }
+    /// Sets the intrinsic metadata that makes the architecture drop the packet.
+    fn drop_packet(&mut self, call: &hir::Call) -> Result<()> {
+        let Some(architecture) = self.program.architecture() else { return Ok(()) };
+        // The argument is the intrinsic metadata, or a copy of it.
+        let argument = call.args.first().and_then(|a| a.value.as_ref());
+        let copy = match argument.map(|e| (e, &e.ty)) {
+            Some((e, hir::Type::Struct(id))) => Some((self.target(e)?, *id)),
+            _ => None,
+        };
+        for (name, value) in architecture.drop.sets {
+            let mut slot = self.standard.get(*name).copied();
+            if let Some((target, id)) = &copy
+                && let Some(index) = self.program[*id].fields.iter().position(|f| f.name == *name)
+                && let Some(Place::Struct(places)) = target.whole_place()
+                && let Some(Place::Scalar(found)) = places.get(index)
+            {
+                slot = Some(*found);
             }
-        }
-        for (slot, value) in slots.into_iter().zip([DROP_PORT, 0]) {
             if let Some(slot) = slot {
                 let ty = self.slots[slot.index()].ty;
-                self.emit(StmtKind::Assign(slot, Expr::constant(value, ty, call.span)), call.span);
+                self.emit(StmtKind::Assign(slot, Expr::constant(*value, ty, call.span)), call.span);
             }
         }
         Ok(())

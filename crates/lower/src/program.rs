@@ -1,93 +1,66 @@
-//! The package: v1model's six blocks over one storage.
+//! The package: the architecture's blocks over one storage.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hopwright_sema::architecture::{Architecture, BlockRole, ParamRole};
 use hopwright_sema::hir;
 use hopwright_source::SourceMap;
 
 use crate::storage::{Loc, Place, Purpose};
-use crate::{Binding, Exit, Lowering, Result};
+use crate::{Binding, Exit, Lowering, Reported, Result};
 use hopwright_ir::{
     Block, Control, ExternFn, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind,
     Type, walk,
 };
-
-/// v1model's intrinsic metadata: names and widths.
-const STANDARD: [(&str, u32); 16] = [
-    ("ingress_port", 9),
-    ("egress_spec", 9),
-    ("egress_port", 9),
-    ("instance_type", 32),
-    ("packet_length", 32),
-    ("enq_timestamp", 32),
-    ("enq_qdepth", 19),
-    ("deq_timedelta", 32),
-    ("deq_qdepth", 19),
-    ("ingress_global_timestamp", 48),
-    ("egress_global_timestamp", 48),
-    ("mcast_grp", 16),
-    ("egress_rid", 16),
-    ("checksum_error", 1),
-    ("parser_error", 16),
-    ("priority", 3),
-];
 
 impl Lowering<'_> {
     /// The whole program.
     pub(crate) fn program(&mut self, sources: Arc<SourceMap>) -> Result<Pipeline> {
         let program = self.program;
         let main = &program.main;
-        let [parser, verify, ingress, egress, compute, deparser] = main.blocks.as_slice() else {
+        let architecture = program.architecture().filter(|a| a.blocks.len() == main.blocks.len());
+        let Some(architecture) = architecture else {
             return Err(self.unsupported(main.span, format!("the package `{}`", main.type_name)));
         };
-        if main.type_name != "V1Switch" {
-            return Err(self.unsupported(main.span, format!("the package `{}`", main.type_name)));
-        }
         self.count_applications();
         self.objects();
         self.value_sets();
-        self.standard_slots();
+        self.intrinsic_slots();
 
-        let ingress_params = &program[ingress.1].params;
-        let [headers, metadata, standard] = ingress_params.as_slice() else {
-            return Err(self.unsupported(program[ingress.1].span, "this ingress control"));
-        };
-        let headers_var = &program[headers.var];
-        let metadata_var = &program[metadata.var];
-        let headers = self.alloc(&headers_var.ty, &headers_var.name, Purpose::Metadata, headers_var.span)?;
-        let metadata = self.alloc(&metadata_var.ty, &metadata_var.name, Purpose::Metadata, metadata_var.span)?;
-        let standard = self.standard_place(&program[standard.var].ty);
-        self.kept_fields(&metadata_var.ty, &metadata);
-
-        // The parser has the packet before these, the deparser before its headers.
-        let storage = [Some(headers.clone()), Some(metadata.clone()), Some(standard)];
-        let blocks: [(hir::InstanceId, usize); 6] =
-            [(parser.1, 1), (verify.1, 0), (ingress.1, 0), (egress.1, 0), (compute.1, 0), (deparser.1, 1)];
-        for (id, skipped) in blocks {
-            for (param, place) in program[id].params.iter().skip(skipped).zip(storage.iter().flatten()) {
-                self.env.insert(param.var, Binding::Loc(Loc::Place(place.clone())));
+        let storage = self.storage(architecture)?;
+        for (block, (_, id)) in architecture.blocks.iter().zip(&main.blocks) {
+            for (param, role) in program[*id].params.iter().zip(block.params) {
+                if let Some(place) = storage.get(role) {
+                    self.env.insert(param.var, Binding::Loc(Loc::Place(place.clone())));
+                }
             }
         }
+        let headers = &storage[&ParamRole::Headers];
 
-        let parser = self.parser(parser.1);
-        let verify_checksum = self.control(verify.1);
-        let ingress = self.control(ingress.1);
-        let egress = self.control(egress.1);
-        let compute_checksum = self.control(compute.1);
-        let deparser = self.control(deparser.1);
+        // All blocks are looked at, so that the errors of each are found.
+        let mut parser = None;
+        let mut controls: HashMap<BlockRole, Result<Control>> = HashMap::new();
+        for (block, (_, id)) in architecture.blocks.iter().zip(&main.blocks) {
+            match block.role {
+                BlockRole::Parser => parser = Some(self.parser(*id)),
+                role => drop(controls.insert(role, self.control(*id))),
+            }
+        }
+        let nothing = || Control { name: String::new(), body: Vec::new(), span: main.span };
+        let mut control = |role| controls.remove(&role).unwrap_or_else(|| Ok(nothing()));
         self.unapplied_tables();
-        let packet_in = self.controller_header("packet_in", &headers);
-        let packet_out = self.controller_header("packet_out", &headers);
+        let packet_in = self.controller_header("packet_in", headers);
+        let packet_out = self.controller_header("packet_out", headers);
         let standard = self.standard_metadata();
         let mut pipeline = Pipeline {
             name: program.name.clone(),
-            parser: parser?,
-            verify_checksum: verify_checksum?,
-            ingress: ingress?,
-            egress: egress?,
-            compute_checksum: compute_checksum?,
-            deparser: deparser?,
+            parser: parser.ok_or(Reported)??,
+            verify_checksum: control(BlockRole::VerifyChecksum)?,
+            ingress: control(BlockRole::Ingress)?,
+            egress: control(BlockRole::Egress)?,
+            compute_checksum: control(BlockRole::ComputeChecksum)?,
+            deparser: control(BlockRole::Deparser)?,
             standard,
             slots: std::mem::take(&mut self.slots),
             headers: std::mem::take(&mut self.headers),
@@ -124,16 +97,48 @@ impl Lowering<'_> {
         Ok(Control { name: instance.name.clone(), body, span: instance.span })
     }
 
-    fn standard_slots(&mut self) {
+    /// The storage that the blocks share, as the ingress control declares it.
+    fn storage(&mut self, architecture: &Architecture) -> Result<HashMap<ParamRole, Place>> {
+        let program = self.program;
+        let main = &program.main;
+        let mut storage = HashMap::new();
+        if let Some((at, ingress)) = architecture.block(BlockRole::Ingress) {
+            let instance = &program[main.blocks[at].1];
+            if instance.params.len() != ingress.params.len() {
+                return Err(self.unsupported(instance.span, "this ingress control"));
+            }
+            for (param, role) in instance.params.iter().zip(ingress.params) {
+                let var = &program[param.var];
+                let place = match role {
+                    ParamRole::Packet => continue,
+                    ParamRole::Headers => self.alloc(&var.ty, &var.name, Purpose::Metadata, var.span)?,
+                    ParamRole::Metadata => {
+                        let place = self.alloc(&var.ty, &var.name, Purpose::Metadata, var.span)?;
+                        self.kept_fields(&var.ty, &place);
+                        place
+                    }
+                    ParamRole::Intrinsic => self.intrinsic_place(&var.ty),
+                };
+                storage.insert(*role, place);
+            }
+        }
+        if !storage.contains_key(&ParamRole::Headers) {
+            return Err(self.unsupported(main.span, "a package without headers"));
+        }
+        Ok(storage)
+    }
+
+    fn intrinsic_slots(&mut self) {
         let span = self.program.main.span;
-        for (name, width) in STANDARD {
-            let slot = self.new_slot(&format!("standard_metadata.{name}"), Type::Bits(width), SlotKind::Standard, span);
+        for (name, width) in StandardMetadata::FIELDS {
+            let slot =
+                self.new_slot(&format!("standard_metadata.{name}"), Type::Bits(*width), SlotKind::Standard, span);
             self.standard.insert(name.to_string(), slot);
         }
     }
 
-    /// The storage of the program's `standard_metadata_t`.
-    fn standard_place(&mut self, ty: &hir::Type) -> Place {
+    /// The storage of the program's intrinsic metadata.
+    fn intrinsic_place(&mut self, ty: &hir::Type) -> Place {
         let hir::Type::Struct(id) = ty else {
             return Place::Struct(Vec::new().into());
         };
@@ -162,25 +167,7 @@ impl Lowering<'_> {
     }
 
     fn standard_metadata(&self) -> StandardMetadata {
-        let slot = |name: &str| self.standard.get(name).copied().unwrap_or(SlotId(0));
-        StandardMetadata {
-            ingress_port: slot("ingress_port"),
-            egress_spec: slot("egress_spec"),
-            egress_port: slot("egress_port"),
-            instance_type: slot("instance_type"),
-            packet_length: slot("packet_length"),
-            enq_timestamp: slot("enq_timestamp"),
-            enq_qdepth: slot("enq_qdepth"),
-            deq_timedelta: slot("deq_timedelta"),
-            deq_qdepth: slot("deq_qdepth"),
-            ingress_global_timestamp: slot("ingress_global_timestamp"),
-            egress_global_timestamp: slot("egress_global_timestamp"),
-            mcast_grp: slot("mcast_grp"),
-            egress_rid: slot("egress_rid"),
-            checksum_error: slot("checksum_error"),
-            parser_error: slot("parser_error"),
-            priority: slot("priority"),
-        }
+        StandardMetadata::of(|name, _| self.standard.get(name).copied().unwrap_or(SlotId(0)))
     }
 
     /// `@field_list(n, ..)` on members of the metadata, and of structs in it.

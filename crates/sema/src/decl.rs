@@ -10,6 +10,7 @@ use hopwright_syntax::diagnostic::Diagnostic;
 use num_bigint::BigInt;
 
 use crate::analyser::{Analyser, Body, Context};
+use crate::architecture;
 use crate::consteval;
 use crate::hir::{self, Direction};
 use crate::scope::{Entity, FunctionEntity, Scope, Symbol};
@@ -49,7 +50,7 @@ impl<'a> Analyser<'a> {
             self.report(
                 Diagnostic::error("E0404", "the program has no `main`")
                     .at(end.after(), "the program ends here")
-                    .help("instantiate the architecture's package, such as `V1Switch(...) main;`"),
+                    .help(format!("instantiate the architecture's package, such as `{}`", architecture::ALL[0].main())),
             );
         }
     }

@@ -12,6 +12,8 @@ use std::rc::Rc;
 use hopwright_source::Span;
 use num_bigint::BigInt;
 
+use crate::architecture::Architecture;
+
 /// A checked program.
 #[derive(Clone, Debug)]
 pub struct TypedProgram {
@@ -57,6 +59,11 @@ pub struct SharedName {
 }
 
 impl TypedProgram {
+    /// The architecture whose package `main` instantiates; `None` if it is not described.
+    pub fn architecture(&self) -> Option<&'static Architecture> {
+        Architecture::of_package(&self.main.type_name)
+    }
+
     /// Headers in front of packets from and to the control plane, with what it calls them.
     pub fn controller_headers(&self) -> impl Iterator<Item = (&Struct, &str)> {
         let mut seen = HashSet::new();

@@ -4,6 +4,7 @@
 //! `hopwright-syntax`, what becomes of the typed program that of `hopwright-ir`.
 
 mod analyser;
+pub mod architecture;
 mod args;
 mod call;
 mod coerce;
@@ -39,7 +40,8 @@ pub struct Analysis {
 
 /// Checks a parsed program and makes the typed program from it.
 ///
-/// `name` is the file stem. The architecture is whatever the program includes: nothing here knows one by name.
+/// `name` is the file stem. The architecture's declarations are whatever the program includes; what its package means is
+/// described in [`architecture`].
 /// Codes: `E02xx` names, `E03xx` types and calls, `E04xx` constants and instances, `E05xx` "not supported yet",
 /// `W0xxx` warnings.
 pub fn analyse(program: &ast::Program, name: &str) -> Analysis {

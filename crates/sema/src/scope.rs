@@ -10,6 +10,7 @@ use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::analyser::{Analyser, Body};
+use crate::architecture::{self, Architecture};
 use crate::hir;
 use crate::types::{Sig, Ty};
 use crate::value::{Place, Typed, Value};
@@ -220,8 +221,8 @@ impl<'a> Analyser<'a> {
         }
         // Whoever lacks `core.p4` lacks the architecture too.
         let core = file == "core.p4";
-        let architecture = core && !self.later.contains_key("V1Switch") && self.later.contains_key("main");
-        let files = if architecture { vec![file, "v1model.p4"] } else { vec![file] };
+        let lacking = core && self.architecture().is_none() && self.later.contains_key("main");
+        let files = if lacking { vec![file, architecture::ALL[0].include] } else { vec![file] };
         let lines: Vec<String> = files.iter().map(|f| format!("`#include <{f}>`")).collect();
         self.missing_includes.extend(files);
         self.report(
@@ -230,6 +231,12 @@ impl<'a> Analyser<'a> {
                 .help(format!("write {} at the beginning of the program", lines.join(" and "))),
         );
         true
+    }
+
+    /// The architecture whose package the program declares or includes.
+    fn architecture(&self) -> Option<&'static Architecture> {
+        let declared = |name: &str| self.globals.symbols.contains_key(name) || self.later.contains_key(name);
+        architecture::ALL.iter().copied().find(|a| declared(a.package))
     }
 
     fn unresolved(&mut self, path: &ast::Path) -> Diagnostic {
@@ -267,7 +274,12 @@ impl<'a> Analyser<'a> {
             .flat_map(|s| s.symbols.keys())
             .chain(self.globals.symbols.iter().filter(|(_, s)| s.order < self.order).map(|(n, _)| n));
         let near = || nearest(name, names.map(|n| &**n)).map(|near| format!("did you mean `{near}`?"));
-        match self.belonging(name).or_else(near).or_else(|| of_other_languages(name)) {
+        let hint = || {
+            let hints = self.architecture().unwrap_or(architecture::ALL[0]).hints;
+            let lower = name.to_ascii_lowercase();
+            hints.iter().find(|(of, _)| *of == lower).map(|(_, help)| help.to_string())
+        };
+        match self.belonging(name).or_else(near).or_else(hint).or_else(|| of_other_languages(name)) {
             Some(help) => d.help(help),
             None => d,
         }
@@ -300,8 +312,6 @@ fn of_other_languages(name: &str) -> Option<String> {
     Some(match lower.as_str() {
         "true" | "false" => format!("write `{lower}`"),
         "hit" | "miss" => format!("what a table found is asked like this: `table.apply().{name}`"),
-        "drop" => "v1model drops packets with `mark_to_drop(standard_metadata)`".to_string(),
-        "printf" | "print" | "log" => "v1model prints with `log_msg(\"...\")`".to_string(),
         "byte" | "char" | "uchar" => "write `bit<8>`".to_string(),
         "short" | "ushort" => "write `bit<16>`".to_string(),
         "uint" | "unsigned" | "long" => "write `bit<32>` or another width".to_string(),

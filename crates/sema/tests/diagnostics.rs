@@ -79,8 +79,16 @@ fn every_code_has_a_case() {
     }
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut missing = BTreeSet::new();
-    for entry in std::fs::read_dir(src).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    let mut folders = vec![src];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
         for part in text.split('"') {
             let code = part.len() == 5 && part.starts_with(['E', 'W']) && part[1..].bytes().all(|b| b.is_ascii_digit());
             if code && !covered.contains(part) {

@@ -118,42 +118,72 @@ pub struct Union {
     pub span: Span,
 }
 
-/// Slots of v1model's `standard_metadata_t`. `error` values are `Bits(16)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct StandardMetadata {
+macro_rules! standard_metadata {
+    ($($(#[$doc:meta])* $field:ident: $width:literal,)*) => {
+        /// Slots of v1model's `standard_metadata_t`. `error` values are `Bits(16)`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct StandardMetadata {
+            $($(#[$doc])* pub $field: SlotId,)*
+        }
+
+        impl StandardMetadata {
+            /// Names and widths of all fields.
+            pub const FIELDS: &[(&str, u32)] = &[$((stringify!($field), $width),)*];
+
+            /// The slots that a function gives for names and widths.
+            pub fn of(mut slot: impl FnMut(&'static str, u32) -> SlotId) -> StandardMetadata {
+                StandardMetadata { $($field: slot(stringify!($field), $width),)* }
+            }
+
+            /// Names, slots and widths of all fields.
+            pub fn fields(&self) -> impl Iterator<Item = (&'static str, SlotId, u32)> {
+                [$((stringify!($field), self.$field, $width),)*].into_iter()
+            }
+
+            /// The slot of a field.
+            pub fn field_mut(&mut self, name: &str) -> Option<&mut SlotId> {
+                match name {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+standard_metadata! {
     /// `bit<9>`
-    pub ingress_port: SlotId,
+    ingress_port: 9,
     /// `bit<9>`
-    pub egress_spec: SlotId,
+    egress_spec: 9,
     /// `bit<9>`
-    pub egress_port: SlotId,
+    egress_port: 9,
     /// `bit<32>`
-    pub instance_type: SlotId,
+    instance_type: 32,
     /// `bit<32>`, bytes
-    pub packet_length: SlotId,
+    packet_length: 32,
     /// `bit<32>`, µs
-    pub enq_timestamp: SlotId,
+    enq_timestamp: 32,
     /// `bit<19>`
-    pub enq_qdepth: SlotId,
+    enq_qdepth: 19,
     /// `bit<32>`, µs
-    pub deq_timedelta: SlotId,
+    deq_timedelta: 32,
     /// `bit<19>`
-    pub deq_qdepth: SlotId,
+    deq_qdepth: 19,
     /// `bit<48>`, µs
-    pub ingress_global_timestamp: SlotId,
+    ingress_global_timestamp: 48,
     /// `bit<48>`, µs
-    pub egress_global_timestamp: SlotId,
+    egress_global_timestamp: 48,
     /// `bit<16>`
-    pub mcast_grp: SlotId,
+    mcast_grp: 16,
     /// `bit<16>`
-    pub egress_rid: SlotId,
+    egress_rid: 16,
     /// `bit<1>`
-    pub checksum_error: SlotId,
+    checksum_error: 1,
     /// `error` as `bit<16>`
-    pub parser_error: SlotId,
+    parser_error: 16,
     /// `bit<3>`
-    pub priority: SlotId,
+    priority: 3,
 }
 
 /// The egress_spec that drops.

@@ -152,24 +152,7 @@ fn empty(sources: Arc<SourceMap>) -> Pipeline {
         stacks: Vec::new(),
         unions: Vec::new(),
         errors: Vec::new(),
-        standard: StandardMetadata {
-            ingress_port: none,
-            egress_spec: none,
-            egress_port: none,
-            instance_type: none,
-            packet_length: none,
-            enq_timestamp: none,
-            enq_qdepth: none,
-            deq_timedelta: none,
-            deq_qdepth: none,
-            ingress_global_timestamp: none,
-            egress_global_timestamp: none,
-            mcast_grp: none,
-            egress_rid: none,
-            checksum_error: none,
-            parser_error: none,
-            priority: none,
-        },
+        standard: StandardMetadata::of(|_, _| none),
         parser: Parser { name: String::new(), states: Vec::new(), start: StateId(0), span: Span::none() },
         verify_checksum: control(),
         ingress: control(),
@@ -187,47 +170,6 @@ fn empty(sources: Arc<SourceMap>) -> Pipeline {
         sources,
     }
 }
-
-fn standard_slot<'a>(s: &'a mut StandardMetadata, field: &str) -> Option<&'a mut SlotId> {
-    Some(match field {
-        "ingress_port" => &mut s.ingress_port,
-        "egress_spec" => &mut s.egress_spec,
-        "egress_port" => &mut s.egress_port,
-        "instance_type" => &mut s.instance_type,
-        "packet_length" => &mut s.packet_length,
-        "enq_timestamp" => &mut s.enq_timestamp,
-        "enq_qdepth" => &mut s.enq_qdepth,
-        "deq_timedelta" => &mut s.deq_timedelta,
-        "deq_qdepth" => &mut s.deq_qdepth,
-        "ingress_global_timestamp" => &mut s.ingress_global_timestamp,
-        "egress_global_timestamp" => &mut s.egress_global_timestamp,
-        "mcast_grp" => &mut s.mcast_grp,
-        "egress_rid" => &mut s.egress_rid,
-        "checksum_error" => &mut s.checksum_error,
-        "parser_error" => &mut s.parser_error,
-        "priority" => &mut s.priority,
-        _ => return None,
-    })
-}
-
-const STANDARD: [&str; 16] = [
-    "ingress_port",
-    "egress_spec",
-    "egress_port",
-    "instance_type",
-    "packet_length",
-    "enq_timestamp",
-    "enq_qdepth",
-    "deq_timedelta",
-    "deq_qdepth",
-    "ingress_global_timestamp",
-    "egress_global_timestamp",
-    "mcast_grp",
-    "egress_rid",
-    "checksum_error",
-    "parser_error",
-    "priority",
-];
 
 fn algorithm(name: &str) -> Option<HashAlgorithm> {
     use HashAlgorithm::*;
@@ -472,8 +414,8 @@ impl Reader<'_> {
                 *table = Some(*found);
             }
         }
-        for field in STANDARD {
-            let slot = standard_slot(&mut self.pipeline.standard, field).map(|slot| *slot);
+        for (field, _) in StandardMetadata::FIELDS {
+            let slot = self.pipeline.standard.field_mut(field).map(|slot| *slot);
             if slot == Some(SlotId(u32::MAX)) {
                 return self.error_at(self.at, format!("there is no standard metadata `{field}`"));
             }
@@ -610,7 +552,7 @@ impl Reader<'_> {
         let id = self.add_slot(name.clone(), ty, kind, self.span_from(start));
         if kind == SlotKind::Standard {
             let field = name.rsplit('.').next().unwrap_or_default();
-            match standard_slot(&mut self.pipeline.standard, field) {
+            match self.pipeline.standard.field_mut(field) {
                 Some(slot) => *slot = id,
                 None => return self.error_at(at, format!("there is no standard metadata `{field}`")),
             }

@@ -137,7 +137,7 @@ impl Checker<'_> {
             union.members.iter().for_each(|&h| self.header(h));
         }
         self.at("standard metadata", Span::none());
-        for (_, slot, _) in standard_slots(&p.standard) {
+        for (_, slot, _) in p.standard.fields() {
             self.slot(slot);
         }
         for list in &p.field_lists {
@@ -201,7 +201,7 @@ impl Checker<'_> {
             }
         }
         self.at("standard metadata", Span::none());
-        for (name, slot, width) in standard_slots(&p.standard) {
+        for (name, slot, width) in p.standard.fields() {
             let fits = p[slot].kind == SlotKind::Standard && p[slot].ty == Type::Bits(width);
             self.require(fits, || format!("{name} must be a standard slot of bit<{width}>"));
         }
@@ -366,26 +366,4 @@ impl Checker<'_> {
             self.require(fits, || format!("{} is no action profile or selector", p[object].name));
         }
     }
-}
-
-/// Every field of the standard metadata with its name and width.
-fn standard_slots(s: &StandardMetadata) -> [(&'static str, SlotId, u32); 16] {
-    [
-        ("ingress_port", s.ingress_port, 9),
-        ("egress_spec", s.egress_spec, 9),
-        ("egress_port", s.egress_port, 9),
-        ("instance_type", s.instance_type, 32),
-        ("packet_length", s.packet_length, 32),
-        ("enq_timestamp", s.enq_timestamp, 32),
-        ("enq_qdepth", s.enq_qdepth, 19),
-        ("deq_timedelta", s.deq_timedelta, 32),
-        ("deq_qdepth", s.deq_qdepth, 19),
-        ("ingress_global_timestamp", s.ingress_global_timestamp, 48),
-        ("egress_global_timestamp", s.egress_global_timestamp, 48),
-        ("mcast_grp", s.mcast_grp, 16),
-        ("egress_rid", s.egress_rid, 16),
-        ("checksum_error", s.checksum_error, 1),
-        ("parser_error", s.parser_error, 16),
-        ("priority", s.priority, 3),
-    ]
 }

@@ -18,7 +18,7 @@ pub fn span() -> Span {
 /// A pipeline that parses nothing and sends everything to port 0.
 pub fn pipeline() -> Pipeline {
     let mut slots = Vec::new();
-    let mut standard = |name: &str, width: u32| {
+    let standard = StandardMetadata::of(|name, width| {
         slots.push(Slot {
             name: format!("standard_metadata.{name}"),
             ty: Type::Bits(width),
@@ -26,25 +26,7 @@ pub fn pipeline() -> Pipeline {
             span: span(),
         });
         SlotId(slots.len() as u32 - 1)
-    };
-    let standard = StandardMetadata {
-        ingress_port: standard("ingress_port", 9),
-        egress_spec: standard("egress_spec", 9),
-        egress_port: standard("egress_port", 9),
-        instance_type: standard("instance_type", 32),
-        packet_length: standard("packet_length", 32),
-        enq_timestamp: standard("enq_timestamp", 32),
-        enq_qdepth: standard("enq_qdepth", 19),
-        deq_timedelta: standard("deq_timedelta", 32),
-        deq_qdepth: standard("deq_qdepth", 19),
-        ingress_global_timestamp: standard("ingress_global_timestamp", 48),
-        egress_global_timestamp: standard("egress_global_timestamp", 48),
-        mcast_grp: standard("mcast_grp", 16),
-        egress_rid: standard("egress_rid", 16),
-        checksum_error: standard("checksum_error", 1),
-        parser_error: standard("parser_error", 16),
-        priority: standard("priority", 3),
-    };
+    });
     let errors = [
         "NoError",
         "PacketTooShort",

@@ -152,7 +152,7 @@ impl<'p> Flow<'p> {
                 states.extend(no);
                 tidy(self.paths, states)
             }
-            ("mark_to_drop", Some(standard)) => {
+            (_, Some(standard)) if self.program.architecture().is_some_and(|a| a.drop.function == name) => {
                 let mut s = s;
                 if let Some(place) = self.place(&s, standard) {
                     self.dropped(&mut s, place);

@@ -8,11 +8,11 @@
 
 mod call;
 mod eval;
+mod package;
 mod place;
 mod report;
 mod state;
 mod stmt;
-mod v1model;
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
         paths: WAYS[0].1,
         here: Span::none(),
     };
-    flow.v1model();
+    flow.package();
     if !flow.gave_up {
         flow.findings.report(out);
     }
@@ -84,8 +84,12 @@ struct Flow<'p> {
 fn asked(program: &TypedProgram) -> HashSet<(StructId, usize)> {
     let mut found = HashSet::new();
     // Whether a packet is dropped.
-    for (i, s) in program.structs.iter().enumerate().filter(|(_, s)| s.name == "standard_metadata_t") {
-        found.extend(s.fields.iter().position(|f| f.name == "egress_spec").map(|f| (StructId(i as u32), f)));
+    if let Some(architecture) = program.architecture() {
+        let intrinsic = program.structs.iter().enumerate().filter(|(_, s)| s.name == architecture.intrinsic_type);
+        for (i, s) in intrinsic {
+            let tested = s.fields.iter().position(|f| f.name == architecture.drop.tested.0);
+            found.extend(tested.map(|f| (StructId(i as u32), f)));
+        }
     }
     let mut within = |e: &Expr| {
         visit::expr(e, &mut |seen| {

@@ -195,7 +195,7 @@ impl<'p> Builder<'p> {
         let annotated = &self.program.main.annotations;
         let wrong = |annotation, takes| P4InfoError::BadAnnotation { name: "main".into(), annotation, takes };
         let mut package = p4::PkgInfo {
-            arch: "v1model".into(),
+            arch: self.program.architecture().map(|a| a.name.to_string()).unwrap_or_default(),
             annotations: annotations::texts(annotated, &SAID),
             structured_annotations: annotations::structured(annotated),
             doc: annotations::documentation(annotated),

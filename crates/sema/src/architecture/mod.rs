@@ -1,0 +1,100 @@
+//! Descriptions of architectures: the package that `main` instantiates, what its blocks are for and share, the intrinsic
+//! metadata, and how packets are dropped or start over.
+//!
+//! Each architecture has a file of its own here and a line in [`ALL`]. Lowering, lints and P4Info read the descriptions,
+//! and know no architecture by name. The declarations of types and externs are P4 text (`p4/include`).
+
+mod v1model;
+
+/// What an architecture expects of a program and does with it.
+#[derive(Debug)]
+pub struct Architecture {
+    /// Its name in P4Info, such as `v1model`.
+    pub name: &'static str,
+    /// The include file that declares it, such as `v1model.p4`.
+    pub include: &'static str,
+    /// The package that `main` instantiates, such as `V1Switch`.
+    pub package: &'static str,
+    /// The package's blocks, in the order of its parameters, which is the order in which a packet meets them.
+    pub blocks: &'static [Block],
+    /// The type of the intrinsic metadata, such as `standard_metadata_t`.
+    pub intrinsic_type: &'static str,
+    /// Members of the intrinsic metadata that are zero when a packet starts.
+    pub intrinsic_zero: &'static [&'static str],
+    /// How a program drops a packet.
+    pub drop: Drop,
+    /// Extern functions that make a copy of the packet, or the packet itself, start over.
+    pub restarts: &'static [&'static str],
+    /// What the architecture has for names of other languages: (name, help).
+    pub hints: &'static [(&'static str, &'static str)],
+}
+
+/// A block of an architecture.
+#[derive(Debug)]
+pub struct Block {
+    /// What it is for.
+    pub role: BlockRole,
+    /// What its parameters stand for, in order.
+    pub params: &'static [ParamRole],
+}
+
+/// What a block of a package is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockRole {
+    /// Parses the packet.
+    Parser,
+    /// Verifies checksums after parsing.
+    VerifyChecksum,
+    /// Ingress processing, before the traffic manager.
+    Ingress,
+    /// Egress processing, after the traffic manager.
+    Egress,
+    /// Computes checksums before deparsing.
+    ComputeChecksum,
+    /// Emits the headers.
+    Deparser,
+}
+
+/// What a parameter of a block stands for. All but the packet are storage that the blocks share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamRole {
+    /// `packet_in` or `packet_out`.
+    Packet,
+    /// The program's headers.
+    Headers,
+    /// The program's metadata.
+    Metadata,
+    /// The architecture's metadata.
+    Intrinsic,
+}
+
+/// How a program drops a packet.
+#[derive(Debug)]
+pub struct Drop {
+    /// The extern function that does it; its argument is the intrinsic metadata.
+    pub function: &'static str,
+    /// Members of the intrinsic metadata that the function sets, and to what.
+    pub sets: &'static [(&'static str, u32)],
+    /// The member whose value tells after ingress that the packet is dropped, and that value.
+    pub tested: (&'static str, u32),
+}
+
+/// All architectures.
+pub const ALL: &[&Architecture] = &[&v1model::V1MODEL];
+
+impl Architecture {
+    /// The architecture with a package of this name.
+    pub fn of_package(package: &str) -> Option<&'static Architecture> {
+        ALL.iter().copied().find(|a| a.package == package)
+    }
+
+    /// The block with a role, and its place in the package.
+    pub fn block(&self, role: BlockRole) -> Option<(usize, &'static Block)> {
+        self.blocks.iter().enumerate().find(|(_, b)| b.role == role)
+    }
+
+    /// `V1Switch(...) main;`
+    pub fn main(&self) -> String {
+        format!("{}(...) main;", self.package)
+    }
+}

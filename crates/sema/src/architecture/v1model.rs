@@ -1,0 +1,43 @@
+//! v1model, the architecture of BMv2's `simple_switch`.
+
+use super::ParamRole::{Headers, Intrinsic, Metadata, Packet};
+use super::{Architecture, Block, BlockRole, Drop};
+
+/// The `egress_spec` of packets that are dropped.
+const DROP_PORT: u32 = 511;
+
+pub(super) static V1MODEL: Architecture = Architecture {
+    name: "v1model",
+    include: "v1model.p4",
+    package: "V1Switch",
+    blocks: &[
+        Block { role: BlockRole::Parser, params: &[Packet, Headers, Metadata, Intrinsic] },
+        Block { role: BlockRole::VerifyChecksum, params: &[Headers, Metadata] },
+        Block { role: BlockRole::Ingress, params: &[Headers, Metadata, Intrinsic] },
+        Block { role: BlockRole::Egress, params: &[Headers, Metadata, Intrinsic] },
+        Block { role: BlockRole::ComputeChecksum, params: &[Headers, Metadata] },
+        Block { role: BlockRole::Deparser, params: &[Packet, Headers] },
+    ],
+    intrinsic_type: "standard_metadata_t",
+    intrinsic_zero: &["egress_spec", "mcast_grp"],
+    drop: Drop {
+        function: "mark_to_drop",
+        sets: &[("egress_spec", DROP_PORT), ("mcast_grp", 0)],
+        tested: ("egress_spec", DROP_PORT),
+    },
+    restarts: &[
+        "clone",
+        "clone3",
+        "clone_preserving_field_list",
+        "resubmit",
+        "resubmit_preserving_field_list",
+        "recirculate",
+        "recirculate_preserving_field_list",
+    ],
+    hints: &[
+        ("drop", "v1model drops packets with `mark_to_drop(standard_metadata)`"),
+        ("printf", "v1model prints with `log_msg(\"...\")`"),
+        ("print", "v1model prints with `log_msg(\"...\")`"),
+        ("log", "v1model prints with `log_msg(\"...\")`"),
+    ],
+};
