@@ -2,10 +2,10 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::closing::SlowToClose;
-use crate::device::DeviceError;
 use crate::filter::Filter;
-use crate::sys;
+use crate::linux::closing::SlowToClose;
+use crate::linux::device::DeviceError;
+use crate::linux::sys;
 
 /// Frames that a device receives and a filter passes. It sends nothing.
 #[derive(Debug)]

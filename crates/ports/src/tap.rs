@@ -11,8 +11,8 @@ use std::path::Path;
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 
-use crate::device::DeviceError;
-use crate::sys;
+use crate::linux::device::DeviceError;
+use crate::linux::sys;
 
 /// A TAP device, attached to. A device that was not there before vanishes with this value.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::str::FromStr;
 
-use hopwright_ports::choice::OpenerError;
+use hopwright_ports::opener::OpenerError;
 use hopwright_sema::nearest;
 
 use crate::failure::Failure;

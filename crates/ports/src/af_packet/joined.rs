@@ -1,12 +1,12 @@
-//! Sending several datagrams as one frame, which the device takes apart: see [`crate::segmentation`].
+//! Sending several datagrams as one frame, which the device takes apart: see [`crate::offload::segmentation`].
 
 use hopwright_dataplane::Packet;
 
 use super::sending_socket;
-use crate::closing::SlowToClose;
-use crate::device::{DeviceError, failed};
-use crate::segmentation::{self, LONGEST, OFFLOADS};
-use crate::sys;
+use crate::linux::closing::SlowToClose;
+use crate::linux::device::{DeviceError, failed};
+use crate::linux::sys;
+use crate::offload::segmentation::{self, LONGEST, OFFLOADS};
 
 /// A socket for such frames, and where they are made.
 pub(crate) struct Joiner {

@@ -33,13 +33,14 @@ use ring::{Received, Ring};
 use send::Burst;
 use send_ring::SendRing;
 
-use crate::checksum;
-use crate::closing::SlowToClose;
-pub use crate::device::DeviceError;
-use crate::device::{Facts, failed};
 use crate::filter::Filter;
+use crate::linux::closing::SlowToClose;
+pub use crate::linux::device::DeviceError;
+use crate::linux::device::{Facts, failed};
+use crate::linux::sys;
+use crate::offload::checksum;
+use crate::offload::segmentation;
 use crate::udp::UdpSender;
-use crate::{segmentation, sys};
 
 /// Bytes the kernel may queue for sending.
 const SEND_BUFFER: libc::c_int = 8 << 20;

@@ -9,9 +9,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::mapping::Mapping;
-use crate::segmentation::{self, OFFLOADS};
-use crate::sys;
+use crate::linux::mapping::Mapping;
+use crate::linux::sys;
+use crate::offload::segmentation::{self, OFFLOADS};
 
 /// Size of a receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

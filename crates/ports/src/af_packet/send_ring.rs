@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hopwright_dataplane::Packet;
 
-use crate::closing::SlowToClose;
-use crate::mapping::Mapping;
-use crate::sys;
+use crate::linux::closing::SlowToClose;
+use crate::linux::mapping::Mapping;
+use crate::linux::sys;
 
 /// Bytes of a slot. Copying longer frames twice gains nothing.
 const SLOT: usize = 2048;

@@ -40,11 +40,11 @@ pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
 use crate::af_packet::{AfPacket, FilterSetter, Joiner, PortSize, RingSize};
-use crate::checksum;
-use crate::closing;
-use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern};
-use crate::sys;
+use crate::linux::closing;
+use crate::linux::device::{DeviceError, Facts, failed};
+use crate::linux::sys;
+use crate::offload::checksum;
 use crate::udp::UdpSender;
 
 /// System calls in a row for one burst of sending.

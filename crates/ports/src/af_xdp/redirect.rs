@@ -11,8 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::assembler::{Assembler, Instruction, Label, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, R8, STACK, When, Width};
 use super::bpf::{self, AttachMode, Map, MapKind};
-use crate::closing::SlowToClose;
 use crate::filter::Pattern;
+use crate::linux::closing::SlowToClose;
 
 /// Most UDP addresses that can be ours.
 pub const MAX_DESTINATIONS: u32 = 65_536;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::mapping::Mapping;
+use crate::linux::mapping::Mapping;
 
 /// A ring's memory and where in it things are.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::ring::{Consumer, Producer};
-use crate::sys;
+use crate::linux::sys;
 
 /// Frames sent for one system call; the kernel's default is 32. Kernels before 6.17 do not know it.
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;

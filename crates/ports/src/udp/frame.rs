@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::checksum;
+use crate::offload::checksum;
 
 /// Ethernet address of the router in the frames of this port.
 pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];

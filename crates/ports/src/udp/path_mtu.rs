@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::sys;
+use crate::linux::sys;
 
 /// How long a path's MTU is believed.
 const BELIEVED: Duration = Duration::from_secs(600);

@@ -10,7 +10,7 @@ use super::frame;
 use super::messages::{Inbox, Joined, RECEIVED_AT_ONCE, Received};
 use super::sender::Outgoing;
 use super::set::{ICMP, Shared, Socket, Sockets, Worker, add};
-use crate::sys::Events;
+use crate::linux::sys::Events;
 
 /// How long the kernel is not asked again when nothing was there: asking costs a system call, and other ports have more
 /// to say.

@@ -14,7 +14,7 @@ use super::BindError;
 use super::destinations::Destinations;
 use super::path_mtu::PathMtus;
 use crate::filter::{Filter, Pattern};
-use crate::sys;
+use crate::linux::sys;
 
 /// The numbers of sockets are less; this is that of ICMP in a worker's group.
 pub const ICMP: u64 = u64::MAX;

@@ -99,7 +99,7 @@ pub enum AgentError {
     #[error("cannot use UDP sockets: {0}")]
     Sockets(#[source] io::Error),
     #[error(transparent)]
-    Ports(#[from] hopwright_ports::choice::OpenerError),
+    Ports(#[from] hopwright_ports::opener::OpenerError),
     #[error("cannot load the program: {0}")]
     Program(String),
     #[error("cannot build the data plane: {0}")]

@@ -11,7 +11,7 @@
 
 use hopwright_dataplane::Packet;
 
-use crate::checksum;
+use crate::offload::checksum;
 
 /// Datagrams in one frame, at most: as many as any kernel takes of a socket (`UDP_MAX_SEGMENTS`).
 pub(crate) const MOST: usize = 64;

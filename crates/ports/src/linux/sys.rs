@@ -5,8 +5,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::closing::SlowToClose;
 use crate::filter::Filter;
+use crate::linux::closing::SlowToClose;
 
 /// Kernel option numbers the libc crate does not have everywhere.
 pub const PACKET_IGNORE_OUTGOING: libc::c_int = 23;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use hopwright_dataplane::PortInfo;
 
-use crate::sys;
+use crate::linux::sys;
 
 /// A device that cannot be used.
 #[derive(Debug, thiserror::Error)]

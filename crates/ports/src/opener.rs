@@ -17,10 +17,10 @@ use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter, PortSize};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
-use crate::closing;
-use crate::device::{DeviceError, Facts, failed};
 use crate::filter::{Filter, Pattern, TooLong};
-use crate::sys;
+use crate::linux::closing;
+use crate::linux::device::{DeviceError, Facts, failed};
+use crate::linux::sys;
 use crate::udp::{RawDevice, Takes, UdpSender, UdpSockets};
 
 /// Which back end to use for network devices.
