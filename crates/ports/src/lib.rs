@@ -23,9 +23,19 @@ pub mod udp;
 mod linux;
 mod offload;
 
+/// Fails a test that lacks privileges, unless the environment asks to skip such tests.
+#[cfg(test)]
+pub(crate) fn skip_without_privileges(needs: &str) {
+    assert!(
+        std::env::var_os("HOPWRIGHT_SKIP_PRIVILEGED_TESTS").is_some(),
+        "{needs}; HOPWRIGHT_SKIP_PRIVILEGED_TESTS=1 skips"
+    );
+    eprintln!("\n*** SKIPPED, NOT TESTED: {needs} ***\n");
+}
+
 pub use af_packet::{AfPacket, FilterSetter, PortSize, RingSize};
 pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
-pub use filter::{Filter, Pattern};
+pub use filter::{Filter, FrameMatch, Pattern};
 pub use frame_socket::FrameSocket;
 pub use linux::closing;
 pub use linux::device::DeviceError;

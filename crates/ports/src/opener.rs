@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::ScopedJoinHandle;
@@ -17,7 +16,7 @@ use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter, PortSize};
 use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
-use crate::filter::{Filter, Pattern, TooLong};
+use crate::filter::{Filter, FrameMatch, Pattern, TooLong};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
@@ -84,7 +83,7 @@ pub struct Opener {
     workers: usize,
     /// Of packet sockets.
     size: PortSize,
-    /// By name: those that take datagrams to some addresses only.
+    /// By name: those that do not take everything.
     devices: Mutex<HashMap<String, Device>>,
 }
 
@@ -95,8 +94,8 @@ struct Device {
     mtu: u32,
     /// What its ports know of it.
     facts: Vec<Weak<Facts>>,
-    /// Whose frames are taken.
-    addresses: Vec<(IpAddr, u16)>,
+    /// Which frames are taken.
+    frames: FrameMatch,
     /// The program on it, as long as ports use it.
     program: Option<Weak<XdpDevice>>,
     /// Of its packet sockets: for all or the rest, and for what is urgent.
@@ -109,23 +108,18 @@ impl Device {
             || self.sockets.iter().flatten().any(FilterSetter::is_alive)
     }
 
-    /// Has its ports take what is for these addresses, and leave the rest.
-    fn set(&mut self, addresses: &[(IpAddr, u16)], filters: &Filters) -> Result<(), OpenerError> {
+    /// Has its ports take these frames and leave all others. The match must be of the same kind.
+    fn set(&mut self, frames: &FrameMatch, filters: &Filters) -> Result<(), OpenerError> {
         if let Some(program) = self.program.as_ref().and_then(Weak::upgrade) {
-            for (address, port) in addresses.iter().filter(|a| !self.addresses.contains(a)) {
-                program.add(*address, *port)?;
-            }
-            for (address, port) in self.addresses.iter().filter(|a| !addresses.contains(a)) {
-                program.remove(*address, *port)?;
-            }
+            program.change_match(&self.frames, frames)?;
         }
-        for (sockets, filter) in self.sockets.iter().zip([Some(&filters.common), filters.urgent.as_ref()]) {
+        for (sockets, filter) in self.sockets.iter().zip([&filters.common, &filters.urgent]) {
             let Some(filter) = filter else { continue };
             for socket in sockets {
                 socket.set(filter).map_err(OpenerError::Socket)?;
             }
         }
-        self.addresses = addresses.to_vec();
+        self.frames = frames.clone();
         Ok(())
     }
 }
@@ -133,18 +127,21 @@ impl Device {
 /// What packet sockets receive.
 #[derive(Debug)]
 struct Filters {
-    /// All, or the rest.
-    common: Filter,
+    /// All frames that match, or those that are not urgent; `None`: every frame.
+    common: Option<Filter>,
     urgent: Option<Filter>,
 }
 
 impl Filters {
-    fn new(addresses: &[(IpAddr, u16)], urgent: Option<&Pattern>) -> Result<Filters, TooLong> {
-        let Some(pattern) = urgent else {
-            return Ok(Filters { common: Filter::udp_destinations(addresses)?, urgent: None });
-        };
-        let [urgent, common] = Filter::divided(addresses, pattern)?;
-        Ok(Filters { common, urgent: Some(urgent) })
+    /// Only datagrams to UDP destinations can be urgent.
+    fn new(frames: &FrameMatch, urgent: Option<&Pattern>) -> Result<Filters, TooLong> {
+        match (frames, urgent) {
+            (FrameMatch::UdpDestinations(destinations), Some(pattern)) => {
+                let [urgent, common] = Filter::divided(destinations, pattern)?;
+                Ok(Filters { common: Some(common), urgent: Some(urgent) })
+            }
+            _ => Ok(Filters { common: Filter::of(frames)?, urgent: None }),
+        }
     }
 }
 
@@ -221,15 +218,13 @@ impl Opener {
         Ok((opener, pools))
     }
 
-    /// Opens a device. Its ports take the datagrams to some UDP addresses and leave everything else to the kernel; without
-    /// addresses they take everything.
-    pub fn open(&self, device: &str, addresses: Option<&[(IpAddr, u16)]>) -> Result<Opened, OpenerError> {
-        let filters = addresses.map(|addresses| Filters::new(addresses, self.urgent.as_ref())).transpose()?;
-        let ours = addresses.zip(filters.as_ref());
+    /// Opens a device. Its ports take the frames that match and leave all others to the kernel.
+    pub fn open(&self, device: &str, frames: &FrameMatch) -> Result<Opened, OpenerError> {
+        let filters = Filters::new(frames, self.urgent.as_ref())?;
         // What was dropped may be on the device still.
         closing::finish(PATIENCE);
-        let (opened, found) = self.open_one(device, ours)?;
-        if addresses.is_some() {
+        let (opened, found) = self.open_one(device, frames, &filters)?;
+        if !frames.is_everything() {
             let mut devices = lock(&self.devices);
             devices.insert(device.into(), found);
             self.tell_sockets(&mut devices)?;
@@ -237,27 +232,24 @@ impl Opener {
         Ok(opened)
     }
 
-    /// Opens several devices, each with its addresses, at the same time: that takes little longer than one. What becomes of
-    /// each, in their order.
+    /// Opens several devices at the same time, each with its match, which takes little longer than one. Returns the
+    /// results in their order.
     ///
     /// # Errors
     /// If the sockets cannot be told what raw ports take; then none is open.
-    pub fn open_all(
-        &self,
-        devices: &[(&str, &[(IpAddr, u16)])],
-    ) -> Result<Vec<Result<Opened, OpenerError>>, OpenerError> {
+    pub fn open_all(&self, devices: &[(&str, &FrameMatch)]) -> Result<Vec<Result<Opened, OpenerError>>, OpenerError> {
         closing::finish(PATIENCE);
-        let open = |device: &str, addresses: &[(IpAddr, u16)]| -> Result<(Opened, Device), OpenerError> {
-            let filters = Filters::new(addresses, self.urgent.as_ref())?;
-            Ok(self.open_one(device, Some((addresses, &filters)))?)
+        let open = |device: &str, frames: &FrameMatch| -> Result<(Opened, Device), OpenerError> {
+            let filters = Filters::new(frames, self.urgent.as_ref())?;
+            Ok(self.open_one(device, frames, &filters)?)
         };
         let open = &open;
         let found: Vec<Result<(Opened, Device), OpenerError>> = std::thread::scope(|scope| {
             let mut threads = Vec::new();
-            for &(device, addresses) in devices {
+            for &(device, frames) in devices {
                 let thread = std::thread::Builder::new().name("opening".into());
                 let thread: io::Result<ScopedJoinHandle<'_, _>> =
-                    thread.spawn_scoped(scope, move || open(device, addresses));
+                    thread.spawn_scoped(scope, move || open(device, frames));
                 threads.push(thread.map_err(failed(device, "start a thread")));
             }
             let mut found = Vec::new();
@@ -268,9 +260,11 @@ impl Opener {
             found
         });
         let mut known = lock(&self.devices);
-        let mut keep = |((device, _), found): (&(&str, _), Result<(Opened, Device), OpenerError>)| {
+        let mut keep = |((device, frames), found): (&(&str, &FrameMatch), Result<(Opened, Device), OpenerError>)| {
             let (opened, found) = found?;
-            known.insert((*device).into(), found);
+            if !frames.is_everything() {
+                known.insert((*device).into(), found);
+            }
             Ok(opened)
         };
         let opened = devices.iter().zip(found).map(&mut keep).collect();
@@ -278,18 +272,14 @@ impl Opener {
         Ok(opened)
     }
 
-    fn open_one(
-        &self,
-        device: &str,
-        ours: Option<(&[(IpAddr, u16)], &Filters)>,
-    ) -> Result<(Opened, Device), DeviceError> {
+    fn open_one(&self, device: &str, frames: &FrameMatch, filters: &Filters) -> Result<(Opened, Device), DeviceError> {
         let failed = |what| failed(device, what);
         let why = match self.choice {
             PortChoice::AfPacket => "as configured".into(),
-            PortChoice::Auto if ours.is_none() && sys::is_used_by_kernel(device) => {
+            PortChoice::Auto if frames.is_everything() && sys::is_used_by_kernel(device) => {
                 "it has IP addresses, and AF_XDP would take everything from the kernel".into()
             }
-            _ => match self.open_xdp(device, ours) {
+            _ => match self.open_xdp(device, frames, filters) {
                 Ok(Ok(opened)) => return Ok(opened),
                 Ok(Err(why)) => why,
                 Err(error) if self.choice == PortChoice::AfXdp => return Err(error),
@@ -297,16 +287,15 @@ impl Opener {
             },
         };
         let index = sys::interface_index(device).map_err(failed("find the device"))? as u32;
-        let mut ports =
-            AfPacket::open_group(device, ours.map(|(_, filters)| &filters.common), self.workers, self.size)?;
-        if let Some((_, Filters { urgent: Some(urgent), .. })) = ours
+        let mut ports = AfPacket::open_group(device, filters.common.as_ref(), self.workers, self.size)?;
+        if let Some(urgent) = &filters.urgent
             && let Some(first) = ports.first_mut()
         {
             first.receive_apart(urgent)?;
         }
         for port in &mut ports {
             port.fill_checksums(self.fill_checksums);
-            if let Some(fallback) = self.fallback(ours) {
+            if let Some(fallback) = self.fallback(frames) {
                 port.fall_back(fallback);
             }
         }
@@ -314,7 +303,7 @@ impl Opener {
             index,
             mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
             facts: ports.iter().map(AfPacket::facts).collect(),
-            addresses: ours.map(|(addresses, _)| addresses.to_vec()).unwrap_or_default(),
+            frames: frames.clone(),
             program: None,
             sockets: [
                 ports.iter().filter_map(AfPacket::filter_setter).collect(),
@@ -326,22 +315,28 @@ impl Opener {
         Ok((Opened { ports, kind: "AF_PACKET", how: format!("AF_PACKET: {why}{segments}") }, found))
     }
 
-    /// Changes the UDP addresses whose datagrams the ports of an open device take; there is no moment when they do not take
-    /// those that stay.
-    pub fn set_addresses(&self, device: &str, addresses: &[(IpAddr, u16)]) -> Result<(), OpenerError> {
-        let filters = Filters::new(addresses, self.urgent.as_ref())?;
+    /// Changes which frames the ports of an open device take, to a match of the same kind; there is no moment when they
+    /// do not take those that match before and after.
+    pub fn set_match(&self, device: &str, frames: &FrameMatch) -> Result<(), OpenerError> {
+        let filters = Filters::new(frames, self.urgent.as_ref())?;
         let mut devices = lock(&self.devices);
         if let Some(found) = devices.get_mut(device) {
-            found.set(addresses, &filters)?;
+            if std::mem::discriminant(&found.frames) != std::mem::discriminant(frames) {
+                return Err(OpenerError::OtherKind);
+            }
+            found.set(frames, &filters)?;
         }
         self.tell_sockets(&mut devices)
     }
 
-    /// Leaves everything that a device receives to the kernel: before its ports are dropped.
+    /// Leaves everything that a device receives to the kernel. To be called before its ports are dropped.
     pub fn close(&self, device: &str) -> Result<(), OpenerError> {
         let mut devices = lock(&self.devices);
         let result = match devices.remove(device) {
-            Some(mut found) => found.set(&[], &Filters::new(&[], self.urgent.as_ref())?),
+            Some(mut found) => {
+                let none = found.frames.emptied();
+                found.set(&none, &Filters::new(&none, self.urgent.as_ref())?)
+            }
             None => Ok(()),
         };
         self.tell_sockets(&mut devices)?;
@@ -367,7 +362,7 @@ impl Opener {
         let raw = |device: &Device| RawDevice {
             index: device.index,
             mtu: device.mtu,
-            addresses: device.addresses.clone(),
+            addresses: device.frames.udp_destinations().to_vec(),
             takes: match (&device.program, &self.urgent) {
                 (None, _) => Takes::All,
                 (Some(_), Some(pattern)) => Takes::Only(pattern.clone()),
@@ -377,23 +372,24 @@ impl Opener {
         sockets.set_raw(devices.values().map(raw).collect()).map_err(OpenerError::Sockets)
     }
 
-    /// What sends what a device cannot, if its ports do not take everything.
-    fn fallback(&self, ours: Option<(&[(IpAddr, u16)], &Filters)>) -> Option<UdpSender> {
-        self.sockets.as_ref().filter(|_| ours.is_some()).map(UdpSockets::sender)
+    /// Sends the datagrams that a device cannot send, if its ports take datagrams.
+    fn fallback(&self, frames: &FrameMatch) -> Option<UdpSender> {
+        let datagrams = matches!(frames, FrameMatch::UdpDestinations(_));
+        self.sockets.as_ref().filter(|_| datagrams).map(UdpSockets::sender)
     }
 
     /// By AF_XDP; the reason if packet sockets are better.
     fn open_xdp(
         &self,
         device: &str,
-        ours: Option<(&[(IpAddr, u16)], &Filters)>,
+        frames: &FrameMatch,
+        filters: &Filters,
     ) -> Result<Result<(Opened, Device), String>, DeviceError> {
         // Generic mode is slower than packet sockets.
         let native = (self.choice == PortChoice::Auto).then_some(XdpMode::Native);
         let options = XdpOptions { mode: self.options.mode.or(native), ..self.options };
-        let addresses = ours.map(|(addresses, _)| addresses);
-        let urgent = self.urgent.as_ref().filter(|_| ours.is_some());
-        let xdp = XdpDevice::attach_but(device, addresses, urgent, options)?;
+        let urgent = self.urgent.as_ref().filter(|_| filters.urgent.is_some());
+        let xdp = XdpDevice::attach_but(device, frames, urgent, options)?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
         if self.choice == PortChoice::Auto && queues.len() < self.workers {
             let (queues, workers) = (queues.len(), self.workers);
@@ -404,25 +400,25 @@ impl Opener {
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         let mut zero_copy = true;
         let mut setters = Vec::new();
-        for (worker, frames) in self.frames.iter().enumerate() {
+        for (worker, shared) in self.frames.iter().enumerate() {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
                 // Every queue has a socket of another worker: this one only sends.
                 let mut sender = AfPacket::sender(device, self.size)?;
                 sender.fill_checksums(self.fill_checksums);
-                if let Some(fallback) = self.fallback(ours) {
+                if let Some(fallback) = self.fallback(frames) {
                     sender.fall_back(fallback);
                 }
                 ports.push(Box::new(sender));
                 continue;
             }
-            let mut port: AfXdp = xdp.port(frames, &mine)?;
+            let mut port: AfXdp = xdp.port(shared, &mine)?;
             zero_copy &= port.is_zero_copy();
             port.fill_checksums(self.fill_checksums);
-            if let Some(fallback) = self.fallback(ours) {
+            if let Some(fallback) = self.fallback(frames) {
                 port.fall_back(fallback);
             }
-            if let Some((_, Filters { urgent: Some(filter), .. })) = ours
+            if let Some(filter) = &filters.urgent
                 && ports.is_empty()
             {
                 setters.push(port.receive_apart(filter)?);
@@ -444,7 +440,7 @@ impl Opener {
             index: xdp.index(),
             mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
             facts: vec![xdp.facts()],
-            addresses: addresses.map(<[_]>::to_vec).unwrap_or_default(),
+            frames: frames.clone(),
             program: Some(Arc::downgrade(&xdp)),
             sockets: [Vec::new(), setters],
         };
@@ -471,6 +467,8 @@ pub enum OpenerError {
     Pool(#[from] PoolError),
     #[error(transparent)]
     Device(#[from] DeviceError),
+    #[error("the ports of an open device cannot take frames by another kind of match")]
+    OtherKind,
     #[error("cannot change what a packet socket receives: {0}")]
     Socket(#[source] io::Error),
     #[error("cannot change what a UDP socket receives: {0}")]

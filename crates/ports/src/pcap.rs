@@ -9,6 +9,8 @@ use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::{DataLink, TsResolution};
 
+use crate::filter::FrameMatch;
+
 /// A capture file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PcapError {
@@ -35,6 +37,7 @@ pub struct PcapPort {
     name: String,
     input: Option<PcapReader<BufReader<File>>>,
     output: Option<PcapWriter<BufWriter<File>>>,
+    frames: FrameMatch,
     stats: DeviceStats,
     error: Option<String>,
 }
@@ -47,9 +50,15 @@ impl PcapPort {
             name: name.into(),
             input: input.map(open).transpose()?,
             output: output.map(create).transpose()?,
+            frames: FrameMatch::Everything,
             stats: DeviceStats::default(),
             error: None,
         })
+    }
+
+    /// Has it receive only the frames that match, and skip all others.
+    pub fn set_match(&mut self, frames: FrameMatch) {
+        self.frames = frames;
     }
 
     /// What went wrong on the way, if anything: a damaged file, a full disk.
@@ -94,6 +103,7 @@ impl Port for PcapPort {
             let Some(reader) = &mut self.input else { break };
             match reader.next_packet() {
                 None => self.input = None,
+                Some(Ok(packet)) if !self.frames.matches(&packet.data) => {}
                 Some(Ok(packet)) => match pool.take_filled(&packet.data) {
                     Some(packet) => {
                         batch.push(packet);

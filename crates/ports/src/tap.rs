@@ -1,8 +1,8 @@
 //! A TAP device: a network device whose other end is this process. What the host sends out of it is received here;
 //! what is sent here comes in at the host.
 //!
-//! One system call per frame: for slow paths and tests, not for speed. Does not live here: addresses and routes of the
-//! device, which are the administrator's.
+//! It takes one system call per frame, and so is for slow paths and tests. The administrator configures the device's
+//! addresses and routes.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +11,7 @@ use std::path::Path;
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 
+use crate::filter::FrameMatch;
 use crate::linux::device::DeviceError;
 use crate::linux::sys;
 
@@ -20,6 +21,7 @@ pub struct Tap {
     name: String,
     device: OwnedFd,
     buffer: Vec<u8>,
+    frames: FrameMatch,
     stats: DeviceStats,
 }
 
@@ -48,17 +50,31 @@ impl Tap {
                 inside.unwrap_or_else(|_| Err(failed("attach to a TAP device")(io::Error::other("a thread died"))))?
             }
         };
-        Ok(Tap { name: name.into(), device, buffer: vec![0; LONGEST], stats: DeviceStats::default() })
+        Ok(Tap {
+            name: name.into(),
+            device,
+            buffer: vec![0; LONGEST],
+            frames: FrameMatch::Everything,
+            stats: DeviceStats::default(),
+        })
+    }
+
+    /// Has it receive only the frames that match. Others that the host sends are dropped.
+    pub fn set_match(&mut self, frames: FrameMatch) {
+        self.frames = frames;
     }
 
     /// The next frame that the host has sent out of the device, if there is one.
     pub fn next_frame(&mut self) -> io::Result<Option<&[u8]>> {
-        match sys::read(&self.device, &mut self.buffer) {
-            Ok(length) => Ok(self.buffer.get(..length)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            // The device is down: nothing comes.
-            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(None),
-            Err(error) => Err(error),
+        loop {
+            match sys::read(&self.device, &mut self.buffer) {
+                Ok(length) if !self.buffer.get(..length).is_some_and(|frame| self.frames.matches(frame)) => {}
+                Ok(length) => return Ok(self.buffer.get(..length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                // The device is down: nothing comes.
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(None),
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
 use hopwright_ports::{
-    AfPacket, AfXdp, Filter, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum, closing,
+    AfPacket, AfXdp, Filter, FrameMatch, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum, closing,
 };
 
 const MODES: [XdpMode; 2] = [XdpMode::Native, XdpMode::Generic];
@@ -29,7 +29,7 @@ impl Shared {
         Shared { pool, frames }
     }
 
-    fn open(&self, device: &str, mode: XdpMode, ours: Option<&[(IpAddr, u16)]>) -> AfXdp {
+    fn open(&self, device: &str, mode: XdpMode, ours: &FrameMatch) -> AfXdp {
         let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
         XdpDevice::attach(device, ours, options).unwrap().port(&self.frames, &[0]).unwrap()
     }
@@ -75,7 +75,7 @@ fn bursts_of_all_sizes_pass_both_ways_whole_and_in_order() {
             let mut plain = AfPacket::open("va", None).unwrap();
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 9000);
-            let mut port = shared.open("vb", mode, None);
+            let mut port = shared.open("vb", mode, &FrameMatch::Everything);
             let info = port.info();
             assert_eq!((info.mac, info.mtu, info.up), (Some([2, 0, 0, 0, 0, 11]), Some(9000), Some(true)));
             assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
@@ -108,8 +108,8 @@ fn a_packet_passes_between_devices_without_a_copy_and_frames_come_back() {
         let mut sink = AfPacket::open("vd", None).unwrap();
         let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
         let mut shared = Shared::new(1024, 9000);
-        let mut input = shared.open("vb", XdpMode::Native, None);
-        let mut output = shared.open("vc", XdpMode::Native, None);
+        let mut input = shared.open("vb", XdpMode::Native, &FrameMatch::Everything);
+        let mut output = shared.open("vc", XdpMode::Native, &FrameMatch::Everything);
         let mut batch = Vec::with_capacity(256);
         input.receive(&mut shared.pool, &mut batch, 256);
         output.receive(&mut shared.pool, &mut batch, 256);
@@ -159,7 +159,7 @@ fn only_what_is_ours_is_taken_and_the_kernel_gets_the_rest() {
             ip(&format!("neigh replace 192.0.2.2 lladdr {MAC_B} dev va"));
             let ours: [(IpAddr, u16); 1] = [("192.0.2.2".parse().unwrap(), 30042)];
             let mut shared = Shared::new(1024, 9000);
-            let mut port = shared.open("vb", mode, Some(&ours));
+            let mut port = shared.open("vb", mode, &FrameMatch::UdpDestinations(ours.to_vec()));
             let mut kernel = AfPacket::open("vb", None).unwrap();
             let mut kernel_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             receive(&mut port, &mut shared.pool, 0);
@@ -200,10 +200,10 @@ fn the_program_leaves_with_the_last_port_and_is_not_put_over_anothers() {
         assert!(!attached());
         let shared = Shared::new(1024, 1500);
         for mode in MODES {
-            let port = shared.open("vb", mode, None);
+            let port = shared.open("vb", mode, &FrameMatch::Everything);
             assert!(attached());
             let options = XdpOptions { mode: Some(mode), ..XdpOptions::default() };
-            let error = XdpDevice::attach("vb", None, options).unwrap_err().to_string();
+            let error = XdpDevice::attach("vb", &FrameMatch::Everything, options).unwrap_err().to_string();
             assert!(error.starts_with("vb: cannot attach the XDP program"), "{error}");
             drop(port);
             // Processes that other tests are about to start have its descriptor for a moment.
@@ -213,7 +213,7 @@ fn the_program_leaves_with_the_last_port_and_is_not_put_over_anothers() {
             }
             assert!(!attached());
         }
-        let missing = XdpDevice::attach("nowhere", None, XdpOptions::default()).unwrap_err();
+        let missing = XdpDevice::attach("nowhere", &FrameMatch::Everything, XdpOptions::default()).unwrap_err();
         assert!(missing.to_string().starts_with("nowhere: cannot find the device"), "{missing}");
     });
 }
@@ -225,7 +225,7 @@ fn what_does_not_fit_is_counted() {
         let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
         // Frames of 2 KiB: three pieces of a large packet do not fit one.
         let mut small = Shared::new(1024, 1500);
-        let mut port = small.open("vb", XdpMode::Native, None);
+        let mut port = small.open("vb", XdpMode::Native, &FrameMatch::Everything);
         port.receive(&mut small.pool, &mut Vec::with_capacity(1), 0);
         let sent = [frame(1514, 1), frame(4000, 2), frame(100, 3)];
         assert_eq!(transmit(&mut plain, &mut plain_pool, &sent), 3);
@@ -259,7 +259,7 @@ fn a_device_or_its_peer_may_go_down_and_come_back() {
             let mut plain = AfPacket::open("va", None).unwrap();
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 9000);
-            let mut port = shared.open("vb", mode, None);
+            let mut port = shared.open("vb", mode, &FrameMatch::Everything);
             assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
             for (round, device) in ["vb", "va", "vb"].into_iter().enumerate() {
                 ip(&format!("link set {device} down"));
@@ -299,7 +299,7 @@ fn a_device_that_came_back_while_nobody_sent_is_sent_on() {
             let mut plain = AfPacket::open("va", None).unwrap();
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 1500);
-            let mut port = shared.open("vb", mode, None);
+            let mut port = shared.open("vb", mode, &FrameMatch::Everything);
             port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
             ip("link set vb down");
             // Waits in the ring; the second is refused.
@@ -340,7 +340,9 @@ fn what_is_received_apart_survives_full_rings() {
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 1500);
             let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
-            let device = XdpDevice::attach_but("vb", Some(&ours), Some(&pattern), options).unwrap();
+            let device =
+                XdpDevice::attach_but("vb", &FrameMatch::UdpDestinations(ours.to_vec()), Some(&pattern), options)
+                    .unwrap();
             let mut port = device.port(&shared.frames, &[0]).unwrap();
             port.receive_apart(&urgent).unwrap();
             port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);

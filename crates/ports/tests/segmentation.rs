@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use devices::{ip, with_devices};
 use hopwright_dataplane::{DeviceStats, FrameSize, Packet, Pool, Port};
-use hopwright_ports::{AfPacket, SharedFrames, XdpDevice, XdpOptions, checksum};
+use hopwright_ports::{AfPacket, FrameMatch, SharedFrames, XdpDevice, XdpOptions, checksum};
 
 /// A frame from `va` to `vb` with a datagram from 10.0.0.1 to a port of 10.0.0.2.
 fn datagram(port: u16, payload: &[u8], checksummed: bool) -> Vec<u8> {
@@ -91,7 +91,7 @@ fn frames_sent() -> u64 {
 fn senders() -> Vec<(&'static str, Box<dyn Port>, Pool)> {
     let pool_of_xdp = pool();
     let frames = SharedFrames::new(&pool_of_xdp).unwrap();
-    let device = XdpDevice::attach("va", Some(&[]), XdpOptions::default()).unwrap();
+    let device = XdpDevice::attach("va", &FrameMatch::UdpDestinations(vec![]), XdpOptions::default()).unwrap();
     let mut xdp = device.port(&frames, &[0]).unwrap();
     assert!(!xdp.is_zero_copy());
     xdp.fill_checksums(true);
@@ -198,7 +198,7 @@ fn what_no_longer_is_taken_is_sent_one_by_one() {
         let sent: Vec<_> = (0..10).map(|i| datagram(50000, &[i; 300], true)).collect();
         // A device whose peer runs an XDP program does not take joined frames: at first `a` does not know that.
         let frames = pool();
-        let peer = XdpDevice::attach("vb", None, XdpOptions::default()).unwrap();
+        let peer = XdpDevice::attach("vb", &FrameMatch::Everything, XdpOptions::default()).unwrap();
         let mut b = peer.port(&SharedFrames::new(&frames).unwrap(), &[0]).unwrap();
         let mut there = frames;
         receive(&mut b, &mut there, 1);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use devices::{ip, skips};
 use hopwright_dataplane::{Pool, Port};
-use hopwright_ports::{AfPacket, Opener, Pattern, PortChoice, UdpPort, UdpSockets, Wanted, XdpOptions};
+use hopwright_ports::{AfPacket, FrameMatch, Opener, Pattern, PortChoice, UdpPort, UdpSockets, Wanted, XdpOptions};
 
 const ROUTER_MAC: &str = "02:00:00:00:00:0a";
 const HOST_MAC: &str = "02:00:00:00:00:0b";
@@ -147,7 +147,7 @@ impl Router {
 
     fn open(&mut self, device: &str, addresses: &[SocketAddr]) {
         let keys: Vec<_> = addresses.iter().copied().map(key).collect();
-        let opened = self.opener.open(device, Some(&keys)).unwrap();
+        let opened = self.opener.open(device, &FrameMatch::UdpDestinations(keys)).unwrap();
         self.raw.extend(opened.ports);
         // An AF_XDP port receives once the kernel has frames.
         self.received(0);
@@ -563,13 +563,13 @@ fn beside_raw_ports(choice: PortChoice) {
         assert_eq!(counts.lost(), 0);
 
         // An address that the device's port does not take is the sockets'.
-        router.opener.set_addresses("r0", &[key(own()[1])]).unwrap();
+        router.opener.set_match("r0", &FrameMatch::UdpDestinations(vec![key(own()[1])])).unwrap();
         let peers = PAIRS.map(|(_, theirs)| host.socket(&SocketAddr::new(sockaddr(theirs).ip(), 0).to_string()));
         let send = || own().iter().zip(&peers).for_each(|(to, peer)| assert_eq!(peer.send_to(b"x", to).unwrap(), 1));
         send();
         let [raw, udp] = router.received(2);
         assert_eq!((raw.len(), raw[0][12..14].to_vec(), udp.len()), (1, vec![0x86, 0xdd], 1));
-        router.opener.set_addresses("r0", &own().map(key)).unwrap();
+        router.opener.set_match("r0", &FrameMatch::UdpDestinations(own().map(key).to_vec())).unwrap();
         send();
         assert_eq!(router.payloads(0, 2).len(), 2);
         // Nor is anything lost when the port is closed, or just dropped.

@@ -14,7 +14,7 @@ use hopwright_dataplane::{
     Count, EngineKind, EntrySpec, FrameSize, Pool, Port, Replica, SwitchBuilder, VirtualDataPlane,
 };
 use hopwright_ir::*;
-use hopwright_ports::{AfPacket, MemoryPort, Opener, PortChoice, Wanted, XdpOptions};
+use hopwright_ports::{AfPacket, FrameMatch, MemoryPort, Opener, PortChoice, Wanted, XdpOptions};
 
 const B8: Type = Type::Bits(8);
 
@@ -170,7 +170,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 options: XdpOptions::default(),
             };
             let (opener, mut pools) = Opener::new(&wanted).unwrap();
-            let mut opened = opener.open("vb", None).unwrap();
+            let mut opened = opener.open("vb", &FrameMatch::Everything).unwrap();
             assert_eq!(opened.ports.len(), 2, "{}", opened.how);
             let mut batch = Vec::with_capacity(256);
             for (port, pool) in opened.ports.iter_mut().zip(&mut pools) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
 use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
-use hopwright_ports::{Opener, Wanted, XdpOptions};
+use hopwright_ports::{FrameMatch, Opener, Wanted, XdpOptions};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
 use crate::commands::interfaces::{self, Interface};
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     builder = builder.pools(pools);
     let mut how = Vec::new();
     for Interface { number, name } in &args.interfaces {
-        let opened = opener.open(name, None).map_err(|e| interfaces::cannot_open(&e))?;
+        let opened = opener.open(name, &FrameMatch::Everything).map_err(|e| interfaces::cannot_open(&e))?;
         how.push((*number, opened.how));
         builder = builder.ports(*number, opened.ports);
     }

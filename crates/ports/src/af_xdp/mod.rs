@@ -28,7 +28,6 @@ mod shared;
 mod socket;
 
 use std::fmt;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 
@@ -40,7 +39,7 @@ pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
 use crate::af_packet::{AfPacket, FilterSetter, Joiner, PortSize, RingSize};
-use crate::filter::{Filter, Pattern};
+use crate::filter::{Filter, FrameMatch, Pattern};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
@@ -85,21 +84,16 @@ pub struct XdpDevice {
 }
 
 impl XdpDevice {
-    /// Attaches the program to a device. With destinations it takes only frames to these UDP addresses; without, it
-    /// takes everything: nothing the device receives reaches the kernel.
-    pub fn attach(
-        device: &str,
-        destinations: Option<&[(IpAddr, u16)]>,
-        options: XdpOptions,
-    ) -> Result<Arc<XdpDevice>, DeviceError> {
-        XdpDevice::attach_but(device, destinations, None, options)
+    /// Attaches the program to a device. It takes the frames that match; the kernel receives all others.
+    pub fn attach(device: &str, frames: &FrameMatch, options: XdpOptions) -> Result<Arc<XdpDevice>, DeviceError> {
+        XdpDevice::attach_but(device, frames, None, options)
     }
 
-    /// The same, but datagrams to the destinations that have a pattern are left to the kernel; see
+    /// The same, but datagrams to UDP destinations that have a pattern are left to the kernel; see
     /// [`AfXdp::receive_apart`].
     pub fn attach_but(
         device: &str,
-        destinations: Option<&[(IpAddr, u16)]>,
+        frames: &FrameMatch,
         apart: Option<&Pattern>,
         options: XdpOptions,
     ) -> Result<Arc<XdpDevice>, DeviceError> {
@@ -107,7 +101,7 @@ impl XdpDevice {
         let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
         let facts = Arc::new(Facts::new(device, control).map_err(failed(device, "read the MTU"))?);
         let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
-        let attach = |mode| Redirect::attach(index, mac, destinations, apart, mode);
+        let attach = |mode| Redirect::attach(index, mac, frames, apart, mode);
         let (redirect, mode, refused) = match options.mode {
             Some(mode) => (attach(mode), mode, None),
             None => match attach(XdpMode::Native) {
@@ -152,14 +146,9 @@ impl XdpDevice {
         self.facts.segments_udp()
     }
 
-    /// Takes frames to this UDP address, too, unless it takes everything anyway.
-    pub fn add(&self, address: IpAddr, port: u16) -> Result<(), DeviceError> {
-        self.redirect.add(address, port).map_err(failed(self.facts.name(), "change the XDP program's addresses"))
-    }
-
-    /// Leaves frames to this UDP address to the kernel.
-    pub fn remove(&self, address: IpAddr, port: u16) -> Result<(), DeviceError> {
-        self.redirect.remove(address, port).map_err(failed(self.facts.name(), "change the XDP program's addresses"))
+    /// Takes the frames of another match of the same kind as `from`, which is in force.
+    pub fn change_match(&self, from: &FrameMatch, to: &FrameMatch) -> Result<(), DeviceError> {
+        self.redirect.change(from, to).map_err(failed(self.facts.name(), "change which frames the XDP program takes"))
     }
 
     /// A port that receives and sends on some of the device's queues, one at least, with frames of one pool.

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::assembler::{Assembler, Instruction, Label, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, R8, STACK, When, Width};
 use super::bpf::{self, AttachMode, Map, MapKind};
-use crate::filter::Pattern;
+use crate::filter::{FrameMatch, Pattern};
 use crate::linux::closing::SlowToClose;
 
 /// Most UDP addresses that can be ours.
@@ -45,24 +45,47 @@ fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// UDP addresses whose frames are taken.
+/// What frames are compared with.
 #[derive(Debug)]
-struct Ours {
-    destinations: Map,
-    /// The device's Ethernet address: only frames to it are taken.
+struct Matched {
+    /// UDP addresses or EtherTypes whose frames are taken.
+    keys: Map,
+    by: MatchBy,
+    /// The device's Ethernet address: only frames to it are taken, and with EtherTypes those to groups.
     mac: Map,
+}
+
+/// What a frame's key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MatchBy {
+    EtherType,
+    UdpDestination,
+}
+
+/// The keys of a match, as they are in the map.
+fn keys(frames: &FrameMatch) -> Vec<Vec<u8>> {
+    match frames {
+        FrameMatch::Everything => Vec::new(),
+        FrameMatch::EtherTypes(types) => types.iter().map(|t| t.to_be_bytes().to_vec()).collect(),
+        FrameMatch::UdpDestinations(all) => all.iter().map(|(address, port)| key(*address, *port).to_vec()).collect(),
+    }
 }
 
 /// The program. `unserved` is its result for frames of ours at a queue without socket; those with the pattern `apart`
 /// are the kernel's, too.
-fn assemble(sockets: &Map, ours: Option<&Ours>, apart: Option<&Pattern>, unserved: i32) -> Vec<Instruction> {
+fn assemble(sockets: &Map, ours: Option<&Matched>, apart: Option<&Pattern>, unserved: i32) -> Vec<Instruction> {
     let mut a = Assembler::new();
     let pass = a.label();
     a.copy(R6, R1);
     if let Some(ours) = ours {
-        only_ours(&mut a, ours, pass);
-        if let Some(pattern) = apart {
-            not_apart(&mut a, pattern, pass);
+        match ours.by {
+            MatchBy::EtherType => match_ether_type(&mut a, ours, pass),
+            MatchBy::UdpDestination => {
+                match_destination(&mut a, ours, pass);
+                if let Some(pattern) = apart {
+                    not_apart(&mut a, pattern, pass);
+                }
+            }
         }
     }
     a.map(R1, MapUse::Map, sockets.number());
@@ -81,7 +104,7 @@ fn assemble(sockets: &Map, ours: Option<&Ours>, apart: Option<&Pattern>, unserve
 
 /// Jumps to `pass` unless the frame is untagged, addressed to the device, and a UDP datagram over IPv4 (whole and without
 /// options) or IPv6 (without extension headers) to one of the destinations. Leaves in R7 where the UDP header is, less the Ethernet header, and in R8 the frame's end.
-fn only_ours(a: &mut Assembler, ours: &Ours, pass: Label) {
+fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
     const STACK_KEY: i16 = -(KEY as i16);
     let (v4, look_up) = (a.label(), a.label());
     // R2: the frame, R3: its end. Nothing shorter than Ethernet, IPv4 and UDP is ours.
@@ -137,7 +160,36 @@ fn only_ours(a: &mut Assembler, ours: &Ours, pass: Label) {
 
     a.place(look_up);
     a.store(Width::Two, STACK, STACK_KEY + 16, R0);
-    a.map(R1, MapUse::Map, ours.destinations.number());
+    a.map(R1, MapUse::Map, ours.keys.number());
+    a.copy(R2, STACK);
+    a.add(R2, i32::from(STACK_KEY));
+    a.call(HELPER_LOOKUP);
+    a.jump_if(R0, When::Equal, 0, pass);
+}
+
+/// Jumps to `pass` unless the frame has one of the EtherTypes and is addressed to the device, to a group or to all.
+fn match_ether_type(a: &mut Assembler, ours: &Matched, pass: Label) {
+    const STACK_KEY: i16 = -8;
+    let group = a.label();
+    // R2: the frame, R3: its end.
+    a.load(Width::Four, R2, R1, 0);
+    a.load(Width::Four, R3, R1, 4);
+    a.copy(R4, R2);
+    a.add(R4, i32::from(ETHERNET));
+    a.jump_if_register(R4, When::Greater, R3, pass);
+    a.load(Width::Two, R0, R2, 12);
+    a.store(Width::Two, STACK, STACK_KEY, R0);
+    a.load(Width::One, R0, R2, 0);
+    a.and(R0, 1);
+    a.jump_if(R0, When::NotEqual, 0, group);
+    a.map(R5, MapUse::Value, ours.mac.number());
+    for (width, at) in [(Width::Four, 0), (Width::Two, 4)] {
+        a.load(width, R0, R2, at);
+        a.load(width, R7, R5, at);
+        a.jump_if_register(R0, When::NotEqual, R7, pass);
+    }
+    a.place(group);
+    a.map(R1, MapUse::Map, ours.keys.number());
     a.copy(R2, STACK);
     a.add(R2, i32::from(STACK_KEY));
     a.call(HELPER_LOOKUP);
@@ -178,22 +230,22 @@ pub enum XdpMode {
 #[derive(Debug)]
 pub(super) struct Redirect {
     sockets: Map,
-    ours: Option<Ours>,
+    ours: Option<Matched>,
     /// Ends the attachment when closed.
     _link: SlowToClose,
 }
 
 impl Redirect {
-    /// Attaches it. With destinations it takes only frames to these and to the Ethernet address `mac`; without, it
-    /// takes everything that the device receives. Of the frames to destinations it leaves those `apart` to the kernel.
+    /// Attaches it to take the frames of a device with Ethernet address `mac` that match. Of the frames to UDP
+    /// destinations it leaves those `apart` to the kernel.
     pub fn attach(
         device: u32,
         mac: [u8; 6],
-        ours: Option<&[(IpAddr, u16)]>,
+        frames: &FrameMatch,
         apart: Option<&Pattern>,
         mode: XdpMode,
     ) -> io::Result<Redirect> {
-        let (sockets, ours) = maps(mac, ours)?;
+        let (sockets, ours) = maps(mac, frames)?;
         let code = assemble(&sockets, ours.as_ref(), apart, PASS);
         let program = match bpf::load(&code, "hopwright", true) {
             // Kernels before 5.18 know no packets of several buffers.
@@ -223,14 +275,23 @@ impl Redirect {
         self.ours.as_ref().map_or(Ok(()), |ours| put_mac(&ours.mac, mac))
     }
 
-    /// Takes frames to this address, too. No effect on a program that takes everything.
-    pub fn add(&self, address: IpAddr, port: u16) -> io::Result<()> {
-        self.ours.as_ref().map_or(Ok(()), |ours| ours.destinations.put(&key(address, port), &[1]))
-    }
-
-    /// Leaves frames to this address to the kernel. No effect on a program that takes everything.
-    pub fn remove(&self, address: IpAddr, port: u16) -> io::Result<()> {
-        self.ours.as_ref().map_or(Ok(()), |ours| ours.destinations.remove(&key(address, port)))
+    /// Takes the frames of another match of the same kind; there is no moment when it does not take those of both.
+    ///
+    /// # Errors
+    /// If it is of another kind: that is another program.
+    pub fn change(&self, from: &FrameMatch, to: &FrameMatch) -> io::Result<()> {
+        if std::mem::discriminant(from) != std::mem::discriminant(to) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let Some(ours) = &self.ours else { return Ok(()) };
+        let (before, after) = (keys(from), keys(to));
+        for key in after.iter().filter(|key| !before.contains(key)) {
+            ours.keys.put(key, &[1])?;
+        }
+        for key in before.iter().filter(|key| !after.contains(key)) {
+            ours.keys.remove(key)?;
+        }
+        Ok(())
     }
 }
 
@@ -240,16 +301,20 @@ fn put_mac(map: &Map, mac: [u8; 6]) -> io::Result<()> {
     map.put(&0u32.to_ne_bytes(), &value)
 }
 
-fn maps(mac: [u8; 6], ours: Option<&[(IpAddr, u16)]>) -> io::Result<(Map, Option<Ours>)> {
+fn maps(mac: [u8; 6], frames: &FrameMatch) -> io::Result<(Map, Option<Matched>)> {
     let sockets = Map::new(MapKind::Sockets, "hw_sockets", 4, 4, MAX_QUEUES)?;
-    let Some(ours) = ours else { return Ok((sockets, None)) };
-    let destinations = Map::new(MapKind::Hash, "hw_ours", KEY as u32, 1, MAX_DESTINATIONS)?;
-    for (address, port) in ours {
-        destinations.put(&key(*address, *port), &[1])?;
+    let (by, bytes) = match frames {
+        FrameMatch::Everything => return Ok((sockets, None)),
+        FrameMatch::EtherTypes(_) => (MatchBy::EtherType, 2),
+        FrameMatch::UdpDestinations(_) => (MatchBy::UdpDestination, KEY as u32),
+    };
+    let map = Map::new(MapKind::Hash, "hw_ours", bytes, 1, MAX_DESTINATIONS)?;
+    for key in keys(frames) {
+        map.put(&key, &[1])?;
     }
     let own = Map::new(MapKind::Array, "hw_mac", 4, 8, 1)?;
     put_mac(&own, mac)?;
-    Ok((sockets, Some(Ours { destinations, mac: own })))
+    Ok((sockets, Some(Matched { keys: map, by, mac: own })))
 }
 
 #[cfg(test)]
@@ -262,10 +327,10 @@ mod tests {
     /// `XDP_DROP`, which stands for "taken" here.
     const TAKEN: i32 = 1;
 
-    fn program(ours: &[(IpAddr, u16)], apart: Option<&Pattern>) -> Option<(OwnedFd, Ours, Map)> {
-        let (sockets, ours) = match maps(OWN, Some(ours)) {
+    fn program(frames: &FrameMatch, apart: Option<&Pattern>) -> Option<(OwnedFd, Matched, Map)> {
+        let (sockets, ours) = match maps(OWN, frames) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                eprintln!("\n*** SKIPPED, NOT TESTED: XDP programs need CAP_BPF and CAP_NET_ADMIN ***\n");
+                crate::skip_without_privileges("XDP programs need CAP_BPF and CAP_NET_ADMIN");
                 return None;
             }
             other => other.unwrap(),
@@ -273,6 +338,25 @@ mod tests {
         let ours = ours.unwrap();
         let program = bpf::load(&assemble(&sockets, Some(&ours), apart, TAKEN), "test", true).unwrap();
         Some((program, ours, sockets))
+    }
+
+    #[test]
+    fn takes_ether_types_to_the_device_and_to_groups() {
+        let frames = FrameMatch::EtherTypes(vec![0xd1f0, 0x88b5]);
+        let Some((program, ours, _sockets)) = program(&frames, None) else { return };
+        let taken = |to: [u8; 6], ether_type: [u8; 2]| {
+            let frame = [&to[..], &[9; 6], &ether_type, &[0; 50]].concat();
+            let by_program = bpf::test_run(&program, &frame).unwrap() == TAKEN as u32;
+            assert!(!by_program || frames.matches(&frame));
+            by_program
+        };
+        for to in [OWN, [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0x0e]] {
+            assert!(taken(to, [0xd1, 0xf0]) && taken(to, [0x88, 0xb5]));
+            assert!(!taken(to, [8, 0]) && !taken(to, [0x81, 0]));
+        }
+        assert!(!taken([2; 6], [0xd1, 0xf0]), "another host's frame");
+        put_mac(&ours.mac, [2; 6]).unwrap();
+        assert!(taken([2; 6], [0xd1, 0xf0]));
     }
 
     fn v4(dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
@@ -310,7 +394,7 @@ mod tests {
             ("fd00::2".parse().unwrap(), 50001),
         ];
         list.extend((0..3000).map(|i| (IpAddr::from([10, 0, (i >> 8) as u8, i as u8]), 1000 + i)));
-        let Some((program, ours, _sockets)) = program(&list, None) else { return };
+        let Some((program, ours, _sockets)) = program(&FrameMatch::UdpDestinations(list), None) else { return };
         let taken = |f: &[u8]| bpf::test_run(&program, f).unwrap() == TAKEN as u32;
         assert!(taken(&v4([192, 0, 2, 1], 30042, 0)));
         assert!(!taken(&v4([192, 0, 2, 1], 50000, 3)), "with options");
@@ -349,7 +433,7 @@ mod tests {
         put_mac(&ours.mac, [9; 6]).unwrap();
         assert!(!taken(&good), "the device has another address now");
         put_mac(&ours.mac, OWN).unwrap();
-        ours.destinations.remove(&key("192.0.2.1".parse().unwrap(), 30042)).unwrap();
+        ours.keys.remove(&key("192.0.2.1".parse().unwrap(), 30042)).unwrap();
         assert!(!taken(&good), "not ours any more");
     }
 
@@ -357,7 +441,7 @@ mod tests {
     fn leaves_what_is_to_come_apart_to_the_kernel() {
         let list = [("192.0.2.1".parse().unwrap(), 30042), ("fd00::1".parse().unwrap(), 30042)];
         let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
-        let Some((program, ..)) = program(&list, Some(&pattern)) else { return };
+        let Some((program, ..)) = program(&FrameMatch::UdpDestinations(list.to_vec()), Some(&pattern)) else { return };
         let with = |mut frame: Vec<u8>, fourth: u8, eighth: u8| {
             // Both make four bytes of UDP payload at least.
             let payload = if frame[12] == 8 { 14 + 4 * usize::from(frame[14] & 15) + 8 } else { 62 };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::FrameMatch;
 use crate::udp::{RawDevice, Takes};
 
 /// One instruction of classic BPF, laid out as the kernel's `struct sock_filter`.
@@ -57,6 +58,8 @@ const FRAGMENT: u32 = 0x3fff;
 const ETHERTYPE: u32 = 12;
 const NETWORK: u32 = 14;
 const UDP_HEADER: u32 = 8;
+/// `PACKET_OTHERHOST`: frames for other hosts that a promiscuous device receives.
+const OTHER_HOST: u32 = 3;
 /// The kernel's number of the loopback device, in every network namespace.
 const LOOPBACK: u32 = 1;
 /// Bytes of a frame the socket gets: all.
@@ -77,13 +80,18 @@ fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
     code
 }
 
-/// Drops what is a VLAN's or not for this host; otherwise the EtherType is in the accumulator. A tag with VLAN id 0 has
-/// only a priority, and its frame is no VLAN's.
+/// Drops frames of VLANs and frames that are not addressed to this host; otherwise loads the EtherType into the
+/// accumulator.
 fn to_this_host() -> Vec<Instruction> {
+    let mut code = vec![op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_EQUAL, 0, 1, 0), op(RETURN, 0)];
+    code.extend(no_vlan());
+    code
+}
+
+/// Drops frames of VLANs; otherwise loads the EtherType into the accumulator. A tag with VLAN id 0 has only a priority,
+/// and its frame belongs to no VLAN.
+fn no_vlan() -> Vec<Instruction> {
     vec![
-        op(LOAD_BYTE, PACKET_TYPE),
-        jump(JUMP_EQUAL, 0, 1, 0),
-        op(RETURN, 0),
         op(LOAD_BYTE, VLAN_TAG_PRESENT),
         jump(JUMP_EQUAL, 0, 4, 0),
         op(LOAD_HALF, VLAN_TAG),
@@ -188,6 +196,25 @@ impl Pattern {
 }
 
 impl Filter {
+    /// The filter of a match; `None` if it passes everything.
+    pub fn of(frames: &FrameMatch) -> Result<Option<Filter>, TooLong> {
+        match frames {
+            FrameMatch::Everything => Ok(None),
+            FrameMatch::EtherTypes(types) => Filter::ether_types(types).map(Some),
+            FrameMatch::UdpDestinations(destinations) => Filter::udp_destinations(destinations).map(Some),
+        }
+    }
+
+    /// Passes frames with one of these EtherTypes, addressed to this host, to a group or to all, without a tag or with
+    /// one of VLAN id 0; drops all others.
+    pub fn ether_types(types: &[u16]) -> Result<Filter, TooLong> {
+        let mut code = vec![op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_NOT_LESS, OTHER_HOST, 0, 1), op(RETURN, 0)];
+        code.extend(no_vlan());
+        code.extend(types.iter().flat_map(|t| [jump(JUMP_EQUAL, u32::from(*t), 0, 1), op(RETURN, WHOLE)]));
+        code.push(op(RETURN, 0));
+        if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Filter(code)) }
+    }
+
     /// Drops everything.
     pub fn nothing() -> Filter {
         Filter(vec![op(RETURN, 0)])
@@ -540,6 +567,23 @@ mod tests {
         for cut in 0..38 {
             assert!(!pass(&good[..cut]), "cut to {cut}");
         }
+    }
+
+    #[test]
+    fn ether_types_pass() {
+        let f = Filter::of(&FrameMatch::EtherTypes(vec![0xd1f0, 0x88b5])).unwrap().unwrap();
+        let frame = |ether_type: [u8; 2]| [&[2; 12][..], &ether_type, &[0; 4]].concat();
+        for packet_type in 0..3 {
+            assert!(
+                run(&f, &frame([0xd1, 0xf0]), packet_type, false) && run(&f, &frame([0x88, 0xb5]), packet_type, false)
+            );
+            assert!(!run(&f, &frame([8, 0]), packet_type, false));
+        }
+        assert!(!run(&f, &frame([0xd1, 0xf0]), 3, false), "another host's frame");
+        assert!(!run(&f, &frame([0xd1, 0xf0]), 0, true), "a VLAN's frame");
+        assert!(run_tagged(&f, &frame([0xd1, 0xf0]), 0, Some(0x6000)), "only a priority");
+        assert_eq!(Filter::of(&FrameMatch::Everything), Ok(None));
+        assert_eq!(Filter::ether_types(&[7; 3000]), Err(TooLong(6011)));
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! A network namespace with pairs of virtual devices for a test. Needs root and the `ip` command; says so where it has
-//! to skip.
+//! A network namespace with pairs of virtual devices for a test. Needs root and the `ip` command.
 
 #![allow(dead_code)]
 
@@ -13,14 +12,20 @@ pub fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Whether a test that needs a network has to be skipped. Says so.
+/// Whether to skip a test that needs a network. Without root or the `ip` command a test fails, unless
+/// `HOPWRIGHT_SKIP_PRIVILEGED_TESTS` is set.
 pub fn skips() -> bool {
     // SAFETY: plain system call without arguments.
-    let skips = unsafe { libc::geteuid() } != 0 || Command::new("ip").arg("-V").output().is_err();
-    if skips {
+    let able = unsafe { libc::geteuid() } == 0 && Command::new("ip").arg("-V").output().is_ok();
+    if !able {
+        let skip = std::env::var_os("HOPWRIGHT_SKIP_PRIVILEGED_TESTS").is_some();
+        assert!(
+            skip,
+            "packet sockets need root and the `ip` command; HOPWRIGHT_SKIP_PRIVILEGED_TESTS=1 skips such tests"
+        );
         eprintln!("\n*** SKIPPED, NOT TESTED: packet sockets need root and the `ip` command ***\n");
     }
-    skips
+    !able
 }
 
 /// Runs a test on a thread in a fresh network namespace with devices `va` and `vb` that are each other's peer.

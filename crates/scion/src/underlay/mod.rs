@@ -14,7 +14,7 @@ use hopwright_dataplane::{Pool, Port};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::netlink::{Device, Netlink};
 use hopwright_host::next_hop::{DevicePort, FallbackReason, Plan};
-use hopwright_ports::{Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
+use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
 use crate::config::links::Links;
@@ -183,7 +183,9 @@ impl Underlay {
             if let Some(open) = self.devices.get_mut(&index) {
                 (open.mac, open.mtu) = (device.mac.unwrap_or_default(), device.mtu);
                 if open.addresses != addresses {
-                    if let Err(error) = self.opener.set_addresses(&open.name, &addresses) {
+                    if let Err(error) =
+                        self.opener.set_match(&open.name, &FrameMatch::UdpDestinations(addresses.clone()))
+                    {
                         tracing::warn!(device = open.name, %error, "cannot change whose packets a raw port takes");
                     }
                     open.addresses = addresses;
@@ -198,7 +200,8 @@ impl Underlay {
             return changed;
         }
         // Opening takes its time. Until the ports are there the sockets take everything; then they change places at once.
-        let names: Vec<_> = new.iter().map(|(device, _)| (device.name.as_str(), &[][..])).collect();
+        let none = FrameMatch::UdpDestinations(Vec::new());
+        let names: Vec<_> = new.iter().map(|(device, _)| (device.name.as_str(), &none)).collect();
         let found = match self.opener.open_all(&names) {
             Ok(found) => found.into_iter().map(|opened| opened.map_err(AgentError::from)).collect(),
             Err(error) => vec![Err(AgentError::from(error))],
@@ -240,7 +243,7 @@ impl Underlay {
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n) && !reserved(n)))
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n)))
             .ok_or(AgentError::TooManyDevices)?;
-        if let Err(error) = self.opener.set_addresses(&device.name, &addresses) {
+        if let Err(error) = self.opener.set_match(&device.name, &FrameMatch::UdpDestinations(addresses.clone())) {
             let _ = self.opener.close(&device.name);
             return Err(error.into());
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{MAX_BATCH, Packet, Pool};
-use hopwright_ports::{Opener, Wanted, XdpOptions};
+use hopwright_ports::{FrameMatch, Opener, Wanted, XdpOptions};
 
 use crate::cli::BenchForwarderArgs;
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ pub(crate) fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
     })?;
     let mut ports = Vec::new();
     for device in [&args.from, &args.to] {
-        let opened = opener.open(device, None).map_err(|e| Failure::message(e.to_string()))?;
+        let opened = opener.open(device, &FrameMatch::Everything).map_err(|e| Failure::message(e.to_string()))?;
         eprintln!("{device}: {}", opened.how);
         ports.extend(opened.ports);
     }
