@@ -15,11 +15,12 @@
 //! let (switch, mut worker) = SwitchBuilder::new(vdp.clone()).port(0, eth0).cpu_port(510).build()?;
 //!
 //! // Table entries by name; values are anything that becomes a BigUint. `put` inserts or changes.
-//! vdp.put(&EntrySpec::new("ipv4_lpm", "forward").lpm(0x0a00_0000u32, 8).arg(3u32).arg(0x0200_0000_0001u64))?;
-//! vdp.set_default("ipv4_lpm", "drop", &[])?;
+//! let control = vdp.control();
+//! control.put(&EntrySpec::new("ipv4_lpm", "forward").lpm(0x0a00_0000u32, 8).arg(3u32).arg(0x0200_0000_0001u64))?;
+//! control.set_default("ipv4_lpm", "drop", &[])?;
 //!
 //! // Keys of an `AesCmac` or `Aes128` object. What has no key verifies nothing.
-//! vdp.key_table("hop_mac")?.set_key(0, &[0x42; 16])?;
+//! control.key_table("hop_mac")?.set_key(0, &[0x42; 16])?;
 //!
 //! // Packets move on a thread of the worker's own.
 //! let moving = std::thread::spawn(move || worker.run());
@@ -34,7 +35,7 @@
 //! switch.injector().packet_out(510, &[0; 64])?;
 //!
 //! // Counters of the program, and of the switch.
-//! println!("{:?} {:?}", vdp.counter("reasons", 7)?, switch.stats());
+//! println!("{:?} {:?}", control.counter("reasons")?.read(7)?, switch.stats());
 //! switch.stop();
 //! # let _ = moving.join();
 //! # Ok(())
@@ -64,8 +65,7 @@ pub mod worker;
 mod state;
 mod trace;
 
-pub use control::difference::Difference;
-pub use control::{ControlError, EntrySpec, MatchSpec};
+pub use control::{Control, ControlError, Difference, EntrySpec, MatchSpec};
 pub use executor::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;

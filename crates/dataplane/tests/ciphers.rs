@@ -120,22 +120,20 @@ struct Side {
 impl Side {
     fn new(pipeline: &Arc<Pipeline>, kind: EngineKind) -> Side {
         let vdp = VirtualDataPlane::new(pipeline.clone(), kind).unwrap();
-        vdp.key_table("mac").unwrap().set_key(0, &[1; 16]).unwrap();
-        vdp.key_table("mac").unwrap().set_key(1, &[2; 16]).unwrap();
-        vdp.key_table("aes").unwrap().set_key(0, &[3; 16]).unwrap();
+        vdp.control().key_table("mac").unwrap().set_key(0, &[1; 16]).unwrap();
+        vdp.control().key_table("mac").unwrap().set_key(1, &[2; 16]).unwrap();
+        vdp.control().key_table("aes").unwrap().set_key(0, &[3; 16]).unwrap();
         for (i, table) in pipeline.tables.iter().enumerate() {
             for kind in (0..32u32).step_by(3) {
                 let set = table.actions.iter().find(|a| pipeline[a.action].params.len() == 2).unwrap().action;
                 let args = vec![(kind % 5 + 4).into(), (u64::from(kind) << 40 | 77).into()];
-                vdp.insert_entry(
-                    TableId(i as u32),
-                    TableEntry {
+                vdp.control()[TableId(i as u32)]
+                    .insert(TableEntry {
                         matches: vec![MatchValue::Exact(kind.into())],
                         priority: 0,
                         action: ActionCall { action: set, args },
-                    },
-                )
-                .unwrap();
+                    })
+                    .unwrap();
             }
         }
         Side { executor: Executor::new(vdp.clone()), vdp, pool: Pool::new(256, FrameSize::for_mtu(1500)).unwrap() }
@@ -199,7 +197,11 @@ fn blocks_of_several_packets_at_once() {
             on_hot_paths += run - left;
         }
         if text.contains("c.count") {
-            assert_eq!(interp.vdp.counters("c").unwrap(), jit.vdp.counters("c").unwrap(), "seed {seed}\n{text}");
+            assert_eq!(
+                interp.vdp.control().counter("c").map(|c| c.read_all()).unwrap(),
+                jit.vdp.control().counter("c").map(|c| c.read_all()).unwrap(),
+                "seed {seed}\n{text}"
+            );
         }
     }
     assert!(on_hot_paths > 20_000, "{on_hot_paths}");

@@ -18,8 +18,9 @@ use hopwright_driver::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
 use hopwright_p4gen::{Case, Config, generate};
+use hopwright_stf::DataPlaneEngine;
 use hopwright_stf::script::Command;
-use machine::Machine;
+use machine::machine;
 
 const NOW_US: u64 = 1_234_567;
 /// Batch sizes, by turns.
@@ -88,7 +89,7 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
     let mut interp = Interp::new(pipeline.clone()).map_err(|e| e.to_string())?;
     let script = hopwright_stf::parse("entries", &case.entries).map_err(|e| format!("{e:?}"))?;
     hopwright_stf::configure(&script, &mut interp).map_err(|e| e.to_string())?;
-    let mut machine = Machine::new(pipeline.clone())?;
+    let mut machine = machine(pipeline.clone())?;
     machine.executor.prefetch_keys(Some(true));
     hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
     let tables: Vec<TableId> = (0..pipeline.tables.len()).map(|t| TableId(t as u32)).collect();
@@ -117,14 +118,14 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
         match object.kind {
             ExternKind::Counter { size, .. } => {
                 for at in 0..size {
-                    let (a, b) = (interp.counter(id, at), vdp.counter(name, at));
+                    let (a, b) = (interp.store.counter(id, at), vdp.control().counter(name).and_then(|c| c.read(at)));
                     seen.counted += a.as_ref().map_or(0, |c| c.packets);
                     same(&format!("count {at}"), format!("{a:?}"), format!("{b:?}"))?;
                 }
             }
             ExternKind::Register { size, .. } => {
                 for at in 0..size {
-                    let (a, b) = (interp.register(id, at), vdp.register(name, at));
+                    let (a, b) = (interp.store.register(id, at), vdp.control().register(name).and_then(|r| r.read(at)));
                     same(&format!("register {at}"), format!("{a:?}"), format!("{b:?}"))?;
                 }
             }
@@ -132,11 +133,12 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
         }
     }
     for table in tables {
-        for (entry, count) in interp.entries(table) {
+        for (entry, count) in interp.store.entries(table) {
             seen.hits += count.packets;
             if pipeline[table].direct_counter.is_some() {
-                let found = vdp.direct_count(table, &entry.matches, entry.priority).map_err(|e| e.to_string())?;
-                if *count != found {
+                let found =
+                    vdp.control()[table].direct_count(&entry.matches, entry.priority).map_err(|e| e.to_string())?;
+                if count != found {
                     let name = &pipeline[table].name;
                     return Err(format!("{name}: {entry:?}\ninterpreter: {count:?}\nmachine code: {found:?}"));
                 }
@@ -149,7 +151,7 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
 /// Compares what becomes of the packets.
 fn packets_differ(
     case: &Case,
-    machine: &mut Machine,
+    machine: &mut DataPlaneEngine,
     interp: &mut Interp,
     batch: usize,
     numbers: &mut std::ops::RangeFrom<usize>,
@@ -175,7 +177,7 @@ fn packets_differ(
                 last.sent.push((copy.egress_port() as u16, copy.bytes().to_vec()));
                 machine.pool.give(copy);
             }
-            let mut sent = std::iter::from_fn(|| machine.vdp.next_digest());
+            let mut sent = std::iter::from_fn(|| machine.vdp.control().next_digest());
             for ((port, bytes), found) in packets.iter().zip(found) {
                 let (number, (wanted, digests)) = (numbers.next(), interpreted(interp, *port, bytes));
                 let found_digests: Vec<Digest> = sent.by_ref().take(digests.len()).collect();
@@ -196,7 +198,7 @@ fn packets_differ(
                 seen.parser_errors += usize::from(wanted.parser_error != 0);
             }
         }
-        if let Some(digest) = machine.vdp.next_digest() {
+        if let Some(digest) = machine.vdp.control().next_digest() {
             return Err(format!("a digest too many: {digest:x?}"));
         }
         for frame in frames {

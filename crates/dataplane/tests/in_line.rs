@@ -123,7 +123,7 @@ fn what_is_searched_in_line_is_found() {
             for _ in 0..12 {
                 if !entries.is_empty() && random.below(100) < if round / 50 % 2 == 0 { 30 } else { 60 } {
                     let gone = entries.swap_remove(random.below(entries.len() as u64) as usize);
-                    vdp.delete_entry(id, &gone.matches, 0).unwrap();
+                    vdp.control()[id].delete(&gone.matches, 0).unwrap();
                     continue;
                 }
                 let values = keys(i, random.fields());
@@ -143,15 +143,15 @@ fn what_is_searched_in_line_is_found() {
                         }
                     })
                     .collect();
-                let mut action = vdp.resolve_action(id, &format!("set{i}"), &[]).unwrap();
+                let mut action = vdp.control().resolve_action(id, &format!("set{i}"), &[]).unwrap();
                 // Several do the same.
                 action.args = vec![(1 + random.below(40)).into()];
                 let entry = TableEntry { matches, priority: 0, action };
                 if let Some(known) = entries.iter_mut().find(|e| e.matches == entry.matches) {
-                    vdp.modify_entry(id, entry.clone()).unwrap();
+                    vdp.control()[id].modify(entry.clone()).unwrap();
                     *known = entry;
                 } else {
-                    vdp.insert_entry(id, entry.clone()).unwrap();
+                    vdp.control()[id].insert(entry.clone()).unwrap();
                     entries.push(entry);
                 }
             }

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopwright_abi::Verdict;
 use hopwright_dataplane::{
-    ControlError, EngineKind, EntryTarget, Executor, FrameSize, Group, Pool, Rates, VirtualDataPlane, WeightedAction,
+    Control, ControlError, EngineKind, EntryTarget, Executor, FrameSize, Group, Pool, Rates, VirtualDataPlane,
+    WeightedAction,
 };
 use hopwright_driver::compile_text;
 use hopwright_ir::hash::Random;
-use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableId};
+use hopwright_ir::interp::{self, Interp, LinearStore};
+use hopwright_ir::{ActionCall, ActionId, ExternId, MatchValue, Pipeline, TableEntry, TableId};
 
 const PROGRAM: &str = r#"
 #include <core.p4>
@@ -74,7 +76,8 @@ struct Names {
     tables: [TableId; 3],
     sel: ExternId,
     ind: ExternId,
-    actions: Vec<(hopwright_ir::ActionId, usize)>,
+    actions: Vec<(ActionId, usize)>,
+    color: ActionId,
 }
 
 impl Names {
@@ -90,6 +93,7 @@ impl Names {
             ind: p.extern_by_name("ind").unwrap(),
             // The last is only in one of the tables, so that no member may have it.
             actions: ["set_a", "set_b", "color_b"].map(action).to_vec(),
+            color: action("color").0,
         }
     }
 
@@ -103,8 +107,26 @@ fn below(random: &mut Random, n: u64) -> u64 {
     random.next_u64() % n
 }
 
-/// A random change of one data plane: the same for the same random numbers.
-fn change(vdp: &VirtualDataPlane, names: &Names, random: &mut Random) -> Result<(), ControlError> {
+/// A change of a program's state.
+#[derive(Clone, Debug)]
+enum Change {
+    InsertMember(u32, ActionCall),
+    ModifyMember(u32, ActionCall),
+    DeleteMember(u32),
+    InsertGroup(u32, Group),
+    ModifyGroup(u32, Group),
+    DeleteGroup(u32),
+    InsertTarget(TableId, Key, EntryTarget),
+    ModifyTarget(TableId, Key, EntryTarget),
+    Insert(TableId, TableEntry),
+    Delete(TableId, Key),
+    SetMeter(u64, Option<Rates>),
+    SetDirectMeter(TableId, Key, Option<Rates>),
+}
+
+type Key = (Vec<MatchValue>, i32);
+
+fn random_change(names: &Names, random: &mut Random) -> Change {
     let (member, number) = (below(random, 8) as u32, below(random, 4) as u32);
     let at = below(random, 3) as usize;
     let key = below(random, 4);
@@ -132,23 +154,79 @@ fn change(vdp: &VirtualDataPlane, names: &Names, random: &mut Random) -> Result<
     };
     let action = names.action(random);
     match below(random, 14) {
-        0 | 1 => vdp.insert_member(names.sel, member, action),
-        2 => vdp.modify_member(names.sel, member, action),
-        3 => vdp.delete_member(names.sel, member),
-        4 | 5 => vdp.insert_group(names.sel, number, group),
-        6 => vdp.modify_group(names.sel, number, group),
-        7 => vdp.delete_group(names.sel, number),
-        8 if at < 2 => vdp.modify_target(table, matches, priority, target),
-        9 => vdp.delete_entry(table, &matches, priority),
-        10 => vdp.set_meter(names.ind, key + 1, rates),
-        11 if at > 0 => vdp.set_direct_meter(table, &matches, priority, rates),
-        _ if at < 2 => vdp.insert_target(table, matches, priority, target),
+        0 | 1 => Change::InsertMember(member, action),
+        2 => Change::ModifyMember(member, action),
+        3 => Change::DeleteMember(member),
+        4 | 5 => Change::InsertGroup(number, group),
+        6 => Change::ModifyGroup(number, group),
+        7 => Change::DeleteGroup(number),
+        8 if at < 2 => Change::ModifyTarget(table, (matches, priority), target),
+        9 => Change::Delete(table, (matches, priority)),
+        10 => Change::SetMeter(key + 1, rates),
+        11 if at > 0 => Change::SetDirectMeter(table, (matches, priority), rates),
+        _ if at < 2 => Change::InsertTarget(table, (matches, priority), target),
         _ => {
-            let action = vdp.pipeline().action_by_name("color").map(|action| ActionCall { action, args: Vec::new() });
-            let Some(action) = action else { return Ok(()) };
-            vdp.insert_entry(table, hopwright_ir::TableEntry { matches, priority, action })
+            let action = ActionCall { action: names.color, args: Vec::new() };
+            Change::Insert(table, TableEntry { matches, priority, action })
         }
     }
+}
+
+fn apply(control: &Control, names: &Names, change: Change) -> Result<(), ControlError> {
+    let profile = control.profile(names.sel)?;
+    match change {
+        Change::InsertMember(member, action) => profile.insert_member(member, action),
+        Change::ModifyMember(member, action) => profile.modify_member(member, action),
+        Change::DeleteMember(member) => profile.delete_member(member),
+        Change::InsertGroup(number, group) => profile.insert_group(number, group),
+        Change::ModifyGroup(number, group) => profile.modify_group(number, group),
+        Change::DeleteGroup(number) => profile.delete_group(number),
+        Change::InsertTarget(table, (matches, priority), to) => control[table].insert_target(matches, priority, to),
+        Change::ModifyTarget(table, (matches, priority), to) => control[table].modify_target(matches, priority, to),
+        Change::Insert(table, entry) => control[table].insert(entry),
+        Change::Delete(table, (matches, priority)) => control[table].delete(&matches, priority),
+        Change::SetMeter(index, rates) => control.meter(names.ind)?.set_rates(index, rates),
+        Change::SetDirectMeter(table, (matches, priority), rates) => {
+            control[table].set_direct_meter(&matches, priority, rates)
+        }
+    }
+}
+
+/// The same for the interpreter's own lists.
+fn apply_to_lists(store: &mut LinearStore, names: &Names, change: Change) -> Result<(), interp::ControlError> {
+    match change {
+        Change::InsertMember(member, action) => store.insert_member(names.sel, member, action),
+        Change::ModifyMember(member, action) => store.modify_member(names.sel, member, action),
+        Change::DeleteMember(member) => store.delete_member(names.sel, member),
+        Change::InsertGroup(number, group) => store.insert_group(names.sel, number, group),
+        Change::ModifyGroup(number, group) => store.modify_group(names.sel, number, group),
+        Change::DeleteGroup(number) => store.delete_group(names.sel, number),
+        Change::InsertTarget(table, (matches, priority), to) => store.insert_target(table, matches, priority, to),
+        Change::ModifyTarget(table, (matches, priority), to) => store.modify_target(table, matches, priority, to),
+        Change::Insert(table, entry) => store.insert(table, entry),
+        Change::Delete(table, (matches, priority)) => store.delete(table, &matches, priority),
+        Change::SetMeter(index, rates) => store.set_meter(names.ind, index, rates),
+        Change::SetDirectMeter(table, (matches, priority), rates) => {
+            store.set_direct_meter(table, &matches, priority, rates)
+        }
+    }
+}
+
+/// All that the control plane can read.
+fn everything(control: &Control, names: &Names) -> String {
+    let mut text = String::new();
+    for table in names.tables.map(|id| &control[id]) {
+        text += &format!("{:?}\n", table.default_action());
+        for entry in table.entries() {
+            let (matches, priority) = (&entry.matches, entry.priority);
+            let target = table.target(matches, priority);
+            let counts = (table.direct_count(matches, priority), table.direct_meter(matches, priority));
+            text += &format!("{entry:?} {target:?} {counts:?}\n");
+        }
+    }
+    let (profile, meter) = (control.profile(names.sel).unwrap(), control.meter(names.ind).unwrap());
+    let meters: Vec<_> = (0..4).map(|at| meter.rates(at).unwrap()).collect();
+    text + &format!("{:?}\n{:?}\n{meters:?}", profile.members(), profile.groups())
 }
 
 fn weighted(names: &Names, random: &mut Random) -> WeightedAction {
@@ -163,17 +241,25 @@ fn engines_agree_under_random_changes() {
     for seed in 0..20 {
         let engines = [EngineKind::Jit, EngineKind::Interp];
         let vdps = engines.map(|engine| VirtualDataPlane::new(pipeline.clone(), engine).unwrap());
+        let mut lists = Interp::new(pipeline.clone()).unwrap();
         let mut executors = vdps.each_ref().map(|vdp| Executor::new(vdp.clone()));
         let mut pool = Pool::new(4, FrameSize::JUMBO).unwrap();
         let mut random = Random::new(seed);
         let mut now = 0;
         for step in 0..300 {
-            let mut same = random.clone();
-            let results = [change(&vdps[0], &names, &mut random), change(&vdps[1], &names, &mut same)];
+            let change = random_change(&names, &mut random);
+            let before = vdps.each_ref().map(|vdp| everything(vdp.control(), &names));
+            let results = vdps.each_ref().map(|vdp| apply(vdp.control(), &names, change.clone()));
             assert_eq!(results[0], results[1], "seed {seed} step {step}");
+            let result = apply_to_lists(&mut lists.store, &names, change.clone());
+            assert_eq!(results[0].is_ok(), result.is_ok(), "seed {seed} step {step}: {result:?}");
             match results[0] {
                 Ok(()) => done += 1,
-                Err(_) => refused += 1,
+                Err(_) => {
+                    refused += 1;
+                    let after = vdps.each_ref().map(|vdp| everything(vdp.control(), &names));
+                    assert_eq!(before, after, "a refused change leaves all as it was: {change:?}");
+                }
             }
             now += below(&mut random, 2_000);
             let packet = [0u8; 7].map(|_| below(&mut random, 256) as u8 & 0xf3);
@@ -187,14 +273,16 @@ fn engines_agree_under_random_changes() {
             });
             assert_eq!(outcomes[0], outcomes[1], "seed {seed} step {step}: {packet:02x?}");
             assert_eq!(outcomes[0].0, Verdict::Forward);
+            let sent = lists.process(&packet, 0, now).sent;
+            assert_eq!(sent[0].bytes, outcomes[0].1, "seed {seed} step {step}: {packet:02x?}");
             hits += usize::from(outcomes[0].1[2] & 1 == 1);
             if let Some(seen) = colors.get_mut(usize::from(outcomes[0].1[5])) {
                 *seen += 1;
             }
         }
         for table in names.tables {
-            for entry in vdps[0].entries(table) {
-                let target = vdps.each_ref().map(|v| v.entry_target(table, &entry.matches, entry.priority));
+            for entry in vdps[0].control()[table].entries() {
+                let target = vdps.each_ref().map(|v| v.control()[table].target(&entry.matches, entry.priority));
                 assert_eq!(target[0], target[1]);
                 assert_eq!(target[0].is_some(), pipeline[table].implementation.is_some());
             }
@@ -214,35 +302,41 @@ fn what_is_in_use_stays_and_what_is_not_goes() {
     let group = Group { members: [(7, 3)].into(), max_size: 3, ..Group::default() };
     let says = |r: Result<(), ControlError>| r.map_err(|e| e.to_string());
 
-    vdp.insert_member(names.sel, 7, action.clone()).unwrap();
-    vdp.insert_group(names.sel, 2, group.clone()).unwrap();
-    vdp.insert_target(names.tables[0], key(), 0, EntryTarget::Group(2)).unwrap();
+    vdp.control().profile(names.sel).and_then(|p| p.insert_member(7, action.clone())).unwrap();
+    vdp.control().profile(names.sel).and_then(|p| p.insert_group(2, group.clone())).unwrap();
+    vdp.control()[names.tables[0]].insert_target(key(), 0, EntryTarget::Group(2)).unwrap();
     assert_eq!(
-        says(vdp.delete_member(names.sel, 7)),
+        says(vdp.control().profile(names.sel).and_then(|p| p.delete_member(7))),
         Err("`I.sel`: member 7 is in use: a group or an entry leads to it".into())
     );
-    assert_eq!(says(vdp.delete_group(names.sel, 2)), Err("`I.sel`: group 2 is in use: an entry leads to it".into()));
+    assert_eq!(
+        says(vdp.control().profile(names.sel).and_then(|p| p.delete_group(2))),
+        Err("`I.sel`: group 2 is in use: an entry leads to it".into())
+    );
     let bigger = Group { members: [(7, 4)].into(), max_size: 3, ..Group::default() };
     assert_eq!(
-        says(vdp.modify_group(names.sel, 2, bigger)),
+        says(vdp.control().profile(names.sel).and_then(|p| p.modify_group(2, bigger))),
         Err("`I.sel`: the weights, or members, are together more than 3".into())
     );
-    assert!(vdp.insert_member(names.sel, 8, elsewhere).is_err(), "the action is not one of every table's");
+    assert!(
+        vdp.control().profile(names.sel).and_then(|p| p.insert_member(8, elsewhere)).is_err(),
+        "the action is not one of every table's"
+    );
     // A refused change of an entry leaves everything as it was.
-    assert!(vdp.modify_target(names.tables[0], key(), 0, EntryTarget::Member(99)).is_err());
-    assert!(vdp.insert_target(names.tables[0], key(), 0, EntryTarget::Member(7)).is_err());
-    assert_eq!(vdp.entry_target(names.tables[0], &key(), 0), Some(EntryTarget::Group(2)));
+    assert!(vdp.control()[names.tables[0]].modify_target(key(), 0, EntryTarget::Member(99)).is_err());
+    assert!(vdp.control()[names.tables[0]].insert_target(key(), 0, EntryTarget::Member(7)).is_err());
+    assert_eq!(vdp.control()[names.tables[0]].target(&key(), 0), Some(EntryTarget::Group(2)));
 
-    vdp.modify_target(names.tables[0], key(), 0, EntryTarget::Member(7)).unwrap();
-    vdp.delete_group(names.sel, 2).unwrap();
-    assert!(vdp.delete_member(names.sel, 7).is_err());
-    vdp.clear_entries(names.tables[0]).unwrap();
-    vdp.delete_member(names.sel, 7).unwrap();
+    vdp.control()[names.tables[0]].modify_target(key(), 0, EntryTarget::Member(7)).unwrap();
+    vdp.control().profile(names.sel).and_then(|p| p.delete_group(2)).unwrap();
+    assert!(vdp.control().profile(names.sel).and_then(|p| p.delete_member(7)).is_err());
+    vdp.control()[names.tables[0]].clear().unwrap();
+    vdp.control().profile(names.sel).and_then(|p| p.delete_member(7)).unwrap();
     for id in 0..6 {
-        vdp.insert_member(names.sel, id, action.clone()).unwrap();
+        vdp.control().profile(names.sel).and_then(|p| p.insert_member(id, action.clone())).unwrap();
     }
     assert_eq!(
-        says(vdp.insert_member(names.sel, 6, action)),
+        says(vdp.control().profile(names.sel).and_then(|p| p.insert_member(6, action))),
         Err("`I.sel`: no room for another member: the size is 6".into())
     );
 }
@@ -252,11 +346,14 @@ fn a_worker_sees_old_or_new_and_nothing_between() {
     let vdp = VirtualDataPlane::new(pipeline(), EngineKind::Jit).unwrap();
     let names = Names::of(vdp.pipeline());
     let call = |v: u64| ActionCall { action: names.actions[1].0, args: vec![v.into(), v.into()] };
-    vdp.insert_member(names.sel, 0, call(1)).unwrap();
-    vdp.insert_member(names.sel, 1, call(2)).unwrap();
-    vdp.insert_group(names.sel, 0, Group { members: [(0, 1)].into(), max_size: 0, ..Group::default() }).unwrap();
+    vdp.control().profile(names.sel).and_then(|p| p.insert_member(0, call(1))).unwrap();
+    vdp.control().profile(names.sel).and_then(|p| p.insert_member(1, call(2))).unwrap();
+    vdp.control()
+        .profile(names.sel)
+        .and_then(|p| p.insert_group(0, Group { members: [(0, 1)].into(), max_size: 0, ..Group::default() }))
+        .unwrap();
     let key = || vec![MatchValue::Exact(1u32.into()), MatchValue::Optional(None), MatchValue::Optional(None)];
-    vdp.insert_target(names.tables[0], key(), 0, EntryTarget::Group(0)).unwrap();
+    vdp.control()[names.tables[0]].insert_target(key(), 0, EntryTarget::Group(0)).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -266,16 +363,24 @@ fn a_worker_sees_old_or_new_and_nothing_between() {
                 let members = [(below(&mut random, 2) as u32, 1 + below(&mut random, 9) as u32)].into();
                 let rates = Rates { cir: v, cburst: v, pir: v, pburst: v };
                 let done = match below(&mut random, 5) {
-                    0 => vdp.modify_member(names.sel, 0, call(v)),
-                    1 => vdp.modify_group(names.sel, 0, Group { members, max_size: 0, ..Group::default() }),
-                    2 => {
-                        vdp.modify_target(names.tables[0], key(), 0, EntryTarget::Member(below(&mut random, 2) as u32))
-                    }
+                    0 => vdp.control().profile(names.sel).and_then(|p| p.modify_member(0, call(v))),
+                    1 => vdp
+                        .control()
+                        .profile(names.sel)
+                        .and_then(|p| p.modify_group(0, Group { members, max_size: 0, ..Group::default() })),
+                    2 => vdp.control()[names.tables[0]].modify_target(
+                        key(),
+                        0,
+                        EntryTarget::Member(below(&mut random, 2) as u32),
+                    ),
                     3 => {
                         let set = vec![WeightedAction { action: call(v), weight: 3 }; 2];
-                        vdp.modify_target(names.tables[0], key(), 0, EntryTarget::Set(set))
+                        vdp.control()[names.tables[0]].modify_target(key(), 0, EntryTarget::Set(set))
                     }
-                    _ => vdp.set_meter(names.ind, 2, v.is_multiple_of(2).then_some(rates)),
+                    _ => vdp
+                        .control()
+                        .meter(names.ind)
+                        .and_then(|m| m.set_rates(2, v.is_multiple_of(2).then_some(rates))),
                 };
                 done.unwrap();
             }

@@ -169,9 +169,9 @@ fn looking_ahead_changes_nothing() {
     let mut outcomes = Vec::new();
     for always in [Some(false), Some(true), None] {
         let vdp = VirtualDataPlane::new(p.clone(), EngineKind::Jit).unwrap();
-        let table = |name: &str| vdp.table(name).unwrap();
+        let table = |name: &str| vdp.control().table(name).map(|t| t.id()).unwrap();
         let call = |table, action: &str, arg: u64| {
-            let mut call: ActionCall = vdp.resolve_action(table, action, &[]).unwrap();
+            let mut call: ActionCall = vdp.control().resolve_action(table, action, &[]).unwrap();
             call.args = vec![arg.into()];
             call
         };
@@ -181,9 +181,12 @@ fn looking_ahead_changes_nothing() {
             let value = (n.wrapping_mul(0x9e37_79b9) & 0xffff_ffff) >> (32 - len) << (32 - len);
             let matches =
                 vec![MatchValue::Exact(103u32.into()), MatchValue::Lpm { value: value.into(), prefix_len: len }];
-            let _ = vdp.insert_entry(routes, TableEntry { matches, priority: 0, action: call(routes, "to", n % 500) });
+            let _ =
+                vdp.control()[routes].insert(TableEntry { matches, priority: 0, action: call(routes, "to", n % 500) });
             let matches = vec![MatchValue::Exact((DST + n).into())];
-            vdp.insert_entry(by_dst, TableEntry { matches, priority: 0, action: call(by_dst, "set", n % 3) }).unwrap();
+            vdp.control()[by_dst]
+                .insert(TableEntry { matches, priority: 0, action: call(by_dst, "set", n % 3) })
+                .unwrap();
         }
         let mut executor = Executor::new(vdp.clone());
         executor.prefetch_keys(always);
@@ -207,7 +210,7 @@ fn looking_ahead_changes_nothing() {
             let result = |p: &Packet| (p.verdict(), p.egress_port(), p.bytes().to_vec());
             outcome.push(packets.iter().map(result).collect::<Vec<_>>());
         }
-        outcomes.push((outcome, vdp.counter("Receive.count", 3).unwrap()));
+        outcomes.push((outcome, vdp.control().counter("Receive.count").and_then(|c| c.read(3)).unwrap()));
     }
     assert!(outcomes[0].1.packets > 1000);
     assert!(outcomes[0] == outcomes[1] && outcomes[0] == outcomes[2]);
@@ -217,9 +220,12 @@ fn looking_ahead_changes_nothing() {
 #[test]
 fn tables_may_change_while_they_are_fetched() {
     let vdp = VirtualDataPlane::new(pipeline(PROGRAM), EngineKind::Jit).unwrap();
-    let (routes, by_dst) = (vdp.table("routes").unwrap(), vdp.table("by_dst").unwrap());
+    let (routes, by_dst) = (
+        vdp.control().table("routes").map(|t| t.id()).unwrap(),
+        vdp.control().table("by_dst").map(|t| t.id()).unwrap(),
+    );
     let action = |table, name: &str, arg: u64| {
-        let mut call = vdp.resolve_action(table, name, &[]).unwrap();
+        let mut call = vdp.control().resolve_action(table, name, &[]).unwrap();
         call.args = vec![arg.into()];
         call
     };
@@ -228,7 +234,7 @@ fn tables_may_change_while_they_are_fetched() {
         vec![MatchValue::Exact(103u32.into()), MatchValue::Lpm { value: address.into(), prefix_len }]
     };
     let call = action(routes, "to", 7);
-    vdp.insert_entry(routes, TableEntry { matches: route(0x0a00_0000, 8), priority: 0, action: call }).unwrap();
+    vdp.control()[routes].insert(TableEntry { matches: route(0x0a00_0000, 8), priority: 0, action: call }).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let running = scope.spawn(|| {
@@ -257,17 +263,17 @@ fn tables_may_change_while_they_are_fetched() {
             for n in 0..200u64 {
                 let call = action(routes, "to", 8);
                 let entry = TableEntry { matches: route(0x0a00_0000 + 16 * n, 32), priority: 0, action: call };
-                vdp.insert_entry(routes, entry).unwrap();
+                vdp.control()[routes].insert(entry).unwrap();
                 let matches = vec![MatchValue::Exact((DST + round * 200 + n).into())];
                 let call = action(by_dst, "set", 2);
-                vdp.insert_entry(by_dst, TableEntry { matches, priority: 0, action: call }).unwrap();
+                vdp.control()[by_dst].insert(TableEntry { matches, priority: 0, action: call }).unwrap();
             }
             for n in 0..200u64 {
-                vdp.delete_entry(routes, &route(0x0a00_0000 + 16 * n, 32), 0).unwrap();
+                vdp.control()[routes].delete(&route(0x0a00_0000 + 16 * n, 32), 0).unwrap();
             }
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(running.join().unwrap() > 0);
     });
-    assert_eq!(vdp.entry_count(routes), 1);
+    assert_eq!(vdp.control()[routes].len(), 1);
 }

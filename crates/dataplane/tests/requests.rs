@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use hopwright_driver::compile_text;
 use hopwright_ir::interp::Interp;
-use machine::{Machine, text};
+use machine::{machine, text};
 
 const PROGRAMS: [&str; 16] = [
-    "again",
+    "resubmit_and_recirculate",
     "clone",
     "clone_and_multicast",
     "clone_both_ways",
@@ -35,10 +35,13 @@ fn passes(name: &str) -> Result<(), String> {
     let compiled = compile_text(&format!("{name}.p4"), &read("p4")?, &Default::default(), true);
     let pipeline = Arc::new(compiled.pipeline.ok_or("does not compile")?);
     let script = hopwright_stf::parse("script", &read("stf")?).map_err(|e| format!("{e:?}"))?;
-    let mut machine = Machine::new(pipeline.clone())?;
+    let mut machine = machine(pipeline.clone())?;
     let report = hopwright_stf::run(&script, &mut machine).map_err(|e| format!("{e:?}"))?;
     if !report.passed() {
         return Err(format!("machine code: {report:?}"));
+    }
+    if machine.pool.available() != machine.pool.frames() as usize {
+        return Err("frames are lost".into());
     }
     let mut interp = Interp::new(pipeline).map_err(text)?;
     let report = hopwright_stf::run(&script, &mut interp).map_err(|e| format!("{e:?}"))?;

@@ -160,8 +160,8 @@ fn packets_go_where_the_tables_say_and_are_counted() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
         let vdp = switch.vdp();
-        vdp.insert(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
-        vdp.insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
+        vdp.control().insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
         for (a, b) in [(1, 2), (1, 3), (2, 0), (9, 9)] {
             wires[0].offer(&packet(a, b));
         }
@@ -177,22 +177,23 @@ fn packets_go_where_the_tables_say_and_are_counted() {
         assert_eq!(stats.parser_errors[PACKET_TOO_SHORT as usize], 1);
         assert_eq!((stats.packets, stats.batches), (5, 1));
 
-        let counts: Vec<_> = vdp.counters("hits").unwrap().iter().map(|c| (c.packets, c.bytes)).collect();
+        let counts: Vec<_> =
+            vdp.control().counter("hits").map(|c| c.read_all()).unwrap().iter().map(|c| (c.packets, c.bytes)).collect();
         assert_eq!(counts, [(1, 22), (0, 0), (1, 22), (1, 22)], "{engine:?}");
-        assert_eq!(vdp.register("last", 1).unwrap(), BigUint::ZERO);
-        let (table, entry) = vdp.resolve(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
-        let direct = vdp.direct_count(table, &entry.matches, 0).unwrap();
+        assert_eq!(vdp.control().register("last").and_then(|r| r.read(1)).unwrap(), BigUint::ZERO);
+        let (table, entry) = vdp.control().resolve(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
+        let direct = vdp.control()[table].direct_count(&entry.matches, 0).unwrap();
         assert_eq!((direct.packets, direct.bytes), (2, 44), "{engine:?}");
 
         // A change is in force for the next batch, and the direct counter goes on.
-        vdp.put(&by_a(1, "forward").arg(0u32).arg(0x66u32)).unwrap();
+        vdp.control().put(&by_a(1, "forward").arg(0u32).arg(0x66u32)).unwrap();
         wires[1].offer(&packet(1, 3));
         worker.step();
         assert_eq!(wires[0].sent(), [packet(1, 0x66)]);
-        assert_eq!(vdp.direct_count(table, &entry.matches, 0).unwrap().packets, 3, "{engine:?}");
-        assert_eq!(vdp.register("last", 1).unwrap(), BigUint::from(3u32));
-        vdp.delete(&by_a(1, "")).unwrap();
-        vdp.set_default("by_a", "tag", &[1u32.into()]).unwrap();
+        assert_eq!(vdp.control()[table].direct_count(&entry.matches, 0).unwrap().packets, 3, "{engine:?}");
+        assert_eq!(vdp.control().register("last").and_then(|r| r.read(1)).unwrap(), BigUint::from(3u32));
+        vdp.control().delete(&by_a(1, "")).unwrap();
+        vdp.control().set_default("by_a", "tag", &[1u32.into()]).unwrap();
         wires[1].offer(&packet(1, 3));
         worker.step();
         assert_eq!(wires[1].sent(), [[vec![0x7f], packet(1, 3)].concat()]);
@@ -203,7 +204,7 @@ fn packets_go_where_the_tables_say_and_are_counted() {
 fn headers_that_do_not_fit_the_headroom_drop_the_packet() {
     for engine in BOTH {
         let vdp = VirtualDataPlane::new(Arc::new(program()), engine).unwrap();
-        vdp.insert(&by_a(1, "tag").arg(1u32)).unwrap();
+        vdp.control().insert(&by_a(1, "tag").arg(1u32)).unwrap();
         let wire = Wire::default();
         let (switch, mut worker) = SwitchBuilder::new(vdp)
             .port(1, Box::new(TestPort(wire.clone(), 3)))
@@ -233,8 +234,8 @@ fn keys_come_from_outside_and_without_one_nothing_verifies() {
             assert_eq!(sent.len(), 1);
             sent[0][2..].to_vec()
         };
-        vdp.insert(&by_a(7, "seal").arg(1u32)).unwrap();
-        let keys = vdp.key_table("cmac").unwrap();
+        vdp.control().insert(&by_a(7, "seal").arg(1u32)).unwrap();
+        let keys = vdp.control().key_table("cmac").unwrap();
         let unset = run(&mut worker);
         assert_ne!(unset, tag, "{engine:?}");
         assert_ne!(unset, [0; 16], "{engine:?}");
@@ -242,7 +243,7 @@ fn keys_come_from_outside_and_without_one_nothing_verifies() {
         assert_eq!(run(&mut worker), tag, "{engine:?}");
         keys.clear_key(1).unwrap();
         assert_eq!(run(&mut worker), unset);
-        vdp.put(&by_a(7, "seal").arg(0xffff_ffffu32)).unwrap();
+        vdp.control().put(&by_a(7, "seal").arg(0xffff_ffffu32)).unwrap();
         assert_eq!(run(&mut worker), unset, "an index beyond the table has no key");
         assert!(keys.set_key(2, &key).is_err());
     }
@@ -252,7 +253,7 @@ fn keys_come_from_outside_and_without_one_nothing_verifies() {
 fn the_cpu_port_hands_packets_over_and_never_waits() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        switch.vdp().insert(&by_a(1, "forward").arg(CPU).arg(9u32)).unwrap();
+        switch.vdp().control().insert(&by_a(1, "forward").arg(CPU).arg(9u32)).unwrap();
         for b in 0..6 {
             wires[b % 2].offer(&packet(1, b as u8));
         }
@@ -278,7 +279,7 @@ fn the_cpu_port_hands_packets_over_and_never_waits() {
 fn the_control_plane_sends_past_the_program_and_through_it() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        switch.vdp().insert(&by_a(3, "forward").arg(0u32).arg(4u32)).unwrap();
+        switch.vdp().control().insert(&by_a(3, "forward").arg(0u32).arg(4u32)).unwrap();
         let injector = switch.injector();
         injector.transmit(1, b"as it is").unwrap();
         injector.packet_out(CPU, &packet(3, 0)).unwrap();
@@ -296,7 +297,7 @@ fn the_control_plane_sends_past_the_program_and_through_it() {
 fn a_busy_device_loses_packets_and_no_frame_is_lost() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        switch.vdp().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        switch.vdp().control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
         for _ in 0..300 {
             for _ in 0..10 {
                 wires[0].offer(&packet(1, 0));
@@ -312,7 +313,7 @@ fn a_busy_device_loses_packets_and_no_frame_is_lost() {
 #[test]
 fn a_worker_ends_when_told_and_when_its_ports_are_finished() {
     let Rig { switch, mut worker, wires } = rig(EngineKind::Interp);
-    switch.vdp().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+    switch.vdp().control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
     wires[0].offer(&packet(1, 0));
     worker.run();
     assert_eq!(wires[1].sent().len(), 1);
@@ -325,17 +326,23 @@ fn a_worker_ends_when_told_and_when_its_ports_are_finished() {
 #[test]
 fn wrong_names_and_numbers_are_told() {
     let vdp = VirtualDataPlane::new(Arc::new(program()), EngineKind::Interp).unwrap();
-    assert_eq!(vdp.insert(&EntrySpec::new("nix", "drop")), Err(ControlError::UnknownTable("nix".into())));
-    assert_eq!(vdp.insert(&by_a(1, "nix")), Err(ControlError::UnknownAction("nix".into())));
-    assert_eq!(vdp.counter("nix", 0), Err(ControlError::UnknownExtern("nix".into())));
-    assert!(matches!(vdp.counter("last", 0), Err(ControlError::WrongExtern { .. })));
-    assert!(matches!(vdp.counter("hits", 4), Err(ControlError::Index { index: 4, size: 4, .. })));
-    assert!(matches!(vdp.register("last", 2), Err(ControlError::Index { .. })));
-    assert!(matches!(vdp.set_register("last", 0, BigUint::from(1u32) << 80u32), Err(ControlError::ValueWidth { .. })));
-    assert!(matches!(vdp.insert(&by_a(1, "drop").any()), Err(ControlError::Entry { .. })));
-    assert!(vdp.key_table("hits").is_err());
-    vdp.set_register("last", 0, BigUint::from(1u32) << 79u32).unwrap();
-    assert_eq!(vdp.register("last", 0).unwrap(), BigUint::from(1u32) << 79u32);
+    assert_eq!(vdp.control().insert(&EntrySpec::new("nix", "drop")), Err(ControlError::UnknownTable("nix".into())));
+    assert_eq!(vdp.control().insert(&by_a(1, "nix")), Err(ControlError::UnknownAction("nix".into())));
+    assert_eq!(vdp.control().counter("nix").and_then(|c| c.read(0)), Err(ControlError::UnknownExtern("nix".into())));
+    assert!(matches!(vdp.control().counter("last").and_then(|c| c.read(0)), Err(ControlError::WrongExtern { .. })));
+    assert!(matches!(
+        vdp.control().counter("hits").and_then(|c| c.read(4)),
+        Err(ControlError::Index { index: 4, size: 4, .. })
+    ));
+    assert!(matches!(vdp.control().register("last").and_then(|r| r.read(2)), Err(ControlError::Index { .. })));
+    assert!(matches!(
+        vdp.control().register("last").and_then(|r| r.write(0, BigUint::from(1u32) << 80u32)),
+        Err(ControlError::ValueWidth { .. })
+    ));
+    assert!(matches!(vdp.control().insert(&by_a(1, "drop").any()), Err(ControlError::Entry { .. })));
+    assert!(vdp.control().key_table("hits").is_err());
+    vdp.control().register("last").and_then(|r| r.write(0, BigUint::from(1u32) << 79u32)).unwrap();
+    assert_eq!(vdp.control().register("last").and_then(|r| r.read(0)).unwrap(), BigUint::from(1u32) << 79u32);
 
     let wire = Wire::default;
     let port = || Box::new(TestPort(wire(), 0));
@@ -350,8 +357,8 @@ fn ports_come_and_go_between_rounds() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
         let vdp = switch.vdp();
-        vdp.insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
-        vdp.insert(&by_a(7, "forward").arg(7u32).arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(7, "forward").arg(7u32).arg(0u32)).unwrap();
         let new = Wire::default();
         assert!(switch.add_port(1, Box::new(TestPort(new.clone(), 9))).is_err(), "taken");
         assert!(switch.add_port(CPU, Box::new(TestPort(new.clone(), 9))).is_err(), "taken");
@@ -409,10 +416,10 @@ fn some_batches_are_measured_by_stage() {
 fn the_ledger_balances() {
     for engine in BOTH {
         let vdp = VirtualDataPlane::new(Arc::new(program()), engine).unwrap();
-        vdp.insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
-        vdp.insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
-        vdp.insert(&by_a(3, "forward").arg(CPU).arg(0u32)).unwrap();
-        vdp.insert(&by_a(4, "tag").arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(3, "forward").arg(CPU).arg(0u32)).unwrap();
+        vdp.control().insert(&by_a(4, "tag").arg(0u32)).unwrap();
         let wires = [Wire::default(), Wire::default()];
         let (switch, mut worker) = SwitchBuilder::new(vdp)
             .port(0, Box::new(TestPort(wires[0].clone(), 100)))

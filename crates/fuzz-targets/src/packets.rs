@@ -128,7 +128,9 @@ impl Routers {
         for [interpreted, compiled] in &self.pairs {
             for name in ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"] {
                 // There are few links; the rest of the cells cannot be hit.
-                let of = |router: &Router| router.vdp.counters_in(name, 0..1 << 13).expect("a counter");
+                let of = |router: &Router| {
+                    router.vdp.control().counter(name).map(|c| c.read_range(0..1 << 13)).expect("a counter")
+                };
                 let (expected, found) = (of(interpreted), of(compiled));
                 let differs = (0..).zip(expected.iter().zip(&found)).find(|(_, (a, b))| a != b);
                 assert_eq!(expected.len(), found.len());
@@ -149,7 +151,15 @@ impl Router {
             verdict,
             parser_error: packet.parser_error(),
             sent: (verdict == Verdict::Forward).then(|| (packet.egress_port(), packet.bytes().to_vec())),
-            reasons: self.vdp.counters("reasons").expect("a counter").iter().map(|c| c.packets).collect(),
+            reasons: self
+                .vdp
+                .control()
+                .counter("reasons")
+                .map(|c| c.read_all())
+                .expect("a counter")
+                .iter()
+                .map(|c| c.packets)
+                .collect(),
         };
         self.pool.give(packet);
         Some(seen)

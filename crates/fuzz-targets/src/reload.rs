@@ -51,7 +51,7 @@ impl Reloads {
             }
         };
         for table in LINK_TABLES {
-            self.running.clear(table).expect("a table of the program");
+            self.running.control().table(table).and_then(|t| t.clear()).expect("a table of the program");
         }
         let mut before: Option<Links> = None;
         for (round, topology) in topologies.iter().enumerate() {
@@ -68,13 +68,14 @@ impl Reloads {
             }
             let state = |target| random_link_state(target, round);
             let wanted = tables::entries(&numbered, state);
-            match Difference::between(&self.running, &LINK_TABLES, &wanted) {
-                Ok(difference) => difference.apply(&self.running).expect("what was checked can be applied"),
+            match Difference::between(self.running.control(), &LINK_TABLES, &wanted) {
+                Ok(difference) => difference.apply(self.running.control()).expect("what was checked can be applied"),
                 // More than a table holds: the running configuration stays.
                 Err(_) => continue,
             }
             self.compare(&numbered, state);
-            let nothing = Difference::between(&self.running, &LINK_TABLES, &wanted).expect("it was possible before");
+            let nothing =
+                Difference::between(self.running.control(), &LINK_TABLES, &wanted).expect("it was possible before");
             assert_eq!(nothing.counts(), (0, 0, 0));
             before = Some(numbered);
         }
@@ -83,15 +84,15 @@ impl Reloads {
     /// Programs the other router with these links from scratch.
     fn compare(&self, links: &Links, state: impl Fn(Target) -> LinkState) {
         for table in LINK_TABLES {
-            self.fresh.clear(table).expect("a table of the program");
+            self.fresh.control().table(table).and_then(|t| t.clear()).expect("a table of the program");
         }
         for entry in tables::entries(links, state) {
-            self.fresh.put(&entry).expect("it fits, as it did in the other router");
+            self.fresh.control().put(&entry).expect("it fits, as it did in the other router");
         }
         for table in LINK_TABLES {
             let entries = |vdp: &VirtualDataPlane| -> BTreeSet<String> {
-                let id = vdp.table(table).expect("a table of the program");
-                vdp.entries(id).iter().map(|entry| format!("{entry:?}")).collect()
+                let id = vdp.control().table(table).map(|t| t.id()).expect("a table of the program");
+                vdp.control()[id].entries().iter().map(|entry| format!("{entry:?}")).collect()
             };
             assert_eq!(entries(&self.running), entries(&self.fresh), "table {table}");
         }

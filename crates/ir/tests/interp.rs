@@ -110,10 +110,10 @@ fn select_takes_the_first_case_and_accepts_without_one() {
     assert_eq!(i.process(&[0x1f, 0x02, 7], 0, 0).parser_error, 0);
     assert_eq!(i.process(&[0x2f, 0x00, 7], 0, 0).parser_error, 0);
     let any = ternary(0, 0);
-    i.set_value_set(ValueSetId(0), vec![vec![MatchValue::Exact(set(0x1f)), any]]).unwrap();
+    i.store.set_value_set(ValueSetId(0), vec![vec![MatchValue::Exact(set(0x1f)), any]]).unwrap();
     assert_eq!(i.process(&[0x1f, 0xff, 7], 0, 0).parser_error, 0);
     let wrong = vec![vec![MatchValue::Exact(set(0x100)), ternary(0, 0)]];
-    assert!(i.set_value_set(ValueSetId(0), wrong).is_err());
+    assert!(i.store.set_value_set(ValueSetId(0), wrong).is_err());
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn the_longest_prefix_wins_whatever_the_order() {
     let (p, t, fwd) = forwarding(&[MatchKind::Lpm, MatchKind::Exact]);
     let mut i = interp(p);
     let exact = |v: u32| MatchValue::Exact(v.into());
-    i.insert(t, entry(vec![lpm(0, 0), exact(1)], 0, fwd, &[1])).unwrap();
-    i.insert(t, entry(vec![lpm(0xf0, 4), exact(1)], 0, fwd, &[2])).unwrap();
-    i.insert(t, entry(vec![lpm(0xc0, 2), exact(1)], 0, fwd, &[3])).unwrap();
+    i.store.insert(t, entry(vec![lpm(0, 0), exact(1)], 0, fwd, &[1])).unwrap();
+    i.store.insert(t, entry(vec![lpm(0xf0, 4), exact(1)], 0, fwd, &[2])).unwrap();
+    i.store.insert(t, entry(vec![lpm(0xc0, 2), exact(1)], 0, fwd, &[3])).unwrap();
     assert_eq!(ports(&i.process(&[0xff, 1], 0, 0)), [2]);
     assert_eq!(ports(&i.process(&[0xcf, 1], 0, 0)), [3]);
     assert_eq!(ports(&i.process(&[0x00, 1], 0, 0)), [1]);
@@ -204,16 +204,16 @@ fn the_longest_prefix_wins_whatever_the_order() {
 fn priority_decides_among_ternary_entries_then_age() {
     let (p, t, fwd) = forwarding(&[MatchKind::Ternary]);
     let mut i = interp(p);
-    i.insert(t, entry(vec![ternary(0x01, 0x01)], 5, fwd, &[1])).unwrap();
-    i.insert(t, entry(vec![ternary(0x02, 0x02)], 5, fwd, &[2])).unwrap();
-    i.insert(t, entry(vec![ternary(0x04, 0x04)], 9, fwd, &[3])).unwrap();
+    i.store.insert(t, entry(vec![ternary(0x01, 0x01)], 5, fwd, &[1])).unwrap();
+    i.store.insert(t, entry(vec![ternary(0x02, 0x02)], 5, fwd, &[2])).unwrap();
+    i.store.insert(t, entry(vec![ternary(0x04, 0x04)], 9, fwd, &[3])).unwrap();
     assert_eq!(ports(&i.process(&[3, 0], 0, 0)), [1]);
     assert_eq!(ports(&i.process(&[7, 0], 0, 0)), [3]);
-    i.modify(t, entry(vec![ternary(0x04, 0x04)], 9, fwd, &[4])).unwrap();
+    i.store.modify(t, entry(vec![ternary(0x04, 0x04)], 9, fwd, &[4])).unwrap();
     assert_eq!(ports(&i.process(&[7, 0], 0, 0)), [4]);
-    i.delete(t, &entry(vec![ternary(0x04, 0x04)], 9, fwd, &[])).unwrap();
+    i.store.delete(t, &[ternary(0x04, 0x04)], 9).unwrap();
     assert_eq!(ports(&i.process(&[7, 0], 0, 0)), [1]);
-    i.clear(t).unwrap();
+    i.store.clear(t).unwrap();
     assert_eq!(i.process(&[7, 0], 0, 0).verdict, Verdict::Drop);
 }
 
@@ -223,14 +223,14 @@ fn range_and_optional_keys() {
     let mut i = interp(p);
     let range = |lo: u32, hi: u32| MatchValue::Range { lo: lo.into(), hi: hi.into() };
     let seven = MatchValue::Optional(Some(7u32.into()));
-    i.insert(t, entry(vec![range(10, 20), seven], 2, fwd, &[1])).unwrap();
-    i.insert(t, entry(vec![range(0, 15), MatchValue::Optional(None)], 1, fwd, &[2])).unwrap();
+    i.store.insert(t, entry(vec![range(10, 20), seven], 2, fwd, &[1])).unwrap();
+    i.store.insert(t, entry(vec![range(0, 15), MatchValue::Optional(None)], 1, fwd, &[2])).unwrap();
     assert_eq!(ports(&i.process(&[10, 7], 0, 0)), [1]);
     assert_eq!(ports(&i.process(&[20, 7], 0, 0)), [1]);
     assert_eq!(ports(&i.process(&[10, 8], 0, 0)), [2]);
     assert_eq!(i.process(&[21, 7], 0, 0).verdict, Verdict::Drop);
     assert_eq!(
-        i.insert(t, entry(vec![range(9, 8), MatchValue::Optional(None)], 1, fwd, &[2])),
+        i.store.insert(t, entry(vec![range(9, 8), MatchValue::Optional(None)], 1, fwd, &[2])),
         Err(ControlError::Entry(entry::EntryError::BadRange { key: "h.a".into() }))
     );
 }
@@ -242,7 +242,7 @@ fn the_control_plane_is_told_what_is_wrong() {
     let drop = ActionId(1);
     p.tables[t.index()].actions[1].default_only = true;
     let mut i = interp(p.clone());
-    let mut insert = |e| i.insert(t, e);
+    let mut insert = |e| i.store.insert(t, e);
     assert_eq!(insert(entry(vec![lpm(0x80, 1)], 0, fwd, &[1])), Ok(()));
     assert_eq!(insert(entry(vec![lpm(0x80, 1)], 0, fwd, &[2])), Err(ControlError::Duplicate));
     let illegal = [
@@ -263,20 +263,20 @@ fn the_control_plane_is_told_what_is_wrong() {
     }
     assert_eq!(insert(entry(vec![lpm(0, 0)], 0, fwd, &[1])), Ok(()));
     assert_eq!(insert(entry(vec![lpm(0, 1)], 0, fwd, &[1])), Err(ControlError::Full));
-    assert_eq!(i.delete(t, &entry(vec![lpm(0, 8)], 0, fwd, &[1])), Err(ControlError::NotFound));
+    assert_eq!(i.store.delete(t, &[lpm(0, 8)], 0), Err(ControlError::NotFound));
     let default = ActionCall { action: fwd, args: vec![6u32.into()] };
-    i.clear(t).unwrap();
-    i.set_default(t, Some(default.clone())).unwrap();
+    i.store.clear(t).unwrap();
+    i.store.set_default(t, Some(default.clone())).unwrap();
     assert_eq!(ports(&i.process(&[1, 1], 0, 0)), [6]);
-    i.set_default(t, None).unwrap();
+    i.store.set_default(t, None).unwrap();
     assert_eq!(i.process(&[1, 1], 0, 0).verdict, Verdict::Drop);
 
     p.tables[t.index()].const_entries = true;
     p.tables[t.index()].const_default_action = true;
     let mut i = interp(p);
-    assert_eq!(i.clear(t), Err(ControlError::Constant));
-    assert_eq!(i.set_default(t, Some(default)), Err(ControlError::Constant));
-    assert!(i.insert(TableId(9), entry(vec![], 0, fwd, &[])).is_err());
+    assert_eq!(i.store.clear(t), Err(ControlError::Constant));
+    assert_eq!(i.store.set_default(t, Some(default)), Err(ControlError::Constant));
+    assert!(i.store.insert(TableId(9), entry(vec![], 0, fwd, &[])).is_err());
 }
 
 #[test]
@@ -294,18 +294,18 @@ fn counters_and_registers_ignore_indices_beyond_their_size() {
         call(ExternFn::RegisterRead(register), vec![ExternArg::Out(out), index(&p)]),
     ]);
     let mut i = interp(p);
-    i.insert(t, entry(vec![MatchValue::Exact(9u32.into())], 0, fwd, &[1])).unwrap();
+    i.store.insert(t, entry(vec![MatchValue::Exact(9u32.into())], 0, fwd, &[1])).unwrap();
     assert_eq!(i.process(&[9, 3, 0], 0, 0).sent[0].bytes, [9, 3, 0]);
     assert_eq!(i.process(&[9, 4], 0, 0).sent[0].bytes, [0xee, 4]);
-    assert_eq!(i.counter(counter, 3), Ok(Count { packets: 1, bytes: 3 }));
-    assert_eq!(i.counter(counter, 0), Ok(Count::default()));
-    assert_eq!(i.counter(counter, 4), Err(ControlError::Index { size: 4 }));
-    assert_eq!(i.register(register, 3), Ok(9u32.into()));
-    i.set_register(register, 3, 0x42u32.into()).unwrap();
-    assert_eq!(i.register(register, 3), Ok(0x42u32.into()));
-    assert_eq!(i.set_register(register, 3, 0x100u32.into()), Err(ControlError::TooWide { width: 8 }));
-    assert!(i.register(counter, 0).is_err());
-    assert_eq!(i.entries(t)[0].1, Count { packets: 2, bytes: 5 });
+    assert_eq!(i.store.counter(counter, 3), Ok(Count { packets: 1, bytes: 3 }));
+    assert_eq!(i.store.counter(counter, 0), Ok(Count::default()));
+    assert_eq!(i.store.counter(counter, 4), Err(ControlError::Index { size: 4 }));
+    assert_eq!(i.store.register(register, 3), Ok(9u32.into()));
+    i.store.set_register(register, 3, 0x42u32.into()).unwrap();
+    assert_eq!(i.store.register(register, 3), Ok(0x42u32.into()));
+    assert_eq!(i.store.set_register(register, 3, 0x100u32.into()), Err(ControlError::TooWide { width: 8 }));
+    assert!(i.store.register(counter, 0).is_err());
+    assert_eq!(i.store.entries(t).next().unwrap().1, Count { packets: 2, bytes: 5 });
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn multicast_clone_resubmit_and_recirculate() {
         when(&p, 5, 0, vec![assign(b, konst(0x66, 8)), copied(true)]),
     ];
     let mut i = interp(p);
-    i.traffic.groups.insert(2, vec![Replica { rid: 8, port: 3 }, Replica { rid: 9, port: 4 }]);
+    i.store.traffic.groups.insert(2, vec![Replica { rid: 8, port: 3 }, Replica { rid: 9, port: 4 }]);
     let sent = |i: &mut Interp, packet: &[u8]| -> Vec<(u16, Vec<u8>)> {
         let out = i.process(packet, 0, 0);
         out.sent.into_iter().map(|s| (s.port, s.bytes)).collect()
@@ -458,7 +458,7 @@ fn multicast_clone_resubmit_and_recirculate() {
     // Without the session there is no copy.
     assert_eq!(sent(&mut i, &[2, 0]), [(1, vec![2, 0x33])]);
     let session = CloneSession { port: Some(20), group: None, truncate: None };
-    i.traffic.sessions.insert(7, session);
+    i.store.traffic.sessions.insert(7, session);
     // The clone is the packet as received; it keeps only the listed field.
     assert_eq!(sent(&mut i, &[2, 0]), [(20, vec![2, 0x11]), (1, vec![2, 0x33])]);
     assert_eq!(sent(&mut i, &[3, 0]), [(6, vec![3, 0x44])]);
@@ -560,7 +560,7 @@ fn an_observer_sees_what_happens() {
     p.ingress.body.push(call(ExternFn::LogMsg("a = {}, {}".into()), vec![ExternArg::List(vec![a])]));
     let spec = p.standard.egress_spec.0;
     let mut i = interp(p);
-    i.insert(t, entry(vec![MatchValue::Exact(9u32.into())], 0, fwd, &[3])).unwrap();
+    i.store.insert(t, entry(vec![MatchValue::Exact(9u32.into())], 0, fwd, &[3])).unwrap();
     let mut lines = Lines::default();
     i.process_observed(&[9, 0], 0, 0, &mut lines);
     assert_eq!(

@@ -62,12 +62,12 @@ fn counters_and_registers_keep_within_their_size() {
         same(&outcome, &interp.process(packet, 0, 0), packet).unwrap();
     }
     for i in 0..3 {
-        let expected = interp.counter(counter, i as u64).unwrap();
+        let expected = interp.store.counter(counter, i as u64).unwrap();
         assert_eq!(machine.cells(0)[2 * i..][..2], [expected.packets, expected.bytes], "cell {i}");
     }
-    assert_eq!(interp.counter(counter, 2).unwrap().packets, 2);
+    assert_eq!(interp.store.counter(counter, 2).unwrap().packets, 2);
     for i in 0..4 {
-        let expected = interp.register(register, i as u64).unwrap();
+        let expected = interp.store.register(register, i as u64).unwrap();
         assert_eq!(number(&machine.cells(1)[2 * i..][..2]), expected, "register {i}");
     }
 }

@@ -36,16 +36,16 @@ fn state(interp: &mut Interp) -> Vec<String> {
         let id = ExternId(i as u32);
         match object.kind {
             ExternKind::Counter { size, .. } => {
-                all.extend((0..size).map(|at| format!("{}[{at}] {:?}", object.name, interp.counter(id, at))));
+                all.extend((0..size).map(|at| format!("{}[{at}] {:?}", object.name, interp.store.counter(id, at))));
             }
             ExternKind::Register { size, .. } => {
-                all.extend((0..size).map(|at| format!("{}[{at}] {:?}", object.name, interp.register(id, at))));
+                all.extend((0..size).map(|at| format!("{}[{at}] {:?}", object.name, interp.store.register(id, at))));
             }
             _ => {}
         }
     }
     for (i, table) in pipeline.tables.iter().enumerate() {
-        for (entry, count) in interp.entries(TableId(i as u32)) {
+        for (entry, count) in interp.store.entries(TableId(i as u32)) {
             all.push(format!("{} {:?} {count:?}", table.name, entry.matches));
         }
     }

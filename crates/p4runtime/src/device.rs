@@ -289,7 +289,7 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
     carry_profiles(&old.vdp, &new.vdp);
     for (at, model) in old.vdp.pipeline().tables.iter().enumerate() {
         let at = hopwright_ir::TableId(at as u32);
-        let entries = if model.const_entries { Vec::new() } else { old.vdp.entries(at) };
+        let entries = if model.const_entries { Vec::new() } else { old.vdp.control()[at].entries() };
         let Some(to) = new.vdp.pipeline().tables.iter().position(|t| t.name == model.name) else {
             lost += entries.len();
             continue;
@@ -300,7 +300,7 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && a.kind == b.kind)
         };
         // The program's own entries are in both.
-        let initial = |e: &TableEntry| new.vdp.entry_action(to, &e.matches, e.priority).is_some();
+        let initial = |e: &TableEntry| new.vdp.control()[to].get(&e.matches, e.priority).is_some();
         for entry in entries {
             let key = (at, entry.matches.clone(), entry.priority);
             let runs = match model.implementation {
@@ -312,8 +312,8 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
             let done = runs.is_some_and(|runs| new.put(to, entry.matches, entry.priority, runs, is_new).is_ok());
             if done {
                 kept += 1;
-                if let Ok(Some(rates)) = old.vdp.direct_meter(at, &key.1, key.2) {
-                    let _ = new.vdp.set_direct_meter(to, &key.1, key.2, Some(rates));
+                if let Ok(Some(rates)) = old.vdp.control()[at].direct_meter(&key.1, key.2) {
+                    let _ = new.vdp.control()[to].set_direct_meter(&key.1, key.2, Some(rates));
                 }
                 if let Some(note) = old.notes.get(&key) {
                     new.notes.insert((to, key.1, key.2), note.clone());
@@ -322,24 +322,24 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
                 lost += 1;
             }
         }
-        let default = old.vdp.default_action(at);
+        let default = old.vdp.control()[at].default_action();
         if default != model.default_action
             && let Some(call) = call_in(&old.vdp, &default, &new.vdp, to)
         {
-            let _ = new.vdp.set_default_action(to, Some(call));
+            let _ = new.vdp.control()[to].set_default(Some(call));
         }
     }
     for object in &old.vdp.pipeline().externs {
-        if let Ok(counts) = old.vdp.counters(&object.name) {
+        if let Ok(counts) = old.vdp.control().counter(&object.name).map(|c| c.read_all()) {
             for (at, count) in counts.into_iter().enumerate().filter(|(_, c)| *c != Default::default()) {
-                let _ = new.vdp.set_counter(&object.name, at as u64, count);
+                let _ = new.vdp.control().counter(&object.name).and_then(|c| c.write(at as u64, count));
             }
         }
         if let hopwright_ir::ExternKind::Register { size, .. } = object.kind {
             for at in 0..size {
-                let Ok(value) = old.vdp.register(&object.name, at) else { break };
+                let Ok(value) = old.vdp.control().register(&object.name).and_then(|r| r.read(at)) else { break };
                 if value != num_bigint::BigUint::ZERO {
-                    let _ = new.vdp.set_register(&object.name, at, value);
+                    let _ = new.vdp.control().register(&object.name).and_then(|r| r.write(at, value));
                 }
             }
         }

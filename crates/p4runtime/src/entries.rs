@@ -40,8 +40,8 @@ impl State {
         }
         let call = said.action.as_ref().map(|a| table::action(t, a, true)).transpose()?;
         let at = t.at;
-        let old = self.vdp.default_action(at);
-        self.vdp.set_default_action(at, call)?;
+        let old = self.vdp.control()[at].default_action();
+        self.vdp.control()[at].set_default(call)?;
         let note = note_of(said);
         let old_note = match note == Note::default() {
             true => self.default_notes.remove(&at),
@@ -49,7 +49,7 @@ impl State {
         };
         if let Some(log) = log {
             log.push(Box::new(move |state| {
-                let _ = state.vdp.set_default_action(at, Some(old));
+                let _ = state.vdp.control()[at].set_default(Some(old));
                 match old_note {
                     Some(note) => state.default_notes.insert(at, note),
                     None => state.default_notes.remove(&at),
@@ -79,14 +79,14 @@ impl State {
                     self.put_direct_meter(t, &key.1, priority, said.meter_config.as_ref())?;
                 }
                 if let Some(data) = &said.counter_data {
-                    self.vdp.set_direct_count(at, &key.1, priority, count_of(data)?)?;
+                    self.vdp.control()[at].set_direct_count(&key.1, priority, count_of(data)?)?;
                 }
                 if note != Note::default() {
                     self.notes.insert(key.clone(), note);
                 }
                 if let Some(log) = log {
                     log.push(Box::new(move |state| {
-                        let _ = state.vdp.delete_entry(at, &key.1, key.2);
+                        let _ = state.vdp.control()[at].delete(&key.1, key.2);
                         state.notes.remove(&key);
                     }));
                 }
@@ -106,8 +106,8 @@ impl State {
                 };
                 let old_count = match (count, t.direct_counter) {
                     (Some(count), Some(_)) => {
-                        let old = self.vdp.direct_count(at, &matches, priority)?;
-                        self.vdp.set_direct_count(at, &matches, priority, count)?;
+                        let old = self.vdp.control()[at].direct_count(&matches, priority)?;
+                        self.vdp.control()[at].set_direct_count(&matches, priority, count)?;
                         Some(old)
                     }
                     _ => None,
@@ -115,7 +115,7 @@ impl State {
                 let key = (at, matches, priority);
                 let mut note = note_of(said);
                 if let Some(idle) = &mut note.idle {
-                    idle.hits = self.vdp.entry_hits(at, &key.1, priority);
+                    idle.hits = self.vdp.control()[at].hits(&key.1, priority);
                 }
                 let old_note = match note == Note::default() {
                     true => self.notes.remove(&key),
@@ -125,10 +125,10 @@ impl State {
                     log.push(Box::new(move |state| {
                         let _ = state.put(at, key.1.clone(), key.2, old, false);
                         if let Some(rates) = old_meter {
-                            let _ = state.vdp.set_direct_meter(at, &key.1, key.2, rates);
+                            let _ = state.vdp.control()[at].set_direct_meter(&key.1, key.2, rates);
                         }
                         if let Some(count) = old_count {
-                            let _ = state.vdp.set_direct_count(at, &key.1, key.2, count);
+                            let _ = state.vdp.control()[at].set_direct_count(&key.1, key.2, count);
                         }
                         match old_note {
                             Some(note) => state.notes.insert(key, note),
@@ -143,24 +143,24 @@ impl State {
                     None => None,
                 };
                 let old_meter = match (&log, t.direct_meter) {
-                    (Some(_), Some(_)) => self.vdp.direct_meter(at, &matches, priority).ok().flatten(),
+                    (Some(_), Some(_)) => self.vdp.control()[at].direct_meter(&matches, priority).ok().flatten(),
                     _ => None,
                 };
                 let old_count = match (&log, t.direct_counter) {
-                    (Some(_), Some(_)) => self.vdp.direct_count(at, &matches, priority).ok(),
+                    (Some(_), Some(_)) => self.vdp.control()[at].direct_count(&matches, priority).ok(),
                     _ => None,
                 };
-                self.vdp.delete_entry(at, &matches, priority)?;
+                self.vdp.control()[at].delete(&matches, priority)?;
                 let key = (at, matches, priority);
                 let old_note = if self.notes.is_empty() { None } else { self.notes.remove(&key) };
                 if let (Some(log), Some(runs)) = (log, old) {
                     log.push(Box::new(move |state| {
                         let _ = state.put(at, key.1.clone(), key.2, runs, true);
                         if old_meter.is_some() {
-                            let _ = state.vdp.set_direct_meter(at, &key.1, key.2, old_meter);
+                            let _ = state.vdp.control()[at].set_direct_meter(&key.1, key.2, old_meter);
                         }
                         if let Some(count) = old_count {
-                            let _ = state.vdp.set_direct_count(at, &key.1, key.2, count);
+                            let _ = state.vdp.control()[at].set_direct_count(&key.1, key.2, count);
                         }
                         if let Some(note) = old_note {
                             state.notes.insert(key, note);
@@ -178,7 +178,7 @@ impl State {
         let mut found = Vec::new();
         for ((at, matches, priority), note) in &mut self.notes {
             let Some(idle) = &mut note.idle else { continue };
-            let hits = self.vdp.entry_hits(*at, matches, *priority);
+            let hits = self.vdp.control()[*at].hits(matches, *priority);
             if hits != idle.hits {
                 *idle = Idle { hits, last_hit: now, told: false, timeout: idle.timeout };
             } else if !idle.told && now.duration_since(idle.last_hit) >= idle.timeout {

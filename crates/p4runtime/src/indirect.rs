@@ -159,10 +159,10 @@ impl State {
     ) -> Result<()> {
         let vdp = &self.vdp;
         match (runs, new) {
-            (Runs::Action(action), true) => vdp.insert_entry(at, TableEntry { matches, priority, action })?,
-            (Runs::Action(action), false) => vdp.modify_entry(at, TableEntry { matches, priority, action })?,
-            (Runs::Target(to), true) => vdp.insert_target(at, matches, priority, to)?,
-            (Runs::Target(to), false) => vdp.modify_target(at, matches, priority, to)?,
+            (Runs::Action(action), true) => vdp.control()[at].insert(TableEntry { matches, priority, action })?,
+            (Runs::Action(action), false) => vdp.control()[at].modify(TableEntry { matches, priority, action })?,
+            (Runs::Target(to), true) => vdp.control()[at].insert_target(matches, priority, to)?,
+            (Runs::Target(to), false) => vdp.control()[at].modify_target(matches, priority, to)?,
         }
         Ok(())
     }
@@ -170,8 +170,8 @@ impl State {
     /// An entry's action; `None` if there is no such entry.
     pub(crate) fn entry_runs(&self, t: &Table, matches: &[MatchValue], priority: i32) -> Option<Runs> {
         match t.profile {
-            Some(_) => self.vdp.entry_target(t.at, matches, priority).map(Runs::Target),
-            None => self.vdp.entry_action(t.at, matches, priority).map(Runs::Action),
+            Some(_) => self.vdp.control()[t.at].target(matches, priority).map(Runs::Target),
+            None => self.vdp.control()[t.at].get(matches, priority).map(Runs::Action),
         }
     }
 
@@ -194,9 +194,9 @@ impl State {
         said: Option<&v1::MeterConfig>,
     ) -> Result<Option<Rates>> {
         let rates = said.map(rates).transpose()?;
-        let old = self.vdp.direct_meter(t.at, matches, priority)?;
+        let old = self.vdp.control()[t.at].direct_meter(matches, priority)?;
         if old.is_some() || rates.is_some() {
-            self.vdp.set_direct_meter(t.at, matches, priority, rates)?;
+            self.vdp.control()[t.at].set_direct_meter(matches, priority, rates)?;
         }
         Ok(old)
     }
@@ -214,7 +214,7 @@ impl State {
 
     /// The meter of an entry as a message; `None` if it has no rates.
     pub(crate) fn direct_meter(&self, t: &Table, found: &TableEntry) -> Result<Option<v1::MeterConfig>> {
-        Ok(self.vdp.direct_meter(t.at, &found.matches, found.priority)?.map(config))
+        Ok(self.vdp.control()[t.at].direct_meter(&found.matches, found.priority)?.map(config))
     }
 }
 
@@ -227,7 +227,8 @@ impl State {
         if id == 0 {
             return Err(invalid("a member has a number above zero"));
         }
-        let old = self.vdp.member(at, id)?;
+        let members = self.vdp.control().profile(at)?;
+        let old = members.member(id);
         let action = || {
             let t = profile.tables.first().and_then(|id| schema.tables.get(id));
             let t = t.ok_or_else(|| invalid(format!("no table uses `{}`", profile.name)))?;
@@ -235,19 +236,21 @@ impl State {
             table::call(t, action, false)
         };
         match kind {
-            Type::Insert => self.vdp.insert_member(at, id, action()?)?,
+            Type::Insert => members.insert_member(id, action()?)?,
             // As with entries, an action that is not named stays.
             Type::Modify if said.action.is_none() && old.is_some() => {}
             Type::Modify if old.is_none() => return Err(not_found(format!("`{}` has no member {id}", profile.name))),
-            Type::Modify => self.vdp.modify_member(at, id, action()?)?,
-            _ => self.vdp.delete_member(at, id)?,
+            Type::Modify => members.modify_member(id, action()?)?,
+            _ => members.delete_member(id)?,
         }
         if let Some(log) = log {
             log.push(Box::new(move |state| {
                 let _ = match (kind, old) {
-                    (Type::Insert, _) => state.vdp.delete_member(at, id),
-                    (Type::Modify, Some(action)) => state.vdp.modify_member(at, id, action),
-                    (_, Some(action)) => state.vdp.insert_member(at, id, action),
+                    (Type::Insert, _) => state.vdp.control().profile(at).and_then(|p| p.delete_member(id)),
+                    (Type::Modify, Some(action)) => {
+                        state.vdp.control().profile(at).and_then(|p| p.modify_member(id, action))
+                    }
+                    (_, Some(action)) => state.vdp.control().profile(at).and_then(|p| p.insert_member(id, action)),
                     _ => Ok(()),
                 };
             }));
@@ -270,18 +273,21 @@ impl State {
         if !profile.selector {
             return Err(invalid(format!("`{}` is no action selector: it has no groups", profile.name)));
         }
-        let old = self.vdp.group(at, id)?;
+        let groups = self.vdp.control().profile(at)?;
+        let old = groups.group(id);
         match kind {
-            Type::Insert => self.vdp.insert_group(at, id, group(profile, said)?)?,
-            Type::Modify => self.vdp.modify_group(at, id, group(profile, said)?)?,
-            _ => self.vdp.delete_group(at, id)?,
+            Type::Insert => groups.insert_group(id, group(profile, said)?)?,
+            Type::Modify => groups.modify_group(id, group(profile, said)?)?,
+            _ => groups.delete_group(id)?,
         }
         if let Some(log) = log {
             log.push(Box::new(move |state| {
                 let _ = match (kind, old) {
-                    (Type::Insert, _) => state.vdp.delete_group(at, id),
-                    (Type::Modify, Some(group)) => state.vdp.modify_group(at, id, group),
-                    (_, Some(group)) => state.vdp.insert_group(at, id, group),
+                    (Type::Insert, _) => state.vdp.control().profile(at).and_then(|p| p.delete_group(id)),
+                    (Type::Modify, Some(group)) => {
+                        state.vdp.control().profile(at).and_then(|p| p.modify_group(id, group))
+                    }
+                    (_, Some(group)) => state.vdp.control().profile(at).and_then(|p| p.insert_group(id, group)),
                     _ => Ok(()),
                 };
             }));
@@ -298,16 +304,16 @@ impl State {
         let (at, rates) = (meter.at, said.config.as_ref().map(rates).transpose()?);
         let mut old = Vec::new();
         for index in range {
-            let before = self.vdp.meter(at, index)?;
+            let before = self.vdp.control().meter(at).and_then(|m| m.rates(index))?;
             if before.is_some() || rates.is_some() {
                 old.push((index, before));
-                self.vdp.set_meter(at, index, rates)?;
+                self.vdp.control().meter(at).and_then(|m| m.set_rates(index, rates))?;
             }
         }
         if let Some(log) = log {
             log.push(Box::new(move |state| {
                 old.iter().for_each(|(index, rates)| {
-                    let _ = state.vdp.set_meter(at, *index, *rates);
+                    let _ = state.vdp.control().meter(at).and_then(|m| m.set_rates(*index, *rates));
                 });
             }));
         }
@@ -330,7 +336,7 @@ impl State {
         let old = self.put_direct_meter(t, &matches, priority, said.config.as_ref())?;
         if let Some(log) = log {
             log.push(Box::new(move |state| {
-                let _ = state.vdp.set_direct_meter(at, &matches, priority, old);
+                let _ = state.vdp.control()[at].set_direct_meter(&matches, priority, old);
             }));
         }
         Ok(())
@@ -375,7 +381,7 @@ impl State {
         let schema = &self.program.schema;
         for (action_profile_id, profile) in self.profiles(schema, asked.action_profile_id)? {
             let Some(t) = profile.tables.first().and_then(|id| schema.tables.get(id)) else { continue };
-            for (member_id, action) in self.vdp.members(profile.at)? {
+            for (member_id, action) in self.vdp.control().profile(profile.at).map(|p| p.members())? {
                 if asked.member_id == 0 || asked.member_id == member_id {
                     let action = table::plain_action(t, &action);
                     let member = v1::ActionProfileMember { action_profile_id, member_id, action };
@@ -388,7 +394,7 @@ impl State {
 
     pub(crate) fn read_groups(&self, asked: &v1::ActionProfileGroup, to: &mut Vec<Entity>) -> Result<()> {
         for (action_profile_id, profile) in self.profiles(&self.program.schema, asked.action_profile_id)? {
-            for (group_id, group) in self.vdp.groups(profile.at)? {
+            for (group_id, group) in self.vdp.control().profile(profile.at).map(|p| p.groups())? {
                 if asked.group_id == 0 || asked.group_id == group_id {
                     let member = |(id, weight): (&u32, &u32)| v1::action_profile_group::Member {
                         member_id: *id,
@@ -408,7 +414,7 @@ impl State {
     }
 
     pub(crate) fn read_meter(&self, at: ExternId, index: u64) -> Result<Option<v1::MeterConfig>> {
-        Ok(self.vdp.meter(at, index)?.map(config))
+        Ok(self.vdp.control().meter(at).and_then(|m| m.rates(index))?.map(config))
     }
 }
 
@@ -419,21 +425,25 @@ pub(crate) fn carry_profiles(old: &VirtualDataPlane, new: &VirtualDataPlane) {
         let to = new.pipeline().externs.iter().position(|e| e.name == object.name);
         let Some(to) = to.map(|to| ExternId(to as u32)) else { continue };
         let user = new.pipeline().tables.iter().position(|t| t.implementation == Some(to));
-        if let (Ok(members), Some(user)) = (old.members(at), user) {
-            for (id, action) in members {
-                if let Some(action) = call_in(old, &action, new, TableId(user as u32)) {
-                    let _ = new.insert_member(to, id, action);
+        if let (Ok(from), Ok(profile)) = (old.control().profile(at), new.control().profile(to)) {
+            if let Some(user) = user {
+                for (id, action) in from.members() {
+                    if let Some(action) = call_in(old, &action, new, TableId(user as u32)) {
+                        let _ = profile.insert_member(id, action);
+                    }
                 }
             }
+            for (id, mut group) in from.groups() {
+                group.members.retain(|member, _| profile.member(*member).is_some());
+                let _ = profile.insert_group(id, group);
+            }
         }
-        for (id, mut group) in old.groups(at).unwrap_or_default() {
-            group.members.retain(|member, _| matches!(new.member(to, *member), Ok(Some(_))));
-            let _ = new.insert_group(to, id, group);
-        }
-        if let ExternKind::Meter { size, .. } = object.kind {
-            for index in 0..size {
-                if let Ok(Some(rates)) = old.meter(at, index) {
-                    let _ = new.set_meter(to, index, Some(rates));
+        if let (ExternKind::Meter { size, .. }, Ok(from), Ok(meter)) =
+            (&object.kind, old.control().meter(at), new.control().meter(to))
+        {
+            for index in 0..*size {
+                if let Ok(Some(rates)) = from.rates(index) {
+                    let _ = meter.set_rates(index, Some(rates));
                 }
             }
         }
@@ -448,7 +458,7 @@ pub(crate) fn carry_target(
     to: TableId,
 ) -> Option<EntryTarget> {
     new.pipeline()[to].implementation?;
-    match old.entry_target(from, matches, priority)? {
+    match old.control()[from].target(matches, priority)? {
         EntryTarget::Set(set) => {
             let action = |a: WeightedAction| {
                 Some(WeightedAction { action: call_in(old, &a.action, new, to)?, weight: a.weight })

@@ -44,7 +44,7 @@ impl State {
                 for id in wanted(asked.counter_id, ids) {
                     let counter = array(&schema.counters, id, "counter")?;
                     for at in cells(counter, asked.index.as_ref())? {
-                        let data = Some(counted(self.vdp.counter(&counter.name, at)?));
+                        let data = Some(counted(self.vdp.control().counter(&counter.name).and_then(|c| c.read(at))?));
                         let index = Some(v1::Index { index: at as i64 });
                         to.push(Entity::CounterEntry(v1::CounterEntry { counter_id: id, index, data }));
                     }
@@ -56,7 +56,8 @@ impl State {
                 for id in wanted(asked.register_id, ids) {
                     let (register, ty) = array(&schema.registers, id, "register")?;
                     for at in cells(register, asked.index.as_ref())? {
-                        let data = Some(data(*ty, &self.vdp.register(&register.name, at)?));
+                        let data =
+                            Some(data(*ty, &self.vdp.control().register(&register.name).and_then(|r| r.read(at))?));
                         let index = Some(v1::Index { index: at as i64 });
                         to.push(Entity::RegisterEntry(v1::RegisterEntry { register_id: id, index, data }));
                     }
@@ -115,7 +116,7 @@ impl State {
         if asked.is_default_action {
             let mut entry = v1::TableEntry {
                 table_id: t.id,
-                action: table::table_action(t, &self.vdp.default_action(t.at)),
+                action: table::table_action(t, &self.vdp.control()[t.at].default_action()),
                 is_default_action: true,
                 ..Default::default()
             };
@@ -135,7 +136,7 @@ impl State {
             }
             let key = (t.at, found.matches, found.priority);
             if asked.counter_data.is_some() && t.direct_counter.is_some() {
-                entry.counter_data = self.vdp.direct_count(t.at, &key.1, key.2).ok().map(counted);
+                entry.counter_data = self.vdp.control()[t.at].direct_count(&key.1, key.2).ok().map(counted);
             }
             if let Some(note) = if self.notes.is_empty() { None } else { self.notes.get(&key) } {
                 entry.controller_metadata = note.controller_metadata;
@@ -143,7 +144,7 @@ impl State {
                 if let Some(idle) = &note.idle {
                     entry.idle_timeout_ns = idle.timeout.as_nanos() as i64;
                     if asked.time_since_last_hit.is_some() {
-                        let hit_since = self.vdp.entry_hits(t.at, &key.1, key.2) != idle.hits;
+                        let hit_since = self.vdp.control()[t.at].hits(&key.1, key.2) != idle.hits;
                         let elapsed = if hit_since { 0 } else { now.duration_since(idle.last_hit).as_nanos() as i64 };
                         entry.time_since_last_hit = Some(v1::table_entry::IdleTimeout { elapsed_ns: elapsed });
                     }
@@ -159,7 +160,7 @@ impl State {
     fn read_direct_counters(&self, t: &Table, asked: &v1::TableEntry, to: Sink) -> Result<()> {
         let filter = Filter::new(t, asked)?;
         for found in self.entries(t, &filter) {
-            let count = self.vdp.direct_count(t.at, &found.matches, found.priority)?;
+            let count = self.vdp.control()[t.at].direct_count(&found.matches, found.priority)?;
             let key = v1::TableEntry {
                 table_id: t.id,
                 r#match: table::field_matches(&t.fields, &found.matches),
@@ -190,13 +191,13 @@ impl State {
 
     fn entries(&self, t: &Table, filter: &Filter) -> Vec<TableEntry> {
         if let Some((matches, priority)) = filter.single(t) {
-            let action = self.vdp.entry_action(t.at, matches, priority);
+            let action = self.vdp.control()[t.at].get(matches, priority);
             return action
                 .map(|action| TableEntry { matches: matches.to_vec(), priority, action })
                 .into_iter()
                 .collect();
         }
-        let mut entries = self.vdp.entries(t.at);
+        let mut entries = self.vdp.control()[t.at].entries();
         entries.retain(|e| filter.keys(e));
         entries
     }

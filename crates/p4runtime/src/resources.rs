@@ -43,15 +43,15 @@ impl State {
         let mut old: Vec<(u64, Count)> = Vec::new();
         for at in range {
             if log.is_some() {
-                old.push((at, self.vdp.counter(&counter.name, at)?));
+                old.push((at, self.vdp.control().counter(&counter.name).and_then(|c| c.read(at))?));
             }
-            self.vdp.set_counter(&counter.name, at, count)?;
+            self.vdp.control().counter(&counter.name).and_then(|c| c.write(at, count))?;
         }
         if let Some(log) = log {
             let name = counter.name.clone();
             log.push(Box::new(move |state| {
                 old.iter().for_each(|(at, count)| {
-                    let _ = state.vdp.set_counter(&name, *at, *count);
+                    let _ = state.vdp.control().counter(&name).and_then(|c| c.write(*at, *count));
                 });
             }));
         }
@@ -75,12 +75,12 @@ impl State {
             return Err(invalid("default entries are not counted"));
         }
         let (at, matches, priority) = (t.at, table::matches(t, entry)?, table::priority(t, entry)?);
-        let old = self.vdp.direct_count(at, &matches, priority)?;
+        let old = self.vdp.control()[at].direct_count(&matches, priority)?;
         let count = said.data.as_ref().map(count_of).transpose()?.unwrap_or_default();
-        self.vdp.set_direct_count(at, &matches, priority, count)?;
+        self.vdp.control()[at].set_direct_count(&matches, priority, count)?;
         if let Some(log) = log {
             log.push(Box::new(move |state| {
-                let _ = state.vdp.set_direct_count(at, &matches, priority, old);
+                let _ = state.vdp.control()[at].set_direct_count(&matches, priority, old);
             }));
         }
         Ok(())
@@ -98,15 +98,15 @@ impl State {
         let mut old: Vec<(u64, BigUint)> = Vec::new();
         for at in range {
             if log.is_some() {
-                old.push((at, self.vdp.register(&register.name, at)?));
+                old.push((at, self.vdp.control().register(&register.name).and_then(|r| r.read(at))?));
             }
-            self.vdp.set_register(&register.name, at, value.clone())?;
+            self.vdp.control().register(&register.name).and_then(|r| r.write(at, value.clone()))?;
         }
         if let Some(log) = log {
             let name = register.name.clone();
             log.push(Box::new(move |state| {
                 for (at, value) in old {
-                    let _ = state.vdp.set_register(&name, at, value);
+                    let _ = state.vdp.control().register(&name).and_then(|r| r.write(at, value));
                 }
             }));
         }
@@ -121,7 +121,7 @@ impl State {
         let members: Result<Vec<_>> =
             said.members.iter().map(|m| table::fields(name, fields, fields.len(), &m.r#match)).collect();
         let at = *at;
-        self.vdp.set_value_set(at, members?)?;
+        self.vdp.control().value_set(at)?.replace(members?)?;
         let old = self.value_sets.insert(id, said.members.clone());
         if let Some(log) = log {
             let (name, fields) = (name.clone(), fields.clone());
@@ -130,7 +130,7 @@ impl State {
                 let members: Result<Vec<_>> =
                     old.iter().map(|m| table::fields(&name, &fields, fields.len(), &m.r#match)).collect();
                 if let Ok(members) = members {
-                    let _ = state.vdp.set_value_set(at, members);
+                    let _ = state.vdp.control().value_set(at).and_then(|s| s.replace(members));
                 }
                 state.value_sets.insert(id, old);
             }));

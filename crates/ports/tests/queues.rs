@@ -49,7 +49,7 @@ fn what_waits_at_a_port_is_its_depth() {
     for engine in [EngineKind::Interp, EngineKind::Jit] {
         let vdp = VirtualDataPlane::new(program(), engine).unwrap();
         let group = [1, 2].map(|port| hopwright_dataplane::Replica { port, rid: 0 });
-        vdp.set_multicast_group(7, Some(group.to_vec())).unwrap();
+        vdp.control().set_multicast_group(7, Some(group.to_vec()));
         let pool = Pool::new(600, FrameSize { headroom: 64, data: 256 }).unwrap();
         let (ports, wires): (Vec<_>, Vec<_>) = (0..3).map(|n| MemoryPort::new(format!("{n}"))).unzip();
         let mut builder = SwitchBuilder::new(vdp).pools(vec![pool]);

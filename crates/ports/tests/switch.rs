@@ -47,7 +47,7 @@ fn packets_pass_through_and_the_worker_wakes_and_stops() {
         ip("link set vc mtu 9000 up");
         ip("link set vd mtu 9000 up");
         let vdp = VirtualDataPlane::new(program(), EngineKind::Jit).unwrap();
-        vdp.insert(&EntrySpec::new("by_port", "send").exact(1u32).arg(2u32)).unwrap();
+        vdp.control().insert(&EntrySpec::new("by_port", "send").exact(1u32).arg(2u32)).unwrap();
         let port = |device| Box::new(AfPacket::open(device, None).unwrap());
         let (switch, mut worker) =
             SwitchBuilder::new(vdp).port(1, port("vb")).port(2, port("vc")).cpu_port(510).build().unwrap();

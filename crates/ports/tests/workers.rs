@@ -44,10 +44,10 @@ fn program(extra: Option<ExternKind>) -> Pipeline {
 fn data_plane() -> Arc<VirtualDataPlane> {
     let vdp = VirtualDataPlane::new(Arc::new(program(None)), EngineKind::Jit).unwrap();
     for a in 0..8u32 {
-        vdp.insert(&EntrySpec::new("by_a", "send").exact(a).arg(a % 3)).unwrap();
+        vdp.control().insert(&EntrySpec::new("by_a", "send").exact(a).arg(a % 3)).unwrap();
     }
-    vdp.insert(&EntrySpec::new("by_a", "flood").exact(8u32)).unwrap();
-    vdp.set_multicast_group(1, Some((0..3).map(|port| Replica { port, rid: port }).collect())).unwrap();
+    vdp.control().insert(&EntrySpec::new("by_a", "flood").exact(8u32)).unwrap();
+    vdp.control().set_multicast_group(1, Some((0..3).map(|port| Replica { port, rid: port }).collect()));
     vdp
 }
 
@@ -86,7 +86,7 @@ fn run(packets: &[Vec<u8>], workers: usize, batch: usize) -> (BTreeMap<u32, Vec<
         sent.sort();
         (number, sent)
     });
-    (out.collect(), vdp.counters("seen").unwrap())
+    (out.collect(), vdp.control().counter("seen").map(|c| c.read_all()).unwrap())
 }
 
 #[test]

@@ -32,10 +32,13 @@ fn reset(vdp: &VirtualDataPlane) {
     for object in &vdp.pipeline().externs {
         match object.kind {
             ExternKind::Counter { size, .. } => {
-                (0..size.min(CELLS)).for_each(|at| vdp.set_counter(&object.name, at, Count::default()).unwrap());
+                (0..size.min(CELLS)).for_each(|at| {
+                    vdp.control().counter(&object.name).and_then(|c| c.write(at, Count::default())).unwrap()
+                });
             }
             ExternKind::Register { size, .. } => {
-                (0..size.min(16)).for_each(|at| vdp.set_register(&object.name, at, 0u32).unwrap());
+                (0..size.min(16))
+                    .for_each(|at| vdp.control().register(&object.name).and_then(|r| r.write(at, 0u32)).unwrap());
             }
             _ => {}
         }
@@ -47,7 +50,9 @@ type Counters = Vec<(String, Vec<Count>)>;
 
 fn counters(vdp: &VirtualDataPlane) -> Counters {
     let objects = vdp.pipeline().externs.iter().filter(|o| matches!(o.kind, ExternKind::Counter { .. }));
-    let counters: Vec<_> = objects.map(|o| (o.name.clone(), vdp.counters_in(&o.name, 0..CELLS).unwrap())).collect();
+    let counters: Vec<_> = objects
+        .map(|o| (o.name.clone(), vdp.control().counter(&o.name).map(|c| c.read_range(0..CELLS)).unwrap()))
+        .collect();
     assert!(counters.iter().all(|(_, cells)| cells.iter().any(|count| count.packets > 0)));
     counters
 }

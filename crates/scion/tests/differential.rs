@@ -62,7 +62,8 @@ fn compare(seed: u64, v6: bool, packets: usize) {
     let mut jit = Router::new(&pipeline, EngineKind::Jit, v6);
     let mut traffic = Traffic::new(seed, v6, NOW);
     let (mut regulars, mut forwarded) = (Vec::new(), Vec::new());
-    let configured = interp.vdp.default_action(interp.vdp.table("router").unwrap());
+    let configured =
+        interp.vdp.control()[interp.vdp.control().table("router").map(|t| t.id()).unwrap()].default_action();
     for batch in 0..packets.div_ceil(BATCH) {
         if batch % LEARN_EVERY == 1 && !forwarded.is_empty() {
             regulars = std::mem::take(&mut forwarded);
@@ -75,10 +76,10 @@ fn compare(seed: u64, v6: bool, packets: usize) {
         }
         // For a while there is no configuration, and the traces are not recompiled.
         for router in [&interp, &jit] {
-            let table = router.vdp.table("router").unwrap();
+            let table = router.vdp.control().table("router").map(|t| t.id()).unwrap();
             match batch % LEARN_EVERY {
-                UNCONFIGURED => router.vdp.set_default_action(table, None).unwrap(),
-                CONFIGURED => router.vdp.set_default_action(table, Some(configured.clone())).unwrap(),
+                UNCONFIGURED => router.vdp.control()[table].set_default(None).unwrap(),
+                CONFIGURED => router.vdp.control()[table].set_default(Some(configured.clone())).unwrap(),
                 _ => {}
             }
         }
@@ -106,13 +107,13 @@ fn compare(seed: u64, v6: bool, packets: usize) {
         b.into_iter().for_each(|p| jit.pool.give(p));
     }
     for counter in ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"] {
-        let of = |router: &Router| router.vdp.counters_in(counter, 0..CELLS).unwrap();
+        let of = |router: &Router| router.vdp.control().counter(counter).map(|c| c.read_range(0..CELLS)).unwrap();
         assert_eq!(of(&interp), of(&jit), "{counter}");
     }
     let (run, left) = jit.vdp.traces().counts();
     assert!((run - left) as usize > packets / 5, "{left} of {run} packets left the hot paths");
     // The traffic is worth the comparison: a good part gets through, and nearly every reason occurs.
-    let reasons = interp.vdp.counters("reasons").unwrap();
+    let reasons = interp.vdp.control().counter("reasons").map(|c| c.read_all()).unwrap();
     let count = |r: program::Reason| reasons[r as usize].packets;
     assert!(count(program::Reason::None) as usize > packets / 8, "{}", count(program::Reason::None));
     let absent: Vec<_> = program::Reason::ALL.iter().filter(|r| count(**r) == 0).collect();

@@ -50,7 +50,7 @@ impl Router {
     }
 
     fn reasons(&self) -> Vec<u64> {
-        self.vdp.counters("reasons").unwrap().iter().map(|c| c.packets).collect()
+        self.vdp.control().counter("reasons").map(|c| c.read_all()).unwrap().iter().map(|c| c.packets).collect()
     }
 
     fn process(&mut self, port: u16, frame: &[u8]) -> Fate {
@@ -561,12 +561,12 @@ fn hosts_without_entries_go_by_udp() {
         let mut router = Router::new(kind, &rich_links(false), &rich_hosts(false));
         tables::set_default_host(&router.vdp, VIA_KERNEL).unwrap();
         let mut check = |f: &Frame, to: &str, port: u32| {
-            let before = router.vdp.counters("link_out").unwrap();
+            let before = router.vdp.control().counter("link_out").map(|c| c.read_all()).unwrap();
             let Fate::Sent(by, bytes) = router.process(2, &f.pack()) else { panic!("{to} is not reached") };
             assert_eq!(by, port);
             // But for the Ethernet addresses, which the UDP port does not need.
             assert_eq!(hex(&bytes[12..]), hex(&delivered(f, to)[12..]));
-            let after = router.vdp.counters("link_out").unwrap();
+            let after = router.vdp.control().counter("link_out").map(|c| c.read_all()).unwrap();
             let counted: Vec<usize> = (0..after.len()).filter(|i| after[*i].packets != before[*i].packets).collect();
             assert!(matches!(counted[..], [cell] if cell < 1 << 10), "at the internal link: {counted:?}");
         };

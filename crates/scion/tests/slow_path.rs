@@ -408,7 +408,7 @@ fn a_sibling_that_is_down() {
         &links.siblings[0],
         hopwright_scion::control::tables::LinkState::Down(None),
     ) {
-        vdp.put(&entry).unwrap();
+        vdp.control().put(&entry).unwrap();
     }
     let path = ScionPath::at(1, vec![segment(info(true, 0x111), &[(0, 9), (4, 12), (1, 0)])]);
     let f = frame(PARENT, (FAR, IsdAs(5)), path);

@@ -106,37 +106,37 @@ impl Engine for Interp {
     }
 
     fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
-        self.insert(table, entry).map_err(|e| e.to_string())
+        self.store.insert(table, entry).map_err(|e| e.to_string())
     }
 
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
-        self.set_default(table, Some(action)).map_err(|e| e.to_string())
+        self.store.set_default(table, Some(action)).map_err(|e| e.to_string())
     }
 
     fn clear(&mut self, table: TableId) -> Result<(), String> {
-        self.clear(table).map_err(|e| e.to_string())
+        self.store.clear(table).map_err(|e| e.to_string())
     }
 
     fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
-        self.counter(counter, index).map_err(|e| e.to_string())
+        self.store.counter(counter, index).map_err(|e| e.to_string())
     }
 
     fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
-        self.set_counter(counter, index, value).map_err(|e| e.to_string())
+        self.store.set_counter(counter, index, value).map_err(|e| e.to_string())
     }
 
     fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
-        let found =
-            self.entries(table).iter().find(|(e, _)| e.matches == entry.matches && e.priority == entry.priority);
-        found.map(|(_, count)| *count).ok_or_else(|| "the entry is gone".into())
+        let same = |e: &TableEntry| e.matches == entry.matches && e.priority == entry.priority;
+        let found = self.store.entries(table).find(|(e, _)| same(e));
+        found.map(|(_, count)| count).ok_or_else(|| "the entry is gone".into())
     }
 
     fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
-        self.register(register, index).map_err(|e| e.to_string())
+        self.store.register(register, index).map_err(|e| e.to_string())
     }
 
     fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
-        self.set_register(register, index, value).map_err(|e| e.to_string())
+        self.store.set_register(register, index, value).map_err(|e| e.to_string())
     }
 
     fn insert_target(
@@ -146,7 +146,7 @@ impl Engine for Interp {
         priority: i32,
         to: EntryTarget,
     ) -> Result<(), String> {
-        self.insert_target(table, matches, priority, to).map_err(|e| e.to_string())
+        self.store.insert_target(table, matches, priority, to).map_err(|e| e.to_string())
     }
 
     fn change_member(
@@ -157,48 +157,48 @@ impl Engine for Interp {
         action: Option<ActionCall>,
     ) -> Result<(), String> {
         let done = match (change, action) {
-            (Change::Add, Some(action)) => self.insert_member(profile, member, action),
-            (Change::Modify, Some(action)) => self.modify_member(profile, member, action),
-            _ => self.delete_member(profile, member),
+            (Change::Add, Some(action)) => self.store.insert_member(profile, member, action),
+            (Change::Modify, Some(action)) => self.store.modify_member(profile, member, action),
+            _ => self.store.delete_member(profile, member),
         };
         done.map_err(|e| e.to_string())
     }
 
     fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
         let done = match change {
-            Change::Add => self.insert_group(selector, group, to),
-            Change::Modify => self.modify_group(selector, group, to),
-            Change::Delete => self.delete_group(selector, group),
+            Change::Add => self.store.insert_group(selector, group, to),
+            Change::Modify => self.store.modify_group(selector, group, to),
+            Change::Delete => self.store.delete_group(selector, group),
         };
         done.map_err(|e| e.to_string())
     }
 
     fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
-        self.meter(meter, index).map_err(|e| e.to_string())
+        self.store.meter(meter, index).map_err(|e| e.to_string())
     }
 
     fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
-        self.set_meter(meter, index, rates).map_err(|e| e.to_string())
+        self.store.set_meter(meter, index, rates).map_err(|e| e.to_string())
     }
 
     fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
-        self.set_direct_meter(table, &entry.matches, entry.priority, rates).map_err(|e| e.to_string())
+        self.store.set_direct_meter(table, &entry.matches, entry.priority, rates).map_err(|e| e.to_string())
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
         match to {
-            Some(to) => self.traffic.sessions.insert(session, to),
-            None => self.traffic.sessions.remove(&session),
+            Some(to) => self.store.traffic.sessions.insert(session, to),
+            None => self.store.traffic.sessions.remove(&session),
         };
         Ok(())
     }
 
     fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
-        self.set_value_set(set, members).map_err(|e| e.to_string())
+        self.store.set_value_set(set, members).map_err(|e| e.to_string())
     }
 
     fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
-        self.traffic.groups.insert(group, replicas);
+        self.store.traffic.groups.insert(group, replicas);
         Ok(())
     }
 }

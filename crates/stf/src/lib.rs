@@ -11,11 +11,13 @@
 //! ```
 
 mod compare;
+mod data_plane;
 mod engine;
 pub mod resolve;
 mod runner;
 pub mod script;
 
+pub use data_plane::DataPlaneEngine;
 pub use engine::{Engine, Processed};
 pub use runner::{Report, configure, run};
 pub use script::{Script, parse};

@@ -1,13 +1,10 @@
-//! From what is in some tables to what shall be in them, entry by entry, while packets flow.
-//!
-//! Does not live here: single changes ([`crate::vdp`]), what the entries mean.
+//! The changes that turn the entries of some tables into others, entry by entry, while packets flow.
 
 use std::collections::HashMap;
 
 use hopwright_ir::{MatchValue, TableEntry, TableId};
 
-use crate::control::{ControlError, EntrySpec};
-use crate::vdp::VirtualDataPlane;
+use super::{Control, ControlError, EntrySpec};
 
 type Key = (Vec<MatchValue>, i32);
 
@@ -27,23 +24,24 @@ impl Difference {
     /// What is to be done so that the named tables contain exactly the `wanted` entries, all of which are of these
     /// tables; of two with the same keys the later counts. Fails, before anything is changed, if a name is unknown, an
     /// entry is none of its table, or a table too small.
-    pub fn between(vdp: &VirtualDataPlane, tables: &[&str], wanted: &[EntrySpec]) -> Result<Difference, ControlError> {
+    pub fn between(control: &Control, tables: &[&str], wanted: &[EntrySpec]) -> Result<Difference, ControlError> {
         let mut ids = Vec::new();
         let mut current = HashMap::new();
         for name in tables {
-            let id = vdp.table(name)?;
-            let entries = vdp.entries(id).into_iter().map(|e| ((e.matches, e.priority), e.action));
+            let table = control.table(name)?;
+            let id = table.id();
+            let entries = table.entries().into_iter().map(|e| ((e.matches, e.priority), e.action));
             current.insert(id, entries.collect::<HashMap<Key, _>>());
             ids.push(id);
         }
         let mut resolved: Vec<(TableId, TableEntry)> = Vec::with_capacity(wanted.len());
         let mut places: HashMap<(TableId, Key), usize> = HashMap::with_capacity(wanted.len());
         for spec in wanted {
-            let (id, entry) = vdp.resolve(spec)?;
+            let (id, entry) = control.resolve(spec)?;
             if !current.contains_key(&id) {
                 return Err(ControlError::UnknownTable(spec.table.clone()));
             }
-            vdp.check_entry(id, &entry)?;
+            control[id].check_entry(&entry)?;
             let place = places.entry((id, (entry.matches.clone(), entry.priority))).or_insert(resolved.len());
             match resolved.get_mut(*place) {
                 Some(earlier) => earlier.1 = entry,
@@ -63,10 +61,10 @@ impl Difference {
         }
         for id in ids.into_iter().rev() {
             let entries = &current[&id];
-            let size = vdp.pipeline()[id].size;
+            let size = control.pipeline()[id].size;
             let added = added.get(&id).copied().unwrap_or_default();
             if (kept.get(&id).copied().unwrap_or_default() + added) as u64 > size {
-                return Err(ControlError::Full { table: vdp.pipeline()[id].name.clone(), size });
+                return Err(ControlError::Full { table: control.pipeline()[id].name.clone(), size });
             }
             if (entries.len() + added) as u64 > size {
                 difference.tight.push(id);
@@ -86,18 +84,18 @@ impl Difference {
     /// Carries it out: first the new and changed entries in the order in which they were wanted, then the deletions.
     /// Only in tables that cannot hold both, the deletions come first. Nobody else may write these tables between
     /// [`Difference::between`] and this.
-    pub fn apply(&self, vdp: &VirtualDataPlane) -> Result<(), ControlError> {
+    pub fn apply(&self, control: &Control) -> Result<(), ControlError> {
         let delete = |tight: bool| -> Result<(), ControlError> {
             for (id, (matches, priority)) in self.deletes.iter().filter(|(id, _)| self.tight.contains(id) == tight) {
-                vdp.delete_entry(*id, matches, *priority)?;
+                control[*id].delete(matches, *priority)?;
             }
             Ok(())
         };
         delete(true)?;
         for (id, entry, changes) in &self.puts {
             match changes {
-                true => vdp.modify_entry(*id, entry.clone())?,
-                false => vdp.insert_entry(*id, entry.clone())?,
+                true => control[*id].modify(entry.clone())?,
+                false => control[*id].insert(entry.clone())?,
             }
         }
         delete(false)

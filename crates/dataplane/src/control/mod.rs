@@ -1,141 +1,386 @@
-//! What the control plane says and hears: table entries written by name, errors.
+//! The control interface of a virtual data plane.
 //!
-//! Does not live here: carrying it out ([`crate::VirtualDataPlane`], [`crate::table`]).
+//! [`Control`] owns the one store of a program's state: tables, extern objects, value sets, clone sessions and multicast
+//! groups. Generated code reaches it by handles, the interpreter through [`LiveStore`](crate::executor::live_store).
+//! Every method may be called from any thread at any time; none makes a worker wait.
 
-pub mod difference;
-mod indirect;
+mod difference;
+mod error;
+mod objects;
+mod spec;
 
-use hopwright_ir::entry::EntryError;
-use hopwright_ir::profile::ProfileError;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hopwright_ir::interp::{CloneSession, Digest, Replica, TrafficManager};
+use hopwright_ir::{
+    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, bits,
+};
 use num_bigint::BigUint;
 
-/// How an entry written by hand matches one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MatchSpec {
-    /// Equal.
-    Exact(BigUint),
-    /// The first so many bits are equal; the others are ignored.
-    Lpm(BigUint, u32),
-    /// Equal where the mask has ones.
-    Ternary(BigUint, BigUint),
-    /// Between two bounds, both included.
-    Range(BigUint, BigUint),
-    /// Anything: for every kind but exact.
-    Any,
+use crate::executor::traffic::Destinations;
+use crate::externs::{ExternTypes, KeyTable, NativeExtern};
+use crate::state::ExternObject;
+use crate::state::cell::Cells;
+use crate::state::digest::Digests;
+use crate::state::value_set::ValueSet;
+use crate::sync::published::Published;
+use crate::sync::quiescence::Domain;
+use crate::table::Table;
+
+pub use difference::Difference;
+pub use error::ControlError;
+pub use objects::{ActionProfile, CounterArray, MeterArray, RegisterArray, ValueSetMembers};
+pub use spec::{EntrySpec, MatchSpec};
+
+/// A program's state, and the control plane's access to it.
+pub struct Control {
+    pipeline: Arc<Pipeline>,
+    domain: Arc<Domain>,
+    tables: Vec<Table>,
+    externs: Vec<ExternObject>,
+    value_sets: Vec<ValueSet>,
+    digests: Digests,
+    traffic: Mutex<TrafficManager>,
+    /// What workers see of `traffic`.
+    destinations: Published<Destinations>,
 }
 
-/// A table entry by names, keys and arguments in order of their declaration:
-///
-/// ```
-/// use hopwright_dataplane::EntrySpec;
-/// let entry = EntrySpec::new("ipv4_lpm", "forward").lpm(0x0a00_0000u32, 8).arg(3u32).arg(0x0200_0000_0001u64);
-/// ```
-///
-/// Names are control-plane names or a suffix after a dot that only one has (`ipv4_lpm` for `MyIngress.ipv4_lpm`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntrySpec {
-    /// Table.
-    pub table: String,
-    /// One per key.
-    pub matches: Vec<MatchSpec>,
-    /// Higher wins; only for tables with ternary, range or optional keys.
-    pub priority: i32,
-    /// Action.
-    pub action: String,
-    /// One per data parameter of the action.
-    pub args: Vec<BigUint>,
+/// An extern object, by its number or by its control-plane name or a suffix after a dot that only one has.
+#[derive(Clone, Copy, Debug)]
+pub enum ObjectRef<'a> {
+    /// By number.
+    Id(ExternId),
+    /// By name.
+    Name(&'a str),
 }
 
-impl EntrySpec {
-    /// An entry of `table` that runs `action`.
-    pub fn new(table: impl Into<String>, action: impl Into<String>) -> EntrySpec {
-        EntrySpec { table: table.into(), matches: Vec::new(), priority: 0, action: action.into(), args: Vec::new() }
-    }
-
-    /// The next key equals a value.
-    pub fn exact(self, value: impl Into<BigUint>) -> EntrySpec {
-        self.key(MatchSpec::Exact(value.into()))
-    }
-
-    /// The next key starts with the first `prefix_len` bits of a value.
-    pub fn lpm(self, value: impl Into<BigUint>, prefix_len: u32) -> EntrySpec {
-        self.key(MatchSpec::Lpm(value.into(), prefix_len))
-    }
-
-    /// The next key equals a value where the mask has ones.
-    pub fn ternary(self, value: impl Into<BigUint>, mask: impl Into<BigUint>) -> EntrySpec {
-        self.key(MatchSpec::Ternary(value.into(), mask.into()))
-    }
-
-    /// The next key lies between two bounds, both included.
-    pub fn range(self, lo: impl Into<BigUint>, hi: impl Into<BigUint>) -> EntrySpec {
-        self.key(MatchSpec::Range(lo.into(), hi.into()))
-    }
-
-    /// The next key may be anything (lpm, ternary, range, optional).
-    pub fn any(self) -> EntrySpec {
-        self.key(MatchSpec::Any)
-    }
-
-    /// The next key.
-    pub fn key(mut self, key: MatchSpec) -> EntrySpec {
-        self.matches.push(key);
-        self
-    }
-
-    /// The action's next argument.
-    pub fn arg(mut self, value: impl Into<BigUint>) -> EntrySpec {
-        self.args.push(value.into());
-        self
-    }
-
-    /// The entry's priority.
-    pub fn priority(mut self, priority: i32) -> EntrySpec {
-        self.priority = priority;
-        self
+impl From<ExternId> for ObjectRef<'_> {
+    fn from(id: ExternId) -> Self {
+        ObjectRef::Id(id)
     }
 }
 
-/// Why the control plane's wish is not granted. Nothing has changed then.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
-pub enum ControlError {
-    #[error("the program has no table `{0}`, or several end in that name")]
-    UnknownTable(String),
-    #[error("the program has no action `{0}`, or several end in that name")]
-    UnknownAction(String),
-    #[error("the program has no extern object `{0}`, or several end in that name")]
-    UnknownExtern(String),
-    #[error("`{name}` is {is}, not {wanted}")]
-    WrongExtern { name: String, is: String, wanted: &'static str },
-    #[error("table `{table}`: {reason}")]
-    Entry { table: String, reason: EntryError },
-    #[error("table `{0}` already has an entry with these keys and priority")]
-    Duplicate(String),
-    #[error("table `{0}` has no entry with these keys and priority")]
-    NotFound(String),
-    #[error("table `{table}` is full: its size is {size}")]
-    Full { table: String, size: u64 },
-    #[error("the entries of table `{0}` are constant")]
-    ConstEntries(String),
-    #[error("the default action of table `{0}` is constant")]
-    ConstDefault(String),
-    #[error("table `{0}` has no direct counter")]
-    NoDirectCounter(String),
-    #[error("table `{0}` has no direct meter")]
-    NoDirectMeter(String),
-    #[error("`{name}`: {reason}")]
-    Profile { name: String, reason: ProfileError },
-    #[error("`{name}` has {size} cells; there is no index {index}")]
-    Index { name: String, index: u64, size: u64 },
-    #[error("the value does not fit the {width} bits of `{name}`")]
-    ValueWidth { name: String, width: u32 },
-    #[error("the program has no value set {0}")]
-    UnknownValueSet(String),
-    #[error("value set `{name}` has room for {size} members")]
-    FullValueSet { name: String, size: u64 },
-    #[error("value set `{name}`: {reason}")]
-    Member { name: String, reason: EntryError },
-    #[error("the interpreter refused: {0}")]
-    Interpreter(String),
+impl<'a, T: AsRef<str> + ?Sized> From<&'a T> for ObjectRef<'a> {
+    fn from(name: &'a T) -> Self {
+        ObjectRef::Name(name.as_ref())
+    }
+}
+
+impl Control {
+    /// The state of a program as it starts. `digests` is called once the rest has been built.
+    pub(crate) fn new<E>(
+        pipeline: &Arc<Pipeline>,
+        types: &ExternTypes,
+        program_error: impl Fn(String) -> E,
+        digests: impl FnOnce() -> Result<Digests, E>,
+    ) -> Result<Control, E> {
+        let domain = Domain::new();
+        let mut externs = Vec::new();
+        for (at, instance) in pipeline.externs.iter().enumerate() {
+            let object = ExternObject::new(pipeline, ExternId(at as u32), types, &domain)
+                .map_err(|e| program_error(format!("`{}`: {e}", instance.name)))?;
+            externs.push(object);
+        }
+        let tables = (0..pipeline.tables.len()).map(|i| {
+            let id = TableId(i as u32);
+            let profile = pipeline[id].implementation.and_then(|object| match &externs[object.index()] {
+                ExternObject::Profile(profile) => Some(profile.clone()),
+                _ => None,
+            });
+            Table::with_profile(pipeline, id, &domain, profile).map_err(&program_error)
+        });
+        let tables = tables.collect::<Result<_, _>>()?;
+        let value_sets = pipeline.value_sets.iter().map(|set| ValueSet::new(set, &domain)).collect();
+        Ok(Control {
+            pipeline: pipeline.clone(),
+            tables,
+            externs,
+            value_sets,
+            digests: digests()?,
+            traffic: Mutex::default(),
+            destinations: Published::new(Destinations::default(), &domain),
+            domain,
+        })
+    }
+
+    /// The program.
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    /// Finds a table by control-plane name or unique suffix.
+    pub fn table(&self, name: &str) -> Result<&Table, ControlError> {
+        let id = self.pipeline.table_by_name(name).ok_or_else(|| ControlError::UnknownTable(name.into()))?;
+        Ok(&self[id])
+    }
+
+    /// The entry a specification means: names resolved, values canonical.
+    pub fn resolve(&self, spec: &EntrySpec) -> Result<(TableId, TableEntry), ControlError> {
+        let (table, matches) = self.resolve_key(&spec.table, &spec.matches)?;
+        let action = self.resolve_action(table, &spec.action, &spec.args)?;
+        Ok((table, TableEntry { matches, priority: spec.priority, action }))
+    }
+
+    fn resolve_key(&self, table: &str, specs: &[MatchSpec]) -> Result<(TableId, Vec<MatchValue>), ControlError> {
+        let id = self.table(table)?.id();
+        let model = &self.pipeline[id];
+        if model.keys.len() != specs.len() {
+            let reason = hopwright_ir::entry::EntryError::KeyCount { expected: model.keys.len(), found: specs.len() };
+            return Err(ControlError::Entry { table: model.name.clone(), reason });
+        }
+        let matches = model.keys.iter().zip(specs).map(|(key, spec)| {
+            let width = key.expr.ty.width();
+            match (spec, key.kind) {
+                (MatchSpec::Any, MatchKind::Exact) => Err(ControlError::Entry {
+                    table: model.name.clone(),
+                    reason: hopwright_ir::entry::EntryError::MatchKind { key: key.name.clone() },
+                }),
+                (MatchSpec::Any, _) => Ok(MatchValue::any(key)),
+                (MatchSpec::Exact(v), MatchKind::Ternary) => {
+                    Ok(MatchValue::Ternary { value: v.clone(), mask: bits::mask(width) })
+                }
+                (MatchSpec::Exact(v), MatchKind::Lpm) => Ok(MatchValue::Lpm { value: v.clone(), prefix_len: width }),
+                (MatchSpec::Exact(v), MatchKind::Range) => Ok(MatchValue::Range { lo: v.clone(), hi: v.clone() }),
+                (MatchSpec::Exact(v), MatchKind::Optional) => Ok(MatchValue::Optional(Some(v.clone()))),
+                (MatchSpec::Exact(v), _) => Ok(MatchValue::Exact(v.clone())),
+                (MatchSpec::Lpm(v, len), _) => {
+                    let rest = width.saturating_sub(*len);
+                    Ok(MatchValue::Lpm { value: (v >> rest) << rest, prefix_len: *len })
+                }
+                (MatchSpec::Ternary(v, m), _) => Ok(MatchValue::Ternary { value: v & m, mask: m.clone() }),
+                (MatchSpec::Range(lo, hi), _) => Ok(MatchValue::Range { lo: lo.clone(), hi: hi.clone() }),
+            }
+        });
+        Ok((id, matches.collect::<Result<_, _>>()?))
+    }
+
+    /// An action by name, preferring those the table lists, with its arguments.
+    pub fn resolve_action(&self, table: TableId, name: &str, args: &[BigUint]) -> Result<ActionCall, ControlError> {
+        let listed = || {
+            let matches = |full: &str| full == name || full.strip_suffix(name).is_some_and(|p| p.ends_with('.'));
+            let mut found = self.pipeline[table].actions.iter().filter(|a| matches(&self.pipeline[a.action].name));
+            match (found.next(), found.next()) {
+                (Some(a), None) => Some(a.action),
+                _ => None,
+            }
+        };
+        let action = listed()
+            .or_else(|| self.pipeline.action_by_name(name))
+            .ok_or_else(|| ControlError::UnknownAction(name.into()))?;
+        Ok(ActionCall { action, args: args.to_vec() })
+    }
+
+    /// Adds an entry.
+    pub fn insert(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, entry) = self.resolve(spec)?;
+        self[table].insert(entry)
+    }
+
+    /// Adds an entry or, if there is one with these keys and priority, changes its action.
+    pub fn put(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, entry) = self.resolve(spec)?;
+        let table = &self[table];
+        match table.insert(entry.clone()) {
+            Err(ControlError::Duplicate(_)) => table.modify(entry),
+            other => other,
+        }
+    }
+
+    /// Changes the action of the entry with these keys and priority.
+    pub fn modify(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, entry) = self.resolve(spec)?;
+        self[table].modify(entry)
+    }
+
+    /// Removes the entry with the specification's keys and priority; its action does not matter.
+    pub fn delete(&self, spec: &EntrySpec) -> Result<(), ControlError> {
+        let (table, matches) = self.resolve_key(&spec.table, &spec.matches)?;
+        self[table].delete(&matches, spec.priority)
+    }
+
+    /// Sets a table's default action.
+    pub fn set_default(&self, table: &str, action: &str, args: &[BigUint]) -> Result<(), ControlError> {
+        let table = self.table(table)?;
+        let call = self.resolve_action(table.id(), action, args)?;
+        table.set_default(Some(call))
+    }
+
+    /// A counter.
+    pub fn counter<'a>(&self, counter: impl Into<ObjectRef<'a>>) -> Result<CounterArray<'_>, ControlError> {
+        match self.object(counter)? {
+            (id, ExternObject::Counters(cells)) => Ok(CounterArray { name: self.name(id), cells }),
+            (id, _) => Err(self.wrong(id, "a counter")),
+        }
+    }
+
+    /// A register.
+    pub fn register<'a>(&self, register: impl Into<ObjectRef<'a>>) -> Result<RegisterArray<'_>, ControlError> {
+        match self.object(register)? {
+            (id, ExternObject::Registers { values, width }) => {
+                Ok(RegisterArray { name: self.name(id), width: *width, values })
+            }
+            (id, _) => Err(self.wrong(id, "a register")),
+        }
+    }
+
+    /// A meter.
+    pub fn meter<'a>(&self, meter: impl Into<ObjectRef<'a>>) -> Result<MeterArray<'_>, ControlError> {
+        match self.object(meter)? {
+            (id, ExternObject::Meters(meters)) => Ok(MeterArray { name: self.name(id), meters }),
+            (id, _) => Err(self.wrong(id, "a meter")),
+        }
+    }
+
+    /// An action profile or selector.
+    pub fn profile<'a>(&self, profile: impl Into<ObjectRef<'a>>) -> Result<ActionProfile<'_>, ControlError> {
+        match self.object(profile)? {
+            (id, ExternObject::Profile(profile)) => Ok(ActionProfile { name: self.name(id), profile }),
+            (id, _) => Err(self.wrong(id, "an action profile or selector")),
+        }
+    }
+
+    /// A parser value set.
+    pub fn value_set(&self, set: ValueSetId) -> Result<ValueSetMembers<'_>, ControlError> {
+        match (self.pipeline.value_sets.get(set.index()), self.value_sets.get(set.index())) {
+            (Some(model), Some(set)) => Ok(ValueSetMembers { model, set }),
+            _ => Err(ControlError::UnknownValueSet(format!("number {}", set.0))),
+        }
+    }
+
+    /// The keys of an `AesCmac` or `Aes128` object, to set them.
+    pub fn key_table<'a>(&self, object: impl Into<ObjectRef<'a>>) -> Result<Arc<KeyTable>, ControlError> {
+        let (id, object) = self.object(object)?;
+        match object {
+            ExternObject::Named(named) => named.key_table().cloned().ok_or_else(|| self.wrong(id, "a key holder")),
+            _ => Err(self.wrong(id, "a key holder")),
+        }
+    }
+
+    /// A named extern object.
+    pub fn named_extern<'a>(&self, object: impl Into<ObjectRef<'a>>) -> Result<Arc<dyn NativeExtern>, ControlError> {
+        let (id, object) = self.object(object)?;
+        match object {
+            ExternObject::Named(named) => Ok(named.clone()),
+            _ => Err(self.wrong(id, "an extern with methods of its own")),
+        }
+    }
+
+    /// Sets a multicast group (from 1); `None` removes it.
+    pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) {
+        self.change_traffic(|traffic| {
+            match replicas {
+                Some(replicas) => traffic.groups.insert(group, replicas),
+                None => traffic.groups.remove(&group),
+            };
+        });
+    }
+
+    /// Sets a clone session (0 to 32,767); `None` removes it.
+    pub fn set_clone_session(&self, session: u32, to: Option<CloneSession>) {
+        self.change_traffic(|traffic| {
+            match to {
+                Some(to) => traffic.sessions.insert(session, to),
+                None => traffic.sessions.remove(&session),
+            };
+        });
+    }
+
+    /// The oldest digest that nobody has taken. When too many wait, new ones are lost and counted.
+    pub fn next_digest(&self) -> Option<Digest> {
+        self.digests.next()
+    }
+
+    fn change_traffic(&self, change: impl FnOnce(&mut TrafficManager)) {
+        let mut traffic = self.traffic();
+        change(&mut traffic);
+        self.destinations.set(Destinations::of(&traffic));
+    }
+
+    /// Clone sessions and multicast groups.
+    pub(crate) fn traffic(&self) -> MutexGuard<'_, TrafficManager> {
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn destinations(&self) -> &Published<Destinations> {
+        &self.destinations
+    }
+
+    pub(crate) fn digests(&self) -> &Digests {
+        &self.digests
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    pub(crate) fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    pub(crate) fn externs(&self) -> &[ExternObject] {
+        &self.externs
+    }
+
+    pub(crate) fn value_sets(&self) -> &[ValueSet] {
+        &self.value_sets
+    }
+
+    /// A worker's own copies of the counters, by the number of their object.
+    pub(crate) fn join_counters(&self) -> Vec<(usize, Arc<Cells>)> {
+        let counters = self.externs.iter().enumerate().filter_map(|(i, object)| match object {
+            ExternObject::Counters(counters) => Some((i, counters.join())),
+            _ => None,
+        });
+        counters.collect()
+    }
+
+    fn object<'a>(&self, object: impl Into<ObjectRef<'a>>) -> Result<(ExternId, &ExternObject), ControlError> {
+        let unknown = |name: String| ControlError::UnknownExtern(name);
+        match object.into() {
+            ObjectRef::Id(id) => {
+                let object = self.externs.get(id.index());
+                object.map(|object| (id, object)).ok_or_else(|| unknown(format!("number {}", id.0)))
+            }
+            ObjectRef::Name(name) => {
+                let id = self.pipeline.extern_by_name(name).ok_or_else(|| unknown(name.into()))?;
+                Ok((id, &self.externs[id.index()]))
+            }
+        }
+    }
+
+    fn name(&self, id: ExternId) -> &str {
+        &self.pipeline[id].name
+    }
+
+    fn wrong(&self, id: ExternId, wanted: &'static str) -> ControlError {
+        let instance = &self.pipeline[id];
+        let is = match &instance.kind {
+            ExternKind::Counter { .. } => "a counter".into(),
+            ExternKind::DirectCounter { .. } => "a direct counter".into(),
+            ExternKind::Meter { .. } => "a meter".into(),
+            ExternKind::DirectMeter { .. } => "a direct meter".into(),
+            ExternKind::Checksum16 => "a checksum".into(),
+            ExternKind::Register { .. } => "a register".into(),
+            ExternKind::ActionProfile { .. } => "an action profile".into(),
+            ExternKind::ActionSelector { .. } => "an action selector".into(),
+            ExternKind::Named { type_name, .. } => format!("of type {type_name}"),
+        };
+        ControlError::WrongExtern { name: instance.name.clone(), is, wanted }
+    }
+}
+
+/// Tables by number. Panics if the number is not one of the program.
+impl std::ops::Index<TableId> for Control {
+    type Output = Table;
+
+    fn index(&self, id: TableId) -> &Table {
+        &self.tables[id.index()]
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("program", &self.pipeline.name).finish_non_exhaustive()
+    }
 }

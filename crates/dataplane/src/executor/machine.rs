@@ -12,17 +12,18 @@ use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
 use hopwright_jit::{CompiledPipeline, Path, TraceCode, Unsupported};
 
+use crate::control::Control;
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
 use crate::executor::traffic::{Around, Copies, Destinations, Traffic};
 use crate::externs::{NativeCall, NativeExtern};
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
+use crate::state::ExternObject;
 use crate::state::cell::Cells;
-use crate::state::digest::Digests;
 use crate::state::value_set::ValueSet;
 use crate::table::{LINE, Table, prefetch_lines};
 use crate::trace::respecialise::Tally;
-use crate::vdp::{BuildError, ExternObject};
+use crate::vdp::BuildError;
 
 /// Most cache lines that are fetched of a packet: those of a batch must not drive one another out of the first-level cache.
 const MOST_LINES: usize = 3;
@@ -56,21 +57,10 @@ struct Renumbered {
     methods: Vec<u32>,
 }
 
-/// What a program's handles point to.
-pub(crate) struct Objects<'a> {
-    pub tables: &'a [Table],
-    pub externs: &'a [ExternObject],
-    pub value_sets: &'a [ValueSet],
-    pub digests: &'a Digests,
-}
-
 impl MachineProgram {
-    /// The objects must live, at their present addresses' targets, as long as the program.
-    pub fn new(
-        compiled: CompiledPipeline,
-        pipeline: &Pipeline,
-        objects: &Objects<'_>,
-    ) -> Result<MachineProgram, BuildError> {
+    /// The control interface, whose objects generated code reaches, must live as long as the program.
+    pub fn new(compiled: CompiledPipeline, control: &Arc<Control>) -> Result<MachineProgram, BuildError> {
+        let pipeline = control.pipeline();
         if let Some(function) = compiled.interface().functions.first() {
             return Err(BuildError::Program(format!("extern function `{}` has no implementation", function.name)));
         }
@@ -78,7 +68,7 @@ impl MachineProgram {
         let mut handles = Vec::new();
         let mut natives = vec![ExternAttributes::default(); pipeline.externs.len()];
         for ((instance, object), methods) in
-            pipeline.externs.iter().zip(objects.externs).zip(&compiled.interface().methods)
+            pipeline.externs.iter().zip(control.externs()).zip(&compiled.interface().methods)
         {
             let ExternObject::Named(object) = object else {
                 handles.push(object.handle());
@@ -104,12 +94,12 @@ impl MachineProgram {
             handles[at].state = std::ptr::from_ref(it).cast_mut().cast();
         }
         Ok(MachineProgram {
-            key_prefetch: key_prefetch::Plan::of(&compiled, objects.tables),
+            key_prefetch: key_prefetch::Plan::of(&compiled, control.tables()),
             compiled,
-            tables: objects.tables.iter().map(Table::handle).collect(),
+            tables: control.tables().iter().map(Table::handle).collect(),
             externs: handles,
-            value_sets: objects.value_sets.iter().map(ValueSet::handle).collect(),
-            digests: objects.digests.handle(),
+            value_sets: control.value_sets().iter().map(ValueSet::handle).collect(),
+            digests: control.digests().handle(),
             natives,
             _renumbered: renumbered,
         })

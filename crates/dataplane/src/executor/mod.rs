@@ -5,11 +5,12 @@
 
 pub(crate) mod autotuner;
 pub(crate) mod key_prefetch;
+pub(crate) mod live_store;
 pub(crate) mod machine;
 pub(crate) mod traffic;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use hopwright_abi as abi;
 use hopwright_ir::analysis::usage::Usage;
@@ -46,7 +47,7 @@ impl Executor {
         let machine = match vdp.engine() {
             Engine::Jit(program) => {
                 let tally = vdp.traces().tally();
-                Some(Machine::new(program, vdp.pipeline(), vdp.join_counters(), tally, &depths))
+                Some(Machine::new(program, vdp.pipeline(), vdp.control().join_counters(), tally, &depths))
             }
             Engine::Interp(_) => None,
         };
@@ -56,7 +57,7 @@ impl Executor {
             machine,
             depths,
             reads_depths,
-            reader: vdp.domain().reader(),
+            reader: vdp.control().domain().reader(),
             copies: Vec::new(),
             lost_copies: 0,
             vdp,
@@ -101,7 +102,7 @@ impl Executor {
     fn run_with(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us, pool) };
         let guard = self.reader.enter();
-        let destinations = self.vdp.destinations().get(&guard);
+        let destinations = self.vdp.control().destinations().get(&guard);
         let traces = self.vdp.traces();
         machine.count(packets.len());
         let mut recorded = 0;
@@ -142,18 +143,31 @@ impl Executor {
 
     /// Takes the number of digests that were lost because too many waited.
     pub fn take_lost_digests(&mut self) -> u64 {
-        self.vdp.digests().take_lost()
+        self.vdp.control().digests().take_lost()
+    }
+
+    /// Interprets a packet and tells an observer of every step. `None` if the engine is not the interpreter.
+    pub fn process_observed(
+        &mut self,
+        packet: &[u8],
+        ingress_port: u16,
+        now_us: u64,
+        observer: &mut dyn interp::Observer,
+    ) -> Option<interp::Output> {
+        let Engine::Interp(interp) = self.vdp.engine() else { return None };
+        let mut interp = interp.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(interp.process_observed(packet, ingress_port, now_us, observer))
     }
 
     fn interpret(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
-        // Named externs enter the domain themselves when they are called.
-        let Some(mut interp) = self.vdp.interp() else { return packets.len() };
+        let Engine::Interp(interp) = self.vdp.engine() else { return packets.len() };
+        let mut interp = interp.lock().unwrap_or_else(PoisonError::into_inner);
         if self.reads_depths {
             interp.depths.clone_from(&self.depths);
         }
         for (number, packet) in packets.iter_mut().enumerate() {
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
-            output.digests.into_iter().for_each(|digest| self.vdp.digests().push(digest));
+            output.digests.into_iter().for_each(|digest| self.vdp.control().digests().push(digest));
             let mut sent = output.sent.into_iter();
             let error = output.parser_error;
             match (sent.next(), output.verdict) {

@@ -1,49 +1,45 @@
-//! Following packets: an interpreter that runs a copy of a packet against the tables, registers and keys of a data plane
-//! that runs, and changes nothing there. Does not live here: taking the copies ([`crate::observe::sample`]), telling people.
+//! Shadow execution: an interpreter runs copies of packets against the tables, registers and keys of a data plane and
+//! changes nothing there.
 //!
-//! The packet itself has been through when its copy is followed. What changed in between (registers, entries), what is
+//! The packet itself has already been forwarded when its copy runs. What changed in between (registers, entries), what is
 //! random, and what meters say may therefore differ from what it met.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use hopwright_ir::interp::{Interp, LiveState, Observer, Output, Value};
-use hopwright_ir::{ActionCall, ExternId, TableEntry, TableId, ValueSetId};
-use num_bigint::BigUint;
+use hopwright_ir::interp::{Interp, Observer, Output};
 
 use crate::control::ControlError;
+use crate::executor::live_store::LiveStore;
+use crate::state::models_of;
 use crate::vdp::VirtualDataPlane;
 
-/// An interpreter that follows a data plane.
+/// An interpreter in the shadow of a data plane.
 pub struct ShadowExecution {
     vdp: Arc<VirtualDataPlane>,
-    interp: Interp,
+    interp: Interp<LiveStore>,
 }
 
 impl ShadowExecution {
-    /// Follows a data plane, whatever its engine.
+    /// For a data plane with any engine.
     ///
     /// # Errors
     /// If the interpreter does not run its program.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Result<ShadowExecution, ControlError> {
-        let interp = vdp.following(Box::new(Live { vdp: vdp.clone(), written: HashMap::new() }))?;
+        let control = vdp.control();
+        let models = models_of(vdp.pipeline(), control.externs(), control.domain());
+        let interp = Interp::with_store(vdp.pipeline().clone(), &models, LiveStore::shadow(control));
+        let interp = interp.map_err(|e| ControlError::Interpreter(e.to_string()))?;
         Ok(ShadowExecution { vdp, interp })
     }
 
-    /// What it follows.
+    /// The data plane.
     pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
         &self.vdp
     }
 
     /// Runs a copy of a packet.
     pub fn process(&mut self, packet: &[u8], ingress_port: u16, now_us: u64, observer: &mut dyn Observer) -> Output {
-        self.interp.traffic = self.vdp.traffic();
-        for at in 0..self.vdp.pipeline().value_sets.len() {
-            let set = ValueSetId(at as u32);
-            // They fit there, so they fit here.
-            let _ = self.interp.set_value_set(set, self.vdp.value_set(set));
-        }
         self.interp.process_observed(packet, ingress_port, now_us, observer)
     }
 }
@@ -51,32 +47,5 @@ impl ShadowExecution {
 impl fmt::Debug for ShadowExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ShadowExecution").field("vdp", &self.vdp).finish_non_exhaustive()
-    }
-}
-
-struct Live {
-    vdp: Arc<VirtualDataPlane>,
-    written: HashMap<(ExternId, u64), BigUint>,
-}
-
-impl LiveState for Live {
-    fn begin(&mut self) {
-        self.written.clear();
-    }
-
-    fn find(&mut self, table: TableId, keys: &[Value]) -> (Option<TableEntry>, ActionCall) {
-        let keys: Vec<BigUint> = keys.iter().map(|k| k.bits.clone()).collect();
-        self.vdp.find(table, &keys)
-    }
-
-    fn register(&mut self, register: ExternId, index: u64) -> Option<BigUint> {
-        if let Some(written) = self.written.get(&(register, index)) {
-            return Some(written.clone());
-        }
-        self.vdp.register(&self.vdp.pipeline()[register].name, index).ok()
-    }
-
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) {
-        self.written.insert((register, index), value);
     }
 }

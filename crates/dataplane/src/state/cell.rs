@@ -51,6 +51,12 @@ impl Cells {
         Count { packets: word(2 * index), bytes: word(2 * index + 1) }
     }
 
+    /// Counts a packet; only one thread may do so at a time. Panics beyond the length: callers check.
+    pub fn count(&self, index: usize, bytes: u64) {
+        let Count { packets, bytes: sum } = self.read(index);
+        self.write(index, Count { packets: packets.wrapping_add(1), bytes: sum.wrapping_add(bytes) });
+    }
+
     /// A worker that counts at the same moment may lose this.
     pub fn write(&self, index: usize, count: Count) {
         self.0.0[2 * index].store(count.packets, Ordering::Relaxed);

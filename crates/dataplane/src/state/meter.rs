@@ -59,8 +59,8 @@ impl MeterCell {
     /// Measures a packet.
     ///
     /// # Safety
-    /// The caller is the one worker and in the domain.
-    unsafe fn execute(&self, now_us: u64, cost: u64) -> Color {
+    /// The caller is the one worker, and in the domain or keeps others from calling [`MeterCell::set`].
+    pub unsafe fn execute(&self, now_us: u64, cost: u64) -> Color {
         let state = self.0.load(Ordering::Acquire);
         if state.is_null() {
             return Color::Green;
@@ -129,6 +129,16 @@ impl Meters {
     pub fn rates(&self, index: usize) -> Option<Rates> {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         self.cells[index].rates()
+    }
+
+    /// Measures a packet. Panics beyond the length: callers check.
+    ///
+    /// # Safety
+    /// No worker runs this meter at the same time.
+    pub unsafe fn measure(&self, index: usize, now_us: u64, cost: u64) -> Color {
+        let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the caller is the one worker, and the lock keeps others from setting the meter.
+        unsafe { self.cells[index].execute(now_us, cost) }
     }
 
     fn cost(&self, bytes: u64) -> u64 {

@@ -2,17 +2,16 @@
 
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashSet;
 use hopwright_abi::ValueSetHandle;
-use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
+use hopwright_ir::{MatchValue, ValueSet as Model, bits, entry};
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
 use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
-use crate::vdp::{VirtualDataPlane, agree};
 use hopwright_abi::{limbs_of, push_limbs};
 
 /// One value set.
@@ -120,6 +119,24 @@ impl ValueSet {
         ValueSet { search: Published::new(Search::new(model, &[]), domain), members: Mutex::default() }
     }
 
+    /// The members.
+    pub fn members(&self) -> MutexGuard<'_, Vec<Vec<MatchValue>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces all members. `model` is what the set was made for.
+    pub fn replace(&self, model: &Model, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
+        let name = || model.name.clone();
+        if members.len() as u64 > model.size {
+            return Err(ControlError::FullValueSet { name: name(), size: model.size });
+        }
+        entry::check_members(model, &members).map_err(|reason| ControlError::Member { name: name(), reason })?;
+        let mut kept = self.members();
+        self.search.set(Search::new(model, &members));
+        *kept = members;
+        Ok(())
+    }
+
     /// What generated code gets; it is valid as long as the set stays where it is.
     pub fn handle(&self) -> ValueSetHandle {
         ValueSetHandle { contains, state: std::ptr::from_ref(self).cast() }
@@ -139,33 +156,6 @@ unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
 impl fmt::Debug for ValueSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ValueSet").field("members", &self.members).finish_non_exhaustive()
-    }
-}
-
-impl VirtualDataPlane {
-    /// Replaces a value set's members.
-    pub fn set_value_set(&self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
-        let model = self
-            .pipeline()
-            .value_sets
-            .get(set.index())
-            .ok_or_else(|| ControlError::UnknownValueSet(format!("number {}", set.0)))?;
-        let name = || model.name.clone();
-        if members.len() as u64 > model.size {
-            return Err(ControlError::FullValueSet { name: name(), size: model.size });
-        }
-        entry::check_members(model, &members).map_err(|reason| ControlError::Member { name: name(), reason })?;
-        let fast = &self.value_sets()[set.index()];
-        let mut kept = fast.members.lock().unwrap_or_else(PoisonError::into_inner);
-        fast.search.set(Search::new(model, &members));
-        kept.clone_from(&members);
-        agree(self.interp(), |i| i.set_value_set(set, members))
-    }
-
-    /// A value set's members; none if there is no such set.
-    pub fn value_set(&self, set: ValueSetId) -> Vec<Vec<MatchValue>> {
-        let set = self.value_sets().get(set.index());
-        set.map_or_else(Vec::new, |s| s.members.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
 

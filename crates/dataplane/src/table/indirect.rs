@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use hopwright_abi::lead_words;
 use hopwright_ir::entry::check_keys;
-use hopwright_ir::meter::Rates;
-use hopwright_ir::profile::{ProfileError, selector_hash};
+use hopwright_ir::meter::{Color, Rates};
+use hopwright_ir::profile::ProfileError;
 use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedAction};
-use num_bigint::BigUint;
 
 use super::profile::Choice;
 use super::{MatchKey, StoredEntry, Table, Writer};
@@ -31,6 +30,13 @@ impl Beside {
             Some((_, choice)) => [choice.address(), meter],
             None => [meter, 0],
         }
+    }
+}
+
+impl StoredEntry {
+    /// In tables with an action profile: what the entry leads to.
+    pub fn target(&self) -> Option<&EntryTarget> {
+        self.beside.as_ref()?.target.as_ref().map(|(target, _)| target)
     }
 }
 
@@ -116,20 +122,7 @@ impl Table {
     /// What an entry leads to; `None` if there is no such entry or the table has no profile.
     pub fn target(&self, matches: &[MatchValue], priority: i32) -> Option<EntryTarget> {
         let writer = self.lock();
-        let beside = writer.records.get(matches, priority)?.beside.as_ref()?;
-        beside.target.as_ref().map(|(target, _)| target.clone())
-    }
-
-    /// What packets with these key values run that hit an entry; `None` if it leads to a group without members.
-    pub(super) fn chosen(&self, record: &StoredEntry, keys: &[BigUint]) -> Option<ActionCall> {
-        let target = record.beside.as_ref().and_then(|b| b.target.as_ref());
-        match (&self.profile, target) {
-            (Some(profile), Some((target, _))) => {
-                let hash = selector_hash(&self.pipeline, &self.pipeline[self.id], keys.iter());
-                profile.read(|book| book.choose(target, hash).cloned())
-            }
-            _ => Some(record.action.clone()),
-        }
+        writer.records.get(matches, priority)?.target().cloned()
     }
 
     /// The rates of an entry's direct meter; `None`: it says green.
@@ -148,6 +141,19 @@ impl Table {
         let writer = self.lock();
         self.meter_of(&writer, matches, priority)?.set(rates, &self.domain);
         Ok(())
+    }
+
+    /// Measures a packet that hit an entry.
+    ///
+    /// # Safety
+    /// No worker runs the entry's meter at the same time.
+    pub(crate) unsafe fn measure_hit(&self, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color {
+        let writer = self.lock();
+        match self.meter_of(&writer, matches, priority) {
+            // SAFETY: the caller is the one worker, and the lock keeps others from setting the meter.
+            Ok(meter) => unsafe { meter.execute(now_us, cost) },
+            Err(_) => Color::Green,
+        }
     }
 
     fn meter_of<'w>(

@@ -27,6 +27,7 @@ use hopwright_abi::DataLayout;
 use hopwright_abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
 use hopwright_abi::{KeyLayout, prefix_bits};
 use hopwright_ir::entry::{check_default, check_entry};
+use hopwright_ir::interp::Entry;
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
 
@@ -285,42 +286,21 @@ impl Table {
         }
     }
 
-    /// The entry that generated code finds for these key values, or nothing; and what it runs. For people who want to
-    /// know: it takes time in proportion to the number of entries.
-    pub fn find(&self, keys: &[BigUint]) -> (Option<TableEntry>, ActionCall) {
-        let writer = self.lock();
-        let default = writer.default.call.clone();
-        if keys.is_empty() || keys.len() != self.layout.fields.len() {
-            return (None, default);
-        }
-        let mut words = vec![0; self.layout.words];
-        for (field, value) in self.layout.fields.iter().zip(keys) {
-            field.write(&mut words, value.iter_u64_digits());
-        }
-        let handle = self.handle();
-        // SAFETY: the handle is this table's and the key has its length; the lock keeps all entries alive.
-        let found = unsafe { (handle.lookup)(handle.state, words.as_ptr()) };
-        // Of entries that share their memory it is the one with the longest prefix.
-        let fits = |key: &MatchKey| {
-            let fields = key.matches.iter().zip(keys).zip(&self.layout.fields);
-            !self.shares || fields.into_iter().all(|((m, value), field)| m.matches(value, field.width))
-        };
-        let prefix = |key: &MatchKey| -> u32 {
-            let lengths =
-                key.matches.iter().map(|m| if let MatchValue::Lpm { prefix_len, .. } = m { *prefix_len } else { 0 });
-            lengths.sum()
-        };
-        let same = writer.records.iter().filter(|(key, r)| std::ptr::eq(r.block.entry(), found) && fits(key));
-        match same.max_by_key(|(key, _)| prefix(key)) {
-            Some((key, record)) => {
-                let entry = |action| TableEntry { matches: key.matches.clone(), priority: key.priority, action };
-                match self.chosen(record, keys) {
-                    Some(action) => (Some(entry(action.clone())), action),
-                    // A group without members makes it a miss.
-                    None => (None, default),
-                }
-            }
-            None => (None, default),
+    /// Its number in the program.
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// Shows all entries, in any order.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(Entry<'_>)) {
+        for (key, stored) in self.lock().records.iter() {
+            visit(Entry {
+                matches: &key.matches,
+                priority: key.priority,
+                sequence: stored.sequence,
+                action: &stored.action,
+                target: stored.target(),
+            });
         }
     }
 
@@ -353,7 +333,10 @@ impl Table {
         }
         let beside = self.beside(&action)?;
         let new = self.new_entry(&mut writer, &action, beside);
-        self.check_room(&writer, hash, &key)?;
+        if let Err(error) = self.check_room(&writer, hash, &key) {
+            writer.pool.give_up(&action);
+            return Err(error);
+        }
         self.link(&mut writer, hash, key, action, new);
         Ok(())
     }
@@ -527,6 +510,19 @@ impl Table {
         Ok(())
     }
 
+    /// Counts a packet that hit an entry; only one thread may do so at a time.
+    pub(crate) fn count_hit(&self, matches: &[MatchValue], priority: i32, bytes: u64) {
+        let writer = self.lock();
+        if let Some(counter) = writer.records.get(matches, priority).and_then(|r| r.counter.as_ref()) {
+            counter.count(0, bytes);
+        }
+    }
+
+    /// Whether the table may hold an entry, were there room.
+    pub fn check_entry(&self, entry: &TableEntry) -> Result<(), ControlError> {
+        check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
+    }
+
     fn name(&self) -> String {
         self.pipeline[self.id].name.clone()
     }
@@ -541,7 +537,7 @@ impl Table {
 
     fn check(&self, entry: &TableEntry) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
-        check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
+        self.check_entry(entry)
     }
 
     /// Adds an entry that has room.
@@ -740,4 +736,51 @@ fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
     let mut data = Vec::new();
     DataLayout::of(&pipeline[call.action]).push(&mut data, &call.args);
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_driver::compile_text;
+
+    use super::*;
+
+    const PROGRAM: &str = r#"
+        #include <v1model.p4>
+        header h_t { bit<32> a; }
+        struct headers { h_t h; }
+        struct meta {}
+        parser P(packet_in p, out headers hdr, inout meta m, inout standard_metadata_t sm) {
+            state start { p.extract(hdr.h); transition accept; }
+        }
+        control V(inout headers hdr, inout meta m) { apply {} }
+        control I(inout headers hdr, inout meta m, inout standard_metadata_t sm) {
+            action to(bit<9> port) { sm.egress_spec = port; }
+            table routes { key = { hdr.h.a : lpm; } actions = { to; NoAction; } size = 2; }
+            apply { routes.apply(); }
+        }
+        control E(inout headers hdr, inout meta m, inout standard_metadata_t sm) { apply {} }
+        control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+        V1Switch(P(), V(), I(), E(), V(), D()) main;
+    "#;
+
+    #[test]
+    fn a_refused_entry_keeps_no_memory() {
+        let compiled = compile_text("routes.p4", PROGRAM, &Default::default(), true);
+        let pipeline = Arc::new(compiled.pipeline.expect("it compiles"));
+        let table = Table::new(&pipeline, TableId(0), &Domain::new()).unwrap();
+        let action = pipeline.action_by_name("to").unwrap();
+        let entry = |net: u32, port: u32| TableEntry {
+            matches: vec![MatchValue::Lpm { value: (net << 24).into(), prefix_len: 8 }],
+            priority: 0,
+            action: ActionCall { action, args: vec![port.into()] },
+        };
+        table.insert(entry(10, 1)).unwrap();
+        assert!(matches!(table.insert(entry(10, 2)), Err(ControlError::Duplicate(_))));
+        table.insert(entry(11, 1)).unwrap();
+        assert!(matches!(table.insert(entry(12, 3)), Err(ControlError::Full { .. })));
+        assert!(matches!(table.insert(entry(12, 1)), Err(ControlError::Full { .. })));
+        assert_eq!(table.lock().pool.len(), 1, "one block for the action of both entries");
+        table.clear().unwrap();
+        assert_eq!(table.lock().pool.len(), 0);
+    }
 }

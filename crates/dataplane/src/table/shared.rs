@@ -55,6 +55,12 @@ impl SharedBlocks {
         EntryMemory::Shared(block)
     }
 
+    /// Number of blocks.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// An entry with this action is given up. What it had still is to be kept for readers.
     pub fn give_up(&mut self, action: &ActionCall) {
         if let Some((_, sharers)) = self.blocks.get_mut(action) {

@@ -368,7 +368,7 @@ impl Switch {
 
     /// The oldest digest nobody has taken. When too many wait, new ones are lost and counted.
     pub fn next_digest(&self) -> Option<Digest> {
-        self.vdp().next_digest()
+        self.vdp().control().next_digest()
     }
 
     /// The ports in the order they were given.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use hopwright_ir::interp::{Trace, changed_ranges};
-use hopwright_stf::{Engine, Processed};
+use hopwright_stf::{DataPlaneEngine, Engine, Processed};
 use pcap_file::pcap::PcapPacket;
 
 use crate::cli::{EngineChoice, ReplayArgs};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::OneByOne;
+use crate::engine::{data_plane, one_by_one};
 use crate::failure::Failure;
 
 /// Totals of a replay.
@@ -26,7 +26,7 @@ struct Totals {
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
     let engine_choice = if args.trace { EngineChoice::Interp } else { args.engine };
-    let mut engine = OneByOne::new(&pipeline, engine_choice)?;
+    let mut engine = one_by_one(data_plane(&pipeline, engine_choice)?)?;
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut engine)?;
     }
@@ -78,16 +78,15 @@ fn damaged(path: &Path, packets: u64, error: &dyn std::fmt::Display) -> Failure 
 }
 
 fn observed(
-    engine: &mut OneByOne,
+    engine: &mut DataPlaneEngine,
     trace: &mut Trace<'_>,
     port: u16,
     packet: &[u8],
     now_us: u64,
 ) -> Result<Processed, Failure> {
-    let Some(mut interp) = engine.vdp().interp() else {
+    let Some(output) = engine.executor.process_observed(packet, port, now_us, trace) else {
         return Err(Failure::message("only the interpreter can trace"));
     };
-    let output = interp.process_observed(packet, port, now_us, trace);
     Ok(Processed {
         sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
         fault: output.fault.map(|f| f.message),

@@ -12,7 +12,7 @@ use crate::cli::{EngineChoice, RunArgs, RunEngine};
 use crate::commands::interfaces::{self, Interface};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::{OneByOne, data_plane};
+use crate::engine::{data_plane, one_by_one};
 use crate::failure::Failure;
 use crate::signals;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         RunEngine::Interp => (data_plane(&program.pipeline, EngineChoice::Interp)?, EnginePolicy::Interp),
     };
     if let Some(entries) = &args.entries {
-        stf::configure(entries, &mut OneByOne::over(vdp.clone())?)?;
+        stf::configure(entries, &mut one_by_one(vdp.clone())?)?;
     }
     let engine = match vdp.engine_kind() {
         EngineKind::Jit => "machine code",

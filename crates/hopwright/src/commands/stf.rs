@@ -6,14 +6,14 @@ use hopwright_stf::{Engine, Script};
 
 use crate::cli::StfArgs;
 use crate::compile;
-use crate::engine::OneByOne;
+use crate::engine::{data_plane, one_by_one};
 use crate::failure::Failure;
 
 /// Runs a packet test.
 pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
     let script = read(&args.test)?;
     let pipeline = compile::pipeline(&args.source)?;
-    let mut engine = OneByOne::new(&pipeline, args.engine)?;
+    let mut engine = one_by_one(data_plane(&pipeline, args.engine)?)?;
     let report = hopwright_stf::run(&script, &mut engine)?;
     if args.json {
         let failures: Vec<_> =

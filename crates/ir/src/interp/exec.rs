@@ -2,6 +2,7 @@
 
 use num_traits::ToPrimitive;
 
+use super::Externs;
 use super::observe::{Event, Observer};
 use super::packet::{Fault, PacketState};
 use super::store::Store;
@@ -26,7 +27,8 @@ pub(super) enum Flow {
 /// What executes: a packet meets the store.
 pub(super) struct Machine<'a> {
     pub pipeline: &'a Pipeline,
-    pub store: &'a mut Store,
+    pub store: &'a mut dyn Store,
+    pub externs: &'a mut Externs,
     pub packet: &'a mut PacketState,
     pub observer: Option<&'a mut dyn Observer>,
     /// Data of the action that runs.
@@ -259,29 +261,17 @@ impl Machine<'_> {
         let keys: Vec<Value> = table.keys.iter().map(|k| self.eval(&k.expr)).collect();
         let length = self.packet.bytes.len() as u64;
         let outer_color = std::mem::replace(&mut self.color, Color::Green);
-        let mut followed = None;
-        let mut index = None;
-        let action = if let Some(live) = &mut self.store.live {
-            let (entry, action) = live.find(id, &keys);
-            followed = entry;
-            action
-        } else {
-            let state = &mut self.store.tables[id.index()];
-            // A table without keys has no entries to hit.
-            let has_keys = table.match_keys().next().is_some();
-            let found = if has_keys { state.lookup(&keys, table.has_priority()) } else { None };
-            let mut action = None;
-            if let Some(found) = found {
-                // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
-                state.entries[found].1.add(length);
-                self.measure_hit(id, found);
-                // A group without members makes it a miss.
-                action = self.hit_action(id, found, &keys);
-                index = action.as_ref().map(|_| found);
-            }
-            action.unwrap_or_else(|| self.store.tables[id.index()].default_action.clone())
-        };
-        let found = followed.as_ref().or_else(|| index.map(|i| &self.store.tables[id.index()].entries[i].0));
+        let hit_entry = self.lookup(id, &keys);
+        let mut action = None;
+        if let Some(hit) = &hit_entry {
+            // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
+            self.store.count_hit(id, &hit.entry.matches, hit.entry.priority, length);
+            self.measure_hit(id, &hit.entry);
+            // A group without members makes it a miss.
+            action = self.hit_action(id, hit, &keys);
+        }
+        let found = hit_entry.as_ref().filter(|_| action.is_some()).map(|hit| &hit.entry);
+        let action = action.unwrap_or_else(|| self.store.default_action(id));
         if let Some(observer) = &mut self.observer {
             observer.event(&Event::Table { table: id, keys: &keys, entry: found, action: &action, span });
         }

@@ -4,7 +4,6 @@ use num_bigint::BigUint;
 
 use super::exec::Machine;
 use super::observe::Event;
-use super::store::ExternState;
 use super::{Digest, Fault, Value};
 use crate::bits::{self, BitString};
 use crate::hash;
@@ -23,11 +22,7 @@ impl Machine<'_> {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);
                 let length = self.packet.bytes.len() as u64;
-                if let ExternState::Counters(cells) = &mut self.store.externs[id.index()]
-                    && let Some(cell) = cells.get_mut(index as usize)
-                {
-                    cell.add(length);
-                }
+                self.store.count(*id, index, length);
             }
             // The table's hit has counted already, as in BMv2.
             (ExternFn::DirectCounterCount(_), []) => {}
@@ -42,14 +37,14 @@ impl Machine<'_> {
             }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);
-                if let Some(value) = self.register(*id, index) {
+                if let Some(value) = self.store.read_register(*id, index) {
                     self.assign_bits(*slot, value, call);
                 }
             }
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let index = self.eval_u64(index);
                 let value = self.eval(value).bits;
-                self.set_register(*id, index, value);
+                self.store.write_register(*id, index, value);
             }
             (
                 ExternFn::Hash(algorithm),
@@ -62,7 +57,7 @@ impl Machine<'_> {
             }
             (ExternFn::Random, [ExternArg::Out(result), ExternArg::In(lo), ExternArg::In(hi)]) => {
                 let (lo, hi) = (self.eval(lo).bits, self.eval(hi).bits);
-                if let Some(value) = self.store.random.between(&lo, &hi) {
+                if let Some(value) = self.externs.random.between(&lo, &hi) {
                     self.assign_bits(*result, value, call);
                 }
             }
@@ -135,26 +130,6 @@ impl Machine<'_> {
         self.assign(slot, Value::new(value, width), call.span);
     }
 
-    fn register(&mut self, id: ExternId, index: u64) -> Option<BigUint> {
-        match (&mut self.store.live, &self.store.externs[id.index()]) {
-            (Some(live), _) => live.register(id, index),
-            (None, ExternState::Registers(cells)) => cells.get(index as usize).cloned(),
-            _ => None,
-        }
-    }
-
-    fn set_register(&mut self, id: ExternId, index: u64, value: BigUint) {
-        match (&mut self.store.live, &mut self.store.externs[id.index()]) {
-            (Some(live), _) => live.set_register(id, index, value),
-            (None, ExternState::Registers(cells)) => {
-                if let Some(cell) = cells.get_mut(index as usize) {
-                    *cell = value;
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn checksum(&self, algorithm: HashAlgorithm, payload: bool, data: &[Expr]) -> u64 {
         let mut string = self.concatenate(data);
         if payload {
@@ -187,11 +162,11 @@ impl Machine<'_> {
         let mut args = self.arguments(call);
         let widths: Vec<u32> = args.iter().map(|a| a.width).collect();
         let result = match instance {
-            Some(id) => match &mut self.store.externs[id.index()] {
-                ExternState::Named(model) => model.call(name, &mut args),
-                _ => Err(format!("`{}` has no methods", self.pipeline[id].name)),
+            Some(id) => match &mut self.externs.objects[id.index()] {
+                Some(model) => model.call(name, &mut args),
+                None => Err(format!("`{}` has no methods", self.pipeline[id].name)),
             },
-            None => match self.store.functions.get(name).cloned() {
+            None => match self.externs.functions.get(name).cloned() {
                 Some(function) => function(&mut args),
                 None => Err(format!("extern function `{name}` is not registered")),
             },

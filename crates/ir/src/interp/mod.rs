@@ -1,8 +1,9 @@
 //! The reference interpreter: written for clarity, it defines what a pipeline means. Every other executor must agree
 //! with it on bytes, verdicts, table hits, counters and registers.
 //!
-//! [`Interp`] is a v1model switch with one program: tables, externs, traffic manager. It holds no threads, ports or
-//! clocks: a packet goes in, packets come out.
+//! [`Interp`] is a v1model switch with one program. It holds no threads, ports or clocks: a packet goes in, packets come
+//! out. Tables, registers, counters and whatever else outlives a packet are in a [`Store`]: a [`LinearStore`] of its own,
+//! or the one of a data plane that runs.
 //!
 //! Choices it makes where nothing else does, and that other executors follow:
 //! - a packet may take [`MAX_STEPS`] parser states and loop turns per pass, and [`MAX_PASSES`] passes; beyond that it
@@ -16,28 +17,29 @@
 
 mod exec;
 mod externs;
-mod live;
+mod linear;
+mod lookup;
 mod observe;
 mod packet;
 mod parse;
-mod profiles;
 mod registry;
 mod store;
 mod trace;
 mod v1model;
 mod value;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use num_bigint::BigUint;
+use crate::hash::Random;
+use crate::model::{ExternFn, ExternId, ExternKind, Pipeline, StmtKind};
+use crate::walk;
 
-use crate::model::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
-
-pub use live::LiveState;
+pub use linear::{ControlError, Count, LinearStore};
 pub use observe::{Decision, Event, Observer, Stage};
 pub use packet::{Fault, PacketState};
 pub use registry::{Constructor, ExternModel, ExternRegistry, Function};
-pub use store::{ControlError, Count};
+pub use store::{Entry, Store};
 pub use trace::{Trace, changed_ranges};
 pub use v1model::{CloneSession, InstanceType, Replica, TrafficManager};
 pub use value::Value;
@@ -136,14 +138,52 @@ impl Default for QueueDepths {
     }
 }
 
-/// A v1model switch that runs one program.
-pub struct Interp {
+/// A v1model switch that runs one program with the state in a store.
+pub struct Interp<S = LinearStore> {
     pipeline: Arc<Pipeline>,
-    store: store::Store,
-    /// Clone sessions and multicast groups.
-    pub traffic: TrafficManager,
+    /// What outlives a packet.
+    pub store: S,
+    externs: Externs,
     /// What `enq_qdepth` and `deq_qdepth` say.
     pub depths: QueueDepths,
+}
+
+/// Extern objects and functions known by name, and the source of `random`.
+struct Externs {
+    /// By extern instance.
+    objects: Vec<Option<Box<dyn ExternModel>>>,
+    functions: BTreeMap<String, Function>,
+    random: Random,
+}
+
+impl Externs {
+    /// Fails if an extern is not registered or cannot be built.
+    fn new(pipeline: &Pipeline, registry: &ExternRegistry) -> Result<Externs, ControlError> {
+        let objects = pipeline.externs.iter().map(|e| match &e.kind {
+            ExternKind::Named { type_name, args } => {
+                let model = registry.construct(type_name, args);
+                model.map(Some).map_err(|m| ControlError::Extern(format!("{}: {m}", e.name)))
+            }
+            _ => Ok(None),
+        });
+        let objects = objects.collect::<Result<_, _>>()?;
+        let mut functions = BTreeMap::new();
+        let mut missing = None;
+        walk::all_stmts(pipeline, &mut |stmt| {
+            let StmtKind::Extern(call) = &stmt.kind else { return };
+            let ExternFn::Named { instance: None, name, .. } = &call.function else { return };
+            match registry.function(name) {
+                Some(f) => {
+                    functions.insert(name.clone(), f);
+                }
+                None => missing = Some(name.clone()),
+            }
+        });
+        match missing {
+            Some(name) => Err(ControlError::Unknown(format!("extern function `{name}`"))),
+            None => Ok(Externs { objects, functions, random: Random::new(0) }),
+        }
+    }
 }
 
 impl Interp {
@@ -160,21 +200,19 @@ impl Interp {
     /// # Errors
     /// If the program uses an extern that is not in the registry, or an object cannot be built.
     pub fn with_externs(pipeline: Arc<Pipeline>, registry: &ExternRegistry) -> Result<Interp, ControlError> {
-        let store = store::Store::new(&pipeline, registry, None)?;
-        Ok(Interp { pipeline, store, traffic: TrafficManager::default(), depths: QueueDepths::default() })
+        let store = LinearStore::new(&pipeline)?;
+        Interp::with_store(pipeline, registry, store)
     }
+}
 
-    /// One that follows a switch which runs elsewhere: it finds entries and registers there and changes none.
+impl<S: Store> Interp<S> {
+    /// A switch whose state is in this store.
     ///
     /// # Errors
-    /// As [`Interp::with_externs`].
-    pub fn following(
-        pipeline: Arc<Pipeline>,
-        registry: &ExternRegistry,
-        live: Box<dyn LiveState>,
-    ) -> Result<Interp, ControlError> {
-        let store = store::Store::new(&pipeline, registry, Some(live))?;
-        Ok(Interp { pipeline, store, traffic: TrafficManager::default(), depths: QueueDepths::default() })
+    /// If the program uses an extern that is not in the registry, or an object cannot be built.
+    pub fn with_store(pipeline: Arc<Pipeline>, registry: &ExternRegistry, store: S) -> Result<Interp<S>, ControlError> {
+        let externs = Externs::new(&pipeline, registry)?;
+        Ok(Interp { pipeline, store, externs, depths: QueueDepths::default() })
     }
 
     /// The program.
@@ -195,121 +233,7 @@ impl Interp {
         now_us: u64,
         observer: &mut dyn Observer,
     ) -> Output {
-        if let Some(live) = &mut self.store.live {
-            live.begin();
-        }
         v1model::Run::new(self, Some(observer), now_us).process(packet, ingress_port)
-    }
-
-    /// Adds an entry behind those that are there.
-    ///
-    /// # Errors
-    /// Constant table, illegal entry, duplicate, full.
-    pub fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
-        self.store.insert(&self.pipeline, table, entry)
-    }
-
-    /// Gives the entry with the same matches and priority another action.
-    ///
-    /// # Errors
-    /// Constant table, illegal entry, no such entry.
-    pub fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
-        self.store.modify(&self.pipeline, table, entry)
-    }
-
-    /// Removes the entry with the same matches and priority.
-    ///
-    /// # Errors
-    /// Constant table, no such entry.
-    pub fn delete(&mut self, table: TableId, entry: &TableEntry) -> Result<(), ControlError> {
-        self.store.delete(&self.pipeline, table, entry)
-    }
-
-    /// Removes all entries.
-    ///
-    /// # Errors
-    /// Constant table.
-    pub fn clear(&mut self, table: TableId) -> Result<(), ControlError> {
-        self.store.clear(&self.pipeline, table)
-    }
-
-    /// Changes the default action; `None` is the program's own.
-    ///
-    /// # Errors
-    /// Constant default action, illegal action.
-    pub fn set_default(&mut self, table: TableId, action: Option<ActionCall>) -> Result<(), ControlError> {
-        self.store.set_default(&self.pipeline, table, action)
-    }
-
-    /// A table's entries in order of insertion, with their direct counters. In a table with an action profile an entry's
-    /// action is the first that it led to when it was written. Panics if there is no such table.
-    pub fn entries(&self, table: TableId) -> &[(TableEntry, Count)] {
-        &self.store.tables[table.index()].entries
-    }
-
-    /// Sets the direct counter of the entry with these matches and priority, if there is one.
-    ///
-    /// # Errors
-    /// No such table.
-    pub fn set_direct_count(
-        &mut self,
-        table: TableId,
-        matches: &[MatchValue],
-        priority: i32,
-        count: Count,
-    ) -> Result<(), ControlError> {
-        self.store.set_direct_count(table, matches, priority, count)
-    }
-
-    /// A table's present default action. Panics if there is no such table.
-    pub fn default_action(&self, table: TableId) -> &ActionCall {
-        &self.store.tables[table.index()].default_action
-    }
-
-    /// Replaces a value set's members.
-    ///
-    /// # Errors
-    /// No such set, too many members, illegal member.
-    pub fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
-        self.store.set_value_set(&self.pipeline, set, members)
-    }
-
-    /// A value set's members.
-    pub fn value_set(&self, set: ValueSetId) -> &[Vec<MatchValue>] {
-        self.store.value_sets.get(set.index()).map_or(&[], Vec::as_slice)
-    }
-
-    /// Reads one cell of a counter.
-    ///
-    /// # Errors
-    /// Not a counter, index out of range.
-    pub fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, ControlError> {
-        self.store.counter(counter, index).copied()
-    }
-
-    /// Writes one cell of a counter.
-    ///
-    /// # Errors
-    /// Not a counter, index out of range.
-    pub fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), ControlError> {
-        *self.store.counter(counter, index)? = value;
-        Ok(())
-    }
-
-    /// Reads one register.
-    ///
-    /// # Errors
-    /// Not a register, index out of range.
-    pub fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, ControlError> {
-        self.store.register(register, index).cloned()
-    }
-
-    /// Writes one register.
-    ///
-    /// # Errors
-    /// Not a register, index out of range, value too wide.
-    pub fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), ControlError> {
-        self.store.write_register(&self.pipeline, register, index, value)
     }
 
     /// The model of a named extern object, for settings by the control plane.
@@ -317,11 +241,14 @@ impl Interp {
     /// # Errors
     /// Not a named extern.
     pub fn named_extern(&mut self, object: ExternId) -> Result<&mut dyn ExternModel, ControlError> {
-        self.store.named(object)
+        match self.externs.objects.get_mut(object.index()) {
+            Some(Some(model)) => Ok(model.as_mut()),
+            _ => Err(ControlError::Unknown("not a named extern".into())),
+        }
     }
 
     /// Seeds the `random` extern.
     pub fn seed(&mut self, seed: u64) {
-        self.store.random = crate::hash::Random::new(seed);
+        self.externs.random = Random::new(seed);
     }
 }

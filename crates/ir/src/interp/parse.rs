@@ -55,9 +55,11 @@ impl Machine<'_> {
 
     fn case_matches(&self, case: &SelectCase, keys: &[Value], types: &[Type]) -> bool {
         if let [KeySet::ValueSet(id)] = case.sets.as_slice() {
-            return self.store.value_sets[id.index()]
-                .iter()
-                .any(|member| member.iter().zip(keys).all(|(part, key)| part.matches(&key.bits, key.width)));
+            let mut any = false;
+            self.store.visit_members(*id, &mut |member| {
+                any |= member.iter().zip(keys).all(|(part, key)| part.matches(&key.bits, key.width));
+            });
+            return any;
         }
         case.sets.iter().zip(keys).zip(types).all(|((set, key), ty)| match set {
             KeySet::Any => true,

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::exec::Machine;
 use super::observe::{Decision, Event, Observer};
-use super::{Fault, Interp, MAX_PASSES, MAX_STEPS, Output, PacketState, Sent, Stage, Verdict};
+use super::store::Store;
+use super::{Externs, Fault, Interp, MAX_PASSES, MAX_STEPS, Output, PacketState, QueueDepths, Sent, Stage, Verdict};
 use crate::meter::Color;
-use crate::model::{DROP_PORT, SlotKind};
+use crate::model::{DROP_PORT, Pipeline, SlotKind};
 
 /// Values of `instance_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,17 +73,32 @@ struct ToEgress {
 
 /// One received packet and all that comes of it.
 pub(super) struct Run<'a> {
-    pub interp: &'a mut Interp,
-    pub observer: Option<&'a mut dyn Observer>,
-    pub now_us: u64,
+    pipeline: &'a Pipeline,
+    store: &'a mut dyn Store,
+    externs: &'a mut Externs,
+    depths: &'a QueueDepths,
+    observer: Option<&'a mut dyn Observer>,
+    now_us: u64,
     ingress: VecDeque<ToIngress>,
     egress: VecDeque<ToEgress>,
     output: Output,
 }
 
 impl<'a> Run<'a> {
-    pub fn new(interp: &'a mut Interp, observer: Option<&'a mut dyn Observer>, now_us: u64) -> Run<'a> {
-        Run { interp, observer, now_us, ingress: VecDeque::new(), egress: VecDeque::new(), output: Output::default() }
+    pub fn new<S: Store>(interp: &'a mut Interp<S>, observer: Option<&'a mut dyn Observer>, now_us: u64) -> Run<'a> {
+        let Interp { pipeline, store, externs, depths } = interp;
+        store.begin();
+        Run {
+            pipeline,
+            store,
+            externs,
+            depths,
+            observer,
+            now_us,
+            ingress: VecDeque::new(),
+            egress: VecDeque::new(),
+            output: Output::default(),
+        }
     }
 
     pub fn process(mut self, bytes: &[u8], port: u16) -> Output {
@@ -104,7 +120,7 @@ impl<'a> Run<'a> {
         }
         self.output.fault.get_or_insert(Fault {
             message: format!("more than {MAX_PASSES} passes of copies and repetitions of a packet"),
-            span: self.interp.pipeline.ingress.span,
+            span: self.pipeline.ingress.span,
         });
         self.finish()
     }
@@ -129,8 +145,9 @@ impl<'a> Run<'a> {
 
     fn machine<'m>(&'m mut self, packet: &'m mut PacketState) -> Machine<'m> {
         Machine {
-            pipeline: &self.interp.pipeline,
-            store: &mut self.interp.store,
+            pipeline: self.pipeline,
+            store: self.store,
+            externs: self.externs,
             packet,
             observer: match &mut self.observer {
                 Some(observer) => Some(&mut **observer),
@@ -144,9 +161,9 @@ impl<'a> Run<'a> {
 
     /// A packet at the start of a pass: metadata zero but for what the switch presets.
     fn fresh(&self, bytes: Arc<[u8]>, port: u64, instance: InstanceType) -> PacketState {
-        let standard = self.interp.pipeline.standard;
+        let standard = self.pipeline.standard;
         let length = bytes.len() as u64;
-        let mut packet = PacketState::new(&self.interp.pipeline, bytes);
+        let mut packet = PacketState::new(self.pipeline, bytes);
         packet.set(standard.ingress_port, port);
         packet.set(standard.packet_length, length);
         packet.set(standard.instance_type, instance as u64);
@@ -156,7 +173,7 @@ impl<'a> Run<'a> {
 
     /// Copies the slots of a field list.
     fn keep_fields(&self, from: &PacketState, to: &mut PacketState, list: Option<u8>) {
-        let lists = &self.interp.pipeline.field_lists;
+        let lists = &self.pipeline.field_lists;
         let Some(list) = lists.iter().find(|l| Some(l.index) == list) else {
             return;
         };
@@ -167,7 +184,7 @@ impl<'a> Run<'a> {
 
     fn ingress_pass(&mut self, next: ToIngress, first: bool) -> Result<(), Fault> {
         let ToIngress { mut packet } = next;
-        let standard = self.interp.pipeline.standard;
+        let standard = self.pipeline.standard;
         self.machine(&mut packet).parse()?;
         if first {
             self.output.parser_error = packet.get(standard.parser_error).to_u64() as u32;
@@ -187,7 +204,7 @@ impl<'a> Run<'a> {
         let resubmit = packet.requests.resubmit.take();
         let port = packet.get(standard.ingress_port).to_u64();
         if let Some((number, list)) = clone
-            && let Some(session) = self.interp.traffic.sessions.get(&number).copied()
+            && let Some(session) = self.store.clone_session(number)
         {
             self.tell(Decision::CloneIngress { session: number });
             match self.clone_ingress(&packet, list) {
@@ -227,7 +244,7 @@ impl<'a> Run<'a> {
 
     /// The packet as it was received, parsed once more.
     fn clone_ingress(&mut self, packet: &PacketState, list: Option<u8>) -> Result<PacketState, Fault> {
-        let standard = self.interp.pipeline.standard;
+        let standard = self.pipeline.standard;
         let port = packet.get(standard.ingress_port).to_u64();
         let mut copy = self.fresh(packet.bytes.clone(), port, InstanceType::IngressClone);
         let mut machine = self.machine(&mut copy);
@@ -239,12 +256,11 @@ impl<'a> Run<'a> {
     }
 
     fn replicate(&mut self, packet: &PacketState, group: u16) {
-        let replicas = self.interp.traffic.groups.get(&group).cloned();
-        let replicas = replicas.unwrap_or_default();
+        let replicas = self.store.multicast_group(group);
         self.tell(Decision::Multicast { group, copies: replicas.len() });
         for Replica { rid, port } in replicas {
             let mut packet = packet.clone();
-            packet.set(self.interp.pipeline.standard.egress_rid, u64::from(rid));
+            packet.set(self.pipeline.standard.egress_rid, u64::from(rid));
             self.egress.push_back(ToEgress { packet, port });
         }
     }
@@ -261,13 +277,13 @@ impl<'a> Run<'a> {
 
     fn egress_pass(&mut self, next: ToEgress) -> Result<(), Fault> {
         let ToEgress { mut packet, port } = next;
-        let standard = self.interp.pipeline.standard;
+        let standard = self.pipeline.standard;
         packet.set(standard.egress_port, u64::from(port));
         // One beyond the drop port, which in nine bits is 0.
         packet.set(standard.egress_spec, 0);
         packet.set(standard.enq_timestamp, self.now_us);
         packet.set(standard.deq_timedelta, 0);
-        let depth = u64::from(self.interp.depths.get(port));
+        let depth = u64::from(self.depths.get(port));
         packet.set(standard.enq_qdepth, depth);
         packet.set(standard.deq_qdepth, depth);
         packet.set(standard.egress_global_timestamp, self.now_us);
@@ -276,14 +292,12 @@ impl<'a> Run<'a> {
         self.output.digests.extend(requests.digests);
         done?;
         if let Some((number, list)) = requests.clone_egress
-            && let Some(session) = self.interp.traffic.sessions.get(&number).copied()
+            && let Some(session) = self.store.clone_session(number)
         {
             self.tell(Decision::CloneEgress { session: number });
             let mut copy = packet.clone();
             copy.steps_left = MAX_STEPS;
-            copy.reset(&self.interp.pipeline, |kind| {
-                matches!(kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::Local)
-            });
+            copy.reset(self.pipeline, |kind| matches!(kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::Local));
             let kept = [standard.ingress_port, standard.packet_length];
             for slot in kept {
                 copy.slots[slot.index()] = packet.get(slot).clone();

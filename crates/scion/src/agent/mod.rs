@@ -605,21 +605,21 @@ impl Agent {
             Target::Link(LinkEnd::External(id)) => {
                 let Some(link) = self.setup.links.interface(id) else { return Ok(()) };
                 tracing::debug!(interface = link.id, remote = %link.underlay.remote, %state, "link to another AS");
-                self.vdp.put(&tables::external(link, state))
+                self.vdp.control().put(&tables::external(link, state))
             }
             Target::Link(LinkEnd::Sibling(number)) => {
                 let Some(sibling) = self.setup.links.sibling(number) else { return Ok(()) };
                 tracing::debug!(router = %sibling.name, address = %sibling.address, %state, "link to a sibling router");
                 for entry in tables::sibling_entries(self.setup.links.internal, sibling, state) {
-                    self.vdp.put(&entry)?;
+                    self.vdp.control().put(&entry)?;
                 }
                 Ok(())
             }
             Target::Host(host) => {
                 tracing::trace!(%host, %state, "host");
                 match self.next_hops.contains(target) {
-                    true => self.vdp.put(&tables::host(host, self.next_hops.next_hop(target))),
-                    false => match self.vdp.delete(&tables::no_host(host)) {
+                    true => self.vdp.control().put(&tables::host(host, self.next_hops.next_hop(target))),
+                    false => match self.vdp.control().delete(&tables::no_host(host)) {
                         Err(ControlError::NotFound(_)) => Ok(()),
                         other => other,
                     },

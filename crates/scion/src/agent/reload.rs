@@ -171,7 +171,7 @@ impl Agent {
         }
         // The numbers of entries do not depend on next hops.
         let wanted = tables::entries(&setup.links, |_| tables::LinkState::Unresolved);
-        if let Err(error) = Difference::between(&self.vdp, &LINK_TABLES, &wanted) {
+        if let Err(error) = Difference::between(self.vdp.control(), &LINK_TABLES, &wanted) {
             self.reload.refuse(&error.into());
             return;
         }
@@ -244,8 +244,8 @@ impl Agent {
         }
 
         let wanted = tables::entries(&self.setup.links, |target| self.link_state(target));
-        let difference = Difference::between(&self.vdp, &LINK_TABLES, &wanted)?;
-        difference.apply(&self.vdp)?;
+        let difference = Difference::between(self.vdp.control(), &LINK_TABLES, &wanted)?;
+        difference.apply(self.vdp.control())?;
         tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;
         self.rollover.set(&self.vdp, &self.setup.keys, &self.setup.config.hopwright.reload, now)?;
         self.program_all(changes)?;
@@ -263,7 +263,10 @@ impl Agent {
         for index in indices(setup).into_iter().filter(|i| !running.contains(i)) {
             for (counter, cells) in LINK_COUNTERS {
                 for cell in 0..cells {
-                    self.vdp.set_counter(counter, u64::from(index) * cells + cell, Count::default())?;
+                    self.vdp
+                        .control()
+                        .counter(counter)
+                        .and_then(|c| c.write(u64::from(index) * cells + cell, Count::default()))?;
                 }
             }
         }

@@ -67,12 +67,12 @@ impl Rollover {
         let previous = self.previous.as_ref().map(|(key, _)| key);
         let next = self.accept_next.then_some(&keys.next);
         if previous.is_none() && next.is_none() {
-            vdp.set_default("other_keys", "one_key", &[])?;
+            vdp.control().set_default("other_keys", "one_key", &[])?;
         }
         set_key(vdp, "other_key", PREVIOUS, previous)?;
         set_key(vdp, "other_key", NEXT, next)?;
         if previous.is_some() || next.is_some() {
-            vdp.set_default("other_keys", "several_keys", &[])?;
+            vdp.control().set_default("other_keys", "several_keys", &[])?;
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Rollover {
 
 /// Without a key nothing verifies.
 fn set_key(vdp: &VirtualDataPlane, object: &str, slot: u64, key: Option<&HopKey>) -> Result<(), ControlError> {
-    let table = vdp.key_table(object)?;
+    let table = vdp.control().key_table(object)?;
     let done = match key {
         Some(key) => table.set_key(slot, key.bytes()),
         None => table.clear_key(slot),

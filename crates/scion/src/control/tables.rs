@@ -70,18 +70,21 @@ const HOST_TABLES: [&str; 2] = ["hosts_ipv4", "hosts_ipv6"];
 pub fn set_default_host(vdp: &VirtualDataPlane, next_hop: NextHop) -> Result<(), ControlError> {
     let args: [BigUint; 4] =
         [next_hop.port.into(), mac(next_hop.dst_mac).into(), mac(next_hop.src_mac).into(), INTERNAL_INDEX.into()];
-    HOST_TABLES.iter().try_for_each(|table| vdp.set_default(table, "next_hop", &args))
+    HOST_TABLES.iter().try_for_each(|table| vdp.control().set_default(table, "next_hop", &args))
 }
 
 /// Takes every host's entry away.
 pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
-    HOST_TABLES.iter().try_for_each(|table| vdp.clear(table))
+    HOST_TABLES.iter().try_for_each(|table| vdp.control().table(table).and_then(|t| t.clear()))
 }
 
 /// Programs everything that stays: the router itself, its key, where packets come from, services. The links are
 /// unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
-    vdp.key_table("hop_key")?.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
+    vdp.control()
+        .key_table("hop_key")?
+        .set_key(0, key.bytes())
+        .map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
     program_links(vdp, links, |_| LinkState::Unresolved)
 }
 
@@ -92,7 +95,7 @@ pub fn program_links(
     state: impl Fn(Target) -> LinkState,
 ) -> Result<(), ControlError> {
     for entry in entries(links, state) {
-        vdp.put(&entry)?;
+        vdp.control().put(&entry)?;
     }
     set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
 }
@@ -143,7 +146,7 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
     let arrival = arrival(links, internal.ip());
     let args: [BigUint; 5] =
         [links.ia.0.into(), offset.into(), address(internal.ip()), internal.port().into(), arrival.into()];
-    vdp.set_default("router", action, &args)
+    vdp.control().set_default("router", action, &args)
 }
 
 /// The entry of a link to another AS.

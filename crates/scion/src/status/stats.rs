@@ -135,7 +135,7 @@ impl BfdStats {
 impl Stats {
     /// Collects the snapshot of a switch that runs the program, and of the BFD sessions on its links.
     pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
-        let reasons = switch.vdp().counters("reasons")?;
+        let reasons = switch.vdp().control().counter("reasons").map(|c| c.read_all())?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
         let by_reason = |punt: bool| {
             Reason::ALL

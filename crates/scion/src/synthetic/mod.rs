@@ -76,15 +76,15 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Resul
             UNRESOLVED => LinkState::Unresolved,
             id => LinkState::Up(next_hop(id)),
         };
-        vdp.put(&tables::external(link, up))?;
+        vdp.control().put(&tables::external(link, up))?;
     }
     for sibling in &links.siblings {
         for entry in tables::sibling_entries(links.internal, sibling, LinkState::Up(next_hop(INTERNAL_PORT))) {
-            vdp.put(&entry)?;
+            vdp.control().put(&entry)?;
         }
     }
     for host in hosts {
-        vdp.put(&tables::host(*host, next_hop(INTERNAL_PORT)))?;
+        vdp.control().put(&tables::host(*host, next_hop(INTERNAL_PORT)))?;
     }
     Ok(())
 }

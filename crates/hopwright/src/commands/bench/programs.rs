@@ -144,8 +144,8 @@ fn build(
     let filling = Instant::now();
     for (table, entry, group) in resolved {
         match group {
-            None => vdp.insert_entry(table, entry),
-            Some(group) => vdp.insert_target(table, entry.matches, entry.priority, EntryTarget::Group(group)),
+            None => vdp.control()[table].insert(entry),
+            Some(group) => vdp.control()[table].insert_target(entry.matches, entry.priority, EntryTarget::Group(group)),
         }
         .map_err(Failure::message)?;
     }
@@ -169,11 +169,14 @@ fn add_groups(vdp: &VirtualDataPlane, groups: &Groups) -> Result<(), Failure> {
         let mut group = Group::default();
         for args in members {
             let args = args.iter().map(|&a| a.into()).collect();
-            vdp.insert_member(selector, number, ActionCall { action, args }).map_err(Failure::message)?;
+            vdp.control()
+                .profile(selector)
+                .and_then(|p| p.insert_member(number, ActionCall { action, args }))
+                .map_err(Failure::message)?;
             group.members.insert(number, 1);
             number += 1;
         }
-        vdp.insert_group(selector, id, group).map_err(Failure::message)?;
+        vdp.control().profile(selector).and_then(|p| p.insert_group(id, group)).map_err(Failure::message)?;
     }
     Ok(())
 }
@@ -190,8 +193,8 @@ fn resolve(vdp: &VirtualDataPlane, pipeline: &Pipeline, entries: Vec<Entry>) -> 
         let (table, mut action) = match known.iter().find(|(n, ..)| *n == names) {
             Some((_, table, action)) => (*table, action.clone()),
             None => {
-                let table = vdp.table(entry.table).map_err(Failure::message)?;
-                let action = vdp.resolve_action(table, entry.action, &[]).map_err(Failure::message)?;
+                let table = vdp.control().table(entry.table).map(|t| t.id()).map_err(Failure::message)?;
+                let action = vdp.control().resolve_action(table, entry.action, &[]).map_err(Failure::message)?;
                 known.push((names, table, action.clone()));
                 (table, action)
             }

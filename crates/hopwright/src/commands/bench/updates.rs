@@ -85,7 +85,7 @@ pub(crate) fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
     let mut entries = bench.entries(0..all, 2);
     timed("data plane", "modify", all, &mut || {
         for entry in std::mem::take(&mut entries) {
-            bench.vdp.modify_entry(bench.table, entry).map_err(Failure::message)?;
+            bench.vdp.control()[bench.table].modify(entry).map_err(Failure::message)?;
         }
         Ok(())
     })?;
@@ -148,14 +148,14 @@ impl Bench {
         let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Jit)?;
         let tables = (workload.fill)(HOSTS);
         for entry in tables.entries() {
-            let table = vdp.table(entry.table).map_err(Failure::message)?;
+            let table = vdp.control().table(entry.table).map(|t| t.id()).map_err(Failure::message)?;
             let args: Vec<_> = entry.args.iter().map(|&a| a.into()).collect();
-            let action = vdp.resolve_action(table, entry.action, &args).map_err(Failure::message)?;
+            let action = vdp.control().resolve_action(table, entry.action, &args).map_err(Failure::message)?;
             let matches = entry.matches.iter().map(|m| m.value()).collect();
-            vdp.insert_entry(table, TableEntry { matches, priority: 0, action }).map_err(Failure::message)?;
+            vdp.control()[table].insert(TableEntry { matches, priority: 0, action }).map_err(Failure::message)?;
         }
-        let table = vdp.table("destinations").map_err(Failure::message)?;
-        let forward = vdp.resolve_action(table, "forward", &[]).map_err(Failure::message)?;
+        let table = vdp.control().table("destinations").map(|t| t.id()).map_err(Failure::message)?;
+        let forward = vdp.control().resolve_action(table, "forward", &[]).map_err(Failure::message)?;
         let (switch, _) = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).build()?;
         Ok(Bench { program, vdp, switch, table, forward })
     }
@@ -171,14 +171,14 @@ impl Bench {
 
     fn insert(&self, entries: Vec<TableEntry>) -> Result<(), Failure> {
         for entry in entries {
-            self.vdp.insert_entry(self.table, entry).map_err(Failure::message)?;
+            self.vdp.control()[self.table].insert(entry).map_err(Failure::message)?;
         }
         Ok(())
     }
 
     fn delete(&self, entries: &[TableEntry]) -> Result<(), Failure> {
         for entry in entries {
-            self.vdp.delete_entry(self.table, &entry.matches, 0).map_err(Failure::message)?;
+            self.vdp.control()[self.table].delete(&entry.matches, 0).map_err(Failure::message)?;
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ pub fn page(status: &Status) -> Result<String, ControlError> {
     services(&mut text, &active);
     identity(&mut text, &active);
     write_process_metrics(&mut text);
-    let reasons = vdp.counters("reasons")?;
+    let reasons = vdp.control().counter("reasons").map(|c| c.read_all())?;
     refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
     switch(&mut text, status, &stats);
     stages(&mut text, &stats, &snapshot);
@@ -321,7 +321,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     let tables = || (0..).map(TableId).zip(&vdp.pipeline().tables);
     text.gauge("hopwright_table_entries", "Entries in a table of the program.");
     for (id, table) in tables() {
-        text.sample(&[("table", &table.name)], vdp.entry_count(id));
+        text.sample(&[("table", &table.name)], vdp.control()[id].len());
     }
     text.gauge("hopwright_table_size", "Entries that a table of the program can hold.");
     for (_, table) in tables() {

@@ -112,7 +112,7 @@ impl LinkTraffic {
         let mut traffic = LinkTraffic::default();
         let cells = |name: &str, bits: u64| {
             let start = u64::from(index) << bits;
-            vdp.counters_in(name, start..start + (1 << bits))
+            vdp.control().counter(name).map(|c| c.read_range(start..start + (1 << bits)))
         };
         for (cell, count) in cells("link_in", 1 + SIZE_BITS)?.into_iter().enumerate() {
             let (step, from_agent) = (cell & 0x1f, cell >> 5);

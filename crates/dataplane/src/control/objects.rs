@@ -1,0 +1,181 @@
+//! The control plane's access to extern objects and value sets.
+
+use std::ops::Range;
+
+use hopwright_ir::meter::Rates;
+use hopwright_ir::profile::ProfileError;
+use hopwright_ir::{ActionCall, Group, MatchValue, ValueSet as Model, bits};
+use num_bigint::BigUint;
+
+use super::ControlError;
+use crate::state::cell::{Count, Counters, Registers};
+use crate::state::meter::Meters;
+use crate::state::value_set::ValueSet;
+use crate::table::Profiles;
+use hopwright_abi::{from_limbs, limbs_of, push_limbs};
+
+fn cell_index(name: &str, index: u64, size: usize) -> Result<usize, ControlError> {
+    let at = usize::try_from(index).ok().filter(|i| *i < size);
+    at.ok_or_else(|| ControlError::Index { name: name.into(), index, size: size as u64 })
+}
+
+/// The cells of a counter.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterArray<'a> {
+    pub(super) name: &'a str,
+    pub(super) cells: &'a Counters,
+}
+
+impl CounterArray<'_> {
+    /// One cell.
+    pub fn read(&self, index: u64) -> Result<Count, ControlError> {
+        Ok(self.cells.read(cell_index(self.name, index, self.cells.len())?))
+    }
+
+    /// All cells.
+    pub fn read_all(&self) -> Vec<Count> {
+        self.read_range(0..u64::MAX)
+    }
+
+    /// The cells that there are in a range.
+    pub fn read_range(&self, range: Range<u64>) -> Vec<Count> {
+        let end = range.end.min(self.cells.len() as u64);
+        (range.start..end).map(|i| self.cells.read(i as usize)).collect()
+    }
+
+    /// Sets one cell. What a worker counts at the same moment may be lost.
+    pub fn write(&self, index: u64, count: Count) -> Result<(), ControlError> {
+        self.cells.write(cell_index(self.name, index, self.cells.len())?, count);
+        Ok(())
+    }
+}
+
+/// The values of a register.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterArray<'a> {
+    pub(super) name: &'a str,
+    pub(super) width: u32,
+    pub(super) values: &'a Registers,
+}
+
+impl RegisterArray<'_> {
+    /// One value.
+    pub fn read(&self, index: u64) -> Result<BigUint, ControlError> {
+        Ok(from_limbs(&self.values.read(cell_index(self.name, index, self.values.len())?)))
+    }
+
+    /// Writes one value.
+    pub fn write(&self, index: u64, value: impl Into<BigUint>) -> Result<(), ControlError> {
+        let at = cell_index(self.name, index, self.values.len())?;
+        let value = value.into();
+        if !bits::fits(&value, self.width) {
+            return Err(ControlError::ValueWidth { name: self.name.into(), width: self.width });
+        }
+        let mut limbs = Vec::new();
+        push_limbs(&mut limbs, &value, limbs_of(self.width));
+        self.values.write(at, &limbs);
+        Ok(())
+    }
+}
+
+/// The meters of an indirect meter object.
+#[derive(Clone, Copy, Debug)]
+pub struct MeterArray<'a> {
+    pub(super) name: &'a str,
+    pub(super) meters: &'a Meters,
+}
+
+impl MeterArray<'_> {
+    /// The rates of one meter; `None`: it says green.
+    pub fn rates(&self, index: u64) -> Result<Option<Rates>, ControlError> {
+        Ok(self.meters.rates(cell_index(self.name, index, self.meters.len())?))
+    }
+
+    /// Sets the rates of one meter, with full buckets; `None`: it says green.
+    pub fn set_rates(&self, index: u64, rates: Option<Rates>) -> Result<(), ControlError> {
+        self.meters.set(cell_index(self.name, index, self.meters.len())?, rates);
+        Ok(())
+    }
+}
+
+/// The members and groups of an action profile or selector.
+#[derive(Clone, Copy, Debug)]
+pub struct ActionProfile<'a> {
+    pub(super) name: &'a str,
+    pub(super) profile: &'a Profiles,
+}
+
+impl ActionProfile<'_> {
+    /// All members by number.
+    pub fn members(&self) -> Vec<(u32, ActionCall)> {
+        self.profile.read(|p| p.members().map(|(id, action)| (id, action.clone())).collect())
+    }
+
+    /// All groups by number.
+    pub fn groups(&self) -> Vec<(u32, Group)> {
+        self.profile.read(|p| p.groups().map(|(id, group)| (id, group.clone())).collect())
+    }
+
+    /// One member.
+    pub fn member(&self, id: u32) -> Option<ActionCall> {
+        self.profile.read(|p| p.member(id).cloned())
+    }
+
+    /// One group.
+    pub fn group(&self, id: u32) -> Option<Group> {
+        self.profile.read(|p| p.group(id).cloned())
+    }
+
+    /// Adds a member.
+    pub fn insert_member(&self, id: u32, action: ActionCall) -> Result<(), ControlError> {
+        self.profile.insert_member(id, action).map_err(|e| self.refused(e))
+    }
+
+    /// Gives a member another action, in whatever uses it.
+    pub fn modify_member(&self, id: u32, action: ActionCall) -> Result<(), ControlError> {
+        self.profile.modify_member(id, action).map_err(|e| self.refused(e))
+    }
+
+    /// Removes a member that nothing leads to.
+    pub fn delete_member(&self, id: u32) -> Result<(), ControlError> {
+        self.profile.delete_member(id).map_err(|e| self.refused(e))
+    }
+
+    /// Adds a group.
+    pub fn insert_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
+        self.profile.insert_group(id, group).map_err(|e| self.refused(e))
+    }
+
+    /// Gives a group other members.
+    pub fn modify_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
+        self.profile.modify_group(id, group).map_err(|e| self.refused(e))
+    }
+
+    /// Removes a group that nothing leads to.
+    pub fn delete_group(&self, id: u32) -> Result<(), ControlError> {
+        self.profile.delete_group(id).map_err(|e| self.refused(e))
+    }
+
+    fn refused(&self, reason: ProfileError) -> ControlError {
+        ControlError::Profile { name: self.name.into(), reason }
+    }
+}
+
+/// The members of a parser value set.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueSetMembers<'a> {
+    pub(super) model: &'a Model,
+    pub(super) set: &'a ValueSet,
+}
+
+impl ValueSetMembers<'_> {
+    /// All members.
+    pub fn read(&self) -> Vec<Vec<MatchValue>> {
+        self.set.members().clone()
+    }
+
+    /// Replaces all members.
+    pub fn replace(&self, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
+        self.set.replace(self.model, members)
+    }
+}

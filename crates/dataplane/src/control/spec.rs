@@ -1,0 +1,90 @@
+//! Table entries written by hand, with names.
+
+use num_bigint::BigUint;
+
+/// How an entry written by hand matches one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MatchSpec {
+    /// Equal.
+    Exact(BigUint),
+    /// The first so many bits are equal; the others are ignored.
+    Lpm(BigUint, u32),
+    /// Equal where the mask has ones.
+    Ternary(BigUint, BigUint),
+    /// Between two bounds, both included.
+    Range(BigUint, BigUint),
+    /// Anything: for every kind but exact.
+    Any,
+}
+
+/// A table entry by names, keys and arguments in order of their declaration:
+///
+/// ```
+/// use hopwright_dataplane::EntrySpec;
+/// let entry = EntrySpec::new("ipv4_lpm", "forward").lpm(0x0a00_0000u32, 8).arg(3u32).arg(0x0200_0000_0001u64);
+/// ```
+///
+/// Names are control-plane names or a suffix after a dot that only one has (`ipv4_lpm` for `MyIngress.ipv4_lpm`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntrySpec {
+    /// Table.
+    pub table: String,
+    /// One per key.
+    pub matches: Vec<MatchSpec>,
+    /// Higher wins; only for tables with ternary, range or optional keys.
+    pub priority: i32,
+    /// Action.
+    pub action: String,
+    /// One per data parameter of the action.
+    pub args: Vec<BigUint>,
+}
+
+impl EntrySpec {
+    /// An entry of `table` that runs `action`.
+    pub fn new(table: impl Into<String>, action: impl Into<String>) -> EntrySpec {
+        EntrySpec { table: table.into(), matches: Vec::new(), priority: 0, action: action.into(), args: Vec::new() }
+    }
+
+    /// The next key equals a value.
+    pub fn exact(self, value: impl Into<BigUint>) -> EntrySpec {
+        self.key(MatchSpec::Exact(value.into()))
+    }
+
+    /// The next key starts with the first `prefix_len` bits of a value.
+    pub fn lpm(self, value: impl Into<BigUint>, prefix_len: u32) -> EntrySpec {
+        self.key(MatchSpec::Lpm(value.into(), prefix_len))
+    }
+
+    /// The next key equals a value where the mask has ones.
+    pub fn ternary(self, value: impl Into<BigUint>, mask: impl Into<BigUint>) -> EntrySpec {
+        self.key(MatchSpec::Ternary(value.into(), mask.into()))
+    }
+
+    /// The next key lies between two bounds, both included.
+    pub fn range(self, lo: impl Into<BigUint>, hi: impl Into<BigUint>) -> EntrySpec {
+        self.key(MatchSpec::Range(lo.into(), hi.into()))
+    }
+
+    /// The next key may be anything (lpm, ternary, range, optional).
+    pub fn any(self) -> EntrySpec {
+        self.key(MatchSpec::Any)
+    }
+
+    /// The next key.
+    pub fn key(mut self, key: MatchSpec) -> EntrySpec {
+        self.matches.push(key);
+        self
+    }
+
+    /// The action's next argument.
+    pub fn arg(mut self, value: impl Into<BigUint>) -> EntrySpec {
+        self.args.push(value.into());
+        self
+    }
+
+    /// The entry's priority.
+    pub fn priority(mut self, priority: i32) -> EntrySpec {
+        self.priority = priority;
+        self
+    }
+}

@@ -1,0 +1,136 @@
+//! The state of a data plane as the interpreter's store: the interpreter reads and writes the tables and objects that the
+//! control plane sets and generated code uses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hopwright_ir::interp::{CloneSession, Entry, Replica, Store};
+use hopwright_ir::meter::Color;
+use hopwright_ir::profile::Profile;
+use hopwright_ir::{ActionCall, ExternId, MatchValue, TableId, ValueSetId};
+use num_bigint::BigUint;
+
+use crate::control::Control;
+use crate::state::ExternObject;
+use crate::state::cell::Cells;
+
+/// A data plane's state, for an interpreter.
+pub(crate) struct LiveStore {
+    control: Arc<Control>,
+    access: Access,
+}
+
+enum Access {
+    /// The interpreter is the engine: it counts and writes.
+    Engine {
+        /// Its own copies of the counters, by extern instance.
+        counters: HashMap<ExternId, Arc<Cells>>,
+    },
+    /// The interpreter repeats what happened to a packet and changes nothing that others see.
+    Shadow {
+        /// Registers that the packet has written.
+        written: HashMap<(ExternId, u64), BigUint>,
+    },
+}
+
+impl LiveStore {
+    /// For the one interpreter that is the engine.
+    pub fn of_engine(control: &Arc<Control>) -> LiveStore {
+        let counters = control.join_counters().into_iter().map(|(at, cells)| (ExternId(at as u32), cells)).collect();
+        LiveStore { control: control.clone(), access: Access::Engine { counters } }
+    }
+
+    /// For shadow execution: meters say green, and nothing is counted.
+    pub fn shadow(control: &Arc<Control>) -> LiveStore {
+        LiveStore { control: control.clone(), access: Access::Shadow { written: HashMap::new() } }
+    }
+
+    fn counts(&self) -> bool {
+        matches!(self.access, Access::Engine { .. })
+    }
+}
+
+impl Store for LiveStore {
+    fn begin(&mut self) {
+        if let Access::Shadow { written } = &mut self.access {
+            written.clear();
+        }
+    }
+
+    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(Entry<'_>)) {
+        self.control[table].visit(visit);
+    }
+
+    fn default_action(&self, table: TableId) -> ActionCall {
+        self.control[table].default_action()
+    }
+
+    fn count_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64) {
+        if self.counts() {
+            self.control[table].count_hit(matches, priority, bytes);
+        }
+    }
+
+    fn measure_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color {
+        if !self.counts() {
+            return Color::Green;
+        }
+        // SAFETY: the engine is the interpreter this belongs to, so that no generated code runs the meter.
+        unsafe { self.control[table].measure_hit(matches, priority, now_us, cost) }
+    }
+
+    fn visit_profile(&self, profile: ExternId, visit: &mut dyn FnMut(&Profile)) {
+        if let ExternObject::Profile(profile) = &self.control.externs()[profile.index()] {
+            profile.read(visit);
+        }
+    }
+
+    fn visit_members(&self, set: ValueSetId, visit: &mut dyn FnMut(&[MatchValue])) {
+        self.control.value_sets()[set.index()].members().iter().for_each(|member| visit(member));
+    }
+
+    fn count(&mut self, counter: ExternId, index: u64, bytes: u64) {
+        if let Access::Engine { counters } = &self.access
+            && let (Some(cells), Ok(at)) = (counters.get(&counter), usize::try_from(index))
+            && at < cells.len()
+        {
+            cells.count(at, bytes);
+        }
+    }
+
+    fn measure(&mut self, meter: ExternId, index: u64, now_us: u64, cost: u64) -> Option<Color> {
+        let ExternObject::Meters(meters) = &self.control.externs()[meter.index()] else { return None };
+        let at = usize::try_from(index).ok().filter(|at| *at < meters.len())?;
+        if !self.counts() {
+            return Some(Color::Green);
+        }
+        // SAFETY: the engine is the interpreter this belongs to, so that no generated code runs the meter.
+        Some(unsafe { meters.measure(at, now_us, cost) })
+    }
+
+    fn read_register(&self, register: ExternId, index: u64) -> Option<BigUint> {
+        if let Access::Shadow { written } = &self.access
+            && let Some(value) = written.get(&(register, index))
+        {
+            return Some(value.clone());
+        }
+        self.control.register(register).ok()?.read(index).ok()
+    }
+
+    fn write_register(&mut self, register: ExternId, index: u64, value: BigUint) {
+        let Ok(registers) = self.control.register(register) else { return };
+        match &mut self.access {
+            // An index beyond the size writes nothing.
+            Access::Engine { .. } => drop(registers.write(index, value)),
+            Access::Shadow { written } => drop(written.insert((register, index), value)),
+        }
+    }
+
+    fn clone_session(&self, session: u32) -> Option<CloneSession> {
+        self.control.traffic().sessions.get(&session).copied()
+    }
+
+    fn multicast_group(&self, group: u16) -> Vec<Replica> {
+        self.control.traffic().groups.get(&group).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,101 @@
+//! The extern objects of a program.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hopwright_abi::ExternHandle;
+use hopwright_ir::interp::{ExternModel, ExternRegistry};
+use hopwright_ir::{ExternId, ExternKind, Pipeline};
+
+use super::cell::{Counters, Registers};
+use super::meter::Meters;
+use crate::externs::{ExternTypes, Model, NativeExtern};
+use crate::sync::quiescence::Domain;
+use crate::table::{self, Profiles};
+use hopwright_abi::limbs_of;
+
+/// An extern object with its state.
+pub(crate) enum ExternObject {
+    Counters(Counters),
+    Registers {
+        values: Registers,
+        width: u32,
+    },
+    Named(Arc<dyn NativeExtern>),
+    /// Indirect ones, or what direct ones have in common.
+    Meters(Box<Meters>),
+    Profile(Arc<Profiles>),
+    /// Has no state of its own here: direct counters are in table entries.
+    Stateless,
+}
+
+/// Most cells of a counter or register array.
+const MAX_CELLS: u64 = 1 << 28;
+
+impl ExternObject {
+    /// The object as the program says it starts.
+    pub(crate) fn new(
+        pipeline: &Arc<Pipeline>,
+        id: ExternId,
+        types: &ExternTypes,
+        domain: &Arc<Domain>,
+    ) -> Result<ExternObject, String> {
+        let kind = &pipeline[id].kind;
+        let cells = |size: u64| {
+            usize::try_from(size)
+                .ok()
+                .filter(|_| size <= MAX_CELLS)
+                .ok_or_else(|| format!("{size} cells are not supported yet (at most {MAX_CELLS})"))
+        };
+        Ok(match kind {
+            ExternKind::Counter { size, .. } => ExternObject::Counters(Counters::new(cells(*size)?)),
+            ExternKind::Register { size, ty } => {
+                let width = ty.width();
+                ExternObject::Registers { values: Registers::new(cells(*size)?, limbs_of(width).max(1)), width }
+            }
+            ExternKind::Named { type_name, args } => ExternObject::Named(types.construct(type_name, args, domain)?),
+            ExternKind::Meter { size, unit } => ExternObject::Meters(Meters::indirect(*unit, cells(*size)?, domain)),
+            ExternKind::DirectMeter { unit, .. } => ExternObject::Meters(Meters::direct(*unit, domain)),
+            ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
+                Profiles::new(pipeline, id, domain).map_or(ExternObject::Stateless, ExternObject::Profile)
+            }
+            ExternKind::DirectCounter { .. } | ExternKind::Checksum16 => ExternObject::Stateless,
+        })
+    }
+
+    /// What generated code gets; named externs are called by [`MachineProgram`]'s own handle.
+    pub(crate) fn handle(&self) -> ExternHandle {
+        let null = std::ptr::null_mut();
+        match self {
+            ExternObject::Meters(meters) => meters.handle(),
+            ExternObject::Profile(_) => ExternHandle { state: null, size: 0, call: Some(table::choose) },
+            ExternObject::Registers { values, .. } => {
+                ExternHandle { state: values.as_ptr().cast(), size: values.len() as u64, call: None }
+            }
+            // Each worker has its own counters.
+            ExternObject::Counters(_) | ExternObject::Named(_) | ExternObject::Stateless => {
+                ExternHandle { state: null, size: 0, call: None }
+            }
+        }
+    }
+}
+
+/// A registry for one interpreter that hands out the objects of this data plane, so that keys set here count there.
+/// The interpreter builds its objects in the order of the program's instances.
+pub(crate) fn models_of(pipeline: &Pipeline, externs: &[ExternObject], domain: &Arc<Domain>) -> ExternRegistry {
+    let mut by_type: std::collections::BTreeMap<&str, Vec<Arc<dyn NativeExtern>>> = Default::default();
+    for (instance, object) in pipeline.externs.iter().zip(externs).rev() {
+        if let (ExternKind::Named { type_name, .. }, ExternObject::Named(object)) = (&instance.kind, object) {
+            by_type.entry(type_name).or_default().push(object.clone());
+        }
+    }
+    let mut registry = ExternRegistry::new();
+    for (type_name, objects) in by_type {
+        let (objects, domain) = (Mutex::new(objects), domain.clone());
+        registry.add_type(type_name, move |_| {
+            let object = objects.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let object = object.ok_or_else(|| "more objects than the program declares".to_string())?;
+            Ok(Box::new(Model::new(object, &domain)) as Box<dyn ExternModel>)
+        });
+    }
+    registry
+}

@@ -1,0 +1,600 @@
+//! A store for an interpreter on its own: plain lists, deliberately independent of any fast structure, with the control
+//! plane's access to them.
+
+use std::sync::Arc;
+
+use num_bigint::BigUint;
+
+use super::store::{Entry, Store};
+use super::{CloneSession, Replica, TrafficManager};
+use crate::bits;
+use crate::entry::{EntryError, check_default, check_entry, check_keys, check_members};
+use crate::meter::{Color, Meter, Rates};
+use crate::model::{
+    ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,
+    WeightedAction,
+};
+use crate::profile::{Profile, ProfileError};
+
+/// Most counters or registers of one object.
+const MAX_CELLS: u64 = 1 << 24;
+
+/// Why the control plane's wish was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlError {
+    /// There is no such object, or it is of another kind.
+    Unknown(String),
+    /// The entry, default action or member is not legal.
+    Entry(EntryError),
+    /// An entry with this match and priority is there already.
+    Duplicate,
+    /// There is no entry with this match and priority.
+    NotFound,
+    /// The table or value set is full.
+    Full,
+    /// The program made the entries or the default action constant.
+    Constant,
+    /// An index beyond the object's size.
+    Index {
+        /// The size.
+        size: u64,
+    },
+    /// A value that does not fit.
+    TooWide {
+        /// Bits there are.
+        width: u32,
+    },
+    /// The program uses an extern that the interpreter has no model of, or one that refused.
+    Extern(String),
+    /// What an action profile refuses.
+    Profile(ProfileError),
+}
+
+impl std::fmt::Display for ControlError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ControlError::Unknown(what) => write!(f, "no such object: {what}"),
+            ControlError::Entry(e) => e.fmt(f),
+            ControlError::Duplicate => f.write_str("the entry exists already"),
+            ControlError::NotFound => f.write_str("there is no such entry"),
+            ControlError::Full => f.write_str("no room for another entry"),
+            ControlError::Constant => f.write_str("the program made this constant"),
+            ControlError::Index { size } => write!(f, "index out of range, the size is {size}"),
+            ControlError::TooWide { width } => write!(f, "value does not fit {width} bits"),
+            ControlError::Extern(message) => f.write_str(message),
+            ControlError::Profile(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+impl From<EntryError> for ControlError {
+    fn from(e: EntryError) -> Self {
+        ControlError::Entry(e)
+    }
+}
+
+impl From<ProfileError> for ControlError {
+    fn from(e: ProfileError) -> Self {
+        ControlError::Profile(e)
+    }
+}
+
+/// Packets and bytes counted. Wraps at 2^64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of the packets as they were received.
+    pub bytes: u64,
+}
+
+impl Count {
+    fn add(&mut self, bytes: u64) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+}
+
+/// An entry with what belongs to it.
+#[derive(Clone, Debug)]
+struct Stored {
+    entry: TableEntry,
+    sequence: u64,
+    count: Count,
+    /// In tables with an action profile: what the entry leads to.
+    target: Option<EntryTarget>,
+    /// The direct meter, if it has rates.
+    meter: Option<Meter>,
+}
+
+#[derive(Clone, Debug)]
+struct TableState {
+    /// In order of insertion.
+    entries: Vec<Stored>,
+    default_action: ActionCall,
+    /// Entries inserted so far.
+    inserted: u64,
+}
+
+impl TableState {
+    fn push(&mut self, entry: TableEntry, target: Option<EntryTarget>) {
+        self.entries.push(Stored { entry, sequence: self.inserted, count: Count::default(), target, meter: None });
+        self.inserted += 1;
+    }
+
+    fn find(&self, matches: &[MatchValue], priority: i32) -> Option<usize> {
+        self.entries.iter().position(|s| s.entry.matches == matches && s.entry.priority == priority)
+    }
+
+    fn find_mut(&mut self, matches: &[MatchValue], priority: i32) -> Option<&mut Stored> {
+        self.find(matches, priority).map(|at| &mut self.entries[at])
+    }
+}
+
+enum Object {
+    Counters(Vec<Count>),
+    Registers(Vec<BigUint>),
+    /// `None` for those without rates.
+    Meters(Vec<Option<Meter>>),
+    Profile(Profile),
+    /// Named externs keep their own state; direct counters and meters are in the entries.
+    Stateless,
+}
+
+/// The state of a program in lists.
+pub struct LinearStore {
+    pipeline: Arc<Pipeline>,
+    tables: Vec<TableState>,
+    objects: Vec<Object>,
+    value_sets: Vec<Vec<Vec<MatchValue>>>,
+    /// Clone sessions and multicast groups.
+    pub traffic: TrafficManager,
+}
+
+impl LinearStore {
+    /// Everything as the program says it starts.
+    ///
+    /// # Errors
+    /// If an object has too many cells.
+    pub fn new(pipeline: &Arc<Pipeline>) -> Result<LinearStore, ControlError> {
+        let tables = pipeline.tables.iter().map(|table| {
+            let default_action = table.default_action.clone();
+            let mut state = TableState { entries: Vec::new(), default_action, inserted: 0 };
+            table.entries.iter().for_each(|e| state.push(e.clone(), own_action(table, e)));
+            state
+        });
+        let objects = pipeline.externs.iter().enumerate().map(|(at, e)| match &e.kind {
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } | ExternKind::Meter { size, .. }
+                if *size > MAX_CELLS =>
+            {
+                Err(ControlError::Extern(format!("{}: more than {MAX_CELLS} cells are not supported yet", e.name)))
+            }
+            ExternKind::Counter { size, .. } => Ok(Object::Counters(vec![Count::default(); *size as usize])),
+            ExternKind::Register { size, .. } => Ok(Object::Registers(vec![BigUint::ZERO; *size as usize])),
+            ExternKind::Meter { size, .. } => Ok(Object::Meters(vec![None; *size as usize])),
+            ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
+                let profile = Profile::new(pipeline, ExternId(at as u32));
+                Ok(profile.map_or(Object::Stateless, Object::Profile))
+            }
+            _ => Ok(Object::Stateless),
+        });
+        Ok(LinearStore {
+            pipeline: pipeline.clone(),
+            tables: tables.collect(),
+            objects: objects.collect::<Result<_, _>>()?,
+            value_sets: vec![Vec::new(); pipeline.value_sets.len()],
+            traffic: TrafficManager::default(),
+        })
+    }
+
+    fn table(&mut self, id: TableId) -> Result<&mut TableState, ControlError> {
+        self.tables.get_mut(id.index()).ok_or_else(|| ControlError::Unknown(format!("table {}", id.0)))
+    }
+
+    fn changeable(&mut self, id: TableId) -> Result<(), ControlError> {
+        self.table(id)?;
+        if self.pipeline[id].const_entries { Err(ControlError::Constant) } else { Ok(()) }
+    }
+
+    fn add(&mut self, id: TableId, entry: TableEntry, target: Option<EntryTarget>) -> Result<(), ControlError> {
+        let size = self.pipeline[id].size;
+        let table = self.table(id)?;
+        if table.find(&entry.matches, entry.priority).is_some() {
+            return Err(ControlError::Duplicate);
+        }
+        if table.entries.len() as u64 >= size {
+            return Err(ControlError::Full);
+        }
+        table.push(entry, None);
+        let at = table.entries.len() - 1;
+        self.aim(id, at, target);
+        Ok(())
+    }
+
+    fn change(&mut self, id: TableId, entry: TableEntry, target: Option<EntryTarget>) -> Result<(), ControlError> {
+        let table = self.table(id)?;
+        let at = table.find(&entry.matches, entry.priority).ok_or(ControlError::NotFound)?;
+        table.entries[at].entry.action = entry.action;
+        self.aim(id, at, target);
+        Ok(())
+    }
+
+    /// Adds an entry behind those that are there.
+    ///
+    /// # Errors
+    /// Constant table, illegal entry, duplicate, full.
+    pub fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
+        self.changeable(table)?;
+        check_entry(&self.pipeline, table, &entry)?;
+        let target = own_action(&self.pipeline[table], &entry);
+        self.add(table, entry, target)
+    }
+
+    /// Gives the entry with the same matches and priority another action.
+    ///
+    /// # Errors
+    /// Constant table, illegal entry, no such entry.
+    pub fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
+        self.changeable(table)?;
+        check_entry(&self.pipeline, table, &entry)?;
+        let target = own_action(&self.pipeline[table], &entry);
+        self.change(table, entry, target)
+    }
+
+    /// Removes the entry with these matches and priority.
+    ///
+    /// # Errors
+    /// Constant table, no such entry.
+    pub fn delete(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
+        self.changeable(table)?;
+        let at = self.table(table)?.find(matches, priority).ok_or(ControlError::NotFound)?;
+        self.aim(table, at, None);
+        self.table(table)?.entries.remove(at);
+        Ok(())
+    }
+
+    /// Removes all entries.
+    ///
+    /// # Errors
+    /// Constant table.
+    pub fn clear(&mut self, table: TableId) -> Result<(), ControlError> {
+        self.changeable(table)?;
+        for at in 0..self.table(table)?.entries.len() {
+            self.aim(table, at, None);
+        }
+        self.table(table)?.entries.clear();
+        Ok(())
+    }
+
+    /// Changes the default action; `None` is the program's own.
+    ///
+    /// # Errors
+    /// Constant default action, illegal action.
+    pub fn set_default(&mut self, table: TableId, action: Option<ActionCall>) -> Result<(), ControlError> {
+        self.table(table)?;
+        if self.pipeline[table].const_default_action {
+            return Err(ControlError::Constant);
+        }
+        if let Some(call) = &action {
+            check_default(&self.pipeline, table, call)?;
+        }
+        let call = action.unwrap_or_else(|| self.pipeline[table].default_action.clone());
+        self.table(table)?.default_action = call;
+        Ok(())
+    }
+
+    /// A table's entries in order of insertion, with their direct counters. Panics if there is no such table.
+    pub fn entries(&self, table: TableId) -> impl Iterator<Item = (&TableEntry, Count)> {
+        self.tables[table.index()].entries.iter().map(|stored| (&stored.entry, stored.count))
+    }
+
+    /// Replaces a value set's members.
+    ///
+    /// # Errors
+    /// No such set, too many members, illegal member.
+    pub fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
+        let model = self.pipeline.value_sets.get(set.index());
+        let model = model.ok_or_else(|| ControlError::Unknown(format!("value set {}", set.0)))?;
+        if members.len() as u64 > model.size {
+            return Err(ControlError::Full);
+        }
+        check_members(model, &members)?;
+        self.value_sets[set.index()] = members;
+        Ok(())
+    }
+
+    fn object(&mut self, id: ExternId) -> Result<&mut Object, ControlError> {
+        self.objects.get_mut(id.index()).ok_or_else(|| ControlError::Unknown(format!("extern {}", id.0)))
+    }
+
+    fn counter_cell(&mut self, id: ExternId, index: u64) -> Result<&mut Count, ControlError> {
+        match self.object(id)? {
+            Object::Counters(cells) => cell(cells, index),
+            _ => Err(ControlError::Unknown("not a counter".into())),
+        }
+    }
+
+    fn register_cell(&mut self, id: ExternId, index: u64) -> Result<&mut BigUint, ControlError> {
+        match self.object(id)? {
+            Object::Registers(cells) => cell(cells, index),
+            _ => Err(ControlError::Unknown("not a register".into())),
+        }
+    }
+
+    fn meter_cell(&mut self, id: ExternId, index: u64) -> Result<&mut Option<Meter>, ControlError> {
+        match self.object(id)? {
+            Object::Meters(cells) => cell(cells, index),
+            _ => Err(ControlError::Unknown("not a meter".into())),
+        }
+    }
+
+    /// Reads one cell of a counter.
+    ///
+    /// # Errors
+    /// Not a counter, index out of range.
+    pub fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, ControlError> {
+        self.counter_cell(counter, index).copied()
+    }
+
+    /// Writes one cell of a counter.
+    ///
+    /// # Errors
+    /// Not a counter, index out of range.
+    pub fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), ControlError> {
+        *self.counter_cell(counter, index)? = value;
+        Ok(())
+    }
+
+    /// Reads one register.
+    ///
+    /// # Errors
+    /// Not a register, index out of range.
+    pub fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, ControlError> {
+        self.register_cell(register, index).cloned()
+    }
+
+    /// Writes one register.
+    ///
+    /// # Errors
+    /// Not a register, index out of range, value too wide.
+    pub fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), ControlError> {
+        self.register_cell(register, index)?;
+        if let ExternKind::Register { ty, .. } = &self.pipeline[register].kind {
+            let width = ty.width();
+            if !bits::fits(&value, width) {
+                return Err(ControlError::TooWide { width });
+            }
+        }
+        *self.register_cell(register, index)? = value;
+        Ok(())
+    }
+
+    fn profile_mut(&mut self, id: ExternId) -> Result<&mut Profile, ControlError> {
+        match self.object(id)? {
+            Object::Profile(profile) => Ok(profile),
+            _ => Err(ControlError::Unknown("not an action profile".into())),
+        }
+    }
+
+    /// Lets an entry lead elsewhere, or nowhere before it goes.
+    fn aim(&mut self, id: TableId, at: usize, to: Option<EntryTarget>) {
+        let Some(profile) = self.pipeline[id].implementation else { return };
+        let old = std::mem::replace(&mut self.tables[id.index()].entries[at].target, to.clone());
+        if let Ok(profile) = self.profile_mut(profile) {
+            old.iter().for_each(|t| profile.count(t, false));
+            to.iter().for_each(|t| profile.count(t, true));
+        }
+    }
+
+    /// The entry that leads to a target in a table that may be changed.
+    fn entry_to(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        target: &EntryTarget,
+    ) -> Result<TableEntry, ControlError> {
+        self.changeable(table)?;
+        let pipeline = self.pipeline.clone();
+        let profile = self.profile_mut(pipeline[table].implementation.ok_or(ProfileError::NoProfile)?)?;
+        profile.check_target(&pipeline, target)?;
+        let first = profile.actions(target).first().map(|(action, _)| (*action).clone());
+        let action = first.unwrap_or_else(|| pipeline[table].default_action.clone());
+        let entry = TableEntry { matches, priority, action };
+        check_keys(&pipeline[table], &entry)?;
+        Ok(entry)
+    }
+
+    /// Adds an entry that leads to a member, group or set of actions.
+    ///
+    /// # Errors
+    /// As [`LinearStore::insert`]; the table has no action profile; there is no such member or group.
+    pub fn insert_target(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        target: EntryTarget,
+    ) -> Result<(), ControlError> {
+        let entry = self.entry_to(table, matches, priority, &target)?;
+        self.add(table, entry, Some(target))
+    }
+
+    /// Lets an entry lead elsewhere.
+    ///
+    /// # Errors
+    /// As [`LinearStore::insert_target`]; no such entry.
+    pub fn modify_target(
+        &mut self,
+        table: TableId,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        target: EntryTarget,
+    ) -> Result<(), ControlError> {
+        let entry = self.entry_to(table, matches, priority, &target)?;
+        self.change(table, entry, Some(target))
+    }
+
+    /// Adds a member, see [`Profile::insert_member`].
+    ///
+    /// # Errors
+    /// Not a profile, and what that says.
+    pub fn insert_member(&mut self, id: ExternId, member: u32, action: ActionCall) -> Result<(), ControlError> {
+        let pipeline = self.pipeline.clone();
+        Ok(self.profile_mut(id)?.insert_member(&pipeline, member, action)?)
+    }
+
+    /// Changes a member, see [`Profile::modify_member`].
+    ///
+    /// # Errors
+    /// Not a profile, and what that says.
+    pub fn modify_member(&mut self, id: ExternId, member: u32, action: ActionCall) -> Result<(), ControlError> {
+        let pipeline = self.pipeline.clone();
+        Ok(self.profile_mut(id)?.modify_member(&pipeline, member, action)?)
+    }
+
+    /// Removes a member, see [`Profile::delete_member`].
+    ///
+    /// # Errors
+    /// Not a profile, and what that says.
+    pub fn delete_member(&mut self, id: ExternId, member: u32) -> Result<(), ControlError> {
+        Ok(self.profile_mut(id)?.delete_member(member)?)
+    }
+
+    /// Adds a group, see [`Profile::insert_group`].
+    ///
+    /// # Errors
+    /// Not a profile, and what that says.
+    pub fn insert_group(&mut self, id: ExternId, group: u32, to: Group) -> Result<(), ControlError> {
+        Ok(self.profile_mut(id)?.insert_group(group, to)?)
+    }
+
+    /// Changes a group, see [`Profile::modify_group`].
+    ///
+    /// # Errors
+    /// Not a profile, and what that says.
+    pub fn modify_group(&mut self, id: ExternId, group: u32, to: Group) -> Result<(), ControlError> {
+        Ok(self.profile_mut(id)?.modify_group(group, to)?)
+    }
+
+    /// Removes a group, see [`Profile::delete_group`].
+    ///
+    /// # Errors
+    /// Not a profile, and what that says.
+    pub fn delete_group(&mut self, id: ExternId, group: u32) -> Result<(), ControlError> {
+        Ok(self.profile_mut(id)?.delete_group(group)?)
+    }
+
+    /// A meter's rates; `None` if it has none.
+    ///
+    /// # Errors
+    /// Not a meter, index out of range.
+    pub fn meter(&mut self, id: ExternId, index: u64) -> Result<Option<Rates>, ControlError> {
+        Ok(self.meter_cell(id, index)?.as_ref().map(Meter::rates))
+    }
+
+    /// Sets a meter's rates and fills its buckets; without rates it says green.
+    ///
+    /// # Errors
+    /// Not a meter, index out of range.
+    pub fn set_meter(&mut self, id: ExternId, index: u64, rates: Option<Rates>) -> Result<(), ControlError> {
+        *self.meter_cell(id, index)? = rates.map(Meter::new);
+        Ok(())
+    }
+
+    /// The same for the direct meter of an entry.
+    ///
+    /// # Errors
+    /// No such table or entry.
+    pub fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        rates: Option<Rates>,
+    ) -> Result<(), ControlError> {
+        let stored = self.table(table)?.find_mut(matches, priority).ok_or(ControlError::NotFound)?;
+        stored.meter = rates.map(Meter::new);
+        Ok(())
+    }
+}
+
+impl Store for LinearStore {
+    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(Entry<'_>)) {
+        for Stored { entry, sequence, target, .. } in &self.tables[table.index()].entries {
+            let TableEntry { matches, priority, action } = entry;
+            let (priority, sequence) = (*priority, *sequence);
+            visit(Entry { matches, priority, sequence, action, target: target.as_ref() });
+        }
+    }
+
+    fn default_action(&self, table: TableId) -> ActionCall {
+        self.tables[table.index()].default_action.clone()
+    }
+
+    fn count_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64) {
+        if let Some(stored) = self.tables[table.index()].find_mut(matches, priority) {
+            stored.count.add(bytes);
+        }
+    }
+
+    fn measure_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color {
+        let meter = self.tables[table.index()].find_mut(matches, priority).and_then(|s| s.meter.as_mut());
+        meter.map_or(Color::Green, |m| m.execute(now_us, cost))
+    }
+
+    fn visit_profile(&self, profile: ExternId, visit: &mut dyn FnMut(&Profile)) {
+        if let Some(Object::Profile(profile)) = self.objects.get(profile.index()) {
+            visit(profile);
+        }
+    }
+
+    fn visit_members(&self, set: ValueSetId, visit: &mut dyn FnMut(&[MatchValue])) {
+        self.value_sets[set.index()].iter().for_each(|member| visit(member));
+    }
+
+    fn count(&mut self, counter: ExternId, index: u64, bytes: u64) {
+        if let Ok(cell) = self.counter_cell(counter, index) {
+            cell.add(bytes);
+        }
+    }
+
+    fn measure(&mut self, meter: ExternId, index: u64, now_us: u64, cost: u64) -> Option<Color> {
+        let meter = self.meter_cell(meter, index).ok()?;
+        Some(meter.as_mut().map_or(Color::Green, |m| m.execute(now_us, cost)))
+    }
+
+    fn read_register(&self, register: ExternId, index: u64) -> Option<BigUint> {
+        match &self.objects[register.index()] {
+            Object::Registers(cells) => cells.get(usize::try_from(index).ok()?).cloned(),
+            _ => None,
+        }
+    }
+
+    fn write_register(&mut self, register: ExternId, index: u64, value: BigUint) {
+        if let Ok(cell) = self.register_cell(register, index) {
+            *cell = value;
+        }
+    }
+
+    fn clone_session(&self, session: u32) -> Option<CloneSession> {
+        self.traffic.sessions.get(&session).copied()
+    }
+
+    fn multicast_group(&self, group: u16) -> Vec<Replica> {
+        self.traffic.groups.get(&group).cloned().unwrap_or_default()
+    }
+}
+
+fn cell<T>(cells: &mut [T], index: u64) -> Result<&mut T, ControlError> {
+    let size = cells.len() as u64;
+    usize::try_from(index).ok().and_then(|i| cells.get_mut(i)).ok_or(ControlError::Index { size })
+}
+
+/// In a table with an action profile, an entry that names its action itself leads to a set of that one.
+fn own_action(table: &crate::model::Table, entry: &TableEntry) -> Option<EntryTarget> {
+    let action = WeightedAction { action: entry.action.clone(), weight: 1 };
+    table.implementation.is_some().then(|| EntryTarget::Set(vec![action]))
+}

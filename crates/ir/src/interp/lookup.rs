@@ -1,0 +1,85 @@
+//! The entry that a packet hits, what it runs, and meters.
+
+use std::cmp::Reverse;
+
+use super::Value;
+use super::exec::Machine;
+use super::store::Entry;
+use crate::meter::Color;
+use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, MatchValue, TableEntry, TableId, Unit};
+use crate::profile::selector_hash;
+
+/// The entry that a packet hits.
+pub(super) struct Hit {
+    pub entry: TableEntry,
+    target: Option<EntryTarget>,
+}
+
+impl Hit {
+    fn new(entry: Entry<'_>) -> Hit {
+        let Entry { matches, priority, action, target, .. } = entry;
+        let entry = TableEntry { matches: matches.to_vec(), priority, action: action.clone() };
+        Hit { entry, target: target.cloned() }
+    }
+}
+
+/// The higher of two that match wins. With priorities that is the highest, else the longest prefix; of equal ones the
+/// first inserted.
+fn rank(entry: &Entry<'_>, has_priority: bool) -> (i64, Reverse<u64>) {
+    let prefix = |m: &MatchValue| match m {
+        MatchValue::Lpm { prefix_len, .. } => i64::from(*prefix_len),
+        _ => 0,
+    };
+    let rank = if has_priority { i64::from(entry.priority) } else { entry.matches.iter().map(prefix).sum() };
+    (rank, Reverse(entry.sequence))
+}
+
+impl Machine<'_> {
+    /// The entry that a packet with these key values hits, found by looking at all entries.
+    pub(super) fn lookup(&self, id: TableId, keys: &[Value]) -> Option<Hit> {
+        let table = &self.pipeline[id];
+        // A table without keys has no entries to hit.
+        table.match_keys().next()?;
+        let has_priority = table.has_priority();
+        let mut best = None;
+        self.store.visit_entries(id, &mut |entry| {
+            let hit = entry.matches.iter().zip(keys).all(|(m, key)| m.matches(&key.bits, key.width));
+            let rank = rank(&entry, has_priority);
+            if hit && best.as_ref().is_none_or(|(best_rank, _)| rank > *best_rank) {
+                best = Some((rank, Hit::new(entry)));
+            }
+        });
+        best.map(|(_, hit)| hit)
+    }
+
+    /// What a hit runs; `None` where the entry's group has no members.
+    pub(super) fn hit_action(&self, id: TableId, hit: &Hit, keys: &[Value]) -> Option<ActionCall> {
+        let table = &self.pipeline[id];
+        let (Some(profile), Some(target)) = (table.implementation, &hit.target) else {
+            return Some(hit.entry.action.clone());
+        };
+        let hash = selector_hash(self.pipeline, table, keys.iter().map(|k| &k.bits));
+        let mut chosen = None;
+        self.store.visit_profile(profile, &mut |profile| chosen = profile.choose(target, hash).cloned());
+        chosen
+    }
+
+    /// Measures the packet with the direct meter of the entry that is hit: what `read` gives.
+    pub(super) fn measure_hit(&mut self, id: TableId, entry: &TableEntry) {
+        let Some(object) = self.pipeline[id].direct_meter else { return };
+        let ExternKind::DirectMeter { unit, .. } = self.pipeline[object].kind else { return };
+        let cost = self.cost(unit);
+        self.color = self.store.measure_hit(id, &entry.matches, entry.priority, self.now_us, cost);
+    }
+
+    /// Measures the packet with an indirect meter; `None` beyond the size.
+    pub(super) fn measure(&mut self, id: ExternId, index: u64) -> Option<Color> {
+        let ExternKind::Meter { unit, .. } = self.pipeline[id].kind else { return None };
+        let cost = self.cost(unit);
+        self.store.measure(id, index, self.now_us, cost)
+    }
+
+    fn cost(&self, unit: Unit) -> u64 {
+        if unit == Unit::Packets { 1 } else { self.packet.bytes.len() as u64 }
+    }
+}
