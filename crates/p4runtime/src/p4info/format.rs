@@ -44,18 +44,15 @@ pub fn to_text(info: &P4Info) -> Result<String, P4InfoError> {
     Ok(text)
 }
 
-/// The JSON form of protocol buffers.
+/// The JSON form of protocol buffers, with sorted keys: maps have no order.
 ///
 /// # Errors
 /// None for the P4Info of a program.
 pub fn to_json(info: &P4Info) -> Result<String, P4InfoError> {
-    let mut out = serde_json::Serializer::pretty(Vec::new());
-    dynamic(info)?
-        .serialize_with_options(&mut out, &SerializeOptions::new())
+    let value = dynamic(info)?
+        .serialize_with_options(serde_json::value::Serializer, &SerializeOptions::new())
         .map_err(|e| P4InfoError::Form(e.to_string()))?;
-    let mut text = String::from_utf8(out.into_inner()).map_err(|e| P4InfoError::Form(e.to_string()))?;
-    text.push('\n');
-    Ok(text)
+    Ok(format!("{value:#}\n"))
 }
 
 /// The wire form.
@@ -82,4 +79,20 @@ fn dynamic(info: &P4Info) -> Result<DynamicMessage, P4InfoError> {
     let mut message = DynamicMessage::new(descriptor()?);
     message.transcode_from(info).map_err(|e| P4InfoError::Form(e.to_string()))?;
     Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::config::P4TypeInfo;
+
+    #[test]
+    fn json_is_sorted() {
+        let names: Vec<String> = (10..40).map(|n| format!("header_{n}")).collect();
+        let headers = names.iter().rev().map(|name| (name.clone(), Default::default())).collect();
+        let info = P4Info { type_info: Some(P4TypeInfo { headers, ..Default::default() }), ..Default::default() };
+        let json = to_json(&info).unwrap();
+        let found: Vec<&str> = json.split('"').filter(|word| word.starts_with("header_")).collect();
+        assert_eq!(found, names);
+    }
 }

@@ -1,5 +1,7 @@
 //! `hopwright bench`: measurements in memory, one module per benchmark. [`measure`] times, [`floor`] is the lower bound that
 //! results are compared with.
+//!
+//! A row is printed as soon as it is measured, with columns of fixed width; a library that draws tables would need all rows first.
 
 mod floor;
 pub(crate) mod forwarder;
