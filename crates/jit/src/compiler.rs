@@ -18,6 +18,7 @@ use crate::code::ahead::{Functions, Relocatable};
 use crate::code::memory::Code;
 use crate::code::target::{TargetMachine, isa_for};
 use crate::emit::headers::HeaderUses;
+use crate::emit::memory::disagreement;
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::{EntryPoint, layout_of};
 use crate::emit::{Emitter, Job, Linkage, Output};
@@ -217,6 +218,7 @@ impl Compiler {
     ) -> Result<Generated, Unsupported> {
         let unsupported = |what: String| Unsupported { span: pipeline.ingress.span, message: what };
         let failed = |e: CodegenError| unsupported(format!("the code generator failed: {e:?}"));
+        debug_assert_eq!(disagreement(&function), None);
         dead_code::run(&mut function);
         if !output.completed.is_empty() {
             byte_order::run(&mut function, &output.bounds);
@@ -237,10 +239,11 @@ impl Compiler {
             }
             let split = shape.splittable.then(|| batch_splitting::split(&context.func, shape)).flatten();
             function = split.unwrap_or(context.func);
-            redundant_loads::run(&mut function, &shape.flags.beside());
+            redundant_loads::run(&mut function);
             extending_loads::run(&mut function);
             dead_code::run(&mut function);
         }
+        debug_assert_eq!(disagreement(&function), None);
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);
         context.compile(&*self.isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;

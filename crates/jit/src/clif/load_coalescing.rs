@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 
 use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::constant_in;
-use crate::emit::region_of;
+use crate::emit::memory::region_of;
 
 /// Operations that are looked through.
 const DEPTH: u32 = 6;
@@ -195,16 +195,16 @@ mod tests {
 
     use super::*;
     use crate::code::memory::Code;
-    use crate::emit::Flags;
+    use crate::emit::memory::MemoryKinds;
 
     /// What a function makes of these bytes before and after, and how many loads it has then.
-    fn both(make: &dyn Fn(&mut FunctionBuilder<'_>, &Flags, Value) -> Value) -> ([u64; 2], usize) {
+    fn both(make: &dyn Fn(&mut FunctionBuilder<'_>, &MemoryKinds, Value) -> Value) -> ([u64; 2], usize) {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
         let mut plain = Function::with_name_signature(UserFuncName::user(0, 0), signature);
-        let flags = Flags::new(&mut plain);
+        let flags = MemoryKinds::new(&mut plain);
         let mut frontend = FunctionBuilderContext::new();
         let mut b = FunctionBuilder::new(&mut plain, &mut frontend);
         let entry = b.create_block();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     /// Two bytes and the four behind them, as numbers of a block to encrypt have them.
-    fn pieces(b: &mut FunctionBuilder<'_>, flags: &Flags, at: Value, first: i32, between: bool) -> Value {
+    fn pieces(b: &mut FunctionBuilder<'_>, flags: &MemoryKinds, at: Value, first: i32, between: bool) -> Value {
         let two = b.ins().uload16(types::I64, flags.packet, at, first);
         if between {
             let number = b.ins().iconst(types::I8, 7);

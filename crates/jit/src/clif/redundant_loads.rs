@@ -4,21 +4,21 @@
 use std::collections::HashMap;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
     AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types,
 };
 
 use crate::clif::cfg::{arrivals, successors};
+use crate::emit::memory::{Base, place_of};
 
 /// What is loaded: how, from where, and as what.
-type Place = (Opcode, Value, i32, Type);
+type Place = (Opcode, Base, i32, Type);
 
 /// What was loaded on the way to a block's end.
 type Loaded = HashMap<Place, (Value, Option<AliasRegion>)>;
 
 /// Removes them. What is stored to the first of two regions beside one another may be what is loaded from the second.
-pub(crate) fn run(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]) {
+pub(crate) fn run(function: &mut Function) {
     let arrivals = arrivals(function);
     let Some(entry) = function.layout.entry_block() else { return };
     // From the entry and from where ways join, along the ways that no others join.
@@ -27,7 +27,7 @@ pub(crate) fn run(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]
     let mut work: Vec<(Block, Loaded)> = begins.into_iter().map(|b| (b, Loaded::new())).collect();
     while let Some((block, mut loaded)) = work.pop() {
         for inst in function.layout.block_insts(block).collect::<Vec<_>>() {
-            look_at(function, inst, &mut loaded, beside);
+            look_at(function, inst, &mut loaded);
         }
         for to in successors(function, block) {
             if to != entry && arrivals[&to] == 1 {
@@ -38,7 +38,7 @@ pub(crate) fn run(function: &mut Function, beside: &[(AliasRegion, AliasRegion)]
     function.dfg.resolve_all_aliases();
 }
 
-fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(AliasRegion, AliasRegion)]) {
+fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded) {
     let data = function.dfg.insts[inst];
     let opcode = data.opcode();
     let flags = data.memflags_data(&function.dfg);
@@ -46,7 +46,8 @@ fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(
         && flags.is_some_and(|flags| flags.notrap())
     {
         let result = function.dfg.first_result(inst);
-        let place = (opcode, function.dfg.resolve_aliases(arg), offset_of(offset), function.dfg.value_type(result));
+        let (base, at) = place_of(&function.dfg, arg, offset.into());
+        let place = (opcode, base, at, function.dfg.value_type(result));
         let known = loaded.get(&place).map(|(known, _)| *known).or_else(|| {
             let (opcode, ty) = otherwise(opcode, place.3)?;
             let (known, _) = *loaded.get(&(opcode, place.1, place.2, ty))?;
@@ -70,14 +71,13 @@ fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded, beside: &[(
         else {
             return loaded.clear();
         };
-        let (address, from) = (function.dfg.resolve_aliases(address), offset_of(offset));
+        let (address, from) = place_of(&function.dfg, address, offset.into());
         let to = from + bytes(opcode, function.dfg.value_type(value));
-        let written = |of: AliasRegion| of == region || beside.contains(&(region, of));
         loaded.retain(|&(opcode, base, at, ty), (_, of)| {
-            of.is_some_and(|of| !written(of)) || (base == address && (at >= to || at + bytes(opcode, ty) <= from))
+            of.is_some_and(|of| of != region) || (base == address && (at >= to || at + bytes(opcode, ty) <= from))
         });
-        if let (Opcode::Store, Some((_, of))) = (opcode, beside.iter().find(|(stored, _)| *stored == region)) {
-            loaded.insert((Opcode::Load, address, from, function.dfg.value_type(value)), (value, Some(*of)));
+        if opcode == Opcode::Store {
+            loaded.insert((Opcode::Load, address, from, function.dfg.value_type(value)), (value, Some(region)));
         }
     } else if opcode.is_call() || opcode.can_load() || opcode.other_side_effects() {
         loaded.clear();
@@ -105,8 +105,4 @@ fn bytes(opcode: Opcode, ty: Type) -> i32 {
         Opcode::Uload32 | Opcode::Sload32 | Opcode::Istore32 => 4,
         _ => ty.bytes() as i32,
     }
-}
-
-fn offset_of(offset: Offset32) -> i32 {
-    offset.into()
 }

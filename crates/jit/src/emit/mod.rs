@@ -11,6 +11,7 @@ pub(crate) mod headers;
 pub(crate) mod indirect;
 pub(crate) mod layout;
 pub(crate) mod lookup;
+pub(crate) mod memory;
 pub(crate) mod parser;
 pub(crate) mod schedule;
 pub(crate) mod stmt;
@@ -25,9 +26,8 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, Block, DataFlowGraph, ExternalName, Function, GlobalValueData, Inst,
-    InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot, StackSlotData, StackSlotKind, UserExternalName,
-    Value, types,
+    AbiParam, Block, ExternalName, GlobalValueData, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot,
+    StackSlotData, StackSlotKind, UserExternalName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -42,6 +42,7 @@ use crate::emit::deparse::Deparse;
 use crate::emit::flow_state::{At, FlowState, Root, TestSites};
 use crate::emit::headers::{HeaderTable, HeaderUses};
 use crate::emit::layout::{Layout, Place};
+use crate::emit::memory::MemoryKinds;
 use crate::emit::schedule::{Context, Point, PointId, Schedule, stage};
 use crate::emit::suspension::EntryPoint;
 use crate::emit::table::InImage;
@@ -56,66 +57,6 @@ type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Parser states and loop turns a packet may take.
 pub(crate) const MAX_STEPS: u64 = 65_536;
-
-/// What kind of memory an instruction accesses, if it accesses any.
-pub(crate) fn region_of(dfg: &DataFlowGraph, inst: Inst) -> Option<AliasRegion> {
-    dfg.insts[inst].memflags_data(dfg)?.alias_region()
-}
-
-/// How memory accesses are marked: none traps, and different kinds of memory never overlap.
-#[derive(Clone, Copy)]
-pub(crate) struct Flags {
-    /// Packet bytes, and the zeros that stand for them.
-    pub packet: MemFlagsData,
-    /// [`abi::Packet`]s.
-    pub descriptor: MemFlagsData,
-    /// [`abi::Runtime`] and the handles: constant during a batch.
-    pub runtime: MemFlagsData,
-    /// Action entries. They are constant during a batch, too, but how long one is depends on its action: its data must not
-    /// be read before that is known.
-    pub entry: MemFlagsData,
-    /// The data of an entry whose action is known, on a hot path: loads are made where they are needed.
-    pub entry_data: MemFlagsData,
-    /// Counters and registers.
-    pub cells: MemFlagsData,
-    /// Buffers in the stack frame.
-    pub stack: MemFlagsData,
-    /// Words of the stack frame, to store and to load: what is loaded is always what was stored for this packet or
-    /// batch, but values are not to stay in registers all the way from the one to the other.
-    pub frame: MemFlagsData,
-    pub frame_load: MemFlagsData,
-    /// The table of headers in the stack frame.
-    pub headers: MemFlagsData,
-}
-
-impl Flags {
-    pub fn new(function: &mut Function) -> Flags {
-        let mut region = |name: &'static str, id| {
-            let region = function.dfg.alias_regions.insert(AliasRegionData { user_id: id, description: name.into() });
-            MemFlagsData::new().with_notrap().with_alias_region(Some(region))
-        };
-        Flags {
-            packet: region("packet", 0),
-            descriptor: region("descriptor", 1),
-            runtime: region("runtime", 2).with_readonly().with_can_move(),
-            entry: region("entry", 3),
-            entry_data: region("entry_data", 9).with_readonly().with_can_move(),
-            cells: region("cells", 4),
-            stack: region("stack", 5),
-            frame: region("frame", 6),
-            frame_load: region("frame_load", 7),
-            headers: region("headers", 8),
-        }
-    }
-}
-
-impl Flags {
-    /// Regions of stores and of loads that are the same memory.
-    pub fn beside(&self) -> Vec<(AliasRegion, AliasRegion)> {
-        let pairs = [(self.frame, self.frame_load), (self.entry, self.entry_data)];
-        pairs.iter().filter_map(|(a, b)| Some((a.alias_region()?, b.alias_region()?))).collect()
-    }
-}
 
 /// Signatures of what is called.
 #[derive(Clone, Copy)]
@@ -173,7 +114,7 @@ pub(crate) struct Emitter<'a> {
     pub entry: EntryPoint,
     pub plan: &'a SuspensionPlan,
     pub mode: Mode<'a>,
-    pub flags: Flags,
+    pub flags: MemoryKinds,
     pub signatures: Signatures,
     call_conv: CallConv,
     linkage: Linkage,
@@ -243,7 +184,7 @@ impl<'a> Emitter<'a> {
         call_conv: CallConv,
         wanted: &HeaderUses,
     ) -> Result<(FunctionBuilder<'a>, Output)> {
-        let flags = Flags::new(b.func);
+        let flags = MemoryKinds::new(b.func);
         let mut signature = |params: &[cranelift_codegen::ir::Type], results: usize| {
             let mut s = Signature::new(call_conv);
             s.params.extend(params.iter().map(|&t| AbiParam::new(t)));
@@ -289,8 +230,8 @@ impl<'a> Emitter<'a> {
         let words = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * (FRAME_WORDS + 1), 3);
         let frame = b.create_sized_stack_slot(words);
         let address = b.ins().stack_addr(types::I64, frame, 0);
-        b.ins().store(flags.frame, first, address, 0);
-        b.ins().store(flags.frame, beyond, address, 8);
+        b.ins().store(flags.packet_word(0), first, address, 0);
+        b.ins().store(flags.batch_words, beyond, address, 8);
         b.ins().brif(count, top, &[], out, &[]);
         b.switch_to_block(top);
 
@@ -347,7 +288,7 @@ impl<'a> Emitter<'a> {
 
         g.clear_location();
         g.enter(next_packet);
-        let (descriptor, beyond) = (g.descriptor(), g.load_frame(8));
+        let (descriptor, beyond) = (g.descriptor(), g.load_batch_word(8));
         let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
         g.store_frame(0, following);
         let more = g.b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
@@ -618,14 +559,28 @@ impl<'a> Emitter<'a> {
         self.b.ins().store(self.flags.descriptor, v, descriptor, at as i32);
     }
 
+    /// Loads a word of the frame that is written for each packet.
+    ///
+    /// Loads and stores of the frame's words write their addresses in different ways. Otherwise Cranelift would replace loads
+    /// by the values that were stored, and these would occupy registers from the one to the other.
     pub(crate) fn load_frame(&mut self, at: i32) -> Value {
-        let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
-        self.b.ins().load(types::I64, self.flags.frame_load, frame, at)
+        self.load_word(self.flags.packet_word(at), at)
     }
 
+    /// Loads a word of the frame that is written before the first packet only.
+    pub(crate) fn load_batch_word(&mut self, at: i32) -> Value {
+        self.load_word(self.flags.batch_words, at)
+    }
+
+    fn load_word(&mut self, flags: MemFlagsData, at: i32) -> Value {
+        let address = self.b.ins().stack_addr(types::I64, self.frame, at);
+        self.b.ins().load(types::I64, flags, address, 0)
+    }
+
+    /// Stores a word for [`Emitter::load_frame`].
     pub(crate) fn store_frame(&mut self, at: i32, value: Value) {
         let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
-        self.b.ins().store(self.flags.frame, value, frame, at);
+        self.b.ins().store(self.flags.packet_word(at), value, frame, at);
     }
 
     /// The [`abi::Packet`].

@@ -64,7 +64,7 @@ impl<'a> Emitter<'a> {
     /// A word of it.
     pub(crate) fn record_word(&mut self, word: usize) -> Value {
         let record = self.record();
-        self.b.ins().load(types::I64, self.flags.descriptor, record, 8 * word as i32)
+        self.b.ins().load(types::I64, self.flags.record, record, 8 * word as i32)
     }
 
     /// Sets the slots that are kept to what the record says.
@@ -176,11 +176,11 @@ impl<'a> Emitter<'a> {
                 continue;
             }
             for (k, &v) in self.read(slot)[..count].iter().enumerate() {
-                self.b.ins().store(self.flags.descriptor, v, record, 8 * (first + k) as i32);
+                self.b.ins().store(self.flags.record, v, record, 8 * (first + k) as i32);
             }
         }
         let word = |g: &mut Self, word: usize, v: Value| {
-            g.b.ins().store(g.flags.descriptor, v, record, 8 * word as i32);
+            g.b.ins().store(g.flags.record, v, record, 8 * word as i32);
         };
         let length = self.packet_length();
         word(self, PauseLayout::LENGTH, length);

@@ -38,7 +38,7 @@ impl Emitter<'_> {
                 place
             }
         };
-        self.load_frame(place)
+        self.load_batch_word(place)
     }
 
     /// Computes it before the first packet.
@@ -65,6 +65,6 @@ impl Emitter<'_> {
             BatchInvariant::Runtime => runtime,
         };
         let address = at.ins().stack_addr(types::I64, frame, 0);
-        at.ins().store(flags.frame, word, address, place);
+        at.ins().store(flags.batch_words, word, address, place);
     }
 }

@@ -27,7 +27,7 @@ use cranelift_codegen::ir::{
 
 use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::constant_in;
-use crate::emit::{Flags, region_of};
+use crate::emit::memory::{MemoryKinds, region_of};
 use hopwright_abi as abi;
 
 /// Packets between two encryptions.
@@ -59,7 +59,7 @@ pub(crate) struct TraceShape {
     pub pauses: bool,
     /// It is to be cut in stages if it can be.
     pub splittable: bool,
-    pub flags: Flags,
+    pub flags: MemoryKinds,
 }
 
 /// Where the first packet that has not begun and the end of the packets are in the frame.
@@ -326,8 +326,8 @@ impl Splitter<'_> {
         let TraceShape { top, frame, flags, .. } = *self.shape;
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.begin);
         let words = at.ins().stack_addr(types::I64, frame, 0);
-        let packet = at.ins().load(types::I64, flags.frame, words, PACKET);
-        let beyond = at.ins().load(types::I64, flags.frame, words, BEYOND);
+        let packet = at.ins().load(types::I64, flags.packet_word(PACKET), words, PACKET);
+        let beyond = at.ins().load(types::I64, flags.batch_words, words, BEYOND);
         let end = at.ins().iadd_imm_s(packet, i64::from(PACKETS) * size_of::<abi::Packet>() as i64);
         let end = at.ins().umin(end, beyond);
         let control = at.ins().stack_addr(types::I64, memory.control, 0);
@@ -337,7 +337,7 @@ impl Splitter<'_> {
         at.ins().jump(top, &[record, blocks, packet].map(BlockArg::from));
 
         let mut at = FuncCursor::new(&mut self.f).at_first_insertion_point(top);
-        at.ins().store(flags.frame, around.packet, around.first_record, PACKET);
+        at.ins().store(flags.packet_word(PACKET), around.packet, around.first_record, PACKET);
 
         for cut in &self.cuts {
             let mut at = FuncCursor::new(&mut self.f).at_bottom(cut.from);
@@ -349,7 +349,7 @@ impl Splitter<'_> {
         next_packet(&mut at, self.shape, around, memory, [around.first_record, around.first_blocks]);
 
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.leave_first);
-        let packet = at.ins().load(types::I64, flags.frame_load, around.first_record, PACKET);
+        let packet = at.ins().load(types::I64, flags.packet_word(PACKET), around.first_record, PACKET);
         let left = at.ins().iconst(types::I64, 1);
         let to_flush = [around.first_record, around.first_blocks, packet, left];
         at.ins().jump(around.flush, &to_flush.map(BlockArg::from));
@@ -367,7 +367,7 @@ impl Splitter<'_> {
 
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.flush);
         let words = at.ins().stack_addr(types::I64, frame, 0);
-        at.ins().store(flags.frame, packet, words, PACKET);
+        at.ins().store(flags.packet_word(PACKET), packet, words, PACKET);
         let control = at.ins().stack_addr(types::I64, memory.control, 0);
         at.ins().store(flags.stack, record, control, END);
         at.ins().store(flags.stack, left, control, LEFT);
@@ -379,7 +379,7 @@ impl Splitter<'_> {
         let blocks = at.ins().stack_addr(types::I64, memory.blocks, 0);
         let count = at.ins().isub(block, blocks);
         let count = at.ins().ushr_imm_u(count, 4);
-        let prepared = at.ins().load(types::I64, flags.frame_load, words, prepared);
+        let prepared = at.ins().load(types::I64, flags.batch_words, words, prepared);
         let callee = at.ins().iconst(types::I64, run_all);
         at.ins().call_indirect(signature, callee, &[prepared, blocks, count]);
         at.ins().jump(around.top_of_second, &[BlockArg::from(first)]);
@@ -416,8 +416,8 @@ impl Splitter<'_> {
 
         at.goto_bottom(go_on);
         let words = at.ins().stack_addr(types::I64, frame, 0);
-        let packet = at.ins().load(types::I64, flags.frame, words, PACKET);
-        let beyond = at.ins().load(types::I64, flags.frame, words, BEYOND);
+        let packet = at.ins().load(types::I64, flags.packet_word(PACKET), words, PACKET);
+        let beyond = at.ins().load(types::I64, flags.batch_words, words, BEYOND);
         let more = at.ins().icmp(IntCC::UnsignedLessThan, packet, beyond);
         at.ins().brif(more, around.begin, &[], out, &[]);
     }
@@ -458,7 +458,7 @@ fn next_packet(
     [record, blocks]: [Value; 2],
 ) {
     let flags = shape.flags;
-    let packet = at.ins().load(types::I64, flags.frame_load, around.first_record, PACKET);
+    let packet = at.ins().load(types::I64, flags.packet_word(PACKET), around.first_record, PACKET);
     let packet = at.ins().iadd_imm_s(packet, size_of::<abi::Packet>() as i64);
     let control = at.ins().stack_addr(types::I64, memory.control, 0);
     let stop = at.ins().load(types::I64, flags.stack, control, STOP);
@@ -767,7 +767,7 @@ impl Splitter<'_> {
     fn is_descriptor(&self, v: Value) -> bool {
         let ValueDef::Result(inst, 0) = self.f.dfg.value_def(v) else { return false };
         let offset = self.f.dfg.insts[inst].load_store_offset();
-        region_of(&self.f.dfg, inst) == self.shape.flags.frame_load.alias_region() && offset == Some(PACKET)
+        region_of(&self.f.dfg, inst) == self.shape.flags.packet_word(PACKET).alias_region() && offset == Some(PACKET)
     }
 
     fn constant_again(&mut self, v: Value, before: Option<Inst>, to: Block) -> Option<Value> {
@@ -800,8 +800,8 @@ impl Splitter<'_> {
                 if region == flags.descriptor.alias_region() {
                     return data.load_store_offset().is_some_and(|at| RECEIVED.contains(&(at as usize)));
                 }
-                let constant = [flags.runtime, flags.entry, flags.entry_data, flags.frame_load, flags.packet];
-                region.is_some() && constant.iter().any(|flags| flags.alias_region() == region)
+                let constant = [flags.runtime, flags.entry, flags.packet];
+                flags.is_frame(region) || region.is_some() && constant.iter().any(|kind| kind.alias_region() == region)
             }
             _ => false,
         }

@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{
 
 use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::{bound_of, constant_in};
-use crate::emit::{Flags, region_of};
+use crate::emit::memory::{MemoryKinds, region_of};
 
 /// So many blocks further on are looked at.
 const FAR: usize = 200;
@@ -22,10 +22,10 @@ const FAR: usize = 200;
 const DEPTH: u32 = 8;
 
 /// Removes them. `exit`: where packets leave.
-pub(crate) fn run(function: &mut Function, exit: Block, flags: &Flags) {
+pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     let kept = kept(function, flags);
     let (packet, descriptor) = (flags.packet.alias_region(), flags.descriptor.alias_region());
-    let regions = Regions { packet, descriptor, frame: flags.frame_load.alias_region(), kept: &kept };
+    let regions = Regions { packet, descriptor, memory: flags, kept: &kept };
     let arrivals = arrivals(function);
     let alone = |block: Block| arrivals.get(&block) == Some(&1);
     let blocks: Vec<Block> = function.layout.blocks().collect();
@@ -43,7 +43,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &Flags) {
 struct Regions<'a> {
     packet: Option<AliasRegion>,
     descriptor: Option<AliasRegion>,
-    frame: Option<AliasRegion>,
+    memory: &'a MemoryKinds,
     /// What is in words of the frame.
     kept: &'a HashMap<Word, Option<Value>>,
 }
@@ -52,11 +52,11 @@ struct Regions<'a> {
 type Word = (StackSlot, i32);
 
 /// What is stored in each word of the frame, if that is one value.
-fn kept(function: &Function, flags: &Flags) -> HashMap<Word, Option<Value>> {
+fn kept(function: &Function, flags: &MemoryKinds) -> HashMap<Word, Option<Value>> {
     let mut kept = HashMap::new();
     for inst in function.layout.blocks().flat_map(|block| function.layout.block_insts(block)) {
         let InstructionData::Store { args: [value, address], offset, .. } = function.dfg.insts[inst] else { continue };
-        if region_of(&function.dfg, inst) == flags.frame.alias_region()
+        if flags.is_frame(region_of(&function.dfg, inst))
             && let Some(word) = word(function, address, offset.into())
         {
             kept.entry(word).and_modify(|only| *only = None).or_insert(Some(function.dfg.resolve_aliases(value)));
@@ -220,7 +220,9 @@ fn sum(function: &Function, v: Value, regions: Regions<'_>, depth: u32, terms: &
         InstructionData::Binary { opcode: Opcode::Iadd, args } => {
             args.iter().for_each(|part| sum(function, *part, regions, depth - 1, terms, number));
         }
-        InstructionData::Load { opcode: Opcode::Load, arg, offset, .. } if is_loaded(function, v, regions.frame) => {
+        InstructionData::Load { opcode: Opcode::Load, arg, offset, .. }
+            if regions.memory.is_frame(region_of(dfg, inst)) =>
+        {
             match word(function, arg, offset.into()).and_then(|word| *regions.kept.get(&word)?) {
                 Some(kept) => sum(function, kept, regions, depth - 1, terms, number),
                 None => terms.push(v),
@@ -289,7 +291,7 @@ mod tests {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let signature = Signature::new(isa.default_call_conv());
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
-        let flags = Flags::new(&mut function);
+        let flags = MemoryKinds::new(&mut function);
         let mut frontend = FunctionBuilderContext::new();
         let mut b = FunctionBuilder::new(&mut function, &mut frontend);
         let [entry, exit] = [(); 2].map(|()| b.create_block());

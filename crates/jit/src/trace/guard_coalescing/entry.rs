@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{Block, Function, InstBuilder, InstructionData, Opcod
 use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::{constant_in, most_of};
 use crate::emit::bytes::int;
-use crate::emit::{Flags, region_of};
+use crate::emit::memory::{MemoryKinds, region_of};
 use crate::trace::guard_elimination::Guard;
 
 /// So many blocks further on are looked at.
@@ -46,7 +46,7 @@ impl Bits {
 }
 
 /// Puts them together. `exit`: where packets leave.
-pub(crate) fn run(function: &mut Function, exit: Block, flags: &Flags) {
+pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     let arrivals = arrivals(function);
     let blocks: Vec<Block> = function.layout.blocks().collect();
     for block in blocks {
@@ -119,7 +119,7 @@ fn window(first: &Bits, others: &[(Block, Bits)]) -> (Vec<(Block, Bits)>, i32, i
 }
 
 /// What is asked at the end of a block, if that is what bits of an entry are.
-fn tested_bits(function: &Function, block: Block, exit: Block, flags: &Flags) -> Option<Bits> {
+fn tested_bits(function: &Function, block: Block, exit: Block, flags: &MemoryKinds) -> Option<Bits> {
     let guard = Guard::at_end(function, block, exit)?;
     let dfg = &function.dfg;
     let condition = dfg.resolve_aliases(guard.condition);
@@ -150,7 +150,7 @@ fn tested_bits(function: &Function, block: Block, exit: Block, flags: &Flags) ->
 }
 
 /// The bits of an entry that a value consists of, and how far they are shifted to the right in it.
-fn bits_of(function: &Function, v: Value, flags: &Flags, depth: u32) -> Option<(Bits, u32)> {
+fn bits_of(function: &Function, v: Value, flags: &MemoryKinds, depth: u32) -> Option<(Bits, u32)> {
     let dfg = &function.dfg;
     let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
     let ty = dfg.value_type(v);
@@ -169,11 +169,11 @@ fn bits_of(function: &Function, v: Value, flags: &Flags, depth: u32) -> Option<(
                 _ => return None,
             };
             let region = region_of(dfg, inst)?;
-            let data = Some(region) == flags.entry_data.alias_region();
+            let data = dfg.insts[inst].memflags_data(dfg).is_some_and(|flags| flags.can_move());
             let mask = u64::MAX >> (64 - 8 * bytes);
             let entry = dfg.resolve_aliases(arg);
             let bits = Bits { entry, at: offset.into(), bytes, mask, is: 0, data };
-            (data || Some(region) == flags.entry.alias_region()).then_some((bits, 0))
+            (Some(region) == flags.entry.alias_region()).then_some((bits, 0))
         }
         InstructionData::Unary { opcode: Opcode::Uextend, arg } => of(arg),
         InstructionData::Unary { opcode: Opcode::Ireduce, arg } => Some(masked(of(arg)?, most_of(ty))),
@@ -209,13 +209,13 @@ mod tests {
     }
 
     /// A function that gives 1 if all that is asked of an entry is so.
-    fn asking(asks: &[Ask]) -> (Function, Block, Flags) {
+    fn asking(asks: &[Ask]) -> (Function, Block, MemoryKinds) {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
         signature.returns.push(AbiParam::new(types::I64));
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
-        let flags = Flags::new(&mut function);
+        let flags = MemoryKinds::new(&mut function);
         let mut frontend = FunctionBuilderContext::new();
         let mut b = FunctionBuilder::new(&mut function, &mut frontend);
         let [begin, exit] = [(); 2].map(|()| b.create_block());
