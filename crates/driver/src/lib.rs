@@ -8,12 +8,12 @@ use hopwright_sema::hir::TypedProgram;
 use hopwright_source::stack;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Program, SourceMap};
 
-/// What became of a program.
+/// The result of a compilation.
 #[derive(Debug)]
 pub struct Compiled {
     /// The pipeline, unless there are errors.
     pub pipeline: Option<Pipeline>,
-    /// What the pipeline was made from: annotations and types of the source, for P4Info.
+    /// The typed program of the pipeline, with annotations and types of the source, for P4Info.
     pub typed: Option<TypedProgram>,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
@@ -64,7 +64,7 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
         passes::optimise(&mut pipeline);
     }
     if let Err(errors) = verify::verify(&pipeline) {
-        // A bug of this compiler, reported as such and not run: better than a wrong router.
+        // A bug of this compiler is reported as such; the pipeline is not run.
         for error in errors {
             diagnostics.push(
                 Diagnostic::error("E0900", format!("the compiler built a wrong pipeline: {error}"))

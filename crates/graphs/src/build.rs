@@ -1,16 +1,16 @@
-//! From a pipeline to its graphs.
+//! Builds the graphs of a pipeline.
 
 use crate::{Edge, Graph, Node, NodeKind};
 use hopwright_ir::text;
 use hopwright_ir::*;
 
-/// Lines shown of a run of statements, and labels of edges between the same two nodes.
+/// Maximum lines of a statement node, and of labels of edges between the same two nodes.
 const LINES: usize = 8;
 
-/// Characters shown of a line.
+/// Maximum characters of a line.
 const COLUMNS: usize = 48;
 
-/// The parser's graph and one for each control that does something.
+/// The parser's graph and one for each control that is not empty.
 pub fn graphs(pipeline: &Pipeline) -> Vec<Graph> {
     let controls = [
         ("verify_checksum", &pipeline.verify_checksum),
@@ -94,7 +94,7 @@ fn parser(p: &Pipeline) -> Graph {
     Graph { name: "parser".into(), title: parser.name.clone(), nodes, edges }
 }
 
-/// An end of the flow that is still to be connected: a node and when its edge is taken.
+/// An open end of the control flow: a node and the label of its outgoing edge.
 type Ends = Vec<(usize, String)>;
 
 struct Builder<'a> {

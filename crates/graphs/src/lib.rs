@@ -1,7 +1,4 @@
-//! Graphs of a pipeline for people: the parser's states, and the control flow of every block.
-//!
-//! Lives here: building a [`Graph`] and writing it as Graphviz dot text. SVG is drawn by [`svg`], which needs no other
-//! program.
+//! Graphs of a pipeline: the parser's states, and the control flow of every block, as Graphviz text and as SVG.
 
 mod build;
 mod svg;
@@ -15,7 +12,7 @@ pub use build::graphs;
 pub struct Graph {
     /// `parser`, `ingress`, ...; good for a file name.
     pub name: String,
-    /// For people: the block's name in the program.
+    /// For display: the block's name in the program.
     pub title: String,
     /// Nodes; edges refer to their indices.
     pub nodes: Vec<Node>,

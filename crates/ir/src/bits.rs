@@ -1,7 +1,6 @@
 //! Arithmetic on bit vectors of any width, and bits in byte strings: the exact meaning of the IR's operators.
 //!
-//! Values are [`BigUint`]s below 2^W; signed values are two's complement in W bits. Lives here: pure functions only,
-//! used by the interpreter, constant folding and checks. Does not live here: expressions, state.
+//! Values are [`BigUint`]s below 2^W; signed values are two's complement in W bits. All functions are pure.
 
 use num_bigint::{BigInt, BigUint};
 use num_traits::{One, ToPrimitive, Zero};

@@ -1,6 +1,4 @@
-//! What a legal table entry, default action or value-set member is: shared by every table implementation.
-//!
-//! Does not live here: storage and lookup, and whether the program lets the control plane change a table.
+//! Validity of table entries, default actions and value-set members, for every table implementation.
 
 use num_bigint::BigUint;
 

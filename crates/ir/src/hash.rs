@@ -1,19 +1,19 @@
-//! v1model's hash and checksum algorithms over byte strings, and the pseudo-random numbers behind `random`.
+//! v1model's hash and checksum algorithms over byte strings, and the pseudo-random numbers behind `random`. Shared by every
+//! executor, so that all agree.
 //!
-//! Every executor uses these, so that all agree. Does not live here: how a program's lists become bytes (concatenated
-//! first is highest, filled up with zero bits to a whole byte).
+//! The bytes of a list are its values concatenated, the first highest, padded with zero bits to a whole byte.
 
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
 use crate::model::HashAlgorithm;
 
-/// Runs an algorithm. The result has as many bits as the algorithm gives: 16, 32, or 64 for `identity` and `random`.
+/// Computes a hash. The result has the width of the algorithm: 16 or 32 bits, 64 for `identity` and `random`.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> u64 {
     hash_of_both(algorithm, data, &[])
 }
 
-/// The same over two byte strings, one behind the other.
+/// As [`hash`], over the concatenation of two byte strings.
 pub fn hash_of_both(algorithm: HashAlgorithm, data: &[u8], rest: &[u8]) -> u64 {
     match algorithm {
         HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(!crc(&CRC32, crc(&CRC32, !0, data), rest)),
@@ -40,7 +40,7 @@ pub fn crc16(data: &[u8]) -> u16 {
     crc(&CRC16, 0, data) as u16
 }
 
-/// What each value of a byte adds to a reflected CRC, by how many bytes follow it of four.
+/// The contribution of each byte value to a reflected CRC, by the number of the four bytes that follow it.
 type CrcTables = [[u32; 256]; 4];
 
 static CRC32: CrcTables = crc_tables(0xedb8_8320);
@@ -64,7 +64,7 @@ const fn crc_tables(polynomial: u32) -> CrcTables {
     tables
 }
 
-/// Four bytes a step.
+/// Processes four bytes per step.
 fn crc(tables: &CrcTables, mut crc: u32, data: &[u8]) -> u32 {
     let (words, rest) = data.as_chunks::<4>();
     for word in words {
@@ -102,7 +102,7 @@ fn first_eight<'a>(data: impl Iterator<Item = &'a u8>) -> u64 {
     data.take(8).fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// For `HashAlgorithm.random`, which nothing specifies: a well-spread function of the data, the same in every run.
+/// `HashAlgorithm.random`, which no specification defines: a well-distributed function of the data, the same in every run.
 fn mixed(data: &[u8], rest: &[u8]) -> u64 {
     let length = data.len() + rest.len();
     let mut random = Random::new(length as u64);
@@ -113,10 +113,10 @@ fn mixed(data: &[u8], rest: &[u8]) -> u64 {
     random.next_u64()
 }
 
-/// 16-bit words of two byte strings, one behind the other.
+/// 16-bit words of the concatenation of two byte strings.
 fn words<'a>(data: &'a [u8], rest: &'a [u8]) -> impl Iterator<Item = u16> + 'a {
     let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
-    // A byte left over begins a word that ends in the other string.
+    // A trailing byte starts a word that ends in the other string.
     let (data, odd) = data.split_at(data.len() & !1);
     let between = odd.first().map(|&high| u16::from_be_bytes([high, rest.first().copied().unwrap_or(0)]));
     let rest = if odd.is_empty() { rest } else { rest.get(1..).unwrap_or_default() };
@@ -130,7 +130,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator that gives the same numbers for the same seed.
+    /// A generator; equal seeds give equal sequences.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
@@ -162,7 +162,7 @@ impl Random {
         }
     }
 
-    /// The same for numbers in limbs, the lowest first, as many in each; false if nothing is drawn.
+    /// As [`Random::between`] for equally long limb arrays, lowest limb first; false if nothing is drawn.
     pub fn between_limbs(&mut self, lo: &[u64], hi: &[u64], out: &mut [u64]) -> bool {
         let mut borrow = false;
         for ((o, &h), &l) in out.iter_mut().zip(hi).zip(lo) {

@@ -1,7 +1,8 @@
-//! The pipeline IR: what every executor runs and the only thing a target needs to know of a program.
+//! The pipeline IR: what every executor runs, and all that a target needs to know of a program.
 //!
-//! Holds the data model ([`model`]), its text form (printed and parsed, [`text`]), the verifier ([`verify`]), analyses
-//! ([`analysis`]), passes ([`passes`]) and the reference interpreter ([`interp`]), which defines the meaning of a pipeline.
+//! The crate contains the data model ([`Pipeline`]), its text form ([`text`]), the verifier ([`verify`]), target-neutral
+//! analyses ([`analysis`]) and passes ([`passes`]), and the reference interpreter ([`interp`]), which defines the meaning of a
+//! pipeline.
 
 pub mod analysis;
 pub mod bits;

@@ -1,9 +1,9 @@
-//! Meters: two token buckets and three colours (RFC 2698, colour-blind). Every executor uses these, so that all agree.
+//! Meters: two token buckets and three colours (RFC 2698, colour-blind). Shared by every executor, so that all agree.
 //!
-//! Time is what the caller says: that of the packet. Nothing is rounded: buckets hold millionths of a token, so that a
-//! microsecond adds as many as the rate per second says. Does not live here: where meters are.
+//! The caller passes the time of the packet. Nothing is rounded: buckets hold millionths of a token, so a microsecond adds as
+//! many of them as the rate has tokens per second.
 
-/// What packets may pass. Rates are in packets or bytes per second, bursts in packets or bytes.
+/// Configuration of a meter. Rates are in packets or bytes per second, bursts in packets or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Committed rate: above it packets are yellow.
@@ -20,11 +20,11 @@ pub struct Rates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Color {
-    /// Within the committed rate; also what a meter without rates says.
+    /// Within the committed rate; also the colour of a meter without configuration.
     Green = 0,
     /// Within the peak rate.
     Yellow = 1,
-    /// Beyond.
+    /// Beyond the peak rate.
     Red = 2,
 }
 
@@ -37,7 +37,7 @@ pub struct Meter {
     /// Millionths of tokens.
     committed: u128,
     peak: u128,
-    /// When they were counted; before the first packet both are full.
+    /// Time of the last update; before the first packet both buckets are full.
     last_us: Option<u64>,
 }
 
@@ -53,8 +53,8 @@ impl Meter {
         self.rates
     }
 
-    /// Measures a packet that costs so many tokens at a time in microseconds. If the time is before that of the last
-    /// packet, no time has passed.
+    /// Meters a packet of a number of tokens at a time in microseconds. A time before that of the last packet counts as the
+    /// same time.
     pub fn execute(&mut self, now_us: u64, cost: u64) -> Color {
         let passed = u128::from(now_us.saturating_sub(self.last_us.unwrap_or(now_us)));
         self.last_us = Some(now_us);
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(colors(all, &[(0, u64::MAX), (u64::MAX, u64::MAX)]), [Color::Green, Color::Green]);
     }
 
-    /// What passes in any stretch of time is bounded by burst and rate, and the first packet meets full buckets.
+    /// What passes in any stretch of time is bounded by burst and rate, and the first packet finds full buckets.
     #[test]
     fn what_passes_is_what_the_buckets_allow() {
         let mut random = Random::new(7);

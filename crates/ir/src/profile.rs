@@ -1,7 +1,5 @@
-//! Action profiles and selectors: members, groups, who uses them, and which member a hash picks. Shared by every
+//! Action profiles and selectors: members, groups, reference counts, and which member a hash selects. Shared by every
 //! executor.
-//!
-//! Does not live here: tables whose entries lead to members and groups, and how fast code finds them.
 
 use std::collections::BTreeMap;
 
@@ -15,33 +13,33 @@ use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchKi
 /// Why a change of a profile, or an entry that uses it, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProfileError {
-    /// There is a member with this number already.
+    /// The member number is in use.
     MemberExists(u32),
-    /// There is a group with this number already.
+    /// The group number is in use.
     GroupExists(u32),
     /// There is no such member.
     NoMember(u32),
     /// There is no such group.
     NoGroup(u32),
-    /// A group or an entry leads to the member.
+    /// A group or an entry refers to the member.
     MemberInUse(u32),
-    /// An entry leads to the group.
+    /// An entry refers to the group.
     GroupInUse(u32),
     /// The profile is full.
     Full {
-        /// Most members.
+        /// Maximum number of members.
         size: u64,
     },
-    /// The shares of a group or set are more than its limit.
+    /// The shares of a group or set exceed its limit.
     GroupFull {
-        /// Most shares.
+        /// Maximum sum of shares.
         size: u32,
     },
-    /// A share of nothing.
+    /// A share of zero.
     Weight,
     /// A group's limit cannot be changed.
     MaxSize,
-    /// Groups and sets are for selectors.
+    /// Groups and sets need a selector.
     NoSelector,
     /// The table has no profile.
     NoProfile,
@@ -76,7 +74,7 @@ type Result<T> = std::result::Result<T, ProfileError>;
 #[derive(Clone, Debug)]
 struct Used<T> {
     value: T,
-    /// Entries, and for members groups, that lead to it.
+    /// How many entries (and, for members, groups) refer to it.
     uses: usize,
 }
 
@@ -91,7 +89,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// An empty profile; `None` if the object is none.
+    /// An empty profile; `None` if the object is no profile.
     pub fn new(pipeline: &Pipeline, id: ExternId) -> Option<Profile> {
         let (size, selector) = match pipeline[id].kind {
             ExternKind::ActionProfile { size } => (size, false),
@@ -124,7 +122,7 @@ impl Profile {
     /// Adds a member.
     ///
     /// # Errors
-    /// It exists, the profile is full, the action is none of a table that uses the profile.
+    /// If it exists, the profile is full, or the action is not one of a table that uses the profile.
     pub fn insert_member(&mut self, pipeline: &Pipeline, id: u32, action: ActionCall) -> Result<()> {
         if self.members.contains_key(&id) {
             return Err(ProfileError::MemberExists(id));
@@ -137,10 +135,10 @@ impl Profile {
         Ok(())
     }
 
-    /// Gives a member another action, in whatever uses it.
+    /// Replaces a member's action, for all groups and entries that refer to it.
     ///
     /// # Errors
-    /// There is none, the action is none of a table that uses the profile.
+    /// If it does not exist, or the action is not one of a table that uses the profile.
     pub fn modify_member(&mut self, pipeline: &Pipeline, id: u32, action: ActionCall) -> Result<()> {
         if !self.members.contains_key(&id) {
             return Err(ProfileError::NoMember(id));
@@ -153,7 +151,7 @@ impl Profile {
     /// Removes a member.
     ///
     /// # Errors
-    /// There is none, a group or entry leads to it.
+    /// If it does not exist, or a group or entry refers to it.
     pub fn delete_member(&mut self, id: u32) -> Result<()> {
         match self.members.get(&id) {
             None => Err(ProfileError::NoMember(id)),
@@ -168,7 +166,7 @@ impl Profile {
     /// Adds a group, which may be empty.
     ///
     /// # Errors
-    /// It exists, a member does not, a weight is zero, the weights are more than its limit, this is no selector.
+    /// If it exists, a member does not, a weight is zero, the weights exceed its limit, or this is no selector.
     pub fn insert_group(&mut self, id: u32, group: Group) -> Result<()> {
         if !self.selector {
             return Err(ProfileError::NoSelector);
@@ -182,11 +180,10 @@ impl Profile {
         Ok(())
     }
 
-    /// Gives a group other members.
+    /// Replaces a group's members.
     ///
     /// # Errors
-    /// There is none, a member does not exist, a weight is zero, the weights are more than its limit, the limit is
-    /// another one.
+    /// If it or a member does not exist, a weight is zero, the weights exceed its limit, or the limit differs.
     pub fn modify_group(&mut self, id: u32, group: Group) -> Result<()> {
         let Some(old) = self.groups.get(&id) else { return Err(ProfileError::NoGroup(id)) };
         if old.value.max_size != group.max_size {
@@ -203,7 +200,7 @@ impl Profile {
     /// Removes a group; its members stay.
     ///
     /// # Errors
-    /// There is none, an entry leads to it.
+    /// If it does not exist, or an entry refers to it.
     pub fn delete_group(&mut self, id: u32) -> Result<()> {
         match self.groups.get(&id) {
             None => Err(ProfileError::NoGroup(id)),
@@ -217,10 +214,10 @@ impl Profile {
         }
     }
 
-    /// Whether an entry may lead there.
+    /// Checks that an entry may refer to a target.
     ///
     /// # Errors
-    /// There is no such member or group, an action is none of a table that uses the profile, a weight is zero.
+    /// If the member or group does not exist, an action is not one of a table that uses the profile, or a weight is zero.
     pub fn check_target(&self, pipeline: &Pipeline, target: &EntryTarget) -> Result<()> {
         match target {
             EntryTarget::Member(id) if !self.members.contains_key(id) => Err(ProfileError::NoMember(*id)),
@@ -240,7 +237,7 @@ impl Profile {
         }
     }
 
-    /// Tells that an entry leads there, or none does any more.
+    /// Counts a reference of an entry to a target, or the end of one.
     pub fn count(&mut self, target: &EntryTarget, begins: bool) {
         let uses = match target {
             EntryTarget::Member(id) => self.members.get_mut(id).map(|m| &mut m.uses),
@@ -252,7 +249,7 @@ impl Profile {
         }
     }
 
-    /// The actions a target leads to, with their shares, in the order in which they have them.
+    /// The actions of a target with their shares, in order.
     pub fn actions<'a>(&'a self, target: &'a EntryTarget) -> Vec<(&'a ActionCall, u32)> {
         match target {
             EntryTarget::Member(id) => self.member(*id).map(|a| (a, 1)).into_iter().collect(),
@@ -264,7 +261,7 @@ impl Profile {
         }
     }
 
-    /// What a packet with this hash runs; `None` if there is nothing to choose from.
+    /// The action that a packet with this hash runs; `None` for an empty group.
     pub fn choose<'a>(&'a self, target: &'a EntryTarget, hash: u64) -> Option<&'a ActionCall> {
         let actions = self.actions(target);
         let at = choose(actions.iter().map(|(_, weight)| *weight), hash)?;
@@ -312,8 +309,8 @@ pub fn users(pipeline: &Pipeline, profile: ExternId) -> impl Iterator<Item = &Ta
     pipeline.tables.iter().filter(move |t| t.implementation == Some(profile))
 }
 
-/// Which of several with these shares a hash picks: number `hash` modulo their sum, each counting as often as its share
-/// says. As BMv2, which knows no shares. `None` if there is none.
+/// The index that a hash selects: `hash` modulo the sum of the shares, with each index repeated as often as its share says.
+/// With equal shares this is what BMv2 does. `None` if there are no shares.
 pub fn choose(weights: impl Iterator<Item = u32> + Clone, hash: u64) -> Option<usize> {
     let sum: u64 = weights.clone().map(u64::from).sum();
     let mut rest = hash.checked_rem(sum)?;
@@ -341,7 +338,7 @@ pub fn selector_hash<'k>(pipeline: &Pipeline, table: &Table, keys: impl Iterator
 }
 
 impl Table {
-    /// The keys that feed the hash of the table's selector, in order.
+    /// The keys hashed by the table's selector, in order.
     pub fn selector_keys(&self) -> impl Iterator<Item = &crate::model::Key> {
         self.keys.iter().filter(|k| k.kind == MatchKind::Selector)
     }

@@ -1,6 +1,4 @@
-//! Ways through the IR's trees: every statement, every expression, every slot that is read or written.
-//!
-//! Only traversal lives here; what a pass, an executor or the verifier does on its way lives with them.
+//! Traversal of the IR: every statement, every expression, every slot that is read or written.
 
 use crate::{Block, Control, Expr, ExprKind, ExternArg, HeaderId, Pipeline, SlotId, Stmt, StmtKind, Transition};
 
@@ -34,7 +32,7 @@ pub fn blocks(stmt: &Stmt) -> Vec<&Block> {
     }
 }
 
-/// The blocks directly inside a statement, to be changed.
+/// Mutable variant of [`blocks`].
 pub fn blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
     match &mut stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
@@ -67,7 +65,7 @@ pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
     }
 }
 
-/// The expressions a statement evaluates itself, to be changed.
+/// Mutable variant of [`stmt_exprs`].
 pub fn stmt_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
     match &mut stmt.kind {
         StmtKind::Assign(_, e) | StmtKind::Advance { bits: e, .. } => vec![e],
@@ -100,7 +98,7 @@ pub fn operands(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// The operands of an expression, to be changed.
+/// Mutable variant of [`operands`].
 pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
     match &mut expr.kind {
         ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::Param(_) | ExprKind::PacketLength => Vec::new(),
@@ -127,7 +125,7 @@ pub fn expr_slots(expr: &Expr, f: &mut impl FnMut(SlotId)) {
     });
 }
 
-/// The pipeline's controls in the order in which a packet meets them, the parser aside.
+/// The pipeline's controls in the order in which a packet passes them, without the parser.
 pub fn controls(pipeline: &Pipeline) -> [&Control; 5] {
     [&pipeline.verify_checksum, &pipeline.ingress, &pipeline.egress, &pipeline.compute_checksum, &pipeline.deparser]
 }
@@ -146,7 +144,7 @@ pub fn all_stmts<'a>(pipeline: &'a Pipeline, f: &mut impl FnMut(&'a Stmt)) {
     }
 }
 
-/// Every block of the pipeline, to be changed.
+/// Mutable variant of [`all_blocks`].
 pub fn all_blocks_mut(pipeline: &mut Pipeline) -> impl Iterator<Item = &mut Block> {
     let controls = [
         &mut pipeline.verify_checksum,
@@ -169,7 +167,7 @@ pub fn outer_exprs(pipeline: &Pipeline) -> impl Iterator<Item = &Expr> {
     selects.chain(pipeline.tables.iter().flat_map(|t| t.keys.iter().map(|k| &k.expr)))
 }
 
-/// Expressions outside of blocks, to be changed.
+/// Mutable variant of [`outer_exprs`].
 pub fn outer_exprs_mut(pipeline: &mut Pipeline) -> impl Iterator<Item = &mut Expr> {
     let selects = pipeline.parser.states.iter_mut().flat_map(|s| match &mut s.transition {
         Transition::Goto(_) => &mut [],

@@ -1,5 +1,5 @@
-//! What a body touches outside of itself, and how often instances are applied: what decides whether a parameter can
-//! stand for its argument instead of a copy.
+//! Reads and writes of a body outside itself, and how often instances are applied. Decides whether a parameter can be an alias
+//! of its argument instead of a copy.
 
 use std::collections::{HashMap, HashSet};
 
@@ -136,7 +136,7 @@ impl<'p> Lowering<'p> {
         self.find_exit(function, &mut HashSet::new())
     }
 
-    /// `seen`: functions that have been looked at. Without it the work would double with every level of calls.
+    /// `seen` are the functions visited; without it the work would double with every level of calls.
     fn find_exit(&self, function: hir::FunctionId, seen: &mut HashSet<hir::FunctionId>) -> bool {
         if !seen.insert(function) {
             return false;
@@ -155,7 +155,7 @@ impl<'p> Lowering<'p> {
         found || calls.into_iter().any(|f| self.find_exit(f, seen))
     }
 
-    /// What an action reads and writes of its surroundings. Functions have none.
+    /// What an action reads and writes of the enclosing control. Functions have no enclosing control.
     pub(crate) fn outside(&self, function: hir::FunctionId) -> Outside<'p> {
         let mut outside = Outside::default();
         let mut own = HashSet::new();

@@ -1,5 +1,5 @@
-//! Calls: functions, actions and controls are inlined, with copies of parameters only where an argument could be seen
-//! to change.
+//! Inlining of functions, actions and controls. Parameters are copied only where the difference to their arguments could be
+//! observed.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use hopwright_ir::passes::simplify;
 use hopwright_ir::walk;
 use hopwright_ir::{Block, Expr, ExprKind, SlotId, StmtKind};
 
-/// Where a parameter's value comes from.
+/// The source of a parameter's value.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
-    /// The source says; evaluated by rising [`hir::Arg::turn`].
+    /// An argument, evaluated by rising [`hir::Arg::turn`].
     Expr(&'a hir::Expr, usize),
     /// Data parameter of the table's action.
     Data(u32),
-    /// Nowhere; what comes out is dropped.
+    /// No argument; a result is dropped.
     Omitted,
 }
 
@@ -40,7 +40,7 @@ enum Argument {
 }
 
 impl Lowering<'_> {
-    /// A call; gives the result if there is one. `ty` is the type of the result where it is wanted.
+    /// Lowers a call and returns its result, if any. `ty` is the type of the result if it is used.
     pub(crate) fn call(&mut self, call: &hir::Call, ty: Option<&hir::Type>) -> Result<Option<Value>> {
         match &call.callee {
             hir::Callee::Function(id) => {
@@ -104,7 +104,7 @@ impl Lowering<'_> {
         Ok(result.map(|place| Value::Loc(Loc::Place(place))))
     }
 
-    /// Lowers a body that `return` leaves, then copies out.
+    /// Lowers a body with its own `return` scope, then copies out.
     pub(crate) fn body(
         &mut self,
         stmts: &[hir::Stmt],
@@ -128,7 +128,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Emits a body that may leave to `label`; without a scope where none is needed.
+    /// Emits a body that may leave to `label`, with a scope only if one is needed.
     pub(crate) fn scoped(&mut self, label: u32, mut body: Block, span: Span) {
         simplify::strip_tail(&mut body, label);
         let mut left = false;
@@ -174,10 +174,10 @@ impl Lowering<'_> {
         result
     }
 
-    /// Evaluates arguments and binds parameters. Gives what is to be copied out at the end of the body.
+    /// Evaluates arguments and binds parameters. Returns the copies to make at the end of the body.
     ///
-    /// A parameter stands for its argument's storage if nobody can tell the difference: no other parameter and nothing
-    /// outside that the body touches overlaps it. `fixed`: never.
+    /// A parameter is an alias of its argument if the difference cannot be observed: no other parameter and nothing outside
+    /// that the body accesses overlaps it. With `fixed` it is always a copy.
     fn bind(
         &mut self,
         params: &[hir::Param],
@@ -212,7 +212,7 @@ impl Lowering<'_> {
             .collect();
         let mut copy_outs = Vec::new();
         let mut bindings = Vec::new();
-        // Out parameters start at zero, but only when every argument has its value.
+        // Out parameters start at zero, after all arguments are evaluated.
         let mut zeroed = Vec::new();
         for (i, (param, argument)) in params.iter().zip(arguments).enumerate() {
             match argument {
@@ -269,7 +269,7 @@ impl Lowering<'_> {
         Ok(copy_outs)
     }
 
-    /// Evaluates arguments in order of the text; each keeps its value whatever the later ones do.
+    /// Evaluates arguments in source order; each keeps its value despite effects of later ones.
     fn arguments(&mut self, params: &[hir::Param], given: &[Given<'_>]) -> Result<Vec<Argument>> {
         let turn_of = |i: usize| match given.get(i) {
             Some(Given::Expr(_, turn)) => *turn,
@@ -361,7 +361,7 @@ impl Lowering<'_> {
         Ok(place)
     }
 
-    /// What a target holds now.
+    /// The current value of a target.
     pub(crate) fn target_value(&mut self, target: &Target, span: Span) -> Result<Value> {
         match target.slice {
             None => Ok(Value::Loc(target.loc.clone())),

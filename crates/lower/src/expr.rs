@@ -1,5 +1,5 @@
-//! Expressions: pure IR trees; everything with an effect becomes statements before, in P4's order of evaluation
-//! (left to right).
+//! Expressions: pure IR trees. Everything with an effect becomes statements before them, in P4's order of evaluation (left to
+//! right).
 
 use std::rc::Rc;
 
@@ -200,7 +200,7 @@ impl Lowering<'_> {
         match &e.kind {
             hir::ExprKind::Int(value) => {
                 let ty = match &e.ty {
-                    // Left over where any width does: shift amounts, indices.
+                    // Operands of any width keep this type: shift amounts, indices.
                     hir::Type::InfInt => Type::Bits(32.max(value.bits() as u32)),
                     ty => self.required_scalar(ty, span)?,
                 };

@@ -666,7 +666,7 @@ fn place_value(place: &Place) -> Value {
 pub(crate) struct Arguments<'a> {
     pub(crate) call: &'a hir::Call,
     pub(crate) args: Vec<ExternArg>,
-    /// Temporaries to store behind the call.
+    /// Temporaries to store after the call.
     outs: Vec<(Target, SlotId)>,
     /// Arguments that are evaluated before their turn in the declaration, because the text names them earlier.
     early: Vec<Option<Value>>,
@@ -700,7 +700,7 @@ impl<'a> Arguments<'a> {
         self.call.args.get(index).and_then(|a| a.value.as_ref()).ok_or(Reported)
     }
 
-    /// Refuses what is no number: the declarations of these externs would take values of any type.
+    /// Refuses arguments that are no numbers; the declarations of these externs accept any type.
     fn check_number(&self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let e = self.at(index)?;
         match lowering.scalar_type(&e.ty) {
@@ -717,7 +717,7 @@ impl<'a> Arguments<'a> {
         self.input(lowering, index)
     }
 
-    /// Whether an argument behind `index` has effects.
+    /// Whether an argument after `index` has effects.
     fn effects_behind(&self, lowering: &Lowering<'_>, index: usize) -> bool {
         self.call.args.iter().skip(index + 1).any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e)))
     }

@@ -1,7 +1,7 @@
-//! P4Runtime ids of a program's objects, as p4c assigns them, so that clients and files made with it keep working.
+//! P4Runtime ids of a program's objects, assigned as p4c assigns them, so that clients and files made with it keep working.
 //!
 //! An id is the object's kind in the highest byte and, unless the source says `@id`, a hash of its full name in the others
-//! (P4Runtime 6.3.9 leaves the choice to the compiler). Only what the package reaches has an id.
+//! (P4Runtime 6.3.9 leaves the choice to the compiler). Only objects that the package reaches have an id.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::Lowering;
 /// Bits of an id that are not its kind.
 const NUMBER: u32 = 0x00ff_ffff;
 
-/// An `@id` that cannot be.
+/// An invalid `@id`.
 #[derive(Debug)]
 struct WrongId {
     span: Span,

@@ -1,9 +1,9 @@
-//! Typed program to pipeline: flattens storage, inlines everything that is not a table's action, makes P4's
-//! copy-in/copy-out and order of evaluation explicit.
+//! Lowering of the typed program to the pipeline IR: flattens storage, inlines everything that is not a table's action, and
+//! makes copy-in/copy-out and the order of evaluation explicit.
 //!
-//! Rooms: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining),
-//! `access` (what a body touches), `externs`, `parser`, `table`, `program` (the package). Does not live here: names,
-//! types, constant evaluation of the source (`hopwright-sema`), and improving the result (`passes`).
+//! Modules: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining), `access` (what
+//! a body reads and writes outside itself), `externs`, `records`, `parser`, `table`, `program` (the package), `ids` (P4Runtime
+//! ids).
 
 mod access;
 mod call;
@@ -34,10 +34,10 @@ use hopwright_ir::{
 use storage::{Loc, Place};
 use value::{Target, Value};
 
-/// Lowers a v1model program.
+/// Lowers a program.
 ///
 /// # Errors
-/// What the IR or v1model cannot express yet, each at its place in the source.
+/// Constructs that the IR or the architecture does not support, each with its place in the source.
 pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::result::Result<Pipeline, Diagnostics> {
     let mut lowering = Lowering::new(program);
     let pipeline = stack::with_room(|| lowering.program(sources));
@@ -50,22 +50,22 @@ pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::resul
     }
 }
 
-/// Statements beyond which a program is refused: inlining can double it with every level of calls.
+/// Maximum number of statements. Inlining can double a program with every level of calls.
 const MAX_STATEMENTS: usize = 1 << 18;
 
-/// Bodies inlined into each other. A thread's stack of 2 MiB must do, without optimisation too.
+/// Maximum depth of inlined calls.
 const MAX_CALLS: usize = 32;
 
-/// Blocks within each other, inlined ones included, at a call.
+/// Maximum nesting of blocks at a call, inlined blocks included.
 const MAX_NESTING: u32 = 128;
 
-/// Something could not be lowered, and a diagnostic says so.
+/// An error that has been reported as a diagnostic.
 #[derive(Clone, Copy, Debug)]
 struct Reported;
 
 type Result<T> = std::result::Result<T, Reported>;
 
-/// What a variable stands for.
+/// The meaning of a variable.
 #[derive(Clone, Debug)]
 enum Binding {
     /// Storage.
@@ -78,11 +78,11 @@ enum Binding {
 
 /// An inlined body being lowered.
 struct Frame {
-    /// Where the body's copies of out and inout parameters go at its end.
+    /// Targets of the out and inout parameters' copies at the end of the body.
     copy_outs: Vec<(Target, Place)>,
-    /// Left by `return`.
+    /// The scope that `return` leaves.
     label: u32,
-    /// Where a function's result goes.
+    /// Storage of a function's result.
     result: Option<Place>,
 }
 
@@ -93,20 +93,20 @@ struct LoopLabels {
     next: u32,
 }
 
-/// What `exit` does besides copying out.
+/// The effect of `exit` after copying out.
 #[derive(Clone, Copy)]
 enum Exit {
     /// Ends the control.
     Direct,
-    /// In an action of an inlined control: sets the flag and leaves the action; the control looks at the flag.
+    /// In an action of an inlined control: sets the flag and leaves the action; the control tests the flag.
     Flag { flag: SlotId, label: u32 },
 }
 
-/// What is known of a table that is lowered already.
+/// A table that has been lowered.
 #[derive(Clone)]
 struct LoweredTable {
     id: hopwright_ir::TableId,
-    /// Keys to be computed into a slot before each apply.
+    /// Keys that are computed into a slot before each apply.
     computed_keys: Rc<[(usize, SlotId)]>,
     actions: Rc<HashMap<hir::FunctionId, ActionId>>,
     /// Set by an action that exits.
@@ -116,7 +116,7 @@ struct LoweredTable {
 struct Lowering<'p> {
     program: &'p hir::TypedProgram,
     diagnostics: Diagnostics,
-    /// What has been refused already: one place, one error.
+    /// Errors reported, to report each place once.
     refused: HashSet<(Span, &'static str, String)>,
     slots: Vec<Slot>,
     headers: Vec<Header>,
@@ -130,7 +130,7 @@ struct Lowering<'p> {
     tables: Vec<Table>,
     value_sets: Vec<ValueSet>,
     externs: Vec<ExternInstance>,
-    /// Calls of `digest` with data whose type has no name.
+    /// Calls of `digest` with data of an unnamed type.
     nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
     /// Uses of each name, to keep names unique.
@@ -141,15 +141,15 @@ struct Lowering<'p> {
     env: HashMap<hir::VarId, Binding>,
     /// Storage of parameters and variables of instances, the same wherever the instance is applied.
     shared: HashMap<hir::VarId, Place>,
-    /// Variables being declared are an instance's own, not an inlined function's.
+    /// Variables being declared belong to an instance, not to an inlined function.
     cached: bool,
     /// How often the program applies each instance.
     applications: HashMap<hir::InstanceId, Vec<&'p hir::Call>>,
     lowered_tables: HashMap<hir::TableId, LoweredTable>,
     lowered_actions: HashMap<(hir::FunctionId, Option<SlotId>), ActionId>,
-    /// What is being lowered is an action of a table.
+    /// A table's action is being lowered.
     in_table: bool,
-    /// What parameters stood for in the actions of tables, which have been lowered once for all.
+    /// Extern objects bound to parameters in actions of tables, which are lowered only once.
     table_objects: HashMap<hir::VarId, hir::ObjectId>,
     /// Statements of the block being built.
     block: Block,
@@ -163,7 +163,7 @@ struct Lowering<'p> {
     too_large: bool,
     /// Prefix of names of variables.
     scope: String,
-    /// What is being lowered may run more than once for a packet.
+    /// The code being lowered may run more than once per packet.
     repeats: bool,
     in_parser: bool,
     /// Depth of nested blocks; zero directly in a parser state.
@@ -240,7 +240,7 @@ impl<'p> Lowering<'p> {
         self.next_label
     }
 
-    /// Counts a body that is to be inlined; refuses once the program is too large or too deep, and from then on always.
+    /// Counts a body to be inlined. Fails once the program is too large or too deeply nested, and from then on always.
     fn check_size(&mut self, span: Span) -> Result<()> {
         if self.too_large {
             return Err(Reported);
@@ -259,7 +259,7 @@ impl<'p> Lowering<'p> {
         Err(self.unsupported(span, what))
     }
 
-    /// Reports what is not there yet.
+    /// Reports an unsupported construct.
     fn unsupported(&mut self, span: Span, what: impl std::fmt::Display) -> Reported {
         self.refuse(span, "E0501", format!("{what} is not supported yet"))
     }

@@ -1,4 +1,4 @@
-//! The parser graph: states one to one, sub-parsers cloned into the place of their application.
+//! The parser graph: states map one to one, and sub-parsers are cloned into the place of their application.
 
 use hopwright_sema::hir;
 use hopwright_source::Span;
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         let instance = &self.program[id];
         self.in_parser = true;
         self.scope = instance.name.clone();
-        // Somewhere to put what comes before the first state.
+        // A state for statements before the first state.
         self.states.clear();
         self.new_state("$entry".into(), instance.span);
         self.state = 0;
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         Ok(Parser { name: instance.name.clone(), states: std::mem::take(&mut self.states), start, span: instance.span })
     }
 
-    /// Removes the entry state again if nothing is in it, or if the start state can take its statements.
+    /// Removes the entry state if it is empty or the start state can take its statements.
     fn join_entry(&mut self, mut entry: Vec<Stmt>, start: StateId) -> StateId {
         let targeted = self.states.iter().any(|s| targets(&s.transition).contains(&Next::State(start)));
         if !entry.is_empty() && targeted {
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         self.states.len() - 1
     }
 
-    /// Ends the state being built, and goes on in `next`.
+    /// Ends the state being built and continues in `next`.
     fn switch_state(&mut self, transition: Transition, next: usize) {
         let state = &mut self.states[self.state];
         state.body = std::mem::take(&mut self.block);
@@ -92,8 +92,8 @@ impl Lowering<'_> {
         self.state = next;
     }
 
-    /// Lowers a parser instance's states; what initialises its variables goes into the state being built.
-    /// Gives the state it starts in.
+    /// Lowers a parser instance's states; initialisers of its variables go into the state being built. Returns its start
+    /// state.
     fn states_of(&mut self, id: hir::InstanceId, prefix: &str, accept: Next) -> Result<StateId> {
         let instance = &self.program[id];
         let hir::InstanceBody::Parser(states) = &instance.body else {
@@ -179,7 +179,7 @@ impl Lowering<'_> {
             self.flatten(&value, key.span, &mut lowered)?;
         }
         let plain = lowered.len();
-        // A set that is no constant, and a value set beside others, becomes a key of its own: whether it has the value.
+        // A set that is not constant, or a value set beside others, becomes a boolean key: whether the set has the value.
         let computed = cases.iter().any(|c| c.sets.iter().any(|s| is_computed(s, c.sets.len() > 1)));
         let mut rows = Vec::new();
         for case in cases {
@@ -227,7 +227,7 @@ impl Lowering<'_> {
         Ok(Transition::Select { keys, cases: lowered_cases })
     }
 
-    /// Whether the keys are a member of a value set: states that ask come before what goes on.
+    /// Tests in states of their own whether the keys are a member of a value set.
     fn in_value_set(&mut self, id: hir::ValueSetId, keys: &[Expr], span: Span) -> Expr {
         let found = self.temp(Type::Bool, span);
         let name = self.states[self.state].name.clone();

@@ -38,7 +38,7 @@ impl Lowering<'_> {
         }
         let headers = &storage[&ParamRole::Headers];
 
-        // All blocks are looked at, so that the errors of each are found.
+        // All blocks are lowered before errors are returned, so that the errors of each are found.
         let mut parser = None;
         let mut controls: HashMap<BlockRole, Result<Control>> = HashMap::new();
         for (block, (_, id)) in architecture.blocks.iter().zip(&main.blocks) {
@@ -211,7 +211,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Leaves out what is asked of direct counters and meters that belong to no table.
+/// Removes calls of direct counters and meters that belong to no table.
 fn ignore_lonely(pipeline: &mut Pipeline) {
     let lonely: Vec<bool> = (pipeline.externs.iter())
         .map(|o| {
@@ -236,7 +236,7 @@ fn without(block: &mut Block, lonely: &[bool]) {
     }
 }
 
-/// Tells objects of a kind apart that the program gives one name: no control plane will ask for them.
+/// Makes the names of objects of a kind unique.
 fn distinct_names(pipeline: &mut Pipeline) {
     fn tell_apart<'p>(names: impl Iterator<Item = &'p mut String>) {
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! Structs and tuples as one number: what registers of structs hold. The first member is the highest.
+//! Structs and tuples as one number, for registers of structs. The first member is the most significant.
 
 use hopwright_sema::hir;
 use hopwright_source::Span;
@@ -9,7 +9,7 @@ use crate::{Lowering, Result};
 use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternArg, ExternFn, ExternId, SlotId, Type};
 
 impl Lowering<'_> {
-    /// What a register has to hold for values of a type; nothing if it cannot.
+    /// The cell type of a register for values of a type; `None` if it has none.
     pub(crate) fn cell_type(&self, ty: &hir::Type) -> Option<Type> {
         match self.scalar_type(ty) {
             Some(Type::Varbit(_)) => None,
@@ -48,7 +48,7 @@ impl Lowering<'_> {
         let Some(width) = self.record_width(&e.ty) else {
             return Err(self.unsupported(e.span, "reading this type from a register"));
         };
-        // A register that does not have the index leaves it as it is.
+        // An index out of range leaves the target unchanged.
         let slot = self.temp(Type::Bits(width), e.span);
         let old = self.target_value(&target, e.span)?;
         let old = self.joined(&old, e.span)?;

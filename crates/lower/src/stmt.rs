@@ -11,7 +11,7 @@ use crate::{Binding, Exit, LoopLabels, Lowering, Result};
 use hopwright_ir::analysis::ranges::Ranges;
 use hopwright_ir::{BinaryOp, Block, Expr, StmtKind, Type};
 
-/// The most values from `lo` to `hi`.
+/// The maximum number of values from `lo` to `hi`.
 fn iterations(lo: &Expr, hi: &Expr) -> Option<u32> {
     let any = Ranges::default();
     let all = 1u32.checked_shl(lo.ty.width())?;
@@ -25,7 +25,7 @@ fn iterations(lo: &Expr, hi: &Expr) -> Option<u32> {
 }
 
 impl Lowering<'_> {
-    /// Lowers statements one by one; one that fails is reported and the rest goes on.
+    /// Lowers statements one by one; lowering continues after one that fails.
     pub(crate) fn stmts(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
             if self.too_large {
@@ -50,7 +50,7 @@ impl Lowering<'_> {
             hir::StmtKind::Declare(var, value) => self.declare(*var, value.as_ref(), span),
             hir::StmtKind::Assign(left, right) => self.assign(left, right, span),
             hir::StmtKind::Call(call) => {
-                // A result that nobody wants is dropped.
+                // An unused result is dropped.
                 self.call(call, None).map(|_| ())
             }
             hir::StmtKind::If(cond, then, otherwise) => {
@@ -254,7 +254,7 @@ impl Lowering<'_> {
                 let bound = iterations(&lo, &hi);
                 self.emit(StmtKind::Assign(slot, lo), span);
                 let current = self.slot_expr(slot, span);
-                // The variable may be changed by the body; the turns are counted apart.
+                // The body may change the variable, so a counter of its own counts the iterations.
                 let counter = self.temp(ty, span);
                 self.emit(StmtKind::Assign(counter, current), span);
                 let count = self.slot_expr(counter, span);
@@ -305,7 +305,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A list's members now; a stack is iterated as it is.
+    /// The current members of a list; a stack is iterated in place.
     fn freeze_list(&mut self, value: Value, span: Span) -> Result<Value> {
         match value {
             Value::Tree(_) => self.freeze_value(value, span),

@@ -1,6 +1,4 @@
-//! Storage: what a variable of any type becomes — slots, headers, stacks, unions — and the places inside it.
-//!
-//! Reading and writing places is the work of `value`.
+//! Storage: maps variables of any type to slots, headers, stacks and unions, and names the places inside them.
 
 use std::rc::Rc;
 
@@ -223,7 +221,7 @@ impl Lowering<'_> {
         Ok(id)
     }
 
-    /// Lays out one header member behind those before; a struct member becomes its own members.
+    /// Lays out one header member after the previous ones; a struct member becomes its own members.
     fn alloc_field(&mut self, wire: &mut Wire<'_>, ty: &hir::Type, name: &str, span: Span) -> Result<Place> {
         if let hir::Type::Struct(id) = ty {
             let program = self.program;
@@ -278,7 +276,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The elements of a stack or another array; none of what is neither.
+    /// The elements of a stack or another array; none for other places.
     pub(crate) fn elements(&self, place: &Place) -> Vec<Place> {
         match place {
             Place::Stack(s) => self.stacks[s.index()].elements.iter().map(|&h| Place::Header(h)).collect(),

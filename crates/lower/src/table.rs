@@ -161,7 +161,7 @@ impl Lowering<'_> {
                     let on = self.constant(value)? != BigUint::ZERO;
                     self.tables[id.index()].idle_timeout = on;
                 }
-                // Properties of other architectures mean nothing here.
+                // Properties of other architectures are ignored.
                 _ => {}
             }
         }
@@ -193,7 +193,7 @@ impl Lowering<'_> {
             }
         }
 
-        // The body stands alone: nothing of the control that applies the table is around it.
+        // The body is lowered by itself, outside the scopes of the control that applies the table.
         let label = self.label();
         let exit = flag.map_or(Exit::Direct, |flag| Exit::Flag { flag, label });
         let outer_exit = std::mem::replace(&mut self.exit, exit);
@@ -215,7 +215,7 @@ impl Lowering<'_> {
         self.exit = outer_exit;
 
         let action = ActionId(self.actions.len() as u32);
-        // With other bound arguments it is another action, known by the table's name.
+        // With different bound arguments it is another action, named after the table.
         let mut name = function.control_plane_name.clone();
         if !self.action_names.insert(name.clone()) {
             name = self.unique(&format!("{table}.{}", function.name));
@@ -282,7 +282,7 @@ impl Lowering<'_> {
         Ok(entries)
     }
 
-    /// Priorities so that the higher wins, whatever the table says (P4-16 14.2.1.4). Without any, the first wins.
+    /// Priorities such that the higher wins, whatever the table's convention (P4-16 14.2.1.4). Without any, the first wins.
     fn priorities(&mut self, table: &hir::Table) -> Result<Vec<i32>> {
         let delta = BigInt::from(table.priority_delta);
         let count = table.entries.len();
@@ -294,7 +294,7 @@ impl Lowering<'_> {
                 (None, Some(before)) if largest_wins => before - &delta,
                 (None, Some(before)) => before + &delta,
                 (None, None) if largest_wins => {
-                    // Enough for those behind that count down from it.
+                    // Leaves room for the following entries, which count down from it.
                     let run = table.entries.iter().skip(1).take_while(|e| e.priority.is_none()).count();
                     BigInt::from(run) * &delta + 1
                 }
@@ -352,7 +352,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Lowers tables that no control applies, where their keys and actions can be understood without.
+    /// Lowers tables that no control applies, if their keys and actions do not depend on one.
     pub(crate) fn unapplied_tables(&mut self) {
         for i in 0..self.program.tables.len() {
             let id = hir::TableId(i as u32);
@@ -363,7 +363,7 @@ impl Lowering<'_> {
             let (tables, actions) = (self.tables.len(), self.actions.len());
             let lowered_actions = self.lowered_actions.clone();
             if self.table(id).is_err() || self.diagnostics.error_count() > errors.error_count() {
-                // Its control is never applied: there is nothing that could use it.
+                // Its control is never applied, so nothing uses the table.
                 self.diagnostics = errors;
                 self.tables.truncate(tables);
                 for object in &mut self.externs {

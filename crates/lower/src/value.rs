@@ -1,6 +1,4 @@
 //! Values of any type: reading, writing, zeroing, comparing and flattening them.
-//!
-//! Which value a source expression has is the work of `expr`.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -21,7 +19,7 @@ pub(crate) enum Value {
     Tree(Rc<[Value]>),
     /// `{#}`.
     Invalid,
-    /// What a location holds.
+    /// The value at a location.
     Loc(Loc),
 }
 
@@ -34,7 +32,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The place if the target is a whole place known now.
+    /// The place, if the target is a whole place known at compile time.
     pub(crate) fn whole_place(&self) -> Option<&Place> {
         match (&self.loc, self.slice) {
             (Loc::Place(place), None) => Some(place),
@@ -130,7 +128,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A temporary with what a location holds now.
+    /// A temporary with the current value of a location.
     fn copy_of(&mut self, loc: &Loc, span: Span) -> Result<Place> {
         let place = self.like(first_place(loc), span)?;
         self.store_loc(&Loc::Place(place.clone()), Value::Loc(loc.clone()), span)?;
@@ -227,7 +225,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Stores what a run-time-indexed location holds.
+    /// Stores the value at a run-time-indexed location.
     fn store_select(&mut self, place: &Place, source: &Loc, span: Span) -> Result<()> {
         if let Place::Scalar(slot) = place {
             let value = self.read(source, span)?;
@@ -342,7 +340,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The expression's value now, in a temporary unless nothing can change it.
+    /// The expression's current value, in a temporary unless nothing can change it.
     pub(crate) fn freeze(&mut self, e: Expr) -> Expr {
         if !reads_slots(&e) {
             return e;
@@ -353,7 +351,7 @@ impl Lowering<'_> {
         Expr::slot(slot, ty, span)
     }
 
-    /// The value now, in temporaries unless nothing can change it.
+    /// The current value, in temporaries unless nothing can change it.
     pub(crate) fn freeze_value(&mut self, value: Value, span: Span) -> Result<Value> {
         Ok(match value {
             Value::Scalar(e) => Value::Scalar(self.freeze(e)),
@@ -366,7 +364,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The location with its run-time indices fixed now.
+    /// The location with its run-time indices evaluated.
     pub(crate) fn freeze_loc(&mut self, loc: Loc) -> Loc {
         match loc {
             Loc::Place(_) => loc,
@@ -522,7 +520,7 @@ impl Lowering<'_> {
 
     /// Whether two values of the same type are equal.
     pub(crate) fn equal(&mut self, a: &Value, b: &Value, span: Span) -> Result<Expr> {
-        // One side's shape is enough; a tree on the other side is taken apart alike.
+        // The shape of one side is enough; a tree on the other side has the same shape.
         let shape = [a, b].into_iter().find_map(|v| match v {
             Value::Loc(loc) => first_place(loc).cloned(),
             _ => None,

@@ -1,4 +1,4 @@
-//! The state of an analysis, reporting, and conversion of types to those of the typed program.
+//! The state of an analysis, error reporting, and conversion of types to those of the typed program.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::hir;
 use crate::scope::{Entity, Scope};
 use crate::types::{Defs, MAX_LEAVES, Ty, bind};
 
-/// What kind of code is being checked; it decides what may be called there.
+/// The kind of code being checked, which decides what it may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// No code: declarations.
@@ -32,9 +32,9 @@ pub(crate) struct Context {
     pub loops: u32,
     /// Prefix of control-plane names.
     pub path: String,
-    /// Whether a nameless instance may be made: in constructor arguments and table properties.
+    /// Whether nameless instances are allowed: in constructor arguments and table properties.
     pub constructing: bool,
-    /// Name of the next nameless instance, where it is not its type's.
+    /// Name of the next nameless instance, if not that of its type.
     pub nameless: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Context {
     }
 }
 
-/// An analysis under way.
+/// The state of an analysis.
 pub(crate) struct Analyser<'a> {
     pub program: &'a ast::Program,
     pub diagnostics: Vec<Diagnostic>,
@@ -52,7 +52,7 @@ pub(crate) struct Analyser<'a> {
     pub errors: usize,
     pub defs: Defs<'a>,
     pub globals: Scope<'a>,
-    /// Top-level names and where they will be declared, for explanations.
+    /// Top-level names and their declarations, for diagnostics about names used too early.
     pub later: HashMap<Arc<str>, Span>,
     pub scopes: Vec<Scope<'a>>,
     /// Names declared at the top level at or after this position are not visible.
@@ -63,7 +63,7 @@ pub(crate) struct Analyser<'a> {
     pub match_kinds: Vec<(Arc<str>, Span)>,
     pub errors_declared: HashMap<Arc<str>, (usize, Span)>,
     pub depth: u32,
-    /// Whether nesting has been complained about.
+    /// Whether nesting has been reported.
     too_deep: bool,
     pub out: hir::TypedProgram,
     struct_ids: HashMap<(usize, Rc<[Ty]>), hir::StructId>,
@@ -78,11 +78,11 @@ pub(crate) struct Analyser<'a> {
     pub has_main: bool,
     /// Names of the actions, functions, parsers and controls being checked, the innermost last: they cannot use themselves.
     pub declaring: Vec<Arc<str>>,
-    /// The declarations of the parser or control being checked: some stand further down.
+    /// All declarations of the parser or control being checked, also later ones.
     pub local_decls: &'a [ast::Decl],
-    /// Built-in include files that are missing, as has been reported.
+    /// Missing built-in include files that have been reported.
     pub missing_includes: HashSet<&'static str>,
-    /// Similar names that may still be looked for: it takes time in proportion to the number of names.
+    /// Remaining searches for similar names, each of which takes time in proportion to the number of names.
     pub proposals: u32,
     /// The type that casts to `int` take, within a cast to it.
     pub modular: Option<Ty>,
@@ -90,7 +90,7 @@ pub(crate) struct Analyser<'a> {
     pub table_actions: HashMap<u32, Vec<hir::FunctionId>>,
 }
 
-/// How deep expressions and statements may nest: what the parser lets through, statements around expressions.
+/// Maximum nesting of expressions and statements: the parser's limits together.
 const MAX_DEPTH: u32 = 2048;
 
 impl<'a> Analyser<'a> {
@@ -149,7 +149,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Adds a diagnostic unless the very same one is there already.
+    /// Adds a diagnostic, unless an equal one has been added.
     pub fn report(&mut self, d: Diagnostic) {
         if self.seen.insert((d.code, d.span(), d.message.clone())) {
             if d.severity == Severity::Error {
@@ -173,12 +173,12 @@ impl<'a> Analyser<'a> {
         self.error("E0500", span, format!("{what} not supported yet"), "used here");
     }
 
-    /// Runs `f` one level deeper, or complains and returns `None` when that is too deep.
+    /// Runs `f` one level deeper, or reports an error and returns `None` when that is too deep.
     pub fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         self.deeper_by(1, span, f)
     }
 
-    /// The same for what needs the stack of so many levels.
+    /// As [`Analyser::deeper`], for code that needs the stack of several levels.
     pub fn deeper_by<R>(&mut self, levels: u32, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         if self.depth + levels > MAX_DEPTH {
             if !self.too_deep {
@@ -203,7 +203,7 @@ impl<'a> Analyser<'a> {
         self.defs.leaves(ty, &mut self.leaves)
     }
 
-    /// Complains about types with absurdly many fields.
+    /// Reports types with too many fields.
     pub fn check_size(&mut self, ty: &Ty, span: Span) -> bool {
         let n = self.leaves(ty);
         if n > MAX_LEAVES {
@@ -310,7 +310,7 @@ impl<'a> Analyser<'a> {
         id
     }
 
-    /// The `type` declaration behind a type, if it is one.
+    /// The `type` declaration after a type, if it is one.
     pub fn new_type(&mut self, ty: &Ty) -> Option<hir::NewTypeId> {
         let Ty::Newtype(n) = ty else { return None };
         if let Some(id) = self.new_type_ids.get(n) {
@@ -328,7 +328,7 @@ impl<'a> Analyser<'a> {
         Some(id)
     }
 
-    /// Adds headers that nothing uses but the control plane knows.
+    /// Adds headers that only the control plane uses.
     pub fn controller_headers(&mut self) {
         for d in 0..self.defs.structs.len() {
             let def = &self.defs.structs[d];
@@ -383,7 +383,7 @@ impl<'a> Analyser<'a> {
         r
     }
 
-    /// Checks without keeping what is made.
+    /// Checks code and discards the result.
     pub fn dry_run(&mut self, f: impl FnOnce(&mut Self)) {
         let was = std::mem::replace(&mut self.dry, true);
         let lengths = (
@@ -418,7 +418,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// The control-plane name of what has no path.
+    /// The control-plane name of an object without a path.
     pub fn global_name(&self, local: &str, annotations: &[ast::Annotation]) -> String {
         let given = self.annotation_text(annotations, "name");
         let name = given.as_deref().unwrap_or(local);

@@ -1,4 +1,4 @@
-//! Arguments: which parameter each is for, inference of type arguments, directions.
+//! Arguments: assignment to parameters, inference of type arguments, directions.
 
 use std::rc::Rc;
 
@@ -13,22 +13,22 @@ use crate::scope::nearest;
 use crate::types::{ParamSig, Sig, Subst, Ty, bind};
 use crate::value::{Place, Typed};
 
-/// What arguments must be besides having the right type.
+/// Requirements on arguments besides their type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgRule {
     /// Any expression (direct calls of actions).
     Any,
     /// Constants for parameters without direction (parsers, controls, action data).
     ConstantUndirected,
-    /// Constants all (constructors).
+    /// Constants only (constructors).
     Constant,
 }
 
-/// Arguments in the places of their parameters.
+/// Arguments in the order of the parameters.
 pub(crate) struct Checked {
-    /// As many as parameters; `None` for `_` and omitted optional ones.
+    /// One per parameter; `None` for `_` and omitted optional ones.
     pub args: Vec<Option<Typed>>,
-    /// When each is evaluated; see [`hir::Arg::turn`].
+    /// The order of evaluation; see [`hir::Arg::turn`].
     pub turns: Vec<usize>,
     pub ret: Ty,
     /// Values of the type parameters after inference.
@@ -46,7 +46,7 @@ impl Checked {
             .collect()
     }
 
-    /// Those for a body, which has the values that exist only at compile time in it.
+    /// The arguments for a body, without those that exist only at compile time.
     pub fn hir_of_body(self, sig: &Sig) -> Vec<hir::Arg> {
         let args = self.hir(sig);
         sig.params.iter().zip(args).filter(|(p, _)| !p.is_known()).map(|(_, arg)| arg).collect()
@@ -73,7 +73,7 @@ impl<'a> Analyser<'a> {
         sig.params.iter().zip(given).all(|(p, g)| g || p.optional || p.default.is_some())
     }
 
-    /// Finds the argument of each parameter; reports what does not fit.
+    /// Assigns arguments to parameters; reports those that do not fit.
     fn place_args(&mut self, sig: &Sig, args: &'a [ast::Arg], span: Span) -> Option<Vec<Option<&'a ast::Arg>>> {
         let mut placed: Vec<Option<&'a ast::Arg>> = vec![None; sig.params.len()];
         let mut bad = false;
@@ -145,8 +145,8 @@ impl<'a> Analyser<'a> {
         (!bad).then_some(placed)
     }
 
-    /// Checks arguments against a signature. `subst` says what is known of type parameters (perhaps as variables
-    /// of `unifier`).
+    /// Checks arguments against a signature. `subst` maps type parameters to what is known of them (perhaps variables of
+    /// `unifier`).
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn check_args(
         &mut self,
@@ -163,7 +163,7 @@ impl<'a> Analyser<'a> {
         subst.extend(unifier.fresh(&sig.open_types));
         let mut typed: Vec<Option<Typed>> = Vec::new();
         let mut bad = false;
-        // What has a type of its own teaches first, literals after it.
+        // Arguments with a type of their own take part in inference before literals.
         for (p, a) in sig.params.iter().zip(&placed) {
             let want = unifier.resolve(&p.ty.subst(&subst));
             let t = match a {
@@ -200,7 +200,7 @@ impl<'a> Analyser<'a> {
         if let Some(hint) = hint {
             let ret = unifier.resolve(&sig.ret.subst(&subst));
             if ret.has_vars() && !hint.is_literal() && !hint.has_vars() {
-                // Only a help: the conversion after the call decides.
+                // Only a hint: the conversion after the call decides.
                 unifier.unify(&self.defs, &ret, hint);
             }
         }
@@ -282,13 +282,13 @@ impl<'a> Analyser<'a> {
             }
         }
         let ret = sig.ret.subst(&subst);
-        // Defaults come after what the text gives.
+        // Defaults are evaluated after the arguments in the source.
         let turn = |a: &Option<&ast::Arg>| a.and_then(|a| args.iter().position(|b| std::ptr::eq(a, b)));
         let turns = placed.iter().map(|a| turn(a).unwrap_or(args.len())).collect();
         Some(Checked { args: out, turns, ret, subst })
     }
 
-    /// Infers from one argument; complains if that is impossible.
+    /// Infers from one argument; reports an error if that is impossible.
     fn learn(&mut self, unifier: &mut Unifier, sig: &Sig, p: &ParamSig, subst: &Subst, t: &Typed) -> Option<()> {
         let want = p.ty.subst(subst);
         if unifier.learn(&self.defs, &want, t) {
@@ -305,7 +305,7 @@ impl<'a> Analyser<'a> {
         None
     }
 
-    /// Complains about a parser or control in the place of another.
+    /// Reports a parser or control in the place of another.
     fn wrong_block(&mut self, unifier: &mut Unifier, sig: &Sig, p: &ParamSig, want: &Ty, t: &Typed) {
         let (Ty::Block(w, _), Ty::Block(f, _)) = (want, &t.ty) else { return };
         let at = sig.params.iter().position(|q| q.name == p.name).unwrap_or(0);
@@ -321,7 +321,7 @@ impl<'a> Analyser<'a> {
         self.report(d.help(format!("the arguments of `{}` are, in this order: {}", sig.name, order.join(", "))));
     }
 
-    /// Why a parser or control does not fit a type.
+    /// The reason that a parser or control does not fit a type.
     fn block_difference(&self, unifier: &mut Unifier, want: &Ty, found: &Ty) -> Option<String> {
         let (Ty::Block(w, want_args), Ty::Block(f, found_args)) = (want, found) else {
             return None;
@@ -349,12 +349,12 @@ impl<'a> Analyser<'a> {
         None
     }
 
-    /// Whether a parser or control may stand where `want` is asked for.
+    /// Whether a parser or control fits where `want` is expected.
     fn blocks_fit(&mut self, want: &Ty, found: &Ty) -> bool {
         matches!((want, found), (Ty::Block(..), Ty::Block(..))) && Unifier::default().unify(&self.defs, want, found)
     }
 
-    /// Complains unless the expression is a left-value that may change.
+    /// Reports an error unless the expression is a left-value that may change.
     pub(crate) fn check_writable(&mut self, t: &Typed) -> bool {
         match &t.place {
             Place::Writable => true,

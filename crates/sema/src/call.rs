@@ -75,7 +75,7 @@ impl<'a> Analyser<'a> {
         typed.unwrap_or_else(|| Typed::error(span))
     }
 
-    /// Looks at arguments of a call that is wrong anyway, for errors in them.
+    /// Checks the arguments of an invalid call for errors of their own.
     fn check_loosely(&mut self, args: &'a [ast::Arg]) {
         for a in args {
             if !matches!(a.value.kind, ast::ExprKind::DontCare | ast::ExprKind::Default) {
@@ -84,7 +84,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// The overload that fits the arguments by their number and names.
+    /// The overload that matches the number and names of the arguments.
     pub(crate) fn overload<T: Clone>(
         &mut self,
         name: &str,
@@ -153,7 +153,7 @@ impl<'a> Analyser<'a> {
         Some(subst)
     }
 
-    /// Type arguments after inference; complains about those left open.
+    /// Type arguments after inference; reports those that remain open.
     pub(crate) fn inferred(
         &mut self,
         name: &str,
@@ -268,7 +268,7 @@ impl<'a> Analyser<'a> {
         Some(self.call_expr(Callee::Function(id), &types, args, ret, span))
     }
 
-    /// Arguments for an extern, which writes results that nobody wants, too: to a variable of their own.
+    /// Arguments for an extern, with a new variable for each ignored result.
     fn extern_args(&mut self, sig: &Sig, mut checked: Checked, span: Span) -> Vec<hir::Arg> {
         for (p, arg) in sig.params.iter().zip(&mut checked.args) {
             let ty = p.ty.subst(&checked.subst);
@@ -435,7 +435,7 @@ impl<'a> Analyser<'a> {
         Some(values)
     }
 
-    /// Makes an instance with what is known where it is applied.
+    /// Creates an instance with the values known where it is applied.
     fn close_instance(
         &mut self,
         i: &InstanceEntity,
@@ -674,7 +674,7 @@ impl<'a> Analyser<'a> {
         None
     }
 
-    /// `T.minSizeInBits()` and its like.
+    /// `T.minSizeInBits()` and similar methods.
     fn type_method(&mut self, ty: &Ty, name: &ast::Ident, args: &[ast::Arg], span: Span) -> Option<Typed> {
         if ty.is_err() {
             return None;
@@ -776,7 +776,7 @@ impl<'a> Analyser<'a> {
     }
 }
 
-/// Whether a type parameter matters only to parameters that may be left out.
+/// Whether only optional parameters use a type parameter.
 fn only_optional(sig: &Sig, param: u32) -> bool {
     let uses = |t: &Ty| t.any(&mut |t| *t == Ty::Param(param));
     !uses(&sig.ret) && sig.params.iter().any(|p| uses(&p.ty)) && sig.params.iter().all(|p| p.optional || !uses(&p.ty))

@@ -1,4 +1,4 @@
-//! Conversions: implicit ones where a type is expected, explicit casts, and constants as expressions.
+//! Conversions: implicit ones, explicit casts, and constants as expressions.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl<'a> Analyser<'a> {
             }
             Value::Invalid => hir::ExprKind::Invalid,
             Value::Object(id) => hir::ExprKind::Object(*id),
-            // Never reaches a program that is kept.
+            // Occurs only in code that is checked and discarded.
             Value::Instance(_) | Value::Package(_) | Value::Opaque => hir::ExprKind::Bool(false),
         };
         let ty = match (ty, value) {
@@ -73,7 +73,7 @@ impl<'a> Analyser<'a> {
         self.aggregate_in_order(parts, order, target, span)
     }
 
-    /// The same where the text has the parts in another order.
+    /// An expression of type `target` made of `parts`, evaluated in the order that the source has them.
     fn aggregate_in_order(&mut self, parts: Vec<Typed>, order: Vec<usize>, target: &Ty, span: Span) -> Typed {
         let values: Option<Rc<[Value]>> = parts.iter().map(|p| p.value.clone()).collect();
         let value =
@@ -100,7 +100,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Converts to `target` where the language does so by itself; complains if it does not.
+    /// Converts implicitly to `target`; reports an error otherwise.
     pub(crate) fn coerce(&mut self, e: Typed, target: &Ty) -> Typed {
         if e.is_err() || target.is_err() {
             return Typed::error(e.span());
@@ -149,7 +149,7 @@ impl<'a> Analyser<'a> {
         Typed::error(span)
     }
 
-    /// Complains about a type.
+    /// Reports a type.
     pub(crate) fn mismatch(&mut self, found: &Ty, wanted: &Ty, span: Span, notes: Vec<String>) {
         let (f, w) = (self.show(found), self.show(wanted));
         let mut d =
@@ -204,7 +204,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// A changed representation of the same value.
+    /// The same value in another representation.
     pub(crate) fn convert(&mut self, e: Typed, target: &Ty) -> Typed {
         let span = e.span();
         let from = self.defs.underlying(&self.defs.strip_newtype(&e.ty));
@@ -414,7 +414,7 @@ impl<'a> Analyser<'a> {
                 }
                 return self.aggregate(parts, ty, span);
             }
-            // A varbit's is empty.
+            // The default varbit is empty.
             Ty::Struct(..) | Ty::Varbit(_) => Value::Invalid,
             Ty::Stack(t, n) => {
                 let part = self.default_value(t, span);

@@ -1,4 +1,4 @@
-//! Arithmetic on compile-time values, after the rules of section 8 of the P4-16 specification.
+//! Arithmetic on compile-time values by the rules of section 8 of the P4-16 specification.
 
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
@@ -7,7 +7,7 @@ use crate::hir::BinaryOp;
 use crate::types::{MAX_WIDTH, Ty};
 use crate::value::Value;
 
-/// Reduces a number to what fits a type of fixed width.
+/// Wraps a number to a type of fixed width.
 pub(crate) fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
     match ty {
         Ty::Bits(w) => value & mask(*w),
@@ -24,7 +24,7 @@ pub(crate) fn mask(w: u32) -> BigInt {
     (BigInt::one() << w) - 1
 }
 
-/// Clamps a number to what fits a type of fixed width.
+/// Saturates a number to a type of fixed width.
 fn saturate(value: BigInt, ty: &Ty) -> BigInt {
     let (low, high) = match ty {
         Ty::Bits(w) => (BigInt::zero(), mask(*w)),
@@ -34,7 +34,7 @@ fn saturate(value: BigInt, ty: &Ty) -> BigInt {
     value.clamp(low, high)
 }
 
-/// `l op r` for integers; `ty` is the type of the left operand. Says what is wrong if there is no result.
+/// `l op r` for integers; `ty` is the type of the left operand.
 pub(crate) fn integers(op: BinaryOp, l: &BigInt, r: &BigInt, ty: &Ty, result: &Ty) -> Result<Value, &'static str> {
     let int = |v: BigInt| {
         if v.bits() > 8 * u64::from(MAX_WIDTH) {

@@ -32,7 +32,7 @@ impl<'a> Analyser<'a> {
                 self.later.entry(name.name.clone()).or_insert(name.span);
             }
         }
-        // `NoError` is the first wherever it is declared: it is what there is before anything goes wrong.
+        // `NoError` is the first wherever it is declared, because it is the initial value.
         let errors = |d: &ast::Decl| matches!(&d.kind, ast::DeclKind::Error(names) if names.iter().any(|n| n.as_str() == NO_ERROR));
         if program.decls.iter().any(errors) {
             self.out.errors.push(NO_ERROR.to_string());
@@ -55,8 +55,8 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Control planes find tables, actions, objects and value sets by name: two of a kind that share one are for programs
-    /// without control plane only.
+    /// Warns about tables, actions, objects and value sets that share a name with another of their kind, because control
+    /// planes identify them by name.
     fn control_plane_names(&mut self) {
         for shared in self.out.shared_names() {
             let hir::SharedName { kind, name, first, second } = shared;
@@ -535,7 +535,7 @@ impl<'a> Analyser<'a> {
         id
     }
 
-    /// Whether the fields of a specialised generic type can have their types; complains if not.
+    /// Whether the fields of a specialised generic type can have their types; reports an error if not.
     pub(crate) fn fields_fit(&mut self, ty: &Ty, span: Span) -> bool {
         let Ty::Struct(d, args) = ty else {
             return true;
@@ -713,7 +713,7 @@ impl<'a> Analyser<'a> {
         self.declare(&t.name, Entity::Type(Ty::Newtype(id)));
     }
 
-    /// What a controller sees in place of a type (P4Runtime 8.4.6): a width, `bit<width>` or `string`.
+    /// The representation of a type towards controllers (P4Runtime 8.4.6): a width, `bit<width>` or `string`.
     fn check_translation(&mut self, annotations: &'a [ast::Annotation]) {
         for annotation in annotations.iter().filter(|a| a.name.as_str() == "p4runtime_translation") {
             let ast::AnnotationBody::Unstructured { tokens, .. } = &annotation.body else { continue };

@@ -17,8 +17,7 @@ use crate::types::{MAX_WIDTH, Ty};
 use crate::value::{Items, Place, Typed, Value};
 
 impl<'a> Analyser<'a> {
-    /// Checks an expression. `hint` is the type its surroundings want, if known; it helps inference and obliges to
-    /// nothing.
+    /// Checks an expression. `hint` is the expected type, if known; it helps inference and is not enforced.
     pub(crate) fn expr(&mut self, e: &'a ast::Expr, hint: Option<&Ty>) -> Typed {
         self.deeper(e.span, |s| s.expr_inner(e, hint)).unwrap_or_else(|| Typed::error(e.span))
     }
@@ -107,7 +106,7 @@ impl<'a> Analyser<'a> {
             ast::ExprKind::Cast { ty, operand } => {
                 let target = self.ty(ty);
                 let within = match (&target, &self.modular) {
-                    // `(int) x` where the surroundings cut the result to the width of `x`.
+                    // `(int) x` where the context truncates the result to the width of `x`.
                     (Ty::InfInt, Some(_)) => None,
                     (Ty::Bits(_) | Ty::Int(_), _) if is_modular(operand) => Some(target.clone()),
                     _ => None,
@@ -357,7 +356,7 @@ impl<'a> Analyser<'a> {
         self.part(b, p, ty, span)
     }
 
-    /// An index of more than 32 bits as one of 32: what does not fit is out of bounds either way.
+    /// An index of more than 32 bits as one of 32 bits; values that do not fit are out of bounds in either form.
     fn narrow_index(&mut self, i: Typed, ty: &Ty) -> Option<Typed> {
         let span = i.span();
         if i.effects {
@@ -659,7 +658,7 @@ impl<'a> Analyser<'a> {
     }
 }
 
-/// Whether the low bits of a result are the same whatever is computed beyond them.
+/// Whether the low bits of a result do not depend on higher bits of the operands.
 fn is_modular(e: &ast::Expr) -> bool {
     use ast::BinaryOp as B;
     match &e.kind {

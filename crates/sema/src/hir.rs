@@ -4,7 +4,7 @@
 //! variables, typedefs or `type` newtypes), compile-time constants are folded to [`ExprKind::Int`] and friends, default
 //! and named arguments are put in their places, and parsers, controls and extern objects are *instances*: a control
 //! instantiated twice appears twice, each with its own tables and its constructor arguments substituted.
-//! Lowering needs nothing but this. Does not live here: how any of it is checked.
+//! Lowering needs nothing else.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pub struct TypedProgram {
     pub main: Package,
 }
 
-/// Two objects of a kind that the control plane knows by one name.
+/// Two objects of a kind with the same control-plane name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedName {
     /// What they are, such as `table`.
@@ -64,7 +64,7 @@ impl TypedProgram {
         Architecture::of_package(&self.main.type_name)
     }
 
-    /// Headers in front of packets from and to the control plane, with what it calls them.
+    /// Header types with `@controller_header`, and the annotation's text: `packet_in`, `packet_out`.
     pub fn controller_headers(&self) -> impl Iterator<Item = (&Struct, &str)> {
         let mut seen = HashSet::new();
         self.structs
@@ -73,8 +73,8 @@ impl TypedProgram {
             .filter(move |(_, name)| seen.insert(*name))
     }
 
-    /// Tables, actions, extern objects and value sets that share a name with another of their kind: no P4Info can be made of
-    /// such a program. The same action in two instances may have one name.
+    /// Tables, actions, extern objects and value sets that share a name with another of their kind. Such a program has no
+    /// P4Info. The same action in two instances may have one name.
     pub fn shared_names(&self) -> Vec<SharedName> {
         let mut actions: HashSet<(&str, Span)> = HashSet::new();
         let actions = (self.tables.iter().flat_map(|t| &t.actions))
@@ -247,7 +247,7 @@ pub struct Annotation {
     pub name: String,
     /// Evaluated arguments of the structured forms and of the standard unstructured ones.
     pub args: Vec<AnnotationArg>,
-    /// What stands behind the name.
+    /// The form of its body.
     pub form: AnnotationForm,
     /// Text.
     pub span: Span,
@@ -284,7 +284,7 @@ impl Annotation {
     }
 }
 
-/// What stands behind an annotation's name.
+/// The form of an annotation's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnnotationForm {
     /// `@name` or `@name(..)`: the words in the parentheses, with macros expanded and strings in quotes.
@@ -308,7 +308,7 @@ pub enum AnnotationArg {
     KeyValue(String, Box<AnnotationArg>),
 }
 
-/// Name of variables that take results of externs that nobody wants. They are declared nowhere.
+/// Name of the variables for ignored results of externs. They are declared nowhere.
 pub const UNWANTED: &str = "_";
 
 /// A variable, constant-folded away when it is a constant, or a parameter.
@@ -390,7 +390,7 @@ pub struct Instance {
     pub span: Span,
 }
 
-/// What an instance does.
+/// The body of an instance.
 #[derive(Clone, Debug)]
 pub enum InstanceBody {
     /// States in order of declaration; the one named `start` starts.
@@ -412,7 +412,7 @@ pub struct State {
     pub span: Span,
 }
 
-/// Where a state goes.
+/// The transition of a state.
 #[derive(Clone, Debug)]
 pub enum Transition {
     /// Always.
@@ -601,7 +601,7 @@ pub struct Expr {
     pub span: Span,
 }
 
-/// What an expression is. Left-values are `Var`, `Field`, `Index`, `StackNext`, `StackLast`, `Slice` of one.
+/// The kind of an expression. Left-values are `Var`, `Field`, `Index`, `StackNext`, `StackLast`, `Slice` of one.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A constant of type `bit`, `int<W>`, `int` or a serialisable enum.

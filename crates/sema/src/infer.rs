@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::types::{Defs, Subst, Ty, bind};
 use crate::value::{Items, Typed};
 
-/// What is known about the type variables of one call.
+/// The substitution of the type variables of one call.
 #[derive(Default)]
 pub(crate) struct Unifier {
     bound: Vec<Option<Ty>>,
@@ -24,7 +24,7 @@ impl Unifier {
         params.iter().map(|p| (*p, self.var())).collect()
     }
 
-    /// The type with everything known filled in.
+    /// The type with known variables substituted.
     pub fn resolve(&self, ty: &Ty) -> Ty {
         ty.map(&|t| match t {
             Ty::Var(v) => self.bound.get(*v as usize).and_then(|b| b.as_ref()).map(|b| self.resolve(b)),
@@ -45,7 +45,7 @@ impl Unifier {
         true
     }
 
-    /// Makes two types equal if that is possible.
+    /// Unifies two types, if possible.
     pub fn unify(&mut self, defs: &Defs, a: &Ty, b: &Ty) -> bool {
         let (a, b) = (self.resolve(a), self.resolve(b));
         match (&a, &b) {
@@ -82,7 +82,7 @@ impl Unifier {
             .all(|(p, q)| p.direction == q.direction && self.unify(defs, &p.ty.subst(&sa), &q.ty.subst(&sb)))
     }
 
-    /// Learns from an argument what it can: literals determine only what nothing else does.
+    /// Unifies a parameter's type with an argument's. Literals determine only variables that nothing else does.
     pub fn learn(&mut self, defs: &Defs, param: &Ty, arg: &Typed) -> bool {
         let param = self.resolve(param);
         if !param.has_vars() {
@@ -117,7 +117,7 @@ impl Unifier {
     }
 }
 
-/// The type a literal has when nothing says otherwise: a list is a tuple.
+/// The default type of a literal: a list is a tuple.
 pub(crate) fn natural(ty: &Ty) -> Ty {
     match ty {
         Ty::ListLit(items) => Ty::Tuple(items.iter().map(natural).collect::<Rc<[Ty]>>()),

@@ -1,4 +1,4 @@
-//! Instances: extern objects, parsers, controls and the package, from constructor calls.
+//! Instantiation of extern objects, parsers, controls and the package from constructor calls.
 
 use std::rc::Rc;
 
@@ -14,13 +14,13 @@ use crate::scope::{ActionEntity, Entity, InstanceEntity, OpenInstance};
 use crate::types::{BlockDecl, ParamSig, Sig, Ty};
 use crate::value::{PackageArgs, Place, Typed, Value};
 
-/// Most parsers and controls a program may instantiate.
+/// Maximum number of parser and control instances.
 const MAX_INSTANCES: usize = 4096;
 
-/// Levels of nesting (see [`Analyser::deeper_by`]) that an instance within an instance takes.
+/// Nesting levels (see [`Analyser::deeper_by`]) of an instance within an instance.
 const INSTANCE_DEPTH: u32 = 50;
 
-/// Name, annotations and place of an instance to be made.
+/// Name, annotations and source position of a new instance.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'n, 'a> {
     pub name: &'n str,
@@ -59,7 +59,7 @@ impl<'a> Analyser<'a> {
         self.construct_value(&ty, unifier, args, hint, span).unwrap_or_else(|| Typed::error(span))
     }
 
-    /// The same where the type is the callee of a call.
+    /// `T(args)` as a call expression.
     pub(crate) fn construct_path(
         &mut self,
         path: &'a ast::Path,
@@ -96,7 +96,7 @@ impl<'a> Analyser<'a> {
         if let Some(hint) = hint
             && ty.has_vars()
         {
-            // Only a help: the conversion after the call decides.
+            // Only a hint: the conversion after the call decides.
             unifier.unify(&self.defs, ty, hint);
         }
         if !self.context.constructing {
@@ -131,7 +131,7 @@ impl<'a> Analyser<'a> {
         })
     }
 
-    /// Checks constructor arguments and makes the instance.
+    /// Checks constructor arguments and creates the instance.
     fn construct(
         &mut self,
         ty: &Ty,
@@ -317,7 +317,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Checks the body of a parser or control with these constructor arguments (`None`: not known) and values of parameters
-    /// that exist only at compile time, and makes the instance.
+    /// that exist only at compile time, and creates the instance.
     pub(crate) fn elaborate(
         &mut self,
         block: usize,
@@ -405,7 +405,7 @@ impl<'a> Analyser<'a> {
                 },
             };
             let ty = match &args {
-                // The argument's type says more than the parameter's.
+                // The argument's type is more specific than the parameter's.
                 Some(args) => args.get(i).and_then(|a| Some(a.as_ref()?.ty.clone())).unwrap_or(p.ty.clone()),
                 None => p.ty.clone(),
             };

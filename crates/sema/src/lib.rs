@@ -1,7 +1,6 @@
-//! Syntax tree to typed program: names, types, inference, constants, instantiation.
+//! Semantic analysis: syntax tree to typed program. Names, types, inference, constants, instantiation.
 //!
-//! The door is [`analyse`]; what comes out is described in [`hir`]. Reading source text is the work of
-//! `hopwright-syntax`, what becomes of the typed program that of `hopwright-ir`.
+//! [`analyse`] is the entry point, [`hir`] the typed program, [`architecture`] the descriptions of architectures.
 
 mod analyser;
 pub mod architecture;
@@ -29,7 +28,7 @@ use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostics;
 pub use scope::nearest;
 
-/// What analysis found.
+/// The result of an analysis.
 #[derive(Debug)]
 pub struct Analysis {
     /// The typed program; `None` if there were errors.
@@ -38,7 +37,7 @@ pub struct Analysis {
     pub diagnostics: Diagnostics,
 }
 
-/// Checks a parsed program and makes the typed program from it.
+/// Checks a parsed program and builds the typed program.
 ///
 /// `name` is the file stem. The architecture's declarations are whatever the program includes; what its package means is
 /// described in [`architecture`].

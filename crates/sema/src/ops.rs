@@ -11,7 +11,7 @@ use crate::infer::natural;
 use crate::types::Ty;
 use crate::value::{Typed, Value};
 
-/// Longest string a program may put together, in bytes.
+/// Maximum length of a concatenated string, in bytes.
 const MAX_STRING: usize = 1 << 16;
 
 /// The operator in the typed program.
@@ -136,7 +136,7 @@ impl<'a> Analyser<'a> {
         self.binary_typed(op, l, r, span)
     }
 
-    /// The same for checked operands.
+    /// A binary operation on checked operands.
     pub(crate) fn binary_typed(&mut self, op: ast::BinaryOp, l: Typed, r: Typed, span: Span) -> Typed {
         if l.is_err() || r.is_err() {
             return Typed::error(span);
@@ -221,7 +221,7 @@ impl<'a> Analyser<'a> {
         self.computed(kind, ty, span, effects)
     }
 
-    /// Brings two operands to one type; `None` if there is none.
+    /// Converts two operands to a common type; `None` if there is none.
     fn common(&mut self, l: Typed, r: Typed) -> Option<(Typed, Typed)> {
         if l.ty == r.ty && l.items.is_none() && r.items.is_none() {
             return Some((l, r));
@@ -368,7 +368,7 @@ impl<'a> Analyser<'a> {
         }
         let r = match (&r.ty, &r.value) {
             (Ty::InfInt | Ty::Int(_), Some(Value::Int(n))) => {
-                // The amount gets the width it needs; whatever exceeds the left side shifts everything out.
+                // The amount gets the width it needs; one that exceeds the left side shifts all bits out.
                 let width = (n.bits() as u32).clamp(1, crate::types::MAX_WIDTH);
                 let all = consteval::mask(width);
                 let n = n.min(&all).clone();
@@ -467,7 +467,7 @@ impl<'a> Analyser<'a> {
             self.error("E0307", span, "the width of this choice is unknown", "both alternatives are `int`");
             return Typed::error(span);
         }
-        // Literals take their type from the surroundings when neither side has one.
+        // If neither side has a type, literals take the expected one.
         let (a, b) = match hint {
             Some(h) if a.items.is_some() && b.items.is_some() && !h.is_literal() => {
                 (self.coerce(a, h), self.coerce(b, h))

@@ -1,6 +1,6 @@
-//! What the controls of a program reach: tables that are applied, actions that are called, digests that are sent.
+//! Reachability: the tables that the package's blocks apply, the actions they call, the digests they send.
 //!
-//! Branches that a constant rules out are not reached, as in p4c; statements behind `exit` and `return` are.
+//! Branches with a constant condition that excludes them are not reached, as in p4c; statements after `exit` and `return` are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,12 +8,12 @@ use hopwright_source::Span;
 
 use crate::hir::*;
 
-/// What the controls of a program reach.
+/// The objects that the blocks of a program reach.
 #[derive(Default)]
 pub struct Reached<'p> {
     /// Tables that are applied.
     pub tables: BTreeSet<TableId>,
-    /// Actions that controls call. Those that only actions call are part of these.
+    /// Actions that controls call directly; not those that only actions call.
     pub called: BTreeSet<FunctionId>,
     /// The types of digests, by the place of the call.
     pub digests: HashMap<Span, &'p Type>,
@@ -24,7 +24,7 @@ pub struct Reached<'p> {
 }
 
 impl<'p> Reached<'p> {
-    /// What the blocks of the package reach.
+    /// Follows the blocks of the package.
     pub fn new(program: &'p TypedProgram) -> Reached<'p> {
         let mut reached = Reached::default();
         for (_, block) in &program.main.blocks {

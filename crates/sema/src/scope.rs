@@ -1,4 +1,4 @@
-//! Names: what they stand for, scopes, lookup, and suggestions for names that are not there.
+//! Names: scopes, lookup, and suggestions for unknown names.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -45,17 +45,17 @@ pub(crate) struct InstanceEntity {
     pub open: Option<Rc<OpenInstance>>,
 }
 
-/// An instance with parameters that exist only at compile time: made when it is applied.
+/// An instance with parameters that exist only at compile time, created when it is applied.
 pub(crate) struct OpenInstance {
     pub path: String,
     /// Constructor arguments.
     pub args: Vec<Option<Typed>>,
     pub span: Span,
-    /// The values it was made with.
+    /// The values it was created with.
     pub made: OnceCell<(Vec<Value>, hir::InstanceId)>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone)]
 pub(crate) enum Entity<'a> {
     /// A complete type.
@@ -81,7 +81,7 @@ pub(crate) enum Entity<'a> {
 }
 
 impl Entity<'_> {
-    /// What kind of thing it is, with article.
+    /// Its kind with an article, for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Entity::Type(_) | Entity::Struct(_) => "a type",
@@ -123,7 +123,7 @@ impl<'a> Analyser<'a> {
         result
     }
 
-    /// Declares a name in the innermost scope; complains about duplicates and warns about shadowing.
+    /// Declares a name in the innermost scope; reports duplicates and warns about shadowing.
     pub(crate) fn declare(&mut self, name: &ast::Ident, entity: Entity<'a>) {
         self.declare_at(&name.name, name.span, entity);
     }
@@ -183,7 +183,7 @@ impl<'a> Analyser<'a> {
         self.globals.symbols.get(name).filter(|s| s.order < self.order || matches!(s.entity, Entity::Functions(_)))
     }
 
-    /// What a path stands for; reports and returns `None` if nothing does.
+    /// The meaning of a path; reports an error and returns `None` if it has none.
     pub(crate) fn resolve(&mut self, path: &ast::Path) -> Option<Entity<'a>> {
         if let Some(s) = self.lookup(path.name.as_str(), path.leading_dot) {
             let entity = s.entity.clone();
@@ -199,7 +199,7 @@ impl<'a> Analyser<'a> {
                 entity => return Some(entity),
             }
         }
-        // Match kinds are values, of compile time only.
+        // Match kinds are compile-time values.
         if self.match_kinds.iter().any(|(n, _)| *n == path.name.name) {
             return Some(Entity::Const(Value::Str(path.name.name.clone()), Ty::MatchKind));
         }
@@ -211,7 +211,7 @@ impl<'a> Analyser<'a> {
         None
     }
 
-    /// Whether a built-in include file would declare the name: then says so, once for each file.
+    /// Whether a built-in include file declares the name. If so, reports the missing file, once for each.
     pub(crate) fn include_missing(&mut self, name: &str, span: Span, what: &str, code: &'static str) -> bool {
         let declared = self.globals.symbols.contains_key(name) || self.later.contains_key(name);
         let Some(file) = hopwright_syntax::include_of(name).filter(|_| !declared) else { return false };
@@ -285,7 +285,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Proposes the parameter or variable that has a field of this name, or is of the type that the name speaks of.
+    /// Suggests the parameter or variable that has a field of this name, or whose type the name resembles.
     fn belonging(&self, name: &str) -> Option<String> {
         let structs = self.scopes.iter().rev().flat_map(|s| &s.symbols).filter_map(|(n, s)| match &s.entity {
             Entity::Var(_, Ty::Struct(d, _), _) => Some((n, &self.defs.structs[*d])),
@@ -305,7 +305,7 @@ impl<'a> Analyser<'a> {
     }
 }
 
-/// What P4 has for something that other languages have.
+/// The P4 equivalent of a construct of other languages.
 fn of_other_languages(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let digits: String = lower.chars().filter(char::is_ascii_digit).collect();
@@ -327,7 +327,7 @@ fn of_other_languages(name: &str) -> Option<String> {
     })
 }
 
-/// The candidate most like `name`, if any is near enough to be meant.
+/// The candidate most similar to `name`, if any is similar enough.
 pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     candidates
@@ -340,7 +340,7 @@ pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// Edit distance with swaps of neighbours (optimal string alignment).
+/// Edit distance with transpositions (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

@@ -13,7 +13,7 @@ use crate::scope::{Entity, nearest};
 use crate::types::Ty;
 use crate::value::{Typed, Value};
 
-/// Where the states of a parser are.
+/// The states of a parser by name.
 type States = HashMap<Arc<str>, (StateRef, Span)>;
 
 impl<'a> Analyser<'a> {
@@ -119,7 +119,7 @@ impl<'a> Analyser<'a> {
             types.push(if ok { keyed(&t.ty) } else { Ty::Err });
             keys.push(t.hir);
         }
-        // A tuple that stands alone is as its members are.
+        // A single tuple is equivalent to its members.
         if let [only] = types.as_slice()
             && let Some(members) = self.members(only)
         {
@@ -221,7 +221,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// What can be looked at.
+    /// The types that `select` accepts.
     fn selectable(&self, ty: &Ty) -> bool {
         match self.members(ty) {
             Some(members) => members.iter().all(|t| self.selectable(t)),
@@ -386,7 +386,7 @@ fn keyed(ty: &Ty) -> Ty {
     }
 }
 
-/// Whether some way from a state leads to an end.
+/// Whether some path from a state reaches an end.
 fn ends(states: &[hir::State], start: usize) -> bool {
     let mut seen = vec![false; states.len()];
     let mut work = vec![StateRef::State(start)];

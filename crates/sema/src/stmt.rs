@@ -172,7 +172,7 @@ impl<'a> Analyser<'a> {
             None => v,
             Some(op) => {
                 if t.effects {
-                    // The place is read and written, but what determines it happens once.
+                    // The place is read and written, but its indices are evaluated once.
                     self.hoist_indexes(&mut t.hir, &mut first);
                     t.effects = false;
                 }
@@ -302,7 +302,7 @@ impl<'a> Analyser<'a> {
         self.declare(&c.name, entity);
     }
 
-    /// Whether a variable can have this type; complains if not.
+    /// Whether a variable can have this type; reports an error if not.
     pub(crate) fn storable(&mut self, ty: &Ty, span: Span) -> bool {
         let why = match ty {
             Ty::Err => return false,
@@ -399,7 +399,7 @@ impl<'a> Analyser<'a> {
         Some(StmtKind::SwitchValue(s.hir, groups))
     }
 
-    /// Ends a group of labels that share a body. The default's group goes last whatever its place.
+    /// Ends a group of labels that share a body. The default's group is moved to the end.
     fn group<L>(
         &mut self,
         groups: &mut Vec<(Vec<L>, Vec<hir::Stmt>)>,

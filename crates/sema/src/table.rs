@@ -19,7 +19,7 @@ use crate::scope::{ActionEntity, Entity, nearest};
 use crate::types::{Sig, Ty};
 use crate::value::Value;
 
-/// An action in the table's list, with what is needed to compare later references with it.
+/// An action in the table's list, and its bound arguments to compare later references with.
 struct Listed<'a> {
     action: Rc<ActionEntity>,
     args: &'a [ast::Arg],
@@ -35,7 +35,7 @@ struct Listed<'a> {
 struct Actions<'a> {
     list: Vec<Listed<'a>>,
     by_id: HashMap<hir::FunctionId, usize>,
-    /// Names of those that are listed wrongly, as has been reported.
+    /// Names of invalid list entries that have been reported.
     broken: HashSet<Arc<str>>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Actions<'a> {
     }
 }
 
-/// Properties that v1model knows besides the language's own.
+/// v1model's table properties besides those of the language.
 const KNOWN: &[&str] = &[
     "key",
     "actions",
@@ -68,7 +68,7 @@ const KNOWN: &[&str] = &[
 impl<'a> Analyser<'a> {
     /// Declares a table.
     pub(crate) fn table(&mut self, decl: &'a ast::Decl, table: &'a ast::TableDecl) {
-        // Nothing can be applied in the expressions of a table, but for its keys.
+        // Only key expressions of a table may apply something.
         let was = std::mem::replace(&mut self.context.body, Body::Action);
         self.table_inner(decl, table);
         self.context.body = was;
@@ -280,8 +280,8 @@ impl<'a> Analyser<'a> {
         (t.ty, Some(key))
     }
 
-    /// What a control plane calls a key that `@name` does not name: its text, with the names that the control plane has
-    /// for fields, and `$valid$` for `isValid()`.
+    /// The control-plane name of a key without `@name`: its text, with the control-plane names of fields, and `$valid$` for
+    /// `isValid()`.
     fn key_name(&self, e: &ast::Expr, typed: &hir::Expr) -> String {
         use ast::ExprKind as K;
         match (&e.kind, &typed.kind) {
@@ -704,7 +704,7 @@ impl<'a> Analyser<'a> {
     }
 }
 
-/// Whether a key expression is simple enough to be its name.
+/// Whether a key expression is simple enough to serve as its name.
 fn names_itself(e: &ast::Expr) -> bool {
     use ast::ExprKind as K;
     match &e.kind {

@@ -1,5 +1,5 @@
-//! Types as analysis sees them: with type variables, new types and the types of literals; and the declarations
-//! behind nominal types. What lowering sees is [`crate::hir::Type`].
+//! Types during analysis: with type variables, new types, the types of literals, and the declarations of nominal types.
+//! Lowering sees [`crate::hir::Type`].
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::value::Typed;
 /// A type. Numbers index the lists of [`Defs`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ty {
-    /// Something was wrong and has been reported; fits everywhere.
+    /// The type after a reported error; compatible with every type.
     Err,
     Bool,
     Bits(u32),
@@ -42,13 +42,13 @@ pub(crate) enum Ty {
     Param(u32),
     /// A type to be inferred.
     Var(u32),
-    /// `{ a, b }` before anything says what it becomes.
+    /// `{ a, b }` of a type not yet known.
     ListLit(Rc<[Ty]>),
-    /// `{ x = a }` before anything says what it becomes.
+    /// `{ x = a }` of a type not yet known.
     StructLit(Rc<[(Arc<str>, Ty)]>),
-    /// `{#}` before anything says what it becomes.
+    /// `{#}` of a type not yet known.
     InvalidLit,
-    /// `...` before anything says what it becomes.
+    /// `...` of a type not yet known.
     DotsLit,
     /// What `table.apply()` returns: index of the table in the HIR.
     ApplyResult(u32),
@@ -111,7 +111,7 @@ pub(crate) struct BlockDef<'a> {
     pub constructor: Rc<Sig>,
     /// `None` for a type declaration.
     pub decl: Option<BlockDecl<'a>>,
-    /// Position among the program's top-level declarations; the body sees only what stands before.
+    /// Position among the program's top-level declarations; the body sees only earlier ones.
     pub order: usize,
     pub annotations: &'a [ast::Annotation],
     pub span: Span,
@@ -124,7 +124,7 @@ pub(crate) struct PackageDef {
     pub span: Span,
 }
 
-/// Parameters and result of anything that is called.
+/// Parameters and result of a callee.
 #[derive(Debug)]
 pub(crate) struct Sig {
     pub name: Arc<str>,
@@ -161,7 +161,7 @@ impl ParamSig {
     }
 }
 
-/// Everything nominal.
+/// The nominal types.
 #[derive(Default)]
 pub(crate) struct Defs<'a> {
     pub structs: Vec<StructDef<'a>>,
@@ -173,16 +173,16 @@ pub(crate) struct Defs<'a> {
     pub type_params: Vec<Arc<str>>,
 }
 
-/// Widest `bit<W>` and `int<W>` in bits.
+/// Maximum width of `bit<W>` and `int<W>`.
 pub(crate) const MAX_WIDTH: u32 = 2048;
-/// Longest `varbit<W>` in bits.
+/// Maximum width of `varbit<W>`.
 pub(crate) const MAX_VARBIT: u32 = 65536;
-/// Longest header stack.
+/// Maximum size of a header stack.
 pub(crate) const MAX_STACK: u32 = 1024;
-/// Most scalar fields a type may have when taken apart.
+/// Maximum number of scalar fields of a type, those of nested types included.
 pub(crate) const MAX_LEAVES: u64 = 65536;
 
-/// Longest name of a type in messages, in bytes.
+/// Maximum length of a type's name in messages, in bytes.
 const MAX_SHOWN: usize = 200;
 
 /// Type arguments by parameter.
@@ -210,7 +210,7 @@ impl Ty {
         matches!(self, Ty::InfInt | Ty::String | Ty::List(_) | Ty::MatchKind)
     }
 
-    /// Whether it is the type of something whose final type its surroundings determine.
+    /// Whether it is the type of a literal, whose final type its context determines.
     pub fn is_literal(&self) -> bool {
         match self {
             Ty::InfInt | Ty::ListLit(_) | Ty::StructLit(_) | Ty::InvalidLit | Ty::DotsLit => true,
@@ -237,7 +237,7 @@ impl Ty {
         }
     }
 
-    /// Whether something in it is still to be inferred.
+    /// Whether it contains type variables.
     pub fn has_vars(&self) -> bool {
         self.any(&mut |t| matches!(t, Ty::Var(_)))
     }
@@ -327,7 +327,7 @@ impl<'a> Defs<'a> {
         }
     }
 
-    /// The type as people write it; of a very long one the beginning.
+    /// The type as in source text, truncated if it is very long.
     pub fn show(&self, ty: &Ty) -> String {
         let mut out = String::new();
         self.show_in(ty, &mut out);
@@ -339,7 +339,7 @@ impl<'a> Defs<'a> {
     }
 
     fn show_in(&self, ty: &Ty, out: &mut String) {
-        // What is beyond would be cut off.
+        // The rest would be truncated.
         if out.len() > MAX_SHOWN {
             return;
         }
@@ -471,7 +471,7 @@ impl<'a> Defs<'a> {
         }
     }
 
-    /// How many scalars it has when taken apart.
+    /// The number of scalars in it.
     pub fn leaves(&self, ty: &Ty, memo: &mut HashMap<Ty, u64>) -> u64 {
         match ty {
             Ty::Struct(d, items) => {

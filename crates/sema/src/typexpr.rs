@@ -1,4 +1,4 @@
-//! Types as written to types.
+//! Resolves types as written in the source.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::types::{MAX_STACK, MAX_VARBIT, MAX_WIDTH, Ty};
 use crate::value::Value;
 
 impl<'a> Analyser<'a> {
-    /// The type that `t` says. Reports what is wrong and gives [`Ty::Err`] then.
+    /// Resolves a type. After an error, which it reports, the result is [`Ty::Err`].
     pub(crate) fn ty(&mut self, t: &'a ast::TypeExpr) -> Ty {
         self.ty_with(t, &mut None)
     }
 
-    /// The same where `_` and missing type arguments may be inferred by `unifier`.
+    /// As [`Analyser::ty`], with `_` and missing type arguments inferred by `unifier`.
     pub(crate) fn ty_with(&mut self, t: &'a ast::TypeExpr, unifier: &mut Option<&mut Unifier>) -> Ty {
         let span = t.span;
         let depth_ok = self.deeper(span, |s| s.ty_inner(t, unifier));

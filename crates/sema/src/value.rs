@@ -1,4 +1,4 @@
-//! Compile-time values, and expressions on their way to the typed program.
+//! Compile-time values, and checked expressions before they enter the typed program.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ pub(crate) enum Value {
     Object(hir::ObjectId),
     /// A package that is an argument of another one.
     Package(Rc<PackageArgs>),
-    /// Known when the surrounding parser or control is instantiated, but not now.
+    /// Known only when the enclosing parser or control is instantiated.
     Opaque,
 }
 
-/// What is bound to the parameters of a package.
+/// The arguments of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PackageArgs {
     pub blocks: Vec<(String, hir::InstanceId)>,
@@ -42,13 +42,13 @@ pub(crate) struct PackageArgs {
     pub values: Vec<(String, Value, Ty)>,
 }
 
-/// What may be done with an expression as a left-value.
+/// Whether an expression is a left-value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Not a left-value at all.
     None,
     Writable,
-    /// Would be a left-value, but this says why it must not change.
+    /// A left-value that must not change, and why.
     ReadOnly(&'static str, Option<Span>),
 }
 
@@ -66,13 +66,13 @@ pub(crate) struct Typed {
     pub ty: Ty,
     pub value: Option<Value>,
     pub place: Place,
-    /// Whether evaluating it may change something or is a call.
+    /// Whether evaluating it may have an effect or is a call.
     pub effects: bool,
     pub items: Option<Rc<Items>>,
 }
 
 impl Typed {
-    /// What stands for an expression that has been complained about.
+    /// The placeholder for an expression that has been reported.
     pub fn error(span: Span) -> Typed {
         Typed {
             hir: hir::Expr { kind: hir::ExprKind::Bool(false), ty: hir::Type::Void, span },

@@ -27,7 +27,7 @@ impl Span {
         Span { file, start, end }
     }
 
-    /// The empty span at the beginning of the first file; for nodes that no source text stands behind.
+    /// The empty span at the beginning of the first file; for nodes without source text.
     pub fn none() -> Span {
         Span::new(FileId(0), 0, 0)
     }
@@ -46,7 +46,7 @@ impl Span {
     }
 }
 
-/// A line and column as people count them.
+/// A line and column, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineColumn {
     /// Line, from 1.
@@ -142,7 +142,7 @@ impl SourceFile {
     }
 }
 
-/// A place to show to people: file name, line, column, after `#line` directives.
+/// A position for display: file name, line, column, after `#line` directives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// File name.

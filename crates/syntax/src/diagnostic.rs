@@ -1,10 +1,8 @@
-//! What the compiler has to say about a program: errors, warnings and their places.
-//!
-//! Turning diagnostics into text or JSON is the work of `render`.
+//! Diagnostics: errors, warnings and their source positions.
 
 use hopwright_source::Span;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The program is not accepted.
@@ -22,17 +20,17 @@ pub struct Label {
     pub span: Span,
     /// Text beside the mark; may be empty.
     pub message: String,
-    /// Whether this is the place the diagnostic is about, or one that explains it.
+    /// Whether this is the position of the diagnostic, or a related one.
     pub primary: bool,
 }
 
-/// One message to the programmer.
+/// An error, warning or note.
 ///
 /// Codes: `E00xx` preprocessor, `E01xx` lexer and parser, `E02xx`–`E04xx` types and evaluation, `E05xx`
 /// "not supported yet", `W0xxx` warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity of a diagnostic.
     pub severity: Severity,
     /// Stable code such as `E0102`.
     pub code: &'static str,
@@ -62,14 +60,14 @@ impl Diagnostic {
         Diagnostic::new(Severity::Warning, code, message)
     }
 
-    /// Adds the place it is about.
+    /// Adds the position of the diagnostic.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: true });
         self
     }
 
-    /// Adds a place that explains it.
+    /// Adds a related position.
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: false });
@@ -90,7 +88,7 @@ impl Diagnostic {
         self
     }
 
-    /// The place the diagnostic is about: its first primary label, else its first label.
+    /// The position of the diagnostic: its first primary label, else its first label.
     pub fn span(&self) -> Option<Span> {
         self.labels.iter().find(|l| l.primary).or(self.labels.first()).map(|l| l.span)
     }
@@ -134,7 +132,7 @@ impl Diagnostics {
         self.errors > 0
     }
 
-    /// Whether there is nothing at all.
+    /// Whether there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -149,7 +147,7 @@ impl Diagnostics {
         self.items.iter()
     }
 
-    /// The same up to the `most`th error, and a note that says how many more there are.
+    /// The diagnostics up to the `most`th error, and a note with the number of omitted ones.
     #[must_use]
     pub fn first_errors(self, most: usize) -> Diagnostics {
         if self.errors <= most {

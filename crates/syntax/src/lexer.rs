@@ -1,4 +1,4 @@
-//! Characters to tokens, for one file. Directives and macros are the preprocessor's.
+//! Lexer: characters to tokens, for one file. Directives and macros are handled by the preprocessor.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ impl Lexer {
         Span::new(self.file, start as u32, self.pos as u32)
     }
 
-    /// The empty span where reading goes on.
+    /// The empty span at the current position.
     pub(crate) fn here(&self) -> Span {
         self.span(self.pos)
     }
 
     /// Skips white space and comments; in a directive (`in_line`) not beyond the line's end.
-    /// Tells whether there was any.
+    /// Returns whether there was any.
     fn skip_space(&mut self, in_line: bool, diags: &mut Diagnostics) -> bool {
         let start = self.pos;
         loop {
@@ -130,7 +130,7 @@ impl Lexer {
         }
     }
 
-    /// Whether the very next character is this one.
+    /// Whether the next character is this one.
     pub(crate) fn follows(&self, c: char) -> bool {
         self.rest().starts_with(c)
     }
@@ -176,8 +176,7 @@ impl Lexer {
         (text, Span::new(self.file, start as u32, end as u32))
     }
 
-    /// Goes to the next `#` that begins a line, reading nothing but comments and strings; stands
-    /// behind it then. False at the end of the file.
+    /// Skips to after the next `#` that begins a line, recognising only comments and strings. False at the end of the file.
     pub(crate) fn skip_to_directive(&mut self, diags: &mut Diagnostics) -> bool {
         loop {
             self.skip_space(false, diags);
@@ -190,7 +189,7 @@ impl Lexer {
                 self.pos += 1;
                 return true;
             }
-            // Text that is skipped need not be made of tokens: a lone quote is just a character.
+            // Skipped text need not consist of tokens: an unmatched quote is a character.
             let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
             self.pos += match first {
                 '"' => string_len(line).unwrap_or(1),

@@ -1,6 +1,6 @@
-//! P4-16 source text to abstract syntax tree: source map, diagnostics, preprocessor, lexer, parser.
+//! P4-16 source text to abstract syntax tree: diagnostics, preprocessor, lexer, parser.
 //!
-//! Nothing here knows what a name means or which type an expression has; that is the next crate's work.
+//! Names and types of expressions are resolved by semantic analysis.
 //!
 //! ```
 //! use hopwright_syntax::{Options, SourceMap, parse_text};
@@ -41,7 +41,7 @@ pub fn parse(sources: &mut SourceMap, root: &Path, options: &Options) -> (Progra
     (program, diagnostics)
 }
 
-/// The same for text in memory; `name` is what diagnostics call it.
+/// As [`parse`], for text in memory; `name` is its name in diagnostics.
 pub fn parse_text(sources: &mut SourceMap, name: &str, text: &str, options: &Options) -> (Program, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_text(name, text);

@@ -1,4 +1,4 @@
-//! Diagnostics as text for people and as JSON and SARIF for programs.
+//! Rendering of diagnostics as text, JSON and SARIF.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ pub fn render(diagnostics: &Diagnostics, sources: &SourceMap, color: bool) -> St
     text
 }
 
-/// Longest message, label, note or help that is shown, in bytes: names in programs can be as long as their files.
+/// Maximum length of a shown message, label, note or help, in bytes: names in programs can be as long as their files.
 const MAX_MESSAGE: usize = 1_000;
 
-/// The diagnostic with what is too long in it cut.
+/// The diagnostic with long texts truncated.
 fn shortened(diagnostic: &Diagnostic) -> Diagnostic {
     let cut = |text: &mut String| {
         if text.len() > MAX_MESSAGE {
@@ -92,7 +92,7 @@ fn by_file(labels: &[Label]) -> Vec<(FileId, Vec<&Label>)> {
     files
 }
 
-/// Longest excerpt that is shown, in bytes; programs that generate programs write very long lines.
+/// Maximum length of a source excerpt, in bytes; generated programs have very long lines.
 const MAX_EXCERPT: usize = 16_384;
 
 /// Lines of a file.
@@ -102,7 +102,7 @@ struct Lines {
     bytes: Range<usize>,
 }
 
-/// The lines that the labels are on, no more than needed, so that a large file costs nothing.
+/// The lines of the labels, and no others, so that the size of the file does not matter.
 fn lines_of(source: &SourceFile, labels: &[&Label]) -> Lines {
     let len = source.text().len() as u32;
     let start = labels.iter().map(|l| l.span.start).min().unwrap_or(0);

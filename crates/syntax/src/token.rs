@@ -1,4 +1,4 @@
-//! Tokens: what the lexer makes, the preprocessor rewrites and the parser reads.
+//! Tokens, which the lexer makes, the preprocessor rewrites and the parser reads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -192,7 +192,7 @@ pub(crate) enum Tok {
     Eof,
 }
 
-/// Names of macros that must not be expanded in a token any more.
+/// Names of macros that must not be expanded in a token again.
 pub(crate) type HideSet = Option<Arc<Vec<Arc<str>>>>;
 
 /// A token.

@@ -1,6 +1,6 @@
-//! Which slots a statement reads and writes, tables' actions included.
+//! Effects: which slots a statement reads and writes, including the actions of tables it applies.
 //!
-//! Conservative: a write may not happen. Emitting a header reads all of it. Does not live here: what follows from it.
+//! The answers are conservative: a write may not happen. Emitting a header reads all of it.
 
 use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, Stmt, StmtKind};
 
@@ -42,7 +42,7 @@ impl SlotSet {
     }
 }
 
-/// What statements do to slots, with tables' actions looked up once.
+/// Effects of statements on slots, with those of tables computed once.
 #[derive(Clone, Debug)]
 pub struct Effects {
     table_reads: Vec<SlotSet>,
@@ -86,7 +86,7 @@ impl Effects {
         }
         match &stmt.kind {
             StmtKind::AssignSlice { slot, .. } => f(*slot),
-            // If it is valid it keeps its fields.
+            // A header that is valid already keeps its fields.
             StmtKind::SetValid(h) => walk::header_slots(pipeline, *h).for_each(f),
             StmtKind::CopyHeader { src, .. } => walk::header_slots(pipeline, *src).for_each(f),
             StmtKind::Emit(h) => walk::header_slots(pipeline, *h).for_each(f),
@@ -95,7 +95,7 @@ impl Effects {
                 f(stack.next_index);
                 stack.elements.iter().for_each(|&h| walk::header_slots(pipeline, h).for_each(&mut *f));
             }
-            // Elements that are not extracted keep what they have.
+            // Elements that are not extracted keep their values.
             StmtKind::ExtractNext { stack, .. } => {
                 let stack = &pipeline[*stack];
                 f(stack.next_index);
@@ -115,7 +115,7 @@ impl Effects {
                 for arg in &call.args {
                     match arg {
                         ExternArg::InOut(slot) => f(*slot),
-                        // Of v1model's, some leave their result as it is.
+                        // Some of v1model's leave their result unchanged.
                         ExternArg::Out(slot) if !always => f(*slot),
                         _ => {}
                     }
@@ -154,7 +154,7 @@ impl Effects {
                         f(*slot);
                     }
                 }
-                // These set intrinsic metadata besides.
+                // These also set intrinsic metadata.
                 if matches!(call.function, ExternFn::VerifyChecksum { .. }) {
                     f(pipeline.standard.checksum_error);
                 }

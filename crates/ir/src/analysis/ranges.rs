@@ -1,7 +1,7 @@
 //! Value ranges: unsigned bounds of expressions and, in the parser, of slots.
 //!
-//! A range is conservative: every value that occurs is in it. Signed values are ranges of their bit patterns, and values
-//! of more than 64 bits have no range.
+//! Ranges are conservative: they contain every value that occurs. The range of a signed value is that of its bit pattern.
+//! Values of more than 64 bits have no range.
 
 use std::collections::BTreeMap;
 
@@ -179,7 +179,7 @@ impl Ranges {
         }
     }
 
-    /// Follows a statement: what it writes loses its range, but for assigned values.
+    /// Updates the ranges for a statement: assigned slots have the range of the value, other written slots none.
     pub fn step(&mut self, pipeline: &Pipeline, effects: &Effects, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Assign(slot, value) => {
@@ -205,7 +205,7 @@ impl Ranges {
         self.slots.retain(|slot, _| !writes.contains(*slot));
     }
 
-    /// Keeps what holds on both paths; returns whether that is less than before.
+    /// Joins with the ranges of another path; returns whether this lost information.
     fn join(&mut self, other: &Ranges) -> bool {
         let before = self.clone();
         self.slots.retain(|slot, range| match other.slots.get(slot) {
@@ -237,10 +237,10 @@ fn ones(value: u64) -> u64 {
     max_of(64 - value.leading_zeros()).unwrap_or(u64::MAX)
 }
 
-/// Visits of a state after which ranges that still grow are given up, so that the analysis of cycles ends.
+/// Visits of a state after which all its ranges are widened to none, so that the analysis of cycles terminates.
 const MAX_VISITS: u32 = 8;
 
-/// The ranges at the beginning of each parser state; `None` for states that are not reached.
+/// The ranges at the beginning of each parser state; `None` for unreachable states.
 pub fn parser(pipeline: &Pipeline) -> Vec<Option<Ranges>> {
     let effects = Effects::of(pipeline);
     let parser: &Parser = &pipeline.parser;

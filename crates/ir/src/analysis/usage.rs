@@ -1,6 +1,6 @@
-//! What a program does with its state: which slots are read and written, which headers change after parsing.
+//! Usage: which slots are read and written, and which headers change after parsing.
 //!
-//! An executor uses this to extract only the fields that are used and to write only what changed. The answers are
+//! An executor uses this to extract only the fields that are read and to write back only what changed. The answers are
 //! conservative and flow-insensitive: "read" means that some statement, key or argument may read it.
 
 use crate::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StackId, Stmt, StmtKind};

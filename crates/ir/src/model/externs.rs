@@ -133,8 +133,8 @@ pub enum ExternArg {
     InOut(SlotId),
 }
 
-/// Functions and methods with a meaning of their own in v1model, and those registered by name. Arguments that select
-/// an instance, an algorithm or a list are constants here, not arguments.
+/// Functions and methods that v1model defines, and those registered by name. An instance, an algorithm or a list that an
+/// argument selects is part of the function.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExternFn {
     /// `counter.count(In index)`; beyond the size it does nothing.
@@ -174,14 +174,14 @@ pub enum ExternFn {
     Assume,
     /// `log_msg(format, List data)`.
     LogMsg(String),
-    /// `verify_checksum(In condition, List data, In checksum)`; with payload if told.
+    /// `verify_checksum(In condition, List data, In checksum)`; over the payload, too, if `payload` is set.
     VerifyChecksum {
         /// Algorithm.
         algorithm: HashAlgorithm,
         /// Append the payload to the data.
         payload: bool,
     },
-    /// `update_checksum(In condition, List data, InOut checksum)`; with payload if told.
+    /// `update_checksum(In condition, List data, InOut checksum)`; over the payload, too, if `payload` is set.
     UpdateChecksum {
         /// Algorithm.
         algorithm: HashAlgorithm,

@@ -25,13 +25,13 @@ use std::sync::Arc;
 
 pub use hopwright_source::{SourceMap, Span};
 
-/// A whole program for one architecture (today always v1model).
+/// A whole program. The blocks and the intrinsic metadata are those of v1model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pipeline {
     /// File stem of the program.
     pub name: String,
     /// All scalar state of a packet: header fields, validity bits, metadata, locals. Every slot is zero when a
-    /// packet starts, but for the standard metadata that the executor presets.
+    /// packet starts, except for the standard metadata that the executor sets.
     pub slots: Vec<Slot>,
     /// Header instances, stack elements and union members included.
     pub headers: Vec<Header>,
@@ -41,7 +41,7 @@ pub struct Pipeline {
     pub unions: Vec<Union>,
     /// Names of the `error` members; the value of type `error` is the index. `errors[0]` is `NoError`.
     pub errors: Vec<String>,
-    /// Where v1model's intrinsic metadata lives.
+    /// The slots of v1model's intrinsic metadata.
     pub standard: StandardMetadata,
     /// The parser graph.
     pub parser: Parser,
@@ -69,9 +69,9 @@ pub struct Pipeline {
     pub packet_in: Option<HeaderId>,
     /// `@controller_header("packet_out")`.
     pub packet_out: Option<HeaderId>,
-    /// What the control plane knows by an id besides tables, actions, value sets and extern objects.
+    /// Objects with a P4Runtime id that are no tables, actions, value sets or extern objects of the pipeline.
     pub control_plane_objects: Vec<ControlPlaneObject>,
-    /// The text the spans point into. Not kept when a pipeline is written down.
+    /// The text the spans point into. It is not serialised.
     #[serde(skip)]
     pub sources: Arc<SourceMap>,
 }

@@ -1,15 +1,15 @@
-//! What entries of a table with an action profile or selector lead to.
+//! Targets of entries in tables with an action profile or selector.
 
 use super::ActionCall;
 
-/// What an entry of a table with an action profile or selector leads to.
+/// The target of an entry in a table with an action profile or selector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EntryTarget {
     /// A member of the profile, by its number.
     Member(u32),
     /// A group of the selector, by its number; a hash picks one of its members.
     Group(u32),
-    /// Actions of the entry's own, of which a hash picks one (P4Runtime calls it a one-shot set).
+    /// Actions of the entry itself, of which a hash picks one (P4Runtime's one-shot action set).
     Set(Vec<WeightedAction>),
 }
 
@@ -27,7 +27,7 @@ pub struct WeightedAction {
 pub struct Group {
     /// Members by number, each with its share (from 1).
     pub members: std::collections::BTreeMap<u32, u32>,
-    /// Most shares together, or most members; 0 is no limit.
+    /// Maximum of the sum of shares, or of the number of members; 0 is no limit.
     pub max_size: u32,
     /// `max_size` counts members.
     pub counts_members: bool,

@@ -1,4 +1,4 @@
-//! A packet's state: slots, headers, stacks, unions, and where v1model's metadata lives among them.
+//! A packet's state: slots, headers, stacks, unions, and the slots of v1model's metadata.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ impl Type {
 /// One scalar of a packet's state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slot {
-    /// For people: `hdr.ipv4.ttl`, `meta.nexthop`, `hdr.ipv4.$valid`, `ingress.tmp`.
+    /// For display: `hdr.ipv4.ttl`, `meta.nexthop`, `hdr.ipv4.$valid`, `ingress.tmp`.
     pub name: String,
     /// Its type.
     pub ty: Type,
@@ -83,7 +83,7 @@ pub struct Header {
 /// One field of a header.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeaderField {
-    /// Where the value lives.
+    /// The slot of the value.
     pub slot: SlotId,
     /// `ttl`.
     pub name: String,

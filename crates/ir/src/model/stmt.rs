@@ -60,13 +60,13 @@ pub enum StmtKind {
         /// Taken when false.
         otherwise: Block,
     },
-    /// First case that has the value.
+    /// Executes the first case that has the value.
     Switch {
         /// Any `bit`, `int` or `bool`.
         value: Expr,
-        /// Values (of the same type) and what to do.
+        /// Values (of the same type) and their blocks.
         cases: Vec<(Vec<BigUint>, Block)>,
-        /// No case has it.
+        /// Taken if no case has the value.
         default: Block,
     },
     /// A named scope that [`StmtKind::Leave`] can leave.
@@ -170,7 +170,7 @@ pub struct StateId(pub u32);
 pub struct State {
     /// `parse_ipv4`; of an inlined sub-parser `outer.parse_ipv4`.
     pub name: String,
-    /// Done in order; a failure ends parsing with its error, and the packet goes on to ingress.
+    /// Executed in order; a failure ends parsing with its error, and the packet goes on to ingress.
     pub body: Block,
     /// Where to go.
     pub transition: Transition,
@@ -197,9 +197,9 @@ pub enum Transition {
 pub enum Target {
     /// Go on there.
     State(StateId),
-    /// Done.
+    /// End of parsing.
     Accept,
-    /// Done; v1model: as accept, with the error that is set.
+    /// End of parsing; in v1model as accept, with the error that is set.
     Reject,
 }
 

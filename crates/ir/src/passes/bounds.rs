@@ -1,15 +1,15 @@
-//! Bounds of loops and advances: how often a loop's body is begun at most, how many bits an advance skips at most.
+//! Bounds of loops and advances: the most iterations a loop begins, the most bits an advance skips.
 //!
-//! Executors with fixed resources need these; nothing else of the pipeline changes. The bound of an advance follows from
-//! the ranges of the parser's slots. A loop has one if it is left when a counter passes a limit, and each iteration adds
-//! to the counter the same constant.
+//! Executors with fixed resources need these bounds; the pass changes nothing else. The bound of an advance follows from the
+//! value ranges of the parser's slots. A loop has a bound if it is left when a counter passes a limit and every iteration adds
+//! the same constant to the counter.
 
 use crate::analysis::effects::Effects;
 use crate::analysis::ranges::{self, Range, Ranges};
 use crate::walk;
 use crate::{BinaryOp, Block, Expr, ExprKind, Pipeline, SlotId, StmtKind, Type, UnaryOp};
 
-/// Sets the bounds that are known, and keeps lower ones that are there.
+/// Sets the bounds that are known; lower bounds already set stay.
 pub fn bound(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
     let states = ranges::parser(pipeline);
@@ -64,7 +64,7 @@ impl Bounds<'_> {
     fn iterations(&self, body: &Block, before: &Ranges, around: &Ranges) -> Option<u64> {
         let mut least: Option<u64> = None;
         for (at, stmt) in body.iter().enumerate() {
-            // Directly in the body, so that each iteration meets it, and what it leaves is the loop.
+            // The guard stands directly in the body: every iteration reaches it, and leaving from it leaves the loop.
             let StmtKind::If { cond, then, otherwise } = &stmt.kind else { continue };
             let leaves =
                 |block: &Block| matches!(block.last().map(|s| &s.kind), Some(StmtKind::Leave(_) | StmtKind::Exit));
@@ -142,7 +142,7 @@ impl Bounds<'_> {
     }
 }
 
-/// What an iteration does to the counter.
+/// The change of the counter per iteration.
 #[derive(Clone, Copy)]
 enum Step {
     Up(u64),

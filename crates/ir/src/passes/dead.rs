@@ -1,4 +1,5 @@
-//! Dead assignments: locals and metadata that nobody reads any more.
+//! Dead-code elimination: assignments to locals and metadata, and calls without side effects, whose results are never
+//! read.
 //!
 //! Header fields and intrinsic metadata always count as read: packets and the switch see them.
 
@@ -9,25 +10,25 @@ use crate::{Block, ExternArg, ExternCall, ExternFn, Pipeline, SlotId, SlotKind, 
 use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
-/// Removes assignments whose value nobody reads.
+/// Removes assignments and calls whose results are never read.
 pub fn eliminate(pipeline: &mut Pipeline) {
     never_read(pipeline);
     overwritten(pipeline);
 }
 
-/// Slots that only the program itself can see.
+/// Slots that only the program itself reads.
 fn is_private(kind: SlotKind) -> bool {
     matches!(kind, SlotKind::Local | SlotKind::Metadata)
 }
 
-/// Removes writes of slots that nothing in the whole program reads.
+/// Removes writes of slots that are read nowhere in the program.
 fn never_read(pipeline: &mut Pipeline) {
     loop {
         let effects = Effects::of(pipeline);
         let mut reads = SlotSet::empty(pipeline);
         for block in walk::all_blocks(pipeline) {
             walk::stmts(block, &mut |stmt| {
-                // Reading a slot only to write it again does not count.
+                // A slot that is read only to be updated is not read.
                 if let StmtKind::Assign(slot, value) = &stmt.kind {
                     let slot = *slot;
                     walk::expr_slots(value, &mut |s| {
@@ -61,7 +62,7 @@ fn never_read(pipeline: &mut Pipeline) {
     }
 }
 
-/// Whether a call does nothing, given which slots nobody reads behind it.
+/// Whether a call has no effect, given the slots that are dead after it.
 fn is_unused(call: &ExternCall, dead: &impl Fn(SlotId) -> bool) -> bool {
     matches!(call.function, ExternFn::Named { no_side_effects: true, .. })
         && call.args.iter().all(|arg| match arg {
@@ -99,7 +100,7 @@ fn remove_writes(block: &mut Block, dead: &[bool]) -> bool {
     changed
 }
 
-/// Removes assignments that are overwritten before anybody reads them.
+/// Removes assignments that are overwritten before they are read.
 fn overwritten(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
     let exits = tables_that_exit(pipeline);
@@ -117,8 +118,8 @@ fn overwritten(pipeline: &mut Pipeline) {
             keys.iter().for_each(|k| walk::expr_slots(k, &mut |s| always.insert(s)));
         }
     }
-    // By body: what is read outside of it may be read behind it. Locals of a control are read in it and in its
-    // tables' actions only, which are other bodies. Bodies in the order of `all_blocks`: states, five controls, actions.
+    // For each body, slots read outside of it are live at its end. Locals of a control are read only in it and in its
+    // tables' actions, which are other bodies. Bodies are in the order of `all_blocks`: states, five controls, actions.
     let states = pipeline.parser.states.len();
     let is_control = |i: usize| (states..states + 5).contains(&i);
     let mut controls: Vec<SlotSet> = Vec::new();
@@ -134,8 +135,8 @@ fn overwritten(pipeline: &mut Pipeline) {
             controls.push(reads);
         }
     }
-    // Keys are read where tables are applied: in controls, seen there; behind actions and states for certain. A state or
-    // an action may run again.
+    // Table keys are read where tables are applied, which is in controls, and so are live at the end of actions and states.
+    // A state or an action may run again.
     let mut behind = always.clone();
     controls.iter().for_each(|reads| behind.extend(reads));
     for key in pipeline.tables.iter().flat_map(|t| &t.keys) {
@@ -200,14 +201,14 @@ struct Liveness<'p> {
     effects: &'p Effects,
     /// By table: whether one of its actions may exit.
     exits: Vec<bool>,
-    /// Read behind the body.
+    /// Live at the end of the body.
     end: SlotSet,
-    /// Read behind each scope around.
+    /// Live after each enclosing scope.
     leaves: HashMap<u32, SlotSet>,
 }
 
 impl Liveness<'_> {
-    /// The block without dead assignments, and what is live before it; `live` is what is live behind it.
+    /// The block without dead code, and the slots live before it; `live` are those live after it.
     fn block(&mut self, block: Block, mut live: SlotSet) -> (Block, SlotSet) {
         let mut kept = Vec::with_capacity(block.len());
         for stmt in block.into_iter().rev() {
@@ -259,7 +260,7 @@ impl Liveness<'_> {
             }
             StmtKind::Exit => *live = self.end.clone(),
             StmtKind::Loop { body, .. } => {
-                // Whatever the body reads may be read in the next turn.
+                // The next iteration may read whatever the body reads.
                 let mut writes = SlotSet::empty(self.pipeline);
                 let mut around = live.clone();
                 self.effects.block(self.pipeline, body, &mut around, &mut writes);
@@ -295,7 +296,7 @@ impl Liveness<'_> {
         Some(stmt)
     }
 
-    /// Whether the statement itself can end the body: a parser's failure, an action that exits.
+    /// Whether the statement itself can end the body: a parser error, an action that exits.
     fn may_end(&self, stmt: &Stmt) -> bool {
         match &stmt.kind {
             StmtKind::Extract { .. }

@@ -1,4 +1,4 @@
-//! Constant folding and the identities that need no knowledge of the surroundings.
+//! Constant folding, and algebraic identities that need no context.
 
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
@@ -7,7 +7,7 @@ use crate::{BinaryOp, Expr, ExprKind, Pipeline, Type, UnaryOp, bits};
 
 use crate::walk;
 
-/// Bits of a machine word: beyond, numbers are long.
+/// Bits of a machine word; wider numbers take several.
 const WORD: u32 = 64;
 
 /// Folds every expression of the pipeline.
@@ -24,7 +24,7 @@ pub fn fold(pipeline: &mut Pipeline) {
     }
 }
 
-/// Folds an expression where it is.
+/// Folds an expression in place.
 pub fn fold_in_place(expr: &mut Expr) {
     let placeholder = Expr::boolean(false, expr.span);
     let old = std::mem::replace(expr, placeholder);
@@ -71,12 +71,12 @@ fn shallow(expr: Expr) -> Expr {
             Some(v) => constant(bits::cast(v, a.ty, ty)),
             None if a.ty == ty => *a,
             None => match a.kind {
-                // Truncation of a long number is a slice, which can be pushed inside.
+                // Truncating a wide number is a slice, which can be pushed inwards.
                 kind if a.ty.width() > WORD && ty.width() <= WORD && is_bits(a.ty) && is_bits(ty) => {
                     let arg = Box::new(Expr { kind, ..*a });
                     shallow(rebuilt(ExprKind::Slice { arg, hi: ty.width() - 1, lo: 0 }))
                 }
-                // There and back.
+                // An extension and its truncation cancel out.
                 ExprKind::Cast(inner) if inner.ty == ty && a.ty.width() == ty.width() => *inner,
                 kind => rebuilt(ExprKind::Cast(Box::new(Expr { kind, ..*a }))),
             },

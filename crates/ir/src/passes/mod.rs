@@ -1,9 +1,8 @@
 //! Passes over the pipeline.
 //!
-//! A pass changes a pipeline into one with the same meaning. Each is small and lives in its own file: `fold`
-//! (constants), `propagate` (constants and copies), `substitute` (single-use locals), `dead` (assignments nobody reads),
-//! `simplify` (structure), `states` (the parser graph), `slots` (numbering), `bounds` (of loops
-//! and advances).
+//! A pass replaces a pipeline by an equivalent one. Each has a file of its own: `fold` (constants), `propagate` (constants and
+//! copies), `substitute` (single-use locals), `dead` (dead code), `simplify` (structure), `states` (the parser graph), `slots`
+//! (numbering), `bounds` (of loops and advances).
 
 pub mod bounds;
 pub mod dead;
@@ -16,7 +15,7 @@ pub mod substitute;
 
 use crate::{Pipeline, verify};
 
-/// One pass's effects make work for the others; beyond this many rounds little is left.
+/// Rounds of passes: each pass creates opportunities for the others, and few are left after this many.
 const ROUNDS: usize = 3;
 
 /// Runs all passes. In debug builds the pipeline is verified after each.

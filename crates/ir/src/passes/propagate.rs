@@ -1,7 +1,7 @@
-//! Forward propagation: a slot that is known to hold a constant or the value of another slot is replaced by that.
+//! Constant and copy propagation.
 //!
-//! Within controls and actions; each parser state by itself. Where what is known decides the branch that comes next,
-//! and that branch only leaves a scope, the scope is left at once.
+//! Covers controls and actions as a whole, and each parser state by itself. If the known values decide the next branch, and
+//! that branch only leaves a scope, the scope is left at once (jump threading).
 
 use std::collections::HashMap;
 
@@ -21,10 +21,10 @@ enum Known {
     Slot(SlotId),
 }
 
-/// What is known where control is; `None` where it does not get.
+/// What is known at a program point; `None` if it is unreachable.
 type Facts = Option<HashMap<SlotId, Known>>;
 
-/// A branch that comes next, and the scopes it leaves if that is all it does.
+/// The branch that follows, and the scopes it leaves if that is all it does.
 #[derive(Clone)]
 struct Branch {
     cond: Expr,
@@ -35,7 +35,7 @@ struct Branch {
 struct Propagation<'p> {
     pipeline: &'p Pipeline,
     effects: &'p Effects,
-    /// By label: the branch behind the scope.
+    /// By label: the branch after the scope.
     behind: HashMap<u32, Branch>,
     /// By label: what is known where the scope is left.
     leaves: HashMap<u32, Vec<Facts>>,
@@ -56,7 +56,7 @@ pub fn propagate(pipeline: &mut Pipeline) {
         pipeline.parser.states[i].body = block;
         pipeline.parser.states[i].transition = transition;
     }
-    // A local that nothing wrote is zero where ingress starts.
+    // Locals that nothing has written are zero at the start of ingress.
     let mut written = SlotSet::empty(pipeline);
     let mut read = SlotSet::empty(pipeline);
     for block in pipeline.parser.states.iter().map(|s| &s.body).chain([&pipeline.verify_checksum.body]) {
@@ -97,7 +97,7 @@ pub fn propagate(pipeline: &mut Pipeline) {
 }
 
 impl Propagation<'_> {
-    /// `next` is the branch behind the block, if one comes directly.
+    /// `next` is the branch that directly follows the block, if any.
     fn block(&mut self, block: &mut Block, mut facts: Facts, next: Option<&Branch>) -> Facts {
         for i in 0..block.len() {
             let following = match block.get(i + 1) {
@@ -117,7 +117,7 @@ impl Propagation<'_> {
         facts
     }
 
-    /// The scope that the branch leaves, if what is known decides it.
+    /// The scope that the branch leaves, if the known values decide it.
     fn decided(&self, branch: Option<&Branch>, known: &HashMap<SlotId, Known>) -> Option<u32> {
         let branch = branch?;
         let mut cond = branch.cond.clone();
@@ -127,7 +127,7 @@ impl Propagation<'_> {
     }
 
     fn stmt(&mut self, stmt: &mut Stmt, facts: Facts, next: Option<&Branch>) -> Facts {
-        // Code that is not reached is left alone.
+        // Unreachable code is left alone.
         let mut known = facts?;
         if !matches!(stmt.kind, StmtKind::Loop { .. }) {
             for expr in walk::stmt_exprs_mut(stmt) {
@@ -190,7 +190,7 @@ impl Propagation<'_> {
                 Some(known)
             }
             StmtKind::Loop { body, .. } => {
-                // Every turn but the first starts with what the body did.
+                // Every iteration but the first starts after the body.
                 let mut reads = SlotSet::empty(self.pipeline);
                 let mut writes = SlotSet::empty(self.pipeline);
                 self.effects.block(self.pipeline, body, &mut reads, &mut writes);
@@ -198,7 +198,7 @@ impl Propagation<'_> {
                     !writes.contains(*slot) && !matches!(value, Known::Slot(s) if writes.contains(*s))
                 });
                 self.block(body, Some(known), None);
-                // Left only by leaving a scope.
+                // A loop ends only by leaving a scope.
                 None
             }
             StmtKind::SetValid(h) | StmtKind::Extract { header: h, .. } => {
@@ -236,7 +236,7 @@ impl Propagation<'_> {
     }
 }
 
-/// The branch a statement is.
+/// The statement as a branch.
 fn branch(stmt: &Stmt) -> Option<Branch> {
     let leave = |block: &Block| match block.as_slice() {
         [Stmt { kind: StmtKind::Leave(label), .. }] => Some(*label),
@@ -250,7 +250,7 @@ fn branch(stmt: &Stmt) -> Option<Branch> {
     }
 }
 
-/// What a condition says about slots where it holds, or where it does not.
+/// What a condition implies about slots if it is true, or false.
 fn assume(cond: &Expr, holds: bool, known: &mut HashMap<SlotId, Known>) {
     match &cond.kind {
         ExprKind::Slot(slot) => {
@@ -279,13 +279,13 @@ fn assume(cond: &Expr, holds: bool, known: &mut HashMap<SlotId, Known>) {
     }
 }
 
-/// Forgets what is known of a slot and of its copies.
+/// Forgets the values of a slot and of its copies.
 fn kill(known: &mut HashMap<SlotId, Known>, slot: SlotId) {
     known.remove(&slot);
     known.retain(|_, value| !matches!(value, Known::Slot(s) if *s == slot));
 }
 
-/// What is known on both ways.
+/// The meet of two data-flow states: what is known on both paths.
 fn meet(a: Facts, b: Facts) -> Facts {
     match (a, b) {
         (Some(mut a), Some(b)) => {

@@ -1,4 +1,4 @@
-//! Structure that does nothing goes: branches never taken, scopes nobody leaves, statements nothing reaches.
+//! Removes structure without effect: branches that are never taken, scopes that are never left, unreachable statements.
 
 use num_traits::Zero;
 
@@ -11,7 +11,7 @@ pub fn simplify(pipeline: &mut Pipeline) {
     for block in walk::all_blocks_mut(pipeline) {
         let old = std::mem::take(block);
         *block = simplified(old);
-        // What ends a body ends anyway.
+        // An exit at the end of a body is redundant.
         while matches!(block.last().map(|s| &s.kind), Some(StmtKind::If { then, otherwise, .. })
             if then.is_empty() && otherwise.is_empty())
         {
@@ -35,7 +35,7 @@ fn simplified(block: Block) -> Block {
     out
 }
 
-/// Whether nothing behind the statement is reached from it.
+/// Whether control never continues after the statement.
 pub fn ends(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Leave(_) | StmtKind::Exit => true,
@@ -45,7 +45,7 @@ pub fn ends(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether the end of the block is not reached.
+/// Whether the end of the block is unreachable.
 pub fn block_ends(block: &Block) -> bool {
     block.last().is_some_and(ends)
 }
@@ -82,7 +82,7 @@ fn stmt_into(stmt: Stmt, out: &mut Block) {
     }
 }
 
-/// Removes leaves at the very end of the scope they leave, and what cannot run behind a leave.
+/// Removes leaves at the very end of the scope they leave, and unreachable code after a leave.
 pub fn strip_tail(block: &mut Block, label: u32) {
     if let Some(end) = block.iter().position(ends) {
         block.truncate(end + 1);

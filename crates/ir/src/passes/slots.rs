@@ -1,4 +1,4 @@
-//! Locals that nothing mentions any more are taken out of the pipeline, and the slots are numbered anew.
+//! Removes unused locals and renumbers the slots.
 
 use crate::{Expr, ExprKind, ExternArg, Pipeline, SlotId, SlotKind, Stmt, StmtKind};
 

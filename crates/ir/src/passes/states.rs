@@ -1,4 +1,4 @@
-//! The parser graph: selects whose outcome is known, states nobody goes to, states that only continue another.
+//! Simplifies the parser graph: selects with a known outcome, unreachable states, chains of states.
 
 use num_bigint::BigUint;
 
@@ -13,7 +13,7 @@ pub fn clean(pipeline: &mut Pipeline) {
     remove_unreachable(pipeline);
 }
 
-/// Decides a select as far as its keys are constants.
+/// Resolves a select as far as its keys are constants.
 fn resolve(transition: &mut Transition) {
     let Transition::Select { keys, cases } = transition else {
         return;
@@ -67,7 +67,7 @@ fn successors(transition: &Transition) -> Vec<StateId> {
     targets.into_iter().filter_map(|t| if let Target::State(s) = t { Some(s) } else { None }).collect()
 }
 
-/// Joins a state with the one it always goes to, if that continues it (`$` in its name) and nobody else goes there.
+/// Merges a state with its only successor, if that continues it (`$` in its name) and has no other predecessor.
 fn join(pipeline: &mut Pipeline) {
     let parser = &mut pipeline.parser;
     loop {

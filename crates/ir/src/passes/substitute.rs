@@ -1,12 +1,13 @@
-//! A local that is written once and read once, later in the same block, becomes the expression it was given.
+//! Forward substitution: a local that is written once and read once, later in the same block, is replaced by the
+//! expression assigned to it.
 
 use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, StmtKind, Transition};
 
 use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
-/// Largest expression that is put into another, in operations: chains of locals do not become one expression that is too
-/// deep to walk.
+/// Largest expression that is substituted, in operations. It keeps chains of locals from becoming one expression that is too
+/// deep to traverse.
 const MAX_SIZE: usize = 64;
 
 /// Substitutes single-use locals everywhere.
@@ -50,7 +51,7 @@ fn single_use(pipeline: &Pipeline) -> SlotSet {
     for block in walk::all_blocks(pipeline) {
         walk::stmts(block, &mut |stmt| {
             if let StmtKind::Apply { hit, action_run, .. } = &stmt.kind {
-                // What actions do is counted with the actions.
+                // Effects of actions are counted with the actions.
                 hit.iter().chain(action_run).for_each(|s| writes[s.index()] += 2);
                 return;
             }
@@ -109,7 +110,7 @@ fn in_block(pipeline: &Pipeline, effects: &Effects, single: &SlotSet, block: &mu
     }
 }
 
-/// Looks for the one use of the slot behind statement `at`; puts the value there if nothing in between changes it.
+/// Substitutes the value at the only use of the slot after statement `at`, unless something in between changes it.
 fn reaches_use(
     pipeline: &Pipeline,
     effects: &Effects,

@@ -1,8 +1,8 @@
-//! The text form of a pipeline: what `hopwright ir` prints, [`parse`] reads back and golden tests compare.
+//! The text form of a pipeline, which `hopwright ir` prints and [`parse`] reads back.
 //!
-//! Everything of the model is there but spans. Names stand for slots, headers and states; `x#0`, `x#1` are the first and
-//! second one called `x`. A name that does not look like one, or is a keyword, stands in quotes. Constants carry their
-//! type as in P4: `9w0x1f`, `8s0xff`, `true`.
+//! It contains the whole model but spans. Slots, headers and states are written by name; `x#0` and `x#1` are the first and
+//! second one called `x`. A name that is a keyword or does not look like a name is quoted. Constants carry their type as in
+//! P4: `9w0x1f`, `8s0xff`, `true`.
 
 mod parse;
 mod token;
@@ -144,7 +144,7 @@ impl<'a> Printer<'a> {
         writeln!(self.out, "{:1$}{text}", "", self.indent * 4)
     }
 
-    /// A line, then what `inside` prints indented and in braces.
+    /// A line, then the output of `inside`, indented and in braces.
     fn braces(&mut self, head: impl Display, inside: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
         self.line(format_args!("{head} {{"))?;
         self.indent += 1;
@@ -155,7 +155,7 @@ impl<'a> Printer<'a> {
 
     fn slot(&self, id: SlotId) -> Cow<'_, str> {
         match self.slots.get(id.index()) {
-            // The name alone is the parameter's.
+            // The bare name is the parameter's.
             Some(name) if self.params.iter().any(|p| written(&p.name) == *name) => {
                 written(&format!("{}#0", self.p.slots[id.index()].name)).into_owned().into()
             }

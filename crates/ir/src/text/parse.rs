@@ -1,7 +1,7 @@
-//! The text form read back: `parse` of what a pipeline prints is that pipeline, slots in the text's order and with spans
+//! Parser of the text form. Parsing what a pipeline prints yields that pipeline, with slots in the text's order and spans
 //! that point into the text.
 //!
-//! The text is checked for syntax and names only. [`crate::verify`] says whether the pipeline makes sense.
+//! It checks syntax and names only; [`crate::verify`] checks that the pipeline is valid.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,19 +14,19 @@ use num_traits::Num;
 use super::token::{Token, tokens};
 use crate::model::*;
 
-/// Blocks and expressions inside one another, at most.
+/// Maximum nesting of blocks and expressions.
 const MAX_DEPTH: usize = 1024;
-/// Bytes of stack for that.
+/// Stack that the maximum nesting needs, in bytes.
 const STACK: usize = 64 << 20;
-/// Bits of a type, at most.
+/// Maximum width of a type.
 const MAX_WIDTH: u32 = 1 << 20;
 
-/// Why a text is no pipeline.
+/// A syntax error or an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ParseError {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
     /// What is wrong.
     pub message: String,
@@ -56,7 +56,7 @@ impl fmt::Display for ParseError {
 /// Reads a pipeline's text form.
 ///
 /// # Errors
-/// The first place where the text is not what it must be.
+/// The first error.
 pub fn parse(text: &str) -> Result<Pipeline, ParseError> {
     let thread = std::thread::Builder::new().stack_size(STACK);
     std::thread::scope(|scope| match thread.spawn_scoped(scope, || read(text)) {
@@ -108,13 +108,13 @@ struct Reader<'a> {
     externs: HashMap<String, ExternId>,
     value_sets: HashMap<String, ValueSetId>,
     states: HashMap<String, StateId>,
-    /// Of the action that is being read.
+    /// Parameters of the action that is being parsed.
     params: Vec<Param>,
-    /// Direct counters and meters name their tables, which come later: the object, the name and its token.
+    /// Tables of direct counters and meters, declared later: the object, the table's name, and its token.
     tables_of_objects: Vec<(ExternId, String, usize)>,
 }
 
-/// Numbers of things by the names that the text gives them: `name#1` is the second one called `name`.
+/// Indices by names in the text; `name#1` is the second one called `name`.
 #[derive(Default)]
 struct Names {
     numbers: HashMap<String, Vec<u32>>,
@@ -134,7 +134,7 @@ impl Names {
     }
 }
 
-/// The name of something that its declaration writes as `name#1` if there are several.
+/// The name without a suffix such as `#1`.
 fn base_name(written: &str) -> &str {
     match written.rsplit_once('#') {
         Some((name, which)) if !which.is_empty() && which.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -221,7 +221,7 @@ impl Reader<'_> {
         Err(ParseError::new(self.text, self.tokens[token].1.start, message))
     }
 
-    /// What stands here is not what may stand here.
+    /// The error for an unexpected token.
     fn expected<T>(&self, what: &str) -> Result<T> {
         let found = match self.token() {
             Token::Word(text) | Token::Number(text) => format!("`{text}`"),
@@ -236,7 +236,7 @@ impl Reader<'_> {
         matches!(self.token(), Token::Word(text) if text == word)
     }
 
-    /// Takes a keyword if it stands here.
+    /// Consumes a keyword if it is next.
     fn word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.at += usize::from(found);
@@ -297,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What follows one another with commas in between, up to a closing sign, which is taken.
+    /// A comma-separated list up to a closing sign, which is consumed.
     fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut items = Vec::new();
         if self.sign(close) {
@@ -314,7 +314,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Something by its name.
+    /// Looks up an object by the next name.
     fn found<T>(&mut self, what: &str, get: impl FnOnce(&Self, &str) -> Option<T>) -> Result<T> {
         let at = self.at;
         let name = self.name()?;
@@ -374,7 +374,7 @@ impl Reader<'_> {
         Ok(make(width))
     }
 
-    /// Goes one level deeper.
+    /// Runs `f` one nesting level deeper.
     fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == MAX_DEPTH {
             return self.error_at(self.at, format!("nested more than {MAX_DEPTH} deep"));
@@ -423,7 +423,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads one declaration; false if none stands here.
+    /// Parses one declaration; false if none is next.
     fn declaration(&mut self) -> Result<bool> {
         let Token::Word(word) = self.token().clone() else { return Ok(false) };
         let start = self.at;
@@ -806,7 +806,7 @@ impl Reader<'_> {
         self.expect_word("from")?;
         let first = self.at;
         let first_name = self.name()?;
-        // States refer to later ones.
+        // States may refer to later ones.
         let mut count = 0;
         for at in self.at..self.tokens.len().saturating_sub(2) {
             let [(Token::Word(word), _), (Token::Word(name) | Token::Quoted(name), _), (Token::Sign("{"), _)] =
@@ -924,7 +924,7 @@ impl Reader<'_> {
         Ok(Stmt { kind, span: self.span_from(start) })
     }
 
-    /// The statement that a keyword begins; none if it is no keyword.
+    /// The statement that a keyword begins; `None` for other words.
     fn keyword(&mut self, word: &str) -> Result<Option<StmtKind>> {
         Ok(Some(match word {
             "set_valid" => StmtKind::SetValid(self.header()?),
@@ -1045,7 +1045,7 @@ impl Reader<'_> {
         Ok(StmtKind::Extern(ExternCall { function, args, span: self.span_from(start) }))
     }
 
-    /// What stands in angle brackets behind a function's name.
+    /// The angle brackets after a function's name.
     fn in_brackets<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.expect_sign("<")?;
         let value = inside(self)?;
@@ -1054,7 +1054,7 @@ impl Reader<'_> {
     }
 
     fn function(&mut self, name: &str, at: usize) -> Result<ExternFn> {
-        // A method: of an object by its bare name (`counters.count`), or in quotes and with a dot behind.
+        // A method: of an object by its bare name (`counters.count`), or by its quoted name and a dot.
         let (object, method) = if self.sign(".") {
             (Some(name.to_string()), self.name()?)
         } else {
@@ -1213,7 +1213,7 @@ impl Reader<'_> {
         Ok((ExprKind::Unary(op, Box::new(operand)), ty))
     }
 
-    /// Behind an opening parenthesis: a cast, an operation, or just an expression.
+    /// After an opening parenthesis: a cast, an operation, or an expression.
     fn parentheses(&mut self, start: usize) -> Result<Expr> {
         if ["bit", "int", "bool", "varbit"].iter().any(|word| self.is_word(word)) {
             let ty = self.ty()?;

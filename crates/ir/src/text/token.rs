@@ -1,6 +1,6 @@
 //! Names and tokens of the text form.
 //!
-//! A name stands as it is if it looks like one (`hdr.mpls[2].label`, `ingress.$tmp`) and is no keyword, else in quotes.
+//! A name is written as it is if it looks like one (`hdr.mpls[2].label`, `ingress.$tmp`) and is no keyword, else in quotes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::parse::ParseError;
 
-/// Words with a meaning where a name could stand.
+/// Keywords that could be mistaken for names.
 const KEYWORDS: [&str; 64] = [
     "accept",
     "action",
@@ -106,12 +106,12 @@ fn name_length(text: &str) -> usize {
     }
 }
 
-/// Whether a name can stand without quotes.
+/// Whether a name needs no quotes.
 pub(super) fn is_bare(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len() && name != "_" && KEYWORDS.binary_search(&name).is_err()
 }
 
-/// The name as it stands in the text.
+/// The name as it is written.
 pub(super) fn written(name: &str) -> Cow<'_, str> {
     if is_bare(name) { Cow::Borrowed(name) } else { Cow::Owned(quoted(name)) }
 }
@@ -134,18 +134,18 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// A piece of the text.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A keyword, or a name without quotes.
     Word(String),
-    /// What stood in quotes.
+    /// A quoted name or string, without quotes.
     Quoted(String),
-    /// What begins with a digit: `12`, `0x1f`, `8w0xff`, `8s0x1`.
+    /// A number: `12`, `0x1f`, `8w0xff`, `8s0x1`.
     Number(String),
     /// Punctuation.
     Sign(&'static str),
-    /// Behind the last.
+    /// End of the text.
     End,
 }
 
@@ -156,7 +156,7 @@ const SIGNS: [&str; 43] = [
     "`",
 ];
 
-/// The tokens and where each stands. `//` begins a comment that ends with its line.
+/// The tokens and their byte ranges. `//` begins a comment that ends with its line.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, ParseError> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -193,7 +193,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, ParseErro
     }
 }
 
-/// What stands in the quotes that the text begins with, and their length with them.
+/// The content of the quoted string that the text begins with, and its length with quotes.
 fn unquoted(text: &str) -> Option<(String, usize)> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1);

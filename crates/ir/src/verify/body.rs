@@ -1,4 +1,4 @@
-//! Statements: where they may stand, scopes, types of what they use, shapes of extern calls.
+//! Checks statements: placement, scopes, operand types, shapes of extern calls.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(super) enum Place {
 }
 
 impl Checker<'_> {
-    /// Ids in statements, expressions and transitions are in range.
+    /// Checks that ids in statements, expressions and transitions are in range.
     pub(super) fn body_ids(&mut self) {
         let p = self.pipeline;
         self.at("statements", Span::none());

@@ -1,4 +1,4 @@
-//! Types of expressions.
+//! Checks the types of expressions.
 
 use super::Checker;
 use crate::bits;

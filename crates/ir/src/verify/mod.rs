@@ -1,8 +1,8 @@
-//! Checks every invariant of the IR: ids in range, types and widths, placement of statements, scopes, layout of
-//! headers, tables and their entries.
+//! The verifier: checks every invariant of the IR, such as ids in range, types and widths, placement of statements, scopes,
+//! layout of headers, tables and their entries.
 //!
-//! Run after lowering and after every pass in debug builds and tests. A pipeline that passes can be run by any executor
-//! without panicking. Does not live here: what a P4 program may say (`hopwright-sema`).
+//! It runs after lowering and, in debug builds and tests, after every pass. Executors run a verified pipeline without
+//! panicking.
 
 mod body;
 mod expr;
@@ -14,7 +14,7 @@ use crate::model::*;
 use crate::walk;
 use body::Place;
 
-/// An invariant that does not hold.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyError {
     /// Where in the pipeline, e.g. `action MyIngress.fwd`.
@@ -36,8 +36,7 @@ impl std::error::Error for VerifyError {}
 /// Checks a pipeline.
 ///
 /// # Errors
-/// Everything that is wrong, as far as it can be told apart. If the structure itself is broken (ids out of range), only
-/// that is reported.
+/// All violations. If the structure itself is broken (ids out of range), only that is reported.
 pub fn verify(pipeline: &Pipeline) -> Result<(), Vec<VerifyError>> {
     let mut checker = Checker { pipeline, place: String::new(), span: Span::none(), errors: Vec::new() };
     checker.ids();
@@ -103,7 +102,7 @@ impl Checker<'_> {
         self.require(id.index() < count, || format!("extern {} does not exist", id.0));
     }
 
-    /// Every id is in range: all other checks may index freely.
+    /// Checks that every id is in range, so that all other checks may index freely.
     fn ids(&mut self) {
         let p = self.pipeline;
         for slot in &p.slots {
@@ -164,7 +163,7 @@ impl Checker<'_> {
         self.body_ids();
     }
 
-    /// Slots, headers, stacks, unions and metadata fit each other.
+    /// Checks that slots, headers, stacks, unions and metadata are consistent.
     fn state(&mut self) {
         let p = self.pipeline;
         for (i, slot) in p.slots.iter().enumerate() {
@@ -245,7 +244,7 @@ impl Checker<'_> {
         self.require(types(a).eq(types(b)), || format!("{} and {} have different fields", p[a].name, p[b].name));
     }
 
-    /// Names and sizes of what the control plane sees.
+    /// Checks names, ids and sizes of control-plane objects.
     fn objects(&mut self) {
         let p = self.pipeline;
         self.unique("table", p.tables.iter().map(|t| (&t.name, t.span)));
@@ -349,7 +348,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A table and the objects it names belong to each other.
+    /// Checks that a table and the objects it refers to belong together.
     fn table_objects(&mut self, id: TableId) {
         let p = self.pipeline;
         let table = &p[id];

@@ -1,8 +1,8 @@
-//! Descriptions of architectures: the package that `main` instantiates, what its blocks are for and share, the intrinsic
-//! metadata, and how packets are dropped or start over.
+//! Descriptions of architectures: the package that `main` instantiates, the roles of its blocks and of their parameters, the
+//! intrinsic metadata, and how packets are dropped or start over.
 //!
-//! Each architecture has a file of its own here and a line in [`ALL`]. Lowering, lints and P4Info read the descriptions,
-//! and know no architecture by name. The declarations of types and externs are P4 text (`p4/include`).
+//! Each architecture has a file of its own here and an entry in [`ALL`]. Lowering, lints and P4Info read the descriptions and
+//! do not depend on any architecture's name. The declarations of types and externs are P4 text (`p4/include`).
 
 mod v1model;
 
@@ -15,7 +15,7 @@ pub struct Architecture {
     pub include: &'static str,
     /// The package that `main` instantiates, such as `V1Switch`.
     pub package: &'static str,
-    /// The package's blocks, in the order of its parameters, which is the order in which a packet meets them.
+    /// The package's blocks, in the order of its parameters, which is the order in which a packet passes them.
     pub blocks: &'static [Block],
     /// The type of the intrinsic metadata, such as `standard_metadata_t`.
     pub intrinsic_type: &'static str,

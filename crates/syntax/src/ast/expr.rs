@@ -125,7 +125,7 @@ pub enum ExprKind {
     Int(IntLit),
     /// `true`, `false`
     Bool(bool),
-    /// `"text"`: what stands between the quotes, escapes as they were written
+    /// `"text"`: the text between the quotes, with escapes as written
     String(Arc<str>),
     /// `name`, `.name`
     Path(Path),

@@ -1,11 +1,10 @@
 //! The abstract syntax tree of P4-16, language version 1.2.5.
 //!
-//! The tree says what was written: names are not resolved, types not checked, constants not folded.
-//! Parentheses leave no trace but in spans. Productions are those of the grammar in appendix H of the
-//! P4-16 specification.
+//! The tree represents the text: names are not resolved, types not checked, constants not folded. Parentheses appear only in
+//! spans. Productions are those of the grammar in appendix H of the P4-16 specification.
 //!
-//! This room holds names, programs and annotations; `decl` declarations and tables, `stmt` statements,
-//! `expr` types and expressions. All of them are seen as items of this module.
+//! This module has names, programs and annotations; `decl` has declarations and tables, `stmt` statements, `expr` types and
+//! expressions. All are re-exported here.
 
 mod decl;
 mod expr;
@@ -80,7 +79,7 @@ pub struct Annotation {
     pub span: Span,
 }
 
-/// What stands behind an annotation's name.
+/// The form of an annotation's body.
 #[derive(Clone, Debug)]
 pub enum AnnotationBody {
     /// Nothing.

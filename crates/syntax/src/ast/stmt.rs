@@ -80,9 +80,9 @@ pub enum StmtKind {
         annotations: Vec<Annotation>,
         /// Declarations, assignments and calls.
         init: Vec<Stmt>,
-        /// Checked before each turn.
+        /// Checked before each iteration.
         condition: Expr,
-        /// Assignments and calls after each turn.
+        /// Assignments and calls after each iteration.
         update: Vec<Stmt>,
         /// Body.
         body: Box<Stmt>,

@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.comma_list(P::RBrace, true, "a name", |p| p.ident("a name"))
     }
 
-    /// `constantDeclaration` behind annotations
+    /// `constantDeclaration` after annotations
     pub(super) fn const_decl(&mut self, annotations: Vec<Annotation>) -> PResult<Decl> {
         let start = self.bump();
         let ty = self.ty()?;
@@ -97,7 +97,7 @@ impl Parser<'_> {
 
     // --- functions, actions, instances -------------------------------------------------------
 
-    /// `functionDeclaration` or `instantiation` behind annotations
+    /// `functionDeclaration` or `instantiation` after annotations
     fn function_or_instance(&mut self, annotations: Vec<Annotation>) -> PResult<Decl> {
         let start = self.peek().span;
         let ret = self.type_or_void()?;
@@ -140,7 +140,7 @@ impl Parser<'_> {
         Ok(FunctionSig { ret, name, type_params, params })
     }
 
-    /// `(arguments) name = { ... };` behind the type
+    /// `(arguments) name = { ... };` after the type
     fn instance(&mut self, annotations: Vec<Annotation>, start: Span, ty: TypeExpr) -> PResult<Decl> {
         let args = self.args()?;
         let name = self.ident("the name of an instance")?;
@@ -282,7 +282,7 @@ impl Parser<'_> {
 
     // --- types -------------------------------------------------------------------------------
 
-    /// `derivedTypeDeclaration` behind annotations
+    /// `derivedTypeDeclaration` after annotations
     fn derived_type(&mut self, annotations: Vec<Annotation>) -> PResult<Decl> {
         let start = self.peek().span;
         let kind = match self.kind() {
@@ -346,7 +346,7 @@ impl Parser<'_> {
         Ok(EnumMember { name, value: None })
     }
 
-    /// `typedefDeclaration` behind annotations, with its `;`
+    /// `typedefDeclaration` after annotations, with its `;`
     fn typedef(&mut self, annotations: Vec<Annotation>) -> PResult<Decl> {
         let start = self.peek().span;
         let is_new_type = self.at_kw(Kw::Type);
@@ -380,7 +380,7 @@ impl Parser<'_> {
 
     // --- parsers, controls, packages ---------------------------------------------------------
 
-    /// Name, type parameters and parameters behind the reserved word; the caller opened a scope, and
+    /// Name, type parameters and parameters after the reserved word; the caller opened a scope, and
     /// declares the name outside of it.
     fn pipeline_sig(&mut self, what: &str) -> PResult<PipelineSig> {
         let name = self.ident(&format!("the name of a {what}"))?;

@@ -133,7 +133,7 @@ impl Parser<'_> {
         self.branches(condition)
     }
 
-    /// `then : otherwise` behind `condition ?`
+    /// `then : otherwise` after `condition ?`
     fn branches(&mut self, condition: Expr) -> PResult<Expr> {
         let then = self.free_expr()?;
         self.expect(P::Colon, "of a conditional expression")?;
@@ -176,7 +176,7 @@ impl Parser<'_> {
             if twice && matches!(self.nth(1).kind, Tok::P(P::Semi | P::RParen)) {
                 return Err(self.no_decrement(operator));
             }
-            // Tighter operators nest only so deep; what counts is what is in their operands.
+            // The nesting of tighter operators is bounded; only their operands count.
             self.deeper(1)?;
             let right = self.binary(precedence + 1);
             self.depth -= 1;
@@ -245,7 +245,7 @@ impl Parser<'_> {
         if !self.nth_is(close, P::RParen) {
             return false;
         }
-        // A name nobody declared is taken for a type if nothing else makes sense.
+        // An undeclared name is taken for a type if nothing else fits.
         let name = self.nth(1).text.clone();
         known
             || (self.lookup(&name, false).is_none()
@@ -266,7 +266,7 @@ impl Parser<'_> {
         self.new_expr(ExprKind::Cast { ty, operand: Box::new(operand) }, span)
     }
 
-    /// A primary expression with members, indices and calls behind it.
+    /// A primary expression with members, indices and calls after it.
     pub(super) fn postfix(&mut self) -> PResult<Expr> {
         let mut expr = self.primary()?;
         loop {
@@ -328,7 +328,7 @@ impl Parser<'_> {
         self.report(diagnostic)
     }
 
-    /// Whether the `<` behind this expression begins type arguments of a call.
+    /// Whether the `<` after this expression begins type arguments of a call.
     fn is_type_args(&self, callee: &Expr) -> bool {
         let generic = match &callee.kind {
             ExprKind::Path(path) => self.lookup(&path.name.name, path.leading_dot).is_some_and(|k| k.is_generic),
@@ -622,7 +622,7 @@ impl Parser<'_> {
         self.range_after(first)
     }
 
-    /// `.. expression` behind the first bound, or nothing.
+    /// `.. expression` after the first bound, or nothing.
     pub(super) fn range_after(&mut self, lo: Expr) -> PResult<Expr> {
         if self.eat(P::DotDot).is_none() {
             return Ok(lo);
@@ -634,7 +634,7 @@ impl Parser<'_> {
     }
 }
 
-/// Reads an integer literal; the error says what is wrong with it.
+/// Reads an integer literal; the error describes what is wrong.
 pub(super) fn int_literal(text: &str) -> Result<IntLit, String> {
     let digits_only = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let (width, rest) = match text.find(['w', 's']) {

@@ -1,14 +1,13 @@
 //! Recursive-descent parser: tokens to syntax tree.
 //!
-//! This room holds what all productions need: the token cursor, name scopes, limits, errors and recovery.
-//! Declarations are in `decl`, annotations in `annotation`, tables in `table`, types in `types`,
-//! statements in `stmt`, expressions in `expr`.
+//! This module has what all productions need: the token cursor, name scopes, limits, errors and recovery. Productions are in
+//! `decl` (declarations), `annotation`, `table`, `types`, `stmt` (statements) and `expr` (expressions).
 //!
-//! The grammar of P4 depends on which names are types. As in every P4 parser, scopes remember what a name
-//! was declared as; where that is not enough (or the name unknown) a bounded look ahead decides.
+//! The grammar of P4 depends on which names are types. As in every P4 parser, scopes record what a name was declared as; where
+//! that is not enough, or the name is unknown, a bounded look-ahead decides.
 //!
-//! A production that fails has said why and returns [`Abort`]; lists of declarations, statements and
-//! table parts catch it, skip to a place where they can go on, and so find further errors.
+//! A production that fails has reported an error and returns [`Abort`]. Lists of declarations, statements and table parts catch
+//! it and skip to a synchronisation point, so that one run finds several errors.
 
 mod annotation;
 mod decl;
@@ -51,7 +50,7 @@ struct NameKind {
     is_generic: bool,
 }
 
-/// Where statements stand; what is permitted differs.
+/// The context of statements, which decides what is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StmtContext {
     ParserState,
@@ -210,7 +209,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A `;`. If it was forgotten at the end of a line, says so and goes on as if it were there.
+    /// A `;`. If it is missing at the end of a line, reports that and continues as if it were there.
     fn expect_semi(&mut self, after: &str) -> PResult<Span> {
         if let Some(span) = self.eat(P::Semi) {
             return Ok(span);
@@ -296,7 +295,7 @@ impl Parser<'_> {
         self.report(diagnostic)
     }
 
-    /// Reports an error elsewhere; parsing goes on. Unlike [`Self::report`] never silent.
+    /// Reports an error at another position and continues. Unlike [`Self::report`] never silent.
     fn complain(&mut self, diagnostic: Diagnostic) {
         if self.errors < MAX_ERRORS {
             self.errors += 1;
@@ -327,7 +326,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reports an error behind which nothing sensible can be expected, and goes to the end.
+    /// Reports an error after which parsing cannot continue, and skips to the end.
     fn give_up(&mut self, diagnostic: Diagnostic) -> Abort {
         self.complain(diagnostic);
         self.errors = MAX_ERRORS;
@@ -417,7 +416,7 @@ impl Parser<'_> {
 
     // --- recovery ----------------------------------------------------------------------------
 
-    /// After an error in a statement, field or the like that began at token `start`: goes behind its
+    /// After an error in a statement, field or the like that began at token `start`: goes after its
     /// `;` or the end of its braces, or before the `}` that ends the surrounding braces.
     fn sync_statement(&mut self, start: usize) {
         // Braces of expressions that the error left open.
@@ -571,7 +570,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ item item ... }`: after an error in one item goes on with the next.
+    /// `{ item item ... }`: after an error in one item, parsing continues with the next.
     fn braced<T>(&mut self, after: &str, item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<(Vec<T>, Span)> {
         self.braced_in(Region::Other, after, item)
     }

@@ -223,14 +223,14 @@ impl Parser<'_> {
         self.scan_type(0).is_some_and(|n| self.nth_is_name(n))
     }
 
-    /// `variableDeclarationWithoutSemicolon` behind annotations
+    /// `variableDeclarationWithoutSemicolon` after annotations
     pub(super) fn var_decl(&mut self, annotations: Vec<Annotation>) -> PResult<Decl> {
         let start = self.peek().span;
         let ty = self.ty()?;
         self.var_decl_after_type(annotations, start, ty)
     }
 
-    /// The same behind the type.
+    /// The same after the type.
     pub(super) fn var_decl_after_type(
         &mut self,
         annotations: Vec<Annotation>,
@@ -419,7 +419,7 @@ impl Parser<'_> {
         Ok(StmtKind::For { annotations, init, condition, update, body })
     }
 
-    /// `collection) statement` behind `for (T name in`
+    /// `collection) statement` after `for (T name in`
     fn for_in(&mut self, annotations: Vec<Annotation>, var: Decl) -> PResult<StmtKind> {
         if let DeclKind::Var(VarDecl { init: Some(init), .. }) = &var.kind {
             self.complain(

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::token::{Kw, P, Tok};
 
 impl Parser<'_> {
-    /// `tableDeclaration` behind annotations
+    /// `tableDeclaration` after annotations
     pub(super) fn table(&mut self, annotations: Vec<Annotation>) -> PResult<Decl> {
         let start = self.bump();
         let name = self.ident("the name of a table")?;
@@ -51,7 +51,7 @@ impl Parser<'_> {
                 TablePropertyValue::Expr(value)
             }
         };
-        // `key`, `actions` and `entries` end with their brace; people add a `;` by habit.
+        // `key`, `actions` and `entries` end with their brace; a `;` after it is a common mistake.
         if !matches!(value, TablePropertyValue::Expr(_))
             && let Some(extra) = self.eat(P::Semi)
         {

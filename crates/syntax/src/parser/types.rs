@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[size]*` behind a type.
+    /// `[size]*` after a type.
     pub(super) fn array_suffix(&mut self, mut ty: TypeExpr) -> PResult<TypeExpr> {
         while self.eat(P::LBracket).is_some() {
             let size = self.free_expr()?;
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// A type without `[size]` behind it.
+    /// A type without `[size]` after it.
     pub(super) fn unsized_type(&mut self) -> PResult<TypeExpr> {
         let token = self.peek().clone();
         let start = token.span;
@@ -187,7 +187,7 @@ impl Parser<'_> {
 
     // --- look ahead --------------------------------------------------------------------------
 
-    /// If the tokens from `n` ahead on look like a type, the distance of the token behind it.
+    /// If the tokens from `n` ahead on look like a type, the distance of the token after it.
     pub(super) fn scan_type(&self, n: usize) -> Option<usize> {
         let mut i = match self.nth(n).kind {
             Tok::Kw(k) if k.starts_type() => n + 1,
@@ -231,7 +231,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The distance of the token behind the parenthesis or bracket that closes the one at `open`.
+    /// The distance of the token after the parenthesis or bracket that closes the one at `open`.
     pub(super) fn scan_brackets(&self, open: usize) -> Option<usize> {
         let mut depth = 0u32;
         for n in open..open + MAX_SCAN {
@@ -265,7 +265,7 @@ impl Parser<'_> {
 
 /// What [`Parser::scan_angles`] found.
 pub(super) struct Angles {
-    /// Distance of the token behind the `>`.
+    /// Distance of the token after the `>`.
     pub(super) end: usize,
     /// Whether there is a comma outside inner parentheses.
     pub(super) has_comma: bool,

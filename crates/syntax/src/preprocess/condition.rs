@@ -4,10 +4,10 @@ use crate::diagnostic::Diagnostic;
 use crate::token::{P, Tok, Token};
 use hopwright_source::Span;
 
-/// Deepest nesting of parentheses and operators.
+/// Maximum nesting of parentheses and operators.
 const MAX_DEPTH: u32 = 100;
 
-/// Evaluates a condition after macro expansion; names that are left count as 0.
+/// Evaluates a condition after macro expansion; remaining names count as 0.
 pub(super) fn evaluate(tokens: &[Token], directive: Span) -> Result<i64, Diagnostic> {
     let mut reader = Reader { tokens, at: 0, directive, depth: 0 };
     let value = reader.ternary()?;

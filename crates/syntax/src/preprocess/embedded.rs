@@ -1,4 +1,4 @@
-//! The include files that come with the compiler, so that it works without being installed.
+//! The standard include files, built into the compiler so that it works without installation.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

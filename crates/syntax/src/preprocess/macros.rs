@@ -11,7 +11,7 @@ use crate::lexer::lex_fragment;
 use crate::token::{HideSet, P, Tok, Token};
 use hopwright_source::Span;
 
-/// Deepest nesting of macro calls in arguments of macro calls.
+/// Maximum nesting of macro calls in arguments of macro calls.
 const MAX_MACRO_DEPTH: u32 = 60;
 
 /// A defined macro.
@@ -35,13 +35,13 @@ struct Argument {
     expanded: Vec<Token>,
 }
 
-/// Whether the name stands for something that depends on where it is used.
+/// Whether the macro's value depends on where it is used.
 pub(super) fn is_dynamic(name: &str) -> bool {
     matches!(name, "__LINE__" | "__FILE__")
 }
 
 impl Preprocessor<'_> {
-    /// Obeys `#define` behind the word.
+    /// Executes `#define`, after the word itself.
     pub(super) fn define(&mut self) {
         let name = self.next_in_line();
         if name.kind != Tok::Ident {
@@ -139,7 +139,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Expands tokens that stand alone, such as an argument or a condition.
+    /// Expands a separate token list, such as an argument or a condition.
     pub(super) fn expand_list(&mut self, mut tokens: Vec<Token>) -> Vec<Token> {
         if tokens.iter().all(|t| t.kind != Tok::Ident) {
             return tokens;
@@ -176,7 +176,7 @@ impl Preprocessor<'_> {
         Token { kind, text: self.interner.intern(&text), ..token }
     }
 
-    /// Puts a macro's expansion before what comes next. False if this is no call after all.
+    /// Puts a macro's expansion before the next token. False if this is no call.
     fn expand(&mut self, name: &Token, found: &Macro) -> bool {
         let (arguments, hide) = match &found.params {
             None => (Vec::new(), name.hide.clone()),
@@ -190,7 +190,7 @@ impl Preprocessor<'_> {
                 }
                 match self.arguments(name, params) {
                     Some((arguments, close)) => (arguments, intersect(&name.hide, &close.hide)),
-                    // Said what is wrong already; the call is dropped.
+                    // The error is reported already; the call is dropped.
                     None => return true,
                 }
             }
@@ -272,7 +272,7 @@ impl Preprocessor<'_> {
         Some((arguments, close))
     }
 
-    /// A macro's body with parameters replaced, `#` and `##` carried out.
+    /// A macro's body with parameters replaced, `#` and `##` applied.
     fn substitute(&mut self, name: &Token, found: &Macro, arguments: &[Argument], hide: &HideSet) -> Vec<Token> {
         let argument = |token: &Token| -> Option<&Argument> {
             let params = found.params.as_ref()?;
@@ -317,7 +317,7 @@ impl Preprocessor<'_> {
                 if let Some(first) = out.get_mut(first) {
                     first.space = token.space;
                 } else if is(at + 1, P::HashHash) {
-                    // An empty left side: what stands right is taken as it is.
+                    // With an empty left side the right side is taken as it is.
                     at += 2;
                     if let Some(right) = body.get(at) {
                         match argument(right) {
@@ -362,7 +362,7 @@ impl Preprocessor<'_> {
                     token.from_macro = name.from_macro.clone().or(Some(name.text.clone()));
                     out.push(token);
                 } else {
-                    // No token: the two stay as they are, side by side, as with `cpp -x assembler-with-cpp`.
+                    // If the result is no token, the two stay separate, as with `cpp -x assembler-with-cpp`.
                     out.push(left);
                     out.push(Token { space: false, ..first });
                 }
@@ -392,7 +392,7 @@ fn stringize(tokens: &[Token]) -> String {
             text.push(c);
         }
     }
-    // A lone backslash at the end would take the closing quote away.
+    // A trailing backslash would escape the closing quote.
     let backslashes = text.len() - text.trim_end_matches('\\').len();
     if backslashes % 2 == 1 {
         text.push('\\');

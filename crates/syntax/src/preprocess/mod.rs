@@ -1,8 +1,8 @@
 //! The preprocessor: files and directives to one stream of tokens.
 //!
-//! Macro expansion is in `macros`, the arithmetic of `#if` in `condition`, the standard include files in
-//! `embedded`. The language is that of the P4-16 specification, section 6.1, widened to what C
-//! preprocessors offer: macros with parameters, `#`, `##`, `#error`, `#line`.
+//! Macro expansion is in `macros`, the arithmetic of `#if` in `condition`, the standard include files in `embedded`. The
+//! language is that of the P4-16 specification, section 6.1, extended by features of C preprocessors: macros with parameters,
+//! `#`, `##`, `#error`, `#line`.
 
 mod condition;
 mod embedded;
@@ -20,15 +20,15 @@ pub use embedded::include_of;
 use hopwright_source::{FileId, LineMark, SourceMap, Span};
 use macros::Macro;
 
-/// Deepest nesting of include files.
+/// Maximum nesting of include files.
 const MAX_INCLUDE_DEPTH: usize = 100;
-/// Most files one program may include, counting repetitions.
+/// Maximum number of included files, counting repetitions.
 const MAX_FILES: usize = 2_000;
-/// Most conditionals without `#endif` that are reported in one file.
+/// Maximum number of conditionals without `#endif` reported per file.
 const MAX_UNTERMINATED: usize = 10;
-/// Most tokens macros may produce.
+/// Maximum number of tokens that macros produce.
 const MAX_MACRO_TOKENS: usize = 1_000_000;
-/// Most tokens a program may have.
+/// Maximum number of tokens of a program.
 const MAX_TOKENS: usize = 20_000_000;
 
 /// A macro from outside the program, in the order of the command line.
@@ -45,7 +45,7 @@ pub enum CommandLineMacro {
     Undefine(String),
 }
 
-/// What the preprocessor may be told.
+/// Options of the preprocessor.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where include files are looked for, in this order; with `no_disk`, folders of the names in `embedded`.
@@ -87,14 +87,14 @@ struct Condition {
 /// A file being read.
 struct Frame {
     lexer: Lexer,
-    /// Where `#include "x"` looks first.
+    /// The first folder that `#include "x"` searches.
     home: Home,
-    /// What `#pragma once` remembers.
+    /// The identity of the file for `#pragma once`.
     identity: String,
     conditions: Vec<Condition>,
 }
 
-/// Where a file is.
+/// The location of a file.
 #[derive(Clone)]
 enum Home {
     /// In this directory.
@@ -116,7 +116,7 @@ pub(crate) struct Preprocessor<'a> {
     diags: &'a mut Diagnostics,
     interner: Interner,
     frames: Vec<Frame>,
-    /// Tokens to be read before the file goes on; the last one is next.
+    /// Tokens to be read before the rest of the file; the last one is next.
     pending: Vec<Token>,
     /// While macro arguments are expanded on their own: files are not read on.
     isolated: bool,
@@ -125,7 +125,7 @@ pub(crate) struct Preprocessor<'a> {
     macros: HashMap<Arc<str>, Rc<Macro>>,
     once: HashSet<String>,
     files: usize,
-    /// A limit was exceeded: everything reads as the end of the file.
+    /// A limit was exceeded: reading yields the end of the file.
     stopped: bool,
 }
 
@@ -187,7 +187,7 @@ impl<'a> Preprocessor<'a> {
             }
             let end = token.kind == Tok::Eof;
             if end {
-                // Complain about the end where the program ends, not where an include file does.
+                // Report the end at the end of the program, not of an include file.
                 let len = self.map.get(root).map_or(0, |f| f.text().len()) as u32;
                 token.span = Span::new(root, len, len);
             }
@@ -202,7 +202,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Defines what is defined before the first line: our own macros and the command line's.
+    /// Defines the predefined macros and those of the command line.
     fn predefine(&mut self) {
         let (date, time) = macros::date_and_time();
         let mut text = format!(
@@ -244,7 +244,7 @@ impl<'a> Preprocessor<'a> {
         });
     }
 
-    /// Gives up on the whole program.
+    /// Aborts the whole program.
     fn stop(&mut self, code: &'static str, message: impl Into<String>, at: Span) {
         if !self.stopped {
             self.diags.push(Diagnostic::error(code, message).at(at, "stopped here"));
@@ -260,8 +260,8 @@ impl<'a> Preprocessor<'a> {
         Token::new(Tok::Eof, self.interner.intern(""), at)
     }
 
-    /// The next token before macro expansion; directives are obeyed on the way. With `leave_file`, the
-    /// end of an include file is passed silently.
+    /// The next token before macro expansion. Directives on the way are executed. With `leave_file`, the end of an include
+    /// file is skipped.
     fn next_raw(&mut self, leave_file: bool) -> Token {
         loop {
             if self.stopped {
@@ -325,7 +325,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Obeys one directive whose `#` has been read.
+    /// Executes one directive whose `#` has been read.
     fn directive(&mut self, hash: Token) {
         let name = self.next_in_line();
         match (name.kind, &*name.text) {
@@ -437,7 +437,7 @@ impl<'a> Preprocessor<'a> {
         let mut resolved = Vec::with_capacity(line.len());
         let mut at = 0;
         while at < line.len() {
-            // `defined` looks at names before they are expanded.
+            // `defined` takes names before expansion.
             if line[at].kind == Tok::Ident && &*line[at].text == "defined" {
                 let paren = line.get(at + 1).is_some_and(|t| t.kind == Tok::P(P::LParen));
                 let name = line.get(at + 1 + usize::from(paren));
@@ -673,7 +673,7 @@ impl<'a> Preprocessor<'a> {
     }
 }
 
-/// What can stand behind `#` and is written wrongly at times.
+/// Directives, to recognise misspelled ones.
 const DIRECTIVES: [&str; 12] =
     ["include", "define", "undef", "ifdef", "ifndef", "elif", "else", "endif", "error", "warning", "pragma", "line"];
 
