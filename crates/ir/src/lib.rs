@@ -10,7 +10,7 @@ pub mod entry;
 pub mod hash;
 pub mod interp;
 pub mod meter;
-pub mod model;
+mod model;
 pub mod passes;
 pub mod profile;
 pub mod text;

@@ -39,7 +39,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub fn new(body: Body, ret: Ty, path: String) -> Context {
+    pub(crate) fn new(body: Body, ret: Ty, path: String) -> Context {
         Context { body, ret, loops: 0, path, constructing: false, nameless: None }
     }
 }
@@ -94,7 +94,7 @@ pub(crate) struct Analyser<'a> {
 const MAX_DEPTH: u32 = 2048;
 
 impl<'a> Analyser<'a> {
-    pub fn new(program: &'a ast::Program, name: &str) -> Analyser<'a> {
+    pub(crate) fn new(program: &'a ast::Program, name: &str) -> Analyser<'a> {
         Analyser {
             program,
             diagnostics: Vec::new(),
@@ -150,7 +150,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Adds a diagnostic, unless an equal one has been added.
-    pub fn report(&mut self, d: Diagnostic) {
+    pub(crate) fn report(&mut self, d: Diagnostic) {
         if self.seen.insert((d.code, d.span(), d.message.clone())) {
             if d.severity == Severity::Error {
                 self.errors += 1;
@@ -160,26 +160,26 @@ impl<'a> Analyser<'a> {
     }
 
     /// Counts an error that is the consequence of one reported already.
-    pub fn consequence(&mut self) {
+    pub(crate) fn consequence(&mut self) {
         self.errors += 1;
     }
 
     /// An error with one label.
-    pub fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>, label: impl Into<String>) {
+    pub(crate) fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>, label: impl Into<String>) {
         self.report(Diagnostic::error(code, message).at(span, label));
     }
 
-    pub fn unsupported(&mut self, span: Span, what: &str) {
+    pub(crate) fn unsupported(&mut self, span: Span, what: &str) {
         self.error("E0500", span, format!("{what} not supported yet"), "used here");
     }
 
     /// Runs `f` one level deeper, or reports an error and returns `None` when that is too deep.
-    pub fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+    pub(crate) fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         self.deeper_by(1, span, f)
     }
 
     /// As [`Analyser::deeper`], for code that needs the stack of several levels.
-    pub fn deeper_by<R>(&mut self, levels: u32, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+    pub(crate) fn deeper_by<R>(&mut self, levels: u32, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         if self.depth + levels > MAX_DEPTH {
             if !self.too_deep {
                 self.too_deep = true;
@@ -194,17 +194,17 @@ impl<'a> Analyser<'a> {
         Some(r)
     }
 
-    pub fn show(&self, ty: &Ty) -> String {
+    pub(crate) fn show(&self, ty: &Ty) -> String {
         self.defs.show(ty)
     }
 
     /// The number of scalars in a type.
-    pub fn leaves(&mut self, ty: &Ty) -> u64 {
+    pub(crate) fn leaves(&mut self, ty: &Ty) -> u64 {
         self.defs.leaves(ty, &mut self.leaves)
     }
 
     /// Reports types with too many fields.
-    pub fn check_size(&mut self, ty: &Ty, span: Span) -> bool {
+    pub(crate) fn check_size(&mut self, ty: &Ty, span: Span) -> bool {
         let n = self.leaves(ty);
         if n > MAX_LEAVES {
             let shown = self.show(ty);
@@ -220,7 +220,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// A new variable.
-    pub fn new_var(&mut self, name: &str, ty: &Ty, span: Span) -> hir::VarId {
+    pub(crate) fn new_var(&mut self, name: &str, ty: &Ty, span: Span) -> hir::VarId {
         let ty = self.hir_ty(ty);
         self.out.vars.push(hir::Var { name: name.to_string(), ty, span });
         hir::VarId((self.out.vars.len() - 1) as u32)
@@ -228,7 +228,7 @@ impl<'a> Analyser<'a> {
 
     /// The concrete type; type parameters and unfinished types (only in code that is checked but not kept, or
     /// after errors) become `void`.
-    pub fn hir_ty(&mut self, ty: &Ty) -> hir::Type {
+    pub(crate) fn hir_ty(&mut self, ty: &Ty) -> hir::Type {
         match ty {
             Ty::Bool => hir::Type::Bool,
             Ty::Bits(w) => hir::Type::Bits(*w),
@@ -291,7 +291,7 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    pub fn enum_id(&mut self, e: usize) -> hir::EnumId {
+    pub(crate) fn enum_id(&mut self, e: usize) -> hir::EnumId {
         if let Some(id) = self.enum_ids.get(&e) {
             return *id;
         }
@@ -311,7 +311,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// The `type` declaration after a type, if it is one.
-    pub fn new_type(&mut self, ty: &Ty) -> Option<hir::NewTypeId> {
+    pub(crate) fn new_type(&mut self, ty: &Ty) -> Option<hir::NewTypeId> {
         let Ty::Newtype(n) = ty else { return None };
         if let Some(id) = self.new_type_ids.get(n) {
             return Some(*id);
@@ -329,7 +329,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Adds headers that only the control plane uses.
-    pub fn controller_headers(&mut self) {
+    pub(crate) fn controller_headers(&mut self) {
         for d in 0..self.defs.structs.len() {
             let def = &self.defs.structs[d];
             if def.kind == ast::StructKind::Header
@@ -372,7 +372,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Runs `f` with fresh scopes above the top level as it was at declaration `order`.
-    pub fn in_declaration<R>(&mut self, order: usize, context: Context, f: impl FnOnce(&mut Self) -> R) -> R {
+    pub(crate) fn in_declaration<R>(&mut self, order: usize, context: Context, f: impl FnOnce(&mut Self) -> R) -> R {
         let scopes = std::mem::take(&mut self.scopes);
         let context = std::mem::replace(&mut self.context, context);
         let order = std::mem::replace(&mut self.order, order);
@@ -384,7 +384,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Checks code and discards the result.
-    pub fn dry_run(&mut self, f: impl FnOnce(&mut Self)) {
+    pub(crate) fn dry_run(&mut self, f: impl FnOnce(&mut Self)) {
         let was = std::mem::replace(&mut self.dry, true);
         let lengths = (
             self.out.functions.len(),
@@ -406,7 +406,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// A control-plane name: the local name under the current path, unless `@name` says otherwise.
-    pub fn qualified(&self, local: &str, annotations: &[ast::Annotation]) -> String {
+    pub(crate) fn qualified(&self, local: &str, annotations: &[ast::Annotation]) -> String {
         let given = self.annotation_text(annotations, "name");
         let local = given.as_deref().unwrap_or(local);
         if let Some(absolute) = local.strip_prefix('.') {
@@ -419,14 +419,14 @@ impl<'a> Analyser<'a> {
     }
 
     /// The control-plane name of an object without a path.
-    pub fn global_name(&self, local: &str, annotations: &[ast::Annotation]) -> String {
+    pub(crate) fn global_name(&self, local: &str, annotations: &[ast::Annotation]) -> String {
         let given = self.annotation_text(annotations, "name");
         let name = given.as_deref().unwrap_or(local);
         name.strip_prefix('.').unwrap_or(name).to_string()
     }
 
     /// The string that an annotation of this name has as its only argument.
-    pub fn annotation_text(&self, annotations: &[ast::Annotation], name: &str) -> Option<Arc<str>> {
+    pub(crate) fn annotation_text(&self, annotations: &[ast::Annotation], name: &str) -> Option<Arc<str>> {
         let annotation = ast::find_annotation(annotations, name)?;
         if let Some(text) = annotation.single_string() {
             return Some(text.clone());
@@ -446,7 +446,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Annotations with their arguments evaluated as far as they have a meaning.
-    pub fn annotations(&mut self, annotations: &'a [ast::Annotation]) -> Vec<hir::Annotation> {
+    pub(crate) fn annotations(&mut self, annotations: &'a [ast::Annotation]) -> Vec<hir::Annotation> {
         for a in annotations.iter().filter(|a| a.name.as_str() == "name") {
             if self.annotation_text(std::slice::from_ref(a), "name").is_none() {
                 self.error("E0308", a.span, "`@name` takes a string", "not a string that is known here");

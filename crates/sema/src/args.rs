@@ -37,7 +37,7 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// The arguments for the typed program.
-    pub fn hir(self, sig: &Sig) -> Vec<hir::Arg> {
+    pub(crate) fn hir(self, sig: &Sig) -> Vec<hir::Arg> {
         sig.params
             .iter()
             .zip(self.args)
@@ -47,7 +47,7 @@ impl Checked {
     }
 
     /// The arguments for a body, without those that exist only at compile time.
-    pub fn hir_of_body(self, sig: &Sig) -> Vec<hir::Arg> {
+    pub(crate) fn hir_of_body(self, sig: &Sig) -> Vec<hir::Arg> {
         let args = self.hir(sig);
         sig.params.iter().zip(args).filter(|(p, _)| !p.is_known()).map(|(_, arg)| arg).collect()
     }

@@ -14,18 +14,18 @@ pub(crate) struct Unifier {
 
 impl Unifier {
     /// A fresh variable.
-    pub fn var(&mut self) -> Ty {
+    pub(crate) fn var(&mut self) -> Ty {
         self.bound.push(None);
         Ty::Var((self.bound.len() - 1) as u32)
     }
 
     /// Fresh variables for type parameters.
-    pub fn fresh(&mut self, params: &[u32]) -> Subst {
+    pub(crate) fn fresh(&mut self, params: &[u32]) -> Subst {
         params.iter().map(|p| (*p, self.var())).collect()
     }
 
     /// The type with known variables substituted.
-    pub fn resolve(&self, ty: &Ty) -> Ty {
+    pub(crate) fn resolve(&self, ty: &Ty) -> Ty {
         ty.map(&|t| match t {
             Ty::Var(v) => self.bound.get(*v as usize).and_then(|b| b.as_ref()).map(|b| self.resolve(b)),
             _ => None,
@@ -46,7 +46,7 @@ impl Unifier {
     }
 
     /// Unifies two types, if possible.
-    pub fn unify(&mut self, defs: &Defs, a: &Ty, b: &Ty) -> bool {
+    pub(crate) fn unify(&mut self, defs: &Defs, a: &Ty, b: &Ty) -> bool {
         let (a, b) = (self.resolve(a), self.resolve(b));
         match (&a, &b) {
             (Ty::Err, _) | (_, Ty::Err) => true,
@@ -83,7 +83,7 @@ impl Unifier {
     }
 
     /// Unifies a parameter's type with an argument's. Literals determine only variables that nothing else does.
-    pub fn learn(&mut self, defs: &Defs, param: &Ty, arg: &Typed) -> bool {
+    pub(crate) fn learn(&mut self, defs: &Defs, param: &Ty, arg: &Typed) -> bool {
         let param = self.resolve(param);
         if !param.has_vars() {
             return true; // conversion decides

@@ -82,7 +82,7 @@ pub(crate) enum Entity<'a> {
 
 impl Entity<'_> {
     /// Its kind with an article, for messages.
-    pub fn what(&self) -> &'static str {
+    pub(crate) fn what(&self) -> &'static str {
         match self {
             Entity::Type(_) | Entity::Struct(_) => "a type",
             Entity::Extern(_) => "an extern type",

@@ -156,7 +156,7 @@ pub(crate) struct ParamSig {
 
 impl ParamSig {
     /// Whether its argument exists only at compile time.
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.direction == hir::Direction::None && self.ty.is_immaterial()
     }
 }
@@ -189,16 +189,16 @@ const MAX_SHOWN: usize = 200;
 pub(crate) type Subst = HashMap<u32, Ty>;
 
 impl Ty {
-    pub fn tuple(items: Vec<Ty>) -> Ty {
+    pub(crate) fn tuple(items: Vec<Ty>) -> Ty {
         Ty::Tuple(items.into())
     }
 
-    pub fn is_err(&self) -> bool {
+    pub(crate) fn is_err(&self) -> bool {
         matches!(self, Ty::Err)
     }
 
     /// `bit<W>` or `int<W>`: the width.
-    pub fn width(&self) -> Option<u32> {
+    pub(crate) fn width(&self) -> Option<u32> {
         match self {
             Ty::Bits(w) | Ty::Int(w) => Some(*w),
             _ => None,
@@ -206,12 +206,12 @@ impl Ty {
     }
 
     /// Whether values of the type exist only at compile time.
-    pub fn is_immaterial(&self) -> bool {
+    pub(crate) fn is_immaterial(&self) -> bool {
         matches!(self, Ty::InfInt | Ty::String | Ty::List(_) | Ty::MatchKind)
     }
 
     /// Whether it is the type of a literal, whose final type its context determines.
-    pub fn is_literal(&self) -> bool {
+    pub(crate) fn is_literal(&self) -> bool {
         match self {
             Ty::InfInt | Ty::ListLit(_) | Ty::StructLit(_) | Ty::InvalidLit | Ty::DotsLit => true,
             Ty::Tuple(items) => items.iter().any(Ty::is_literal),
@@ -220,7 +220,7 @@ impl Ty {
     }
 
     /// Whether `found` holds for it or for anything in it.
-    pub fn any(&self, found: &mut dyn FnMut(&Ty) -> bool) -> bool {
+    pub(crate) fn any(&self, found: &mut dyn FnMut(&Ty) -> bool) -> bool {
         if found(self) {
             return true;
         }
@@ -238,12 +238,12 @@ impl Ty {
     }
 
     /// Whether it contains type variables.
-    pub fn has_vars(&self) -> bool {
+    pub(crate) fn has_vars(&self) -> bool {
         self.any(&mut |t| matches!(t, Ty::Var(_)))
     }
 
     /// Replaces leaves for which `f` has something.
-    pub fn map(&self, f: &dyn Fn(&Ty) -> Option<Ty>) -> Ty {
+    pub(crate) fn map(&self, f: &dyn Fn(&Ty) -> Option<Ty>) -> Ty {
         if let Some(t) = f(self) {
             return t;
         }
@@ -263,7 +263,7 @@ impl Ty {
     }
 
     /// Replaces type parameters.
-    pub fn subst(&self, subst: &Subst) -> Ty {
+    pub(crate) fn subst(&self, subst: &Subst) -> Ty {
         if subst.is_empty() {
             return self.clone();
         }
@@ -276,42 +276,42 @@ impl Ty {
 
 impl<'a> Defs<'a> {
     /// A new type parameter.
-    pub fn new_param(&mut self, name: &Arc<str>) -> u32 {
+    pub(crate) fn new_param(&mut self, name: &Arc<str>) -> u32 {
         self.type_params.push(name.clone());
         (self.type_params.len() - 1) as u32
     }
 
     /// Fields of a struct-like type with the type arguments in place.
-    pub fn fields(&self, def: usize, args: &[Ty]) -> Vec<(Arc<str>, Ty)> {
+    pub(crate) fn fields(&self, def: usize, args: &[Ty]) -> Vec<(Arc<str>, Ty)> {
         let d = &self.structs[def];
         let subst = bind(&d.type_params, args);
         d.fields.iter().map(|f| (f.name.clone(), f.ty.subst(&subst))).collect()
     }
 
     /// The field called `name`, by position and type.
-    pub fn field(&self, def: usize, args: &[Ty], name: &str) -> Option<(usize, Ty)> {
+    pub(crate) fn field(&self, def: usize, args: &[Ty], name: &str) -> Option<(usize, Ty)> {
         let d = &self.structs[def];
         let i = d.fields.iter().position(|f| &*f.name == name)?;
         Some((i, d.fields[i].ty.subst(&bind(&d.type_params, args))))
     }
 
-    pub fn struct_kind(&self, ty: &Ty) -> Option<ast::StructKind> {
+    pub(crate) fn struct_kind(&self, ty: &Ty) -> Option<ast::StructKind> {
         match ty {
             Ty::Struct(d, _) => Some(self.structs[*d].kind),
             _ => None,
         }
     }
 
-    pub fn is_header(&self, ty: &Ty) -> bool {
+    pub(crate) fn is_header(&self, ty: &Ty) -> bool {
         self.struct_kind(ty) == Some(ast::StructKind::Header)
     }
 
-    pub fn is_union(&self, ty: &Ty) -> bool {
+    pub(crate) fn is_union(&self, ty: &Ty) -> bool {
         self.struct_kind(ty) == Some(ast::StructKind::HeaderUnion)
     }
 
     /// The type under `type` declarations.
-    pub fn strip_newtype(&self, ty: &Ty) -> Ty {
+    pub(crate) fn strip_newtype(&self, ty: &Ty) -> Ty {
         let mut t = ty.clone();
         while let Ty::Newtype(n) = t {
             t = self.newtypes[n].target.clone();
@@ -320,7 +320,7 @@ impl<'a> Defs<'a> {
     }
 
     /// A serialisable enum's underlying type; any other type itself.
-    pub fn underlying(&self, ty: &Ty) -> Ty {
+    pub(crate) fn underlying(&self, ty: &Ty) -> Ty {
         match ty {
             Ty::Enum(e) => self.enums[*e].underlying.clone().unwrap_or(ty.clone()),
             _ => ty.clone(),
@@ -328,7 +328,7 @@ impl<'a> Defs<'a> {
     }
 
     /// The type as in source text, truncated if it is very long.
-    pub fn show(&self, ty: &Ty) -> String {
+    pub(crate) fn show(&self, ty: &Ty) -> String {
         let mut out = String::new();
         self.show_in(ty, &mut out);
         if out.len() > MAX_SHOWN {
@@ -417,7 +417,7 @@ impl<'a> Defs<'a> {
     }
 
     /// Size in bits for types with a fixed size; `None` for others.
-    pub fn bit_size(&self, ty: &Ty, largest: bool) -> Option<u64> {
+    pub(crate) fn bit_size(&self, ty: &Ty, largest: bool) -> Option<u64> {
         Some(match ty {
             Ty::Bool => 1,
             Ty::Bits(w) | Ty::Int(w) => u64::from(*w),
@@ -456,12 +456,12 @@ impl<'a> Defs<'a> {
     }
 
     /// Whether it is a header stack; other arrays have neither `next` nor methods.
-    pub fn is_stack(&self, ty: &Ty) -> bool {
+    pub(crate) fn is_stack(&self, ty: &Ty) -> bool {
         matches!(ty, Ty::Stack(t, _) if self.is_header(t) || self.is_union(t))
     }
 
     /// Whether a varbit is in it.
-    pub fn count_varbits(&self, ty: &Ty) -> usize {
+    pub(crate) fn count_varbits(&self, ty: &Ty) -> usize {
         match ty {
             Ty::Varbit(_) => 1,
             Ty::Struct(d, items) => self.fields(*d, items).iter().map(|(_, t)| self.count_varbits(t)).sum(),
@@ -472,7 +472,7 @@ impl<'a> Defs<'a> {
     }
 
     /// The number of scalars in it.
-    pub fn leaves(&self, ty: &Ty, memo: &mut HashMap<Ty, u64>) -> u64 {
+    pub(crate) fn leaves(&self, ty: &Ty, memo: &mut HashMap<Ty, u64>) -> u64 {
         match ty {
             Ty::Struct(d, items) => {
                 if let Some(n) = memo.get(ty) {

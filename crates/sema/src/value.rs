@@ -73,7 +73,7 @@ pub(crate) struct Typed {
 
 impl Typed {
     /// The placeholder for an expression that has been reported.
-    pub fn error(span: Span) -> Typed {
+    pub(crate) fn error(span: Span) -> Typed {
         Typed {
             hir: hir::Expr { kind: hir::ExprKind::Bool(false), ty: hir::Type::Void, span },
             ty: Ty::Err,
@@ -84,11 +84,11 @@ impl Typed {
         }
     }
 
-    pub fn is_err(&self) -> bool {
+    pub(crate) fn is_err(&self) -> bool {
         self.ty.is_err()
     }
 
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.hir.span
     }
 }

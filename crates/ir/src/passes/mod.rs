@@ -5,13 +5,13 @@
 //! (numbering), `bounds` (of loops and advances).
 
 pub mod bounds;
-pub mod dead;
+mod dead;
 pub mod fold;
-pub mod propagate;
+mod propagate;
 pub mod simplify;
-pub mod slots;
-pub mod states;
-pub mod substitute;
+mod slots;
+mod states;
+mod substitute;
 
 use crate::{Pipeline, verify};
 
