@@ -12,7 +12,7 @@ fn main() {
     }
     let compiled = sources::compile(true);
     let Some(pipeline) = compiled.pipeline else {
-        eprintln!("{}", hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false));
+        eprintln!("{}", compiled.report(false));
         panic!("{} has errors", sources::SOURCES[0].0);
     };
     // Code is made for the architecture that this script runs on. Others compile it when they start.

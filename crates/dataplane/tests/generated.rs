@@ -34,8 +34,8 @@ fn seeds(usual: Range<u64>) -> Range<u64> {
 
 fn compile(text: &str) -> Result<Arc<Pipeline>, String> {
     let compiled = compile_text("generated.p4", text, &Default::default(), true);
-    let errors = || hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false);
-    compiled.pipeline.map(Arc::new).ok_or_else(errors)
+    let errors = compiled.report(false);
+    compiled.pipeline.map(Arc::new).ok_or(errors)
 }
 
 /// What an executor made of a packet, in the same words for both: what was sent in order, if nothing was whether for a

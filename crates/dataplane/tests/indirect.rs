@@ -68,7 +68,7 @@ V1Switch(P(), N(), I(), E(), N(), D()) main;
 
 fn pipeline() -> Arc<Pipeline> {
     let compiled = compile_text("indirect.p4", PROGRAM, &Default::default(), true);
-    let text = hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false);
+    let text = compiled.report(false);
     Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{text}")))
 }
 

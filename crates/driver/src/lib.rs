@@ -6,7 +6,9 @@ use std::sync::Arc;
 use hopwright_ir::{Pipeline, passes, verify};
 use hopwright_sema::hir::TypedProgram;
 use hopwright_source::stack;
-use hopwright_syntax::{Diagnostic, Diagnostics, Options, Program, SourceMap};
+use hopwright_syntax::{Diagnostic, Diagnostics, Program, SourceMap, render};
+
+pub use hopwright_syntax::Options;
 
 /// The result of a compilation.
 #[derive(Debug)]
@@ -19,6 +21,13 @@ pub struct Compiled {
     pub diagnostics: Diagnostics,
     /// The text that spans point into.
     pub sources: Arc<SourceMap>,
+}
+
+impl Compiled {
+    /// The diagnostics as text; `color` adds terminal escapes.
+    pub fn report(&self, color: bool) -> String {
+        render::render(&self.diagnostics, &self.sources, color)
+    }
 }
 
 /// Compiles the program in a file. With `optimise` false the pipeline is as lowered.

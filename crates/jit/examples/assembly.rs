@@ -2,7 +2,6 @@
 
 use hopwright_driver::compile_file;
 use hopwright_jit::{Options, compile};
-use hopwright_syntax::render;
 
 fn main() -> std::process::ExitCode {
     let mut args = std::env::args().skip(1);
@@ -10,9 +9,9 @@ fn main() -> std::process::ExitCode {
         eprintln!("usage: assembly FILE.p4 [clif|asm]");
         return 2.into();
     };
-    let compiled = compile_file(file.as_ref(), &hopwright_syntax::Options::default(), true);
+    let compiled = compile_file(file.as_ref(), &Default::default(), true);
     let Some(pipeline) = compiled.pipeline else {
-        eprint!("{}", render::render(&compiled.diagnostics, &compiled.sources, false));
+        eprint!("{}", compiled.report(false));
         return 1.into();
     };
     match compile(&pipeline, &Options { keep_text: true }) {

@@ -11,7 +11,7 @@ use hopwright_p4gen::{Case, Config, generate};
 fn interp(seed: u64, case: &Case, optimise: bool) -> Interp {
     let compiled = compile_text("generated.p4", &case.program, &Default::default(), optimise);
     let Some(pipeline) = compiled.pipeline else {
-        let text = hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false);
+        let text = compiled.report(false);
         panic!("seed {seed} does not compile:\n{text}");
     };
     let pipeline = if optimise {

@@ -315,7 +315,7 @@ mod tests {
         let options = Options { include_paths: include_paths.clone(), ..Options::default() };
         let compiled = compile_file(&main, &options, true);
         std::fs::remove_dir_all(&root).unwrap();
-        assert!(compiled.pipeline.is_some(), "{}", render::render(&compiled.diagnostics, &compiled.sources, false));
+        assert!(compiled.pipeline.is_some(), "{}", compiled.report(false));
         let bundle = Bundle::of(&compiled, &main, &[], &include_paths);
         let names: Vec<&str> = bundle.files.keys().map(String::as_str).collect();
         assert_eq!(
@@ -323,6 +323,6 @@ mod tests {
             ["inc/../c.p4", "inc/a.p4", "inc/b.p4", "include1/e/f.p4", "include1/e/g.p4", "main.p4", "paths/d.p4"]
         );
         let again = compile(&bundle.to_bytes()).unwrap();
-        assert!(again.pipeline.is_some(), "{}", render::render(&again.diagnostics, &again.sources, false));
+        assert!(again.pipeline.is_some(), "{}", again.report(false));
     }
 }

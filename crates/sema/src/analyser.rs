@@ -165,7 +165,13 @@ impl<'a> Analyser<'a> {
     }
 
     /// An error with one label.
-    pub(crate) fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>, label: impl Into<String>) {
+    pub(crate) fn error(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) {
         self.report(Diagnostic::error(code, message).at(span, label));
     }
 

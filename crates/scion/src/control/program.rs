@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn the_program_compiles() {
         let compiled = compile(true);
-        let text = hopwright_syntax::render::render(&compiled.diagnostics, &compiled.sources, false);
+        let text = compiled.report(false);
         assert!(compiled.pipeline.is_some(), "{text}");
         assert_eq!(text, "");
     }

@@ -1,7 +1,6 @@
 //! The text of `border_router.p4`, and how to compile it. The build script does so, too.
 
-use hopwright_driver::{Compiled, compile_text};
-use hopwright_syntax::Options;
+use hopwright_driver::{Compiled, Options, compile_text};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
