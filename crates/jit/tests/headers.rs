@@ -481,3 +481,24 @@ fn random_programs_over_headers() {
         }
     }
 }
+
+/// Traces are made of the paths of half of the packets; the others may leave them.
+#[test]
+fn differential_random_programs_on_traces() {
+    let mut total = harness::OnTraces::default();
+    for seed in 0..80 {
+        let mut program = Program::new(seed);
+        let packets = program.packets();
+        let views: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+        let profiled: Vec<&[u8]> = views.iter().copied().step_by(2).collect();
+        match harness::compare_traces(&program.p, &profiled, &views) {
+            Ok(Some(on_traces)) => {
+                total.completed += on_traces.completed;
+                total.side_exits += on_traces.side_exits;
+            }
+            Ok(None) => {}
+            Err(e) => panic!("seed {seed}: {e}"),
+        }
+    }
+    assert!(total.completed > 300 && total.side_exits > 20, "{total:?}");
+}

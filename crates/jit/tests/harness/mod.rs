@@ -10,7 +10,9 @@ use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle, Packet,
 use hopwright_abi::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_jit::{CompiledPipeline, Options, Unsupported, compile, compile_ahead, load};
+use hopwright_jit::{
+    CompiledPipeline, Options, Path, PathProfiler, TraceCode, Unsupported, compile, compile_ahead, load,
+};
 use num_bigint::BigUint;
 
 pub mod build;
@@ -246,8 +248,51 @@ impl Machine {
         &self.cells[id]
     }
 
-    /// Runs packets as one batch.
+    /// Runs packets as one batch of the generic function.
     pub fn run(&mut self, packets: &[&[u8]], ingress_port: u32, now_us: u64, headroom: usize) -> Vec<Outcome> {
+        let run = self.compiled.run();
+        self.run_function(run, packets, (ingress_port, now_us), headroom, &mut [], &mut 0)
+    }
+
+    /// Runs packets one by one with a path profiler, and gives their paths.
+    pub fn profile(&mut self, packets: &[&[u8]], at: (u32, u64)) -> Result<Vec<(Path, Outcome)>, Unsupported> {
+        let profiler = PathProfiler::new(&self.pipeline)?;
+        let one = |packet: &&[u8]| {
+            let mut words = vec![0; abi::MAX_PROFILE_POINTS + 1];
+            let outcomes = self.run_function(profiler.run(), &[packet], at, HEADROOM, &mut words, &mut 0);
+            let path = profiler.path(&words[1..=words[0] as usize]);
+            (path, outcomes.into_iter().next().expect("a packet"))
+        };
+        Ok(packets.iter().map(one).collect())
+    }
+
+    /// Traces for these paths.
+    pub fn traces(&self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
+        let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
+        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes)
+    }
+
+    /// Runs packets as one batch of traces, and says how many took a side exit.
+    pub fn run_traces(&mut self, traces: &TraceCode, packets: &[&[u8]], at: (u32, u64)) -> (Vec<Outcome>, u64) {
+        let mut side_exits = 0;
+        let outcomes = self.run_function(traces.run(), packets, at, HEADROOM, &mut [], &mut side_exits);
+        (outcomes, side_exits)
+    }
+
+    /// Counters and registers are zero again.
+    pub fn clear_cells(&mut self) {
+        self.cells.iter_mut().for_each(|cells| cells.fill(0));
+    }
+
+    fn run_function(
+        &mut self,
+        run: abi::RunBatch,
+        packets: &[&[u8]],
+        (ingress_port, now_us): (u32, u64),
+        headroom: usize,
+        profile: &mut [u32],
+        side_exits: &mut u64,
+    ) -> Vec<Outcome> {
         // Exactly as long as needed, so that tools that watch memory see every byte too many.
         let mut buffers: Vec<Vec<u8>> = packets
             .iter()
@@ -282,12 +327,11 @@ impl Machine {
             original: std::ptr::null_mut(),
             value_sets: std::ptr::null(),
             digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
-            profile: std::ptr::null_mut(),
-            side_exits: std::ptr::null_mut(),
+            profile: profile.as_mut_ptr(),
+            side_exits,
             depths: NO_DEPTHS.as_ptr(),
         };
-        let run = self.compiled.run();
-        // SAFETY: all pointers are valid and the handles fit the pipeline.
+        // SAFETY: all pointers are valid and the handles fit the pipeline; a profiler gets room for a path.
         unsafe { run(&runtime, descriptors.as_mut_ptr(), descriptors.len()) };
         descriptors
             .iter()
@@ -359,4 +403,54 @@ fn compare_machine(mut machine: Machine, pipeline: &Pipeline, packets: &[Vec<u8>
         same(outcome, &expected, packet)?;
     }
     Ok(())
+}
+
+/// How packets went through traces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnTraces {
+    /// Packets that ran to the end of a trace.
+    pub completed: u64,
+    /// Packets that took a side exit to the generic function.
+    pub side_exits: u64,
+}
+
+/// Profiles the paths of some packets, makes traces of them, and runs all packets by the interpreter, the generic function,
+/// the profiler and the traces: all agree, on counters and registers, too.
+///
+/// Packets whose paths have traces must stay on them, and only packets with other paths may leave. `None` if none of the
+/// paths can have a trace.
+pub fn compare_traces(pipeline: &Pipeline, profiled: &[&[u8]], all: &[&[u8]]) -> Result<Option<OnTraces>, String> {
+    let at = (3, 1_234_567);
+    let mut machine = Machine::new(pipeline).map_err(|e| format!("not compiled: {e}"))?;
+    let mut interp = Interp::new(std::sync::Arc::new(pipeline.clone())).map_err(|e| format!("{e:?}"))?;
+    let profile = machine.profile(all, at).map_err(|e| format!("no profiler: {e}"))?;
+    let cells = machine.cells.clone();
+    machine.clear_cells();
+    let generic = machine.run(all, at.0, at.1, HEADROOM);
+    if cells != machine.cells {
+        return Err("the profiler and the generic function differ in counters or registers".into());
+    }
+    let expected: Vec<Output> = all.iter().map(|packet| interp.process(packet, at.0 as u16, at.1)).collect();
+    for (i, packet) in all.iter().enumerate() {
+        same(&generic[i], &expected[i], packet)?;
+        same(&profile[i].1, &expected[i], packet).map_err(|e| format!("by the profiler, {e}"))?;
+    }
+    let path_of = |packet: &[u8]| all.iter().position(|p| *p == packet).map(|i| profile[i].0.clone());
+    let mut paths: Vec<Path> = profiled.iter().filter_map(|packet| path_of(packet)).collect();
+    paths.sort();
+    paths.dedup();
+    let Some(traces) = machine.traces(&paths).map_err(|e| format!("no traces: {e}"))? else { return Ok(None) };
+    machine.clear_cells();
+    let (outcomes, side_exits) = machine.run_traces(&traces, all, at);
+    for (i, packet) in all.iter().enumerate() {
+        same(&outcomes[i], &expected[i], packet).map_err(|e| format!("by traces, {e}"))?;
+    }
+    if cells != machine.cells {
+        return Err("traces and the generic function differ in counters or registers".into());
+    }
+    let off_traces = profile.iter().filter(|(path, _)| !traces.paths().contains(path)).count() as u64;
+    if side_exits > off_traces {
+        return Err(format!("{side_exits} side exits, but only {off_traces} packets have paths without traces"));
+    }
+    Ok(Some(OnTraces { completed: all.len() as u64 - side_exits, side_exits }))
 }
