@@ -22,7 +22,7 @@ const COUNTERS_EVERY: u32 = 256;
 
 /// Packets between two compilations of traces, and packets that the path profiler records.
 const LEARN_EVERY: u32 = 512;
-const LEARNED: usize = 256;
+const PROFILED: usize = 256;
 
 /// The input that is a frame at a port: its first byte is the port's place in [`PORTS`] and flags
 /// ([`IPV6_INSIDE`], [`crate::LENGTHS`], [`crate::SIGNATURES`]). `None` if there is no such port.
@@ -105,7 +105,7 @@ impl Routers {
         let before = std::mem::take(&mut interpreted.reasons);
         if compiled.learns_in == 0 {
             let _ = compiled.vdp.respecialise();
-            let _ = compiled.vdp.start_profiling(LEARNED);
+            let _ = compiled.vdp.start_profiling(PROFILED);
             compiled.learns_in = LEARN_EVERY;
         }
         compiled.learns_in -= 1;

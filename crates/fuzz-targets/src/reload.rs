@@ -63,8 +63,12 @@ impl Reloads {
             };
             check_numbers(before.as_ref(), &links, &numbered);
             if let Some(before) = &before {
-                let told = change::describe(before, &numbered);
-                assert_eq!(told.is_empty(), *before == numbered || same_but_for_ia(before, &numbered), "{told:?}");
+                let changes = change::describe(before, &numbered);
+                assert_eq!(
+                    changes.is_empty(),
+                    *before == numbered || same_but_for_ia(before, &numbered),
+                    "{changes:?}"
+                );
             }
             let state = |target| random_link_state(target, round);
             let wanted = tables::entries(&numbered, state);

@@ -180,9 +180,9 @@ impl State {
             let Some(idle) = &mut note.idle else { continue };
             let hits = self.vdp.control()[*at].hits(matches, *priority);
             if hits != idle.hits {
-                *idle = Idle { hits, last_hit: now, told: false, timeout: idle.timeout };
-            } else if !idle.told && now.duration_since(idle.last_hit) >= idle.timeout {
-                idle.told = true;
+                *idle = Idle { hits, last_hit: now, notified: false, timeout: idle.timeout };
+            } else if !idle.notified && now.duration_since(idle.last_hit) >= idle.timeout {
+                idle.notified = true;
                 let Some(t) = schema.table_at(*at) else { continue };
                 found.push(v1::TableEntry {
                     table_id: t.id,
@@ -204,7 +204,7 @@ fn note_of(said: &v1::TableEntry) -> Note {
         timeout: Duration::from_nanos(said.idle_timeout_ns as u64),
         last_hit: Instant::now(),
         hits: 0,
-        told: false,
+        notified: false,
     });
     Note { controller_metadata: said.controller_metadata, metadata: said.metadata.clone(), idle }
 }

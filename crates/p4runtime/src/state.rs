@@ -46,7 +46,7 @@ pub(crate) struct Idle {
     /// The number of its hits at that time.
     pub hits: u64,
     /// The controller has been notified.
-    pub told: bool,
+    pub notified: bool,
 }
 
 /// A device's program with everything that controllers have written.

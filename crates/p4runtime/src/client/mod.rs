@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval between attempts while another such client writes.
 const AGAIN: Duration = Duration::from_millis(50);
 /// The most errors of one write that are reported.
-const TOLD: usize = 10;
+const REPORTED: usize = 10;
 
 /// How to reach a switch.
 #[derive(Clone, Debug)]
@@ -349,10 +349,10 @@ fn failed_updates(status: &Status, updates: usize) -> ClientError {
         [(_, error)] if updates == 1 => ClientError::Updates(format!("the switch refuses: {}", one(error))),
         all => {
             let mut text = format!("the switch refuses {} of {updates}:", all.len());
-            for (at, error) in all.iter().take(TOLD) {
+            for (at, error) in all.iter().take(REPORTED) {
                 text.push_str(&format!("\n  number {}: {}", at + 1, one(error)));
             }
-            if all.len() > TOLD {
+            if all.len() > REPORTED {
                 text.push_str("\n  …");
             }
             ClientError::Updates(text)

@@ -77,12 +77,12 @@ pub(super) fn passes(
 }
 
 /// Packets that the path profiler records.
-const LEARNED: usize = 1024;
+const PROFILED: usize = 1024;
 
 /// Compiles traces for the paths of these packets, as a running switch does within seconds; the measurement is of that code.
-pub(super) fn learn(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
+pub(super) fn compile_traces(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
     let vdp = executor.vdp().clone();
-    vdp.start_profiling(packets.len().min(LEARNED)).map_err(Failure::message)?;
+    vdp.start_profiling(packets.len().min(PROFILED)).map_err(Failure::message)?;
     run(executor, packets, now_us);
     vdp.respecialise().map_err(Failure::message)?;
     Ok(())

@@ -12,7 +12,7 @@ use hopwright_ir::{ActionCall, EntryTarget, Group, MatchValue, Pipeline, TableEn
 use serde::Serialize;
 
 use super::floor;
-use super::measure::{Timing, learn, or_dash, passes};
+use super::measure::{Timing, compile_traces, or_dash, passes};
 use super::workload::{Entry, Groups, Tables, WORKLOADS, Workload, mix};
 use crate::cli::{BenchProgramsArgs, Flows};
 use crate::compile;
@@ -232,7 +232,7 @@ fn measure(workload: &Workload, entries: usize, args: &BenchProgramsArgs) -> Res
             Ok(())
         };
         renew(&mut packets)?;
-        learn(&mut executor, &mut packets, now_us)?;
+        compile_traces(&mut executor, &mut packets, now_us)?;
         let timing: Timing = passes(&mut executor, &mut packets, now_us, args.duration, &mut renew)?;
         renew(&mut packets)?;
         let floor_ns = floor::measure(&mut packets, 0, Duration::from_secs_f64(args.duration.max(0.0) / 8.0));

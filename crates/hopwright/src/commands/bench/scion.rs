@@ -99,7 +99,7 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             }
         }
     }
-    learn(&mut Executor::new(Arc::clone(&vdp)), &runs)?;
+    compile_traces(&mut Executor::new(Arc::clone(&vdp)), &runs)?;
     for ((case, size, working_set), workers) in runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)))
     {
         let record = several(&vdp, workers, case, *size, *working_set, args.duration)?;
@@ -185,7 +185,7 @@ fn templates(case: &Case, size: usize, flows: usize, now_us: u64) -> Result<Vec<
 
 /// Compiles traces for the paths of these packets, as a running router does within seconds; here for the packets of all runs
 /// together.
-fn learn(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<(), Failure> {
+fn compile_traces(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<(), Failure> {
     let now_us = wall_clock_us();
     let vdp = Arc::clone(executor.vdp());
     vdp.start_profiling(runs.len() * BATCH).map_err(Failure::message)?;

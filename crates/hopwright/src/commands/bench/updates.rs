@@ -339,8 +339,8 @@ impl Worker {
     fn moment(&self) -> Moment {
         let id = self.state.thread_id.load(Ordering::Acquire);
         // The first field is nanoseconds on a CPU.
-        let told = std::fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).unwrap_or_default();
-        let cpu_ns = told.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let text = std::fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).unwrap_or_default();
+        let cpu_ns = text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
         Moment { packets: self.state.packets.load(Ordering::Relaxed), cpu_ns, at: Instant::now() }
     }
 

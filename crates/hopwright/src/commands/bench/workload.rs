@@ -462,8 +462,8 @@ struct MplsPush(Vec<(u64, u32)>);
 impl Tables for MplsPush {
     fn entries(&self) -> Vec<Entry> {
         let edge = |(n, &(value, len)): (usize, _)| {
-            let way = n % 256;
-            let labels = [16 + way as u64, 300 + way as u64 * 3, port(way), host(3_000_000_000 + way)];
+            let variant = n % 256;
+            let labels = [16 + variant as u64, 300 + variant as u64 * 3, port(variant), host(3_000_000_000 + variant)];
             entry("edge", [Match::Lpm(value, len, 32)], "push", labels)
         };
         self.0.iter().enumerate().map(edge).collect()
