@@ -1,6 +1,6 @@
 //! The structures that generated code searches without a call: arrays, hash tables and prefix trees.
 
-use hopwright_ir::{MatchKind, Table};
+use hopwright_ir::{MatchForm, Table};
 
 use crate::KeyLayout;
 
@@ -8,7 +8,7 @@ use crate::KeyLayout;
 /// and have at most 16 bits together.
 pub fn direct_entries(table: &Table) -> Option<usize> {
     let bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
-    let exact = table.keys.iter().all(|k| k.kind == MatchKind::Exact);
+    let exact = table.keys.iter().all(|k| k.kind.form() == MatchForm::Value);
     (exact && (1..=16).contains(&bits)).then(|| 1 << bits)
 }
 
@@ -17,7 +17,7 @@ const MAX_WORDS: usize = 4;
 
 /// Whether generated code finds the table's entries in a [`HashTable`].
 pub fn is_hashed(table: &Table) -> bool {
-    let exact = table.keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
+    let exact = table.match_keys().all(|k| k.kind.form() == MatchForm::Value);
     exact && direct_entries(table).is_none() && (1..=MAX_WORDS).contains(&KeyLayout::of(table).words)
 }
 
@@ -66,10 +66,10 @@ pub fn prefix_bits(table: &Table) -> Option<(u32, u32)> {
     let (mut exact, mut prefix) = (0, None);
     for key in &table.keys {
         let width = key.expr.ty.width();
-        match key.kind {
-            MatchKind::Exact => exact += width,
-            MatchKind::Lpm if prefix.is_none() => prefix = Some(width),
-            MatchKind::Selector => {}
+        match key.kind.form() {
+            MatchForm::Value => exact += width,
+            MatchForm::Prefix if prefix.is_none() => prefix = Some(width),
+            MatchForm::Nothing => {}
             _ => return None,
         }
     }

@@ -1,6 +1,6 @@
 //! The words of a table's key.
 
-use hopwright_ir::{MatchKind, Table};
+use hopwright_ir::{MatchForm, Table};
 
 /// How the fields of a table's key are packed into words.
 ///
@@ -61,11 +61,11 @@ impl KeyLayout {
     /// The layout of a table's key.
     pub fn of(table: &Table) -> KeyLayout {
         let width = |key: usize| table.keys[key].expr.ty.width();
-        let kind = |key: usize| table.keys[key].kind;
+        let form = |key: usize| table.keys[key].kind.form();
         let mut order: Vec<usize> = (0..table.keys.len()).collect();
-        order.retain(|key| kind(*key) != MatchKind::Selector && width(*key) > 0);
-        order.sort_by_key(|key| kind(*key) == MatchKind::Lpm);
-        let alone = |key: usize| kind(key) == MatchKind::Range || width(key) > 64;
+        order.retain(|key| form(*key) != MatchForm::Nothing && width(*key) > 0);
+        order.sort_by_key(|key| form(*key) == MatchForm::Prefix);
+        let alone = |key: usize| form(key) == MatchForm::Range || width(key) > 64;
         let mut runs: Vec<KeyRun> = Vec::new();
         for key in order {
             match runs.last_mut() {
@@ -92,7 +92,7 @@ impl KeyLayout {
 
 #[cfg(test)]
 mod tests {
-    use hopwright_ir::{ActionCall, ActionId, Expr, Key, Span, Type};
+    use hopwright_ir::{ActionCall, ActionId, Expr, Key, MatchKind, Span, Type};
 
     use super::*;
 

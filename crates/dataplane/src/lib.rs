@@ -65,7 +65,7 @@ pub mod worker;
 mod state;
 mod trace;
 
-pub use control::{Control, ControlError, Difference, EntrySpec, MatchSpec};
+pub use control::{Control, ControlError, Difference, EntrySpec};
 pub use executor::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;

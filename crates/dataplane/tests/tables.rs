@@ -60,6 +60,7 @@ fn expected(p: &Pipeline, entries: &[TableEntry], keys: &[BigUint]) -> Found {
         }
         let prefix = e.matches.iter().map(|m| match m {
             MatchValue::Lpm { prefix_len, .. } => i64::from(*prefix_len),
+            MatchValue::Ternary { mask, .. } => mask.count_ones() as i64,
             _ => 0,
         });
         prefix.sum()
@@ -93,7 +94,7 @@ fn match_value(kind: MatchKind, width: u32) -> BoxedStrategy<MatchValue> {
                 MatchValue::Lpm { value: (v >> rest) << rest, prefix_len: len }
             })
             .boxed(),
-        MatchKind::Ternary => {
+        MatchKind::Ternary | MatchKind::Masked => {
             (value(width), value(width)).prop_map(|(v, mask)| MatchValue::Ternary { value: v & &mask, mask }).boxed()
         }
         MatchKind::Range => (value(width), value(width))
@@ -115,8 +116,7 @@ enum Step {
 fn steps(keys: Vec<(MatchKind, u32)>) -> impl Strategy<Value = Vec<Step>> {
     let matches: Vec<_> = keys.iter().map(|(k, w)| match_value(*k, *w)).collect();
     let values: Vec<_> = keys.iter().map(|(_, w)| value(*w).boxed()).collect();
-    let has_priority =
-        keys.iter().any(|(k, _)| matches!(k, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional));
+    let has_priority = keys.iter().any(|(k, _)| k.info().precedence == Precedence::Priority);
     let priorities = if has_priority { 0..4 } else { 0..1 };
     let step = prop_oneof![
         12 => (matches, priorities).prop_map(|(m, p)| Step::Insert(m, p)),
@@ -149,6 +149,10 @@ fn shapes() -> impl Strategy<Value = Vec<(MatchKind, u32)>> {
         vec![(Ternary, 32)],
         vec![(Ternary, 100), (Exact, 8)],
         vec![(Ternary, 16), (Lpm, 32), (Optional, 9)],
+        vec![(Masked, 16)],
+        vec![(Masked, 16), (Exact, 8), (Masked, 100)],
+        vec![(Masked, 16), (Lpm, 16)],
+        vec![(Masked, 16), (Ternary, 16)],
         vec![(Range, 16)],
         vec![(Range, 128), (Exact, 4)],
         vec![(Range, 16), (Ternary, 16), (Range, 70)],

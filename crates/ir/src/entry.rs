@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 
 use crate::bits;
-use crate::model::{ActionCall, ActionId, Key, MatchKind, MatchValue, Pipeline, Table, TableEntry, TableId, ValueSet};
+use crate::model::{ActionCall, ActionId, MatchKind, MatchValue, Pipeline, Table, TableEntry, TableId, ValueSet};
 
 /// Why an entry or action call is not legal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,14 +109,7 @@ pub fn check_members(set: &ValueSet, members: &[Vec<MatchValue>]) -> Result<(), 
             return Err(EntryError::KeyCount { expected: set.types.len(), found: member.len() });
         }
         for (part, ty) in member.iter().zip(&set.types) {
-            let kind = match part {
-                MatchValue::Exact(_) => MatchKind::Exact,
-                MatchValue::Lpm { .. } => MatchKind::Lpm,
-                MatchValue::Ternary { .. } => MatchKind::Ternary,
-                MatchValue::Range { .. } => MatchKind::Range,
-                MatchValue::Optional(_) => MatchKind::Optional,
-            };
-            check_match(&set.name, kind, ty.width(), part)?;
+            check_width(&set.name, ty.width(), part)?;
         }
     }
     Ok(())
@@ -143,13 +136,21 @@ pub fn check_default(pipeline: &Pipeline, table: TableId, call: &ActionCall) -> 
 
 /// Checks one match against a key of this name, kind and width in bits.
 pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) -> Result<(), EntryError> {
+    if !value.has_form(kind.form()) {
+        return Err(EntryError::MatchKind { key: name.to_string() });
+    }
+    check_width(name, width, value)
+}
+
+/// Checks the values of a match against a width in bits.
+fn check_width(name: &str, width: u32, value: &MatchValue) -> Result<(), EntryError> {
     let key = || name.to_string();
     let fits = |v: &BigUint| {
         if bits::fits(v, width) { Ok(()) } else { Err(EntryError::TooWide { key: key(), width }) }
     };
-    match (kind, value) {
-        (MatchKind::Exact, MatchValue::Exact(v)) => fits(v),
-        (MatchKind::Lpm, MatchValue::Lpm { value, prefix_len }) => {
+    match value {
+        MatchValue::Exact(v) => fits(v),
+        MatchValue::Lpm { value, prefix_len } => {
             fits(value)?;
             if *prefix_len > width {
                 return Err(EntryError::BadRange { key: key() });
@@ -159,7 +160,7 @@ pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) 
             }
             Ok(())
         }
-        (MatchKind::Ternary, MatchValue::Ternary { value, mask }) => {
+        MatchValue::Ternary { value, mask } => {
             fits(value)?;
             fits(mask)?;
             if value & mask != *value {
@@ -167,7 +168,7 @@ pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) 
             }
             Ok(())
         }
-        (MatchKind::Range, MatchValue::Range { lo, hi }) => {
+        MatchValue::Range { lo, hi } => {
             fits(lo)?;
             fits(hi)?;
             if lo > hi {
@@ -175,10 +176,7 @@ pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) 
             }
             Ok(())
         }
-        (MatchKind::Optional, MatchValue::Optional(v)) => v.as_ref().map_or(Ok(()), fits),
-        // A selector key is not matched; it only feeds the selector's hash.
-        (MatchKind::Selector, MatchValue::Optional(None)) => Ok(()),
-        _ => Err(EntryError::MatchKind { key: key() }),
+        MatchValue::Optional(v) => v.as_ref().map_or(Ok(()), fits),
     }
 }
 
@@ -216,32 +214,4 @@ pub fn check_arguments(pipeline: &Pipeline, call: &ActionCall) -> Result<(), Ent
         }
     }
     Ok(())
-}
-
-impl MatchValue {
-    /// True if a key value of `width` bits matches: the definition that fast tables must agree with.
-    pub fn matches(&self, key: &BigUint, width: u32) -> bool {
-        match self {
-            MatchValue::Exact(v) => v == key,
-            MatchValue::Lpm { value, prefix_len } => {
-                let rest = width - prefix_len.min(&width);
-                key >> rest == value >> rest
-            }
-            MatchValue::Ternary { value, mask } => key & mask == value & mask,
-            MatchValue::Range { lo, hi } => lo <= key && key <= hi,
-            MatchValue::Optional(v) => v.as_ref().is_none_or(|v| v == key),
-        }
-    }
-
-    /// The match that takes every value, for kinds that have one; for `exact` it is zero (the STF convention).
-    pub fn any(key: &Key) -> MatchValue {
-        let zero = BigUint::ZERO;
-        match key.kind {
-            MatchKind::Exact => MatchValue::Exact(zero),
-            MatchKind::Lpm => MatchValue::Lpm { value: zero, prefix_len: 0 },
-            MatchKind::Ternary => MatchValue::Ternary { value: zero.clone(), mask: zero },
-            MatchKind::Range => MatchValue::Range { lo: zero, hi: bits::mask(key.expr.ty.width()) },
-            MatchKind::Optional | MatchKind::Selector => MatchValue::Optional(None),
-        }
-    }
 }

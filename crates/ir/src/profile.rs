@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 use crate::bits::BitString;
 use crate::entry::{EntryError, check_arguments, check_call};
 use crate::hash::hash;
-use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchKind, Pipeline, Table};
+use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, Pipeline, Table};
 
 /// Why a change of a profile, or an entry that uses it, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -330,23 +330,11 @@ pub fn selector_hash<'k>(pipeline: &Pipeline, table: &Table, keys: impl Iterator
     let Some(ExternKind::ActionSelector { algorithm, .. }) = implementation else { return 0 };
     let mut data = BitString::new();
     for (key, value) in table.keys.iter().zip(keys) {
-        if key.kind == MatchKind::Selector {
+        if !key.kind.is_matched() {
             data.push(value, key.expr.ty.width());
         }
     }
     hash(*algorithm, &data.into_bytes())
-}
-
-impl Table {
-    /// The keys hashed by the table's selector, in order.
-    pub fn selector_keys(&self) -> impl Iterator<Item = &crate::model::Key> {
-        self.keys.iter().filter(|k| k.kind == MatchKind::Selector)
-    }
-
-    /// The keys that are matched, in order.
-    pub fn match_keys(&self) -> impl Iterator<Item = &crate::model::Key> {
-        self.keys.iter().filter(|k| k.kind != MatchKind::Selector)
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{
-    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind,
+    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchForm, Pipeline, SlotId, SlotKind, Stmt, StmtKind,
     TableId, Type, walk,
 };
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ impl KeyPrefetcher {
 pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
     let wanted = |table: &hopwright_ir::Table| {
         let words = KeyLayout::of(table).words;
-        let kinds = table.match_keys().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm));
+        let kinds = table.match_keys().all(|k| matches!(k.kind.form(), MatchForm::Value | MatchForm::Prefix));
         table.size >= LARGE && kinds && (1..=MAX_KEY_WORDS).contains(&words) && direct_entries(table).is_none()
     };
     if !p.tables.iter().any(wanted) || !p.parser.states.iter().all(|s| s.body.iter().all(|s| is_plain(p, s))) {

@@ -11,8 +11,8 @@ use num_traits::ToPrimitive;
 use crate::call::Given;
 use crate::{Exit, LoweredTable, Lowering, Result};
 use hopwright_ir::{
-    Action, ActionCall, ActionId, ExternId, ExternKind, Key, MatchKind, MatchValue, Param, SlotId, StmtKind, Table,
-    TableAction, TableEntry, TableId, Type,
+    Action, ActionCall, ActionId, ExternId, ExternKind, Key, MatchForm, MatchKind, MatchValue, Param, SlotId, StmtKind,
+    Table, TableAction, TableEntry, TableId, Type, WrittenMatch,
 };
 
 /// `size` of a table that names none, or zero.
@@ -109,16 +109,10 @@ impl Lowering<'_> {
         let mut computed = Vec::new();
         for (index, key) in table.keys.iter().enumerate() {
             let span = key.expr.span;
-            let kind = match key.match_kind.as_str() {
-                "exact" => MatchKind::Exact,
-                "lpm" => MatchKind::Lpm,
-                "ternary" => MatchKind::Ternary,
-                "range" => MatchKind::Range,
-                "optional" => MatchKind::Optional,
-                "selector" => MatchKind::Selector,
-                other => return Err(self.unsupported(span, format!("the match kind `{other}`"))),
+            let Some(kind) = MatchKind::by_name(&key.match_kind) else {
+                return Err(self.unsupported(span, format!("the match kind `{}`", key.match_kind)));
             };
-            if kind == MatchKind::Lpm && keys.iter().any(|k: &Key| k.kind == MatchKind::Lpm) {
+            if kind.form() == MatchForm::Prefix && keys.iter().any(|k: &Key| k.kind.form() == MatchForm::Prefix) {
                 return Err(self.refuse(span, "E0455", "a table has at most one lpm key; this is its second".into()));
             }
             let expr = if self.has_effects(&key.expr) {
@@ -317,39 +311,14 @@ impl Lowering<'_> {
     }
 
     fn match_value(&mut self, set: &hir::Set, kind: MatchKind, ty: Type, span: Span) -> Result<MatchValue> {
-        let width = ty.width();
-        let ones = (BigUint::from(1u32) << width) - 1u32;
-        Ok(match (kind, set) {
-            (MatchKind::Exact, hir::Set::Value(v)) => MatchValue::Exact(self.constant(v)?),
-            (MatchKind::Lpm, hir::Set::Value(v)) => MatchValue::Lpm { value: self.constant(v)?, prefix_len: width },
-            (MatchKind::Lpm, hir::Set::Mask(v, m)) => {
-                let (value, mask) = (self.constant(v)?, self.constant(m)?);
-                let prefix_len = mask.count_ones() as u32;
-                let zeros = width.saturating_sub(prefix_len);
-                if mask != ((&ones >> zeros) << zeros) {
-                    return Err(self.refuse(span, "E0452", "the mask of an lpm key must be a prefix".into()));
-                }
-                MatchValue::Lpm { value: value & mask, prefix_len }
-            }
-            (MatchKind::Lpm, hir::Set::Any) => MatchValue::Lpm { value: BigUint::ZERO, prefix_len: 0 },
-            (MatchKind::Ternary, hir::Set::Value(v)) => MatchValue::Ternary { value: self.constant(v)?, mask: ones },
-            (MatchKind::Ternary, hir::Set::Mask(v, m)) => {
-                let (value, mask) = (self.constant(v)?, self.constant(m)?);
-                MatchValue::Ternary { value: value & &mask, mask }
-            }
-            (MatchKind::Ternary, hir::Set::Any) => MatchValue::Ternary { value: BigUint::ZERO, mask: BigUint::ZERO },
-            (MatchKind::Range, hir::Set::Value(v)) => {
-                let value = self.constant(v)?;
-                MatchValue::Range { lo: value.clone(), hi: value }
-            }
-            (MatchKind::Range, hir::Set::Range(lo, hi)) => {
-                MatchValue::Range { lo: self.constant(lo)?, hi: self.constant(hi)? }
-            }
-            (MatchKind::Range, hir::Set::Any) => MatchValue::Range { lo: BigUint::ZERO, hi: ones },
-            (MatchKind::Optional, hir::Set::Value(v)) => MatchValue::Optional(Some(self.constant(v)?)),
-            (MatchKind::Optional | MatchKind::Selector, hir::Set::Any) => MatchValue::Optional(None),
+        let written = match set {
+            hir::Set::Any => WrittenMatch::Any,
+            hir::Set::Value(v) => WrittenMatch::Value(self.constant(v)?),
+            hir::Set::Mask(v, m) => WrittenMatch::Mask(self.constant(v)?, self.constant(m)?),
+            hir::Set::Range(lo, hi) => WrittenMatch::Range(self.constant(lo)?, self.constant(hi)?),
             _ => return Err(self.refuse(span, "E0452", "this set does not fit the key's match kind".into())),
-        })
+        };
+        kind.value(written, ty.width()).map_err(|message| self.refuse(span, "E0452", message))
     }
 
     /// Lowers tables that no control applies, if their keys and actions do not depend on one.

@@ -270,7 +270,7 @@ impl Table {
         let model = &pipeline[at];
         let source = program.tables.iter().find(|t| t.control_plane_name == preamble.name)?;
         let keys = model.keys.iter().zip(&source.keys).enumerate();
-        let keys = keys.filter(|(_, (k, _))| k.kind != MatchKind::Selector);
+        let keys = keys.filter(|(_, (k, _))| k.kind.is_matched());
         let fields = table
             .match_fields
             .iter()
@@ -330,18 +330,7 @@ impl Table {
 }
 
 fn field(said: &p4::MatchField, key: usize) -> Option<Field> {
-    use p4::match_field::{Match, MatchType};
-    let kind = match said.r#match.as_ref()? {
-        Match::MatchType(kind) => match MatchType::try_from(*kind).ok()? {
-            MatchType::Exact => MatchKind::Exact,
-            MatchType::Lpm => MatchKind::Lpm,
-            MatchType::Ternary => MatchKind::Ternary,
-            MatchType::Range => MatchKind::Range,
-            MatchType::Optional => MatchKind::Optional,
-            MatchType::Unspecified => return None,
-        },
-        Match::OtherMatchType(_) => return None,
-    };
+    let kind = p4info::match_kind(said.r#match.as_ref()?)?;
     let width = said.bitwidth.max(0) as u32;
     Some(Field { id: said.id, name: said.name.clone(), kind, width, key, coding: Coding::Number })
 }

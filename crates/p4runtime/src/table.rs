@@ -1,7 +1,7 @@
 //! Converts table entries between messages and the pipeline. `device` writes them.
 
 use ::bytes::Bytes;
-use hopwright_ir::{ActionCall, MatchKind, MatchValue, TableEntry, bits};
+use hopwright_ir::{ActionCall, MatchForm, MatchValue, TableEntry, bits};
 use num_bigint::BigUint;
 
 use crate::failure::{Failure, Result, bad_number, denied, invalid, not_found};
@@ -46,35 +46,20 @@ pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::Fiel
     for field in fields {
         let place = &mut found[field.key];
         if place.is_none() {
-            *place = Some(match field.kind {
-                MatchKind::Exact => {
-                    return Err(invalid(format!("`{name}`: match field `{}` is missing", field.name)));
-                }
-                kind => anything(kind, field.width),
-            });
+            let any = field.kind.any(field.width);
+            *place = Some(any.ok_or_else(|| invalid(format!("`{name}`: match field `{}` is missing", field.name)))?);
         }
     }
     Ok(found.into_iter().map(|m| m.unwrap_or(MatchValue::Optional(None))).collect())
-}
-
-fn anything(kind: MatchKind, width: u32) -> MatchValue {
-    let zero = BigUint::ZERO;
-    match kind {
-        MatchKind::Exact => MatchValue::Exact(zero),
-        MatchKind::Lpm => MatchValue::Lpm { value: zero, prefix_len: 0 },
-        MatchKind::Ternary => MatchValue::Ternary { value: zero.clone(), mask: zero },
-        MatchKind::Range => MatchValue::Range { lo: zero, hi: bits::mask(width) },
-        MatchKind::Optional | MatchKind::Selector => MatchValue::Optional(None),
-    }
 }
 
 fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
     let number = |b: &[u8]| field.coding.read(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
     let dont_care = || invalid(format!("`{}`: leave out a field that matches anything", field.name));
     let masked = || invalid(format!("`{}`: bits that are not matched must be zero", field.name));
-    match (field.kind, &said.field_match_type) {
-        (MatchKind::Exact, Some(Wire::Exact(m))) => Ok(MatchValue::Exact(number(&m.value)?)),
-        (MatchKind::Lpm, Some(Wire::Lpm(m))) => {
+    match (field.kind.form(), &said.field_match_type) {
+        (MatchForm::Value, Some(Wire::Exact(m))) => Ok(MatchValue::Exact(number(&m.value)?)),
+        (MatchForm::Prefix, Some(Wire::Lpm(m))) => {
             let value = number(&m.value)?;
             let prefix_len = u32::try_from(m.prefix_len).ok().filter(|len| *len <= field.width).ok_or_else(|| {
                 invalid(format!("`{}`: prefix length {} of {} bits", field.name, m.prefix_len, field.width))
@@ -87,7 +72,7 @@ fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
             }
             Ok(MatchValue::Lpm { value, prefix_len })
         }
-        (MatchKind::Ternary, Some(Wire::Ternary(m))) => {
+        (MatchForm::Mask, Some(Wire::Ternary(m))) => {
             let (value, mask) = (number(&m.value)?, number(&m.mask)?);
             if mask == BigUint::ZERO {
                 return Err(dont_care());
@@ -97,7 +82,7 @@ fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
             }
             Ok(MatchValue::Ternary { value, mask })
         }
-        (MatchKind::Range, Some(Wire::Range(m))) => {
+        (MatchForm::Range, Some(Wire::Range(m))) => {
             let (lo, hi) = (number(&m.low)?, number(&m.high)?);
             if lo > hi {
                 return Err(invalid(format!("`{}`: the low bound is above the high one", field.name)));
@@ -107,9 +92,9 @@ fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
             }
             Ok(MatchValue::Range { lo, hi })
         }
-        (MatchKind::Optional, Some(Wire::Optional(m))) => Ok(MatchValue::Optional(Some(number(&m.value)?))),
+        (MatchForm::ValueOrAny, Some(Wire::Optional(m))) => Ok(MatchValue::Optional(Some(number(&m.value)?))),
         (_, None) => Err(invalid(format!("`{}`: no match", field.name))),
-        (kind, Some(_)) => Err(invalid(format!("`{}` is matched as {kind:?}", field.name).to_lowercase())),
+        (_, Some(_)) => Err(invalid(format!("`{}` is matched as {}", field.name, field.kind).to_lowercase())),
     }
 }
 

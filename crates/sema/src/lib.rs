@@ -13,6 +13,7 @@ mod expr;
 pub mod hir;
 mod infer;
 mod instantiate;
+mod match_kinds;
 mod ops;
 pub mod reached;
 mod scope;

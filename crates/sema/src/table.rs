@@ -12,9 +12,9 @@ use num_traits::ToPrimitive;
 
 use crate::analyser::{Analyser, Body};
 use crate::args::ArgRule;
-use crate::consteval;
 use crate::hir::{self, Direction, Set};
 use crate::infer::Unifier;
+use crate::match_kinds::MatchKind;
 use crate::scope::{ActionEntity, Entity, nearest};
 use crate::types::{Sig, Ty};
 use crate::value::Value;
@@ -246,10 +246,8 @@ impl<'a> Analyser<'a> {
         }
         let inner = self.defs.underlying(&self.defs.strip_newtype(&t.ty));
         let number = matches!(inner, Ty::Bits(_) | Ty::Int(_) | Ty::Param(_));
-        let ok = match kind {
-            "lpm" | "range" => number,
-            _ => number || matches!(inner, Ty::Bool | Ty::Enum(_) | Ty::Error),
-        };
+        let numbers = MatchKind::by_name(kind).is_some_and(|k| k.numbers);
+        let ok = number || !numbers && matches!(inner, Ty::Bool | Ty::Enum(_) | Ty::Error);
         if !ok {
             let shown = self.show(&t.ty);
             let mut d = Diagnostic::error("E0311", format!("a `{shown}` cannot be an `{kind}` key"))
@@ -628,7 +626,7 @@ impl<'a> Analyser<'a> {
 
     /// Explicit priorities: where they may be, and that those that follow from them exist.
     fn priorities(&mut self, out: &hir::Table) {
-        let ordered = out.keys.iter().any(|k| !matches!(k.match_kind.as_str(), "exact" | "lpm" | "selector"));
+        let ordered = out.keys.iter().any(|k| MatchKind::by_name(&k.match_kind).is_none_or(|k| k.priorities));
         let first = &out.entries[0];
         if let Some(e) = out.entries.iter().find(|e| e.priority.is_some())
             && !ordered
@@ -668,37 +666,13 @@ impl<'a> Analyser<'a> {
     }
 
     fn check_set(&mut self, set: &Set, kind: &str, span: Span) {
-        let ok = match kind {
-            "exact" => matches!(set, Set::Value(_)),
-            "lpm" => match set {
-                Set::Value(_) | Set::Any => true,
-                Set::Mask(_, m) => match (&m.kind, &m.ty) {
-                    (hir::ExprKind::Int(m), hir::Type::Bits(w) | hir::Type::Int(w)) => {
-                        let all = consteval::mask(*w);
-                        let zeros: BigInt = &all ^ (m & &all);
-                        // The zeros are at the low end: one more is a power of two.
-                        (&zeros & (&zeros + 1u32)) == BigInt::ZERO
-                    }
-                    _ => true,
-                },
-                _ => false,
-            },
-            "ternary" => !matches!(set, Set::Range(..)),
-            "range" => !matches!(set, Set::Mask(..)),
-            "optional" => matches!(set, Set::Value(_) | Set::Any),
-            _ => true,
-        };
-        if !ok {
+        let Some(rules) = MatchKind::by_name(kind) else { return };
+        if !rules.allows(set) {
             self.error(
                 "E0313",
                 span,
                 format!("this set is not possible for an `{kind}` key"),
-                match kind {
-                    "exact" => "an `exact` key matches one value",
-                    "lpm" => "an `lpm` key matches a prefix",
-                    "optional" => "an `optional` key matches one value or anything",
-                    _ => "does not fit the key",
-                },
+                format!("an `{kind}` key matches {}", rules.takes),
             );
         }
     }

@@ -2,8 +2,8 @@
 
 use hopwright_ir::bits;
 use hopwright_ir::{
-    ActionCall, ActionId, EntryTarget, ExternId, ExternKind, Key, MatchKind, MatchValue, Pipeline, TableEntry, TableId,
-    ValueSetId, WeightedAction,
+    ActionCall, ActionId, EntryTarget, ExternId, ExternKind, Key, MatchForm, MatchKind, MatchValue, Pipeline,
+    TableEntry, TableId, ValueSetId, WeightedAction, WrittenMatch,
 };
 use num_bigint::BigUint;
 
@@ -205,40 +205,27 @@ fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue,
     };
     let whole = |number: &Number| {
         let stars = number.mask.as_ref().is_some_and(|mask| !is_ones(mask));
-        if stars { Err("`*` digits are only for ternary and lpm keys".to_string()) } else { fit(&number.value) }
+        if stars { Err("`*` digits are only for masks and prefixes".to_string()) } else { fit(&number.value) }
     };
-    match (kind, spec) {
-        (MatchKind::Exact, MatchSpec::Number(number)) => Ok(MatchValue::Exact(whole(number)?)),
-        (MatchKind::Optional, MatchSpec::Number(number)) => Ok(MatchValue::Optional(Some(whole(number)?))),
-        (MatchKind::Ternary, MatchSpec::Number(number)) => {
-            let value = fit(&number.value)?;
+    let written = match (spec, kind.form()) {
+        (MatchSpec::Number(number), MatchForm::Mask) => {
             // Digits that are not written are not compared, as in other runners; a decimal number is compared whole.
             let all = bits::mask(width);
             let mask = number.mask.as_ref().map_or(all.clone(), |mask| mask & all);
-            Ok(MatchValue::Ternary { value, mask })
+            WrittenMatch::Mask(fit(&number.value)?, mask)
         }
-        (MatchKind::Lpm, MatchSpec::Number(number)) => {
+        (MatchSpec::Number(number), MatchForm::Prefix) => {
             let written = number.mask.clone().unwrap_or_default() >> number.trailing_stars;
             if !is_ones(&written) {
-                return Err("`*` digits of an lpm key must be the last".into());
+                return Err(format!("`*` digits of an {kind} key must be the last"));
             }
-            Ok(MatchValue::Lpm { value: fit(&number.value)?, prefix_len: width - number.trailing_stars.min(width) })
+            WrittenMatch::Prefix(fit(&number.value)?, width - number.trailing_stars.min(width))
         }
-        (MatchKind::Lpm, MatchSpec::Prefix(number, length)) => {
-            let value = whole(number)?;
-            if *length > width {
-                return Err(format!("prefix length {length} is beyond {width} bits"));
-            }
-            let rest = width - length;
-            Ok(MatchValue::Lpm { value: (value >> rest) << rest, prefix_len: *length })
-        }
-        (MatchKind::Range, MatchSpec::Range(lo, hi)) => Ok(MatchValue::Range { lo: whole(lo)?, hi: whole(hi)? }),
-        (MatchKind::Range, MatchSpec::Number(number)) => {
-            let value = whole(number)?;
-            Ok(MatchValue::Range { lo: value.clone(), hi: value })
-        }
-        (kind, _) => Err(format!("this is no way to match a key of kind {kind:?}")),
-    }
+        (MatchSpec::Number(number), _) => WrittenMatch::Value(whole(number)?),
+        (MatchSpec::Prefix(number, length), _) => WrittenMatch::Prefix(whole(number)?, *length),
+        (MatchSpec::Range(lo, hi), _) => WrittenMatch::Range(whole(lo)?, whole(hi)?),
+    };
+    kind.value(written, width)
 }
 
 /// True for 0, 1, 11, 111, … in binary.

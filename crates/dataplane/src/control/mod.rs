@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_ir::interp::{CloneSession, Digest, Replica, TrafficManager};
 use hopwright_ir::{
-    ActionCall, ExternId, ExternKind, MatchKind, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, bits,
+    ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch,
 };
 use num_bigint::BigUint;
 
@@ -31,7 +31,7 @@ use crate::table::Table;
 pub use difference::Difference;
 pub use error::ControlError;
 pub use objects::{ActionProfile, CounterArray, MeterArray, RegisterArray, ValueSetMembers};
-pub use spec::{EntrySpec, MatchSpec};
+pub use spec::EntrySpec;
 
 /// A program's state, and the control plane's access to it.
 pub struct Control {
@@ -122,7 +122,7 @@ impl Control {
         Ok((table, TableEntry { matches, priority: spec.priority, action }))
     }
 
-    fn resolve_key(&self, table: &str, specs: &[MatchSpec]) -> Result<(TableId, Vec<MatchValue>), ControlError> {
+    fn resolve_key(&self, table: &str, specs: &[WrittenMatch]) -> Result<(TableId, Vec<MatchValue>), ControlError> {
         let id = self.table(table)?.id();
         let model = &self.pipeline[id];
         if model.keys.len() != specs.len() {
@@ -130,27 +130,10 @@ impl Control {
             return Err(ControlError::Entry { table: model.name.clone(), reason });
         }
         let matches = model.keys.iter().zip(specs).map(|(key, spec)| {
-            let width = key.expr.ty.width();
-            match (spec, key.kind) {
-                (MatchSpec::Any, MatchKind::Exact) => Err(ControlError::Entry {
-                    table: model.name.clone(),
-                    reason: hopwright_ir::entry::EntryError::MatchKind { key: key.name.clone() },
-                }),
-                (MatchSpec::Any, _) => Ok(MatchValue::any(key)),
-                (MatchSpec::Exact(v), MatchKind::Ternary) => {
-                    Ok(MatchValue::Ternary { value: v.clone(), mask: bits::mask(width) })
-                }
-                (MatchSpec::Exact(v), MatchKind::Lpm) => Ok(MatchValue::Lpm { value: v.clone(), prefix_len: width }),
-                (MatchSpec::Exact(v), MatchKind::Range) => Ok(MatchValue::Range { lo: v.clone(), hi: v.clone() }),
-                (MatchSpec::Exact(v), MatchKind::Optional) => Ok(MatchValue::Optional(Some(v.clone()))),
-                (MatchSpec::Exact(v), _) => Ok(MatchValue::Exact(v.clone())),
-                (MatchSpec::Lpm(v, len), _) => {
-                    let rest = width.saturating_sub(*len);
-                    Ok(MatchValue::Lpm { value: (v >> rest) << rest, prefix_len: *len })
-                }
-                (MatchSpec::Ternary(v, m), _) => Ok(MatchValue::Ternary { value: v & m, mask: m.clone() }),
-                (MatchSpec::Range(lo, hi), _) => Ok(MatchValue::Range { lo: lo.clone(), hi: hi.clone() }),
-            }
+            key.kind.value(spec.clone(), key.expr.ty.width()).map_err(|_| ControlError::Entry {
+                table: model.name.clone(),
+                reason: hopwright_ir::entry::EntryError::MatchKind { key: key.name.clone() },
+            })
         });
         Ok((id, matches.collect::<Result<_, _>>()?))
     }

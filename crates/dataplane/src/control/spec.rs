@@ -1,21 +1,7 @@
 //! Table entries written by hand, with names.
 
+use hopwright_ir::WrittenMatch;
 use num_bigint::BigUint;
-
-/// How an entry written by hand matches one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MatchSpec {
-    /// Equal.
-    Exact(BigUint),
-    /// The first so many bits are equal; the others are ignored.
-    Lpm(BigUint, u32),
-    /// Equal where the mask has ones.
-    Ternary(BigUint, BigUint),
-    /// Between two bounds, both included.
-    Range(BigUint, BigUint),
-    /// Anything: for every kind but exact.
-    Any,
-}
 
 /// A table entry by names, keys and arguments in order of their declaration:
 ///
@@ -30,7 +16,7 @@ pub struct EntrySpec {
     /// Table.
     pub table: String,
     /// One per key.
-    pub matches: Vec<MatchSpec>,
+    pub matches: Vec<WrittenMatch>,
     /// Higher wins; only for tables with ternary, range or optional keys.
     pub priority: i32,
     /// Action.
@@ -47,31 +33,31 @@ impl EntrySpec {
 
     /// The next key equals a value.
     pub fn exact(self, value: impl Into<BigUint>) -> EntrySpec {
-        self.key(MatchSpec::Exact(value.into()))
+        self.key(WrittenMatch::Value(value.into()))
     }
 
     /// The next key starts with the first `prefix_len` bits of a value.
     pub fn lpm(self, value: impl Into<BigUint>, prefix_len: u32) -> EntrySpec {
-        self.key(MatchSpec::Lpm(value.into(), prefix_len))
+        self.key(WrittenMatch::Prefix(value.into(), prefix_len))
     }
 
     /// The next key equals a value where the mask has ones.
     pub fn ternary(self, value: impl Into<BigUint>, mask: impl Into<BigUint>) -> EntrySpec {
-        self.key(MatchSpec::Ternary(value.into(), mask.into()))
+        self.key(WrittenMatch::Mask(value.into(), mask.into()))
     }
 
     /// The next key lies between two bounds, both included.
     pub fn range(self, lo: impl Into<BigUint>, hi: impl Into<BigUint>) -> EntrySpec {
-        self.key(MatchSpec::Range(lo.into(), hi.into()))
+        self.key(WrittenMatch::Range(lo.into(), hi.into()))
     }
 
     /// The next key may be anything (lpm, ternary, range, optional).
     pub fn any(self) -> EntrySpec {
-        self.key(MatchSpec::Any)
+        self.key(WrittenMatch::Any)
     }
 
     /// The next key.
-    pub fn key(mut self, key: MatchSpec) -> EntrySpec {
+    pub fn key(mut self, key: WrittenMatch) -> EntrySpec {
         self.matches.push(key);
         self
     }

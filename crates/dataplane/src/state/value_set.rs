@@ -82,19 +82,10 @@ impl Pattern {
                 push_limbs(&mut limbs, v, count);
                 limbs
             };
-            let (value, mask) = match part {
-                MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => (v.clone(), bits::mask(width)),
-                MatchValue::Optional(None) => Default::default(),
-                MatchValue::Ternary { value, mask } => (value.clone(), mask.clone()),
-                MatchValue::Lpm { value, prefix_len } => {
-                    let rest = width - prefix_len;
-                    (value.clone(), (bits::mask(width) >> rest) << rest)
-                }
-                MatchValue::Range { lo, hi } => {
-                    pattern.ranges.push(Range { at: pattern.values.len(), lo: limbs(lo), hi: limbs(hi) });
-                    Default::default()
-                }
-            };
+            if let MatchValue::Range { lo, hi } = part {
+                pattern.ranges.push(Range { at: pattern.values.len(), lo: limbs(lo), hi: limbs(hi) });
+            }
+            let (value, mask) = part.value_and_mask(width).unwrap_or_default();
             pattern.values.extend(limbs(&value));
             pattern.masks.extend(limbs(&mask));
         }

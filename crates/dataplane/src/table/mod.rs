@@ -28,7 +28,7 @@ use hopwright_abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_
 use hopwright_abi::{KeyLayout, prefix_bits};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::interp::Entry;
-use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchKind, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
@@ -177,11 +177,12 @@ impl Table {
         if key_words > MAX_KEY_WORDS {
             return unsupported("a key of more than 64 words of 64 bits");
         }
-        let of_kind = |kind: MatchKind| model.keys.iter().zip(&layout.fields).filter(move |(k, _)| k.kind == kind);
+        let of_form =
+            |form: MatchForm| model.keys.iter().zip(&layout.fields).filter(move |(k, _)| k.kind.form() == form);
         let ranges: Vec<RangeField> =
-            of_kind(MatchKind::Range).map(|(_, f)| RangeField { word: f.word, words: f.words() }).collect();
+            of_form(MatchForm::Range).map(|(_, f)| RangeField { word: f.word, words: f.words() }).collect();
         let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
-        let exact = model.keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Selector));
+        let exact = model.match_keys().all(|k| k.kind.form() == MatchForm::Value);
         let data = model.actions.iter().map(|a| (a.action, DataLayout::of(&pipeline[a.action])));
         let data: Vec<(ActionId, DataLayout)> = data.collect();
         let most = data.iter().map(|(_, layout)| layout.words()).max().unwrap_or(0);
@@ -623,7 +624,7 @@ impl Table {
     fn encode_into(&self, e: &mut Encoded, matches: &[MatchValue], priority: i32) {
         let Encoded { key, mask, bounds, rank } = e;
         [&mut *key, mask, bounds].into_iter().for_each(Vec::clear);
-        *rank = i64::from(priority);
+        *rank = MatchValue::rank(matches, priority, self.pipeline[self.id].has_priority());
         key.resize(self.layout.words, 0);
         if let Reader::Masked(_) = self.reader {
             mask.resize(self.layout.words, 0);
@@ -631,13 +632,7 @@ impl Table {
         for (field, value) in self.layout.fields.iter().zip(matches) {
             let value_bits = match value {
                 MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => v,
-                MatchValue::Lpm { value, prefix_len } => {
-                    if !self.pipeline[self.id].has_priority() {
-                        *rank = i64::from(*prefix_len);
-                    }
-                    value
-                }
-                MatchValue::Ternary { value, .. } => value,
+                MatchValue::Lpm { value, .. } | MatchValue::Ternary { value, .. } => value,
                 MatchValue::Range { lo, hi } => {
                     push_limbs(bounds, lo, field.words());
                     push_limbs(bounds, hi, field.words());
@@ -647,7 +642,8 @@ impl Table {
             };
             field.write(key, value_bits.iter_u64_digits());
             if !mask.is_empty() {
-                field.write(mask, mask_of(field.width, value).iter_u64_digits());
+                let (_, compared) = value.value_and_mask(field.width).unwrap_or_default();
+                field.write(mask, compared.iter_u64_digits());
             }
         }
     }
@@ -711,20 +707,6 @@ impl DefaultEntry {
             None,
         );
         DefaultEntry { call: call.clone(), block }
-    }
-}
-
-/// Ones where the match looks.
-fn mask_of(width: u32, value: &MatchValue) -> BigUint {
-    let ones = hopwright_ir::bits::mask(width);
-    match value {
-        MatchValue::Exact(_) | MatchValue::Optional(Some(_)) => ones,
-        MatchValue::Lpm { prefix_len, .. } => {
-            let rest = width - prefix_len;
-            (ones >> rest) << rest
-        }
-        MatchValue::Ternary { mask, .. } => mask.clone(),
-        MatchValue::Range { .. } | MatchValue::Optional(None) => BigUint::ZERO,
     }
 }
 

@@ -23,15 +23,9 @@ impl Hit {
     }
 }
 
-/// The higher of two that match wins. With priorities that is the highest, else the longest prefix; of equal ones the
-/// first inserted.
+/// The higher of two that match wins: by [`MatchValue::rank`], of equal ones the first inserted.
 fn rank(entry: &Entry<'_>, has_priority: bool) -> (i64, Reverse<u64>) {
-    let prefix = |m: &MatchValue| match m {
-        MatchValue::Lpm { prefix_len, .. } => i64::from(*prefix_len),
-        _ => 0,
-    };
-    let rank = if has_priority { i64::from(entry.priority) } else { entry.matches.iter().map(prefix).sum() };
-    (rank, Reverse(entry.sequence))
+    (MatchValue::rank(entry.matches, entry.priority, has_priority), Reverse(entry.sequence))
 }
 
 impl Machine<'_> {

@@ -51,14 +51,7 @@ impl<'a> Trace<'a> {
     }
 
     fn matches(&self, matches: &[MatchValue]) -> String {
-        let one = |m: &MatchValue| match m {
-            MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => format!("{v:#x}"),
-            MatchValue::Lpm { value, prefix_len } => format!("{value:#x}/{prefix_len}"),
-            MatchValue::Ternary { value, mask } => format!("{value:#x} &&& {mask:#x}"),
-            MatchValue::Range { lo, hi } => format!("{lo:#x} .. {hi:#x}"),
-            MatchValue::Optional(None) => "_".into(),
-        };
-        matches.iter().map(one).collect::<Vec<_>>().join(", ")
+        matches.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -6,6 +6,7 @@
 mod expr;
 mod externs;
 mod p4runtime;
+mod matching;
 mod profile;
 mod state;
 mod stmt;
@@ -14,6 +15,7 @@ mod table;
 pub use expr::*;
 pub use externs::*;
 pub use p4runtime::*;
+pub use matching::*;
 pub use profile::*;
 pub use state::*;
 pub use stmt::*;

@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionId, Block, Expr, ExternId, P4Id, Span, Type};
+use super::{ActionId, Block, Expr, ExternId, MatchKind, MatchValue, P4Id, Precedence, Span, Type};
 
 /// A match-action table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,9 +39,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// True if entries carry a priority: some key is ternary, range or optional.
+    /// True if entries carry a priority, because a key's kind wants one.
     pub fn has_priority(&self) -> bool {
-        self.keys.iter().any(|k| matches!(k.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional))
+        self.keys.iter().any(|k| k.kind.info().precedence == Precedence::Priority)
+    }
+
+    /// The keys that feed the hash of the table's selector, in order.
+    pub fn selector_keys(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(|k| !k.kind.is_matched())
+    }
+
+    /// The keys that are matched, in order.
+    pub fn match_keys(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(|k| k.kind.is_matched())
     }
 }
 
@@ -54,18 +64,6 @@ pub struct Key {
     pub expr: Expr,
     /// How it is matched.
     pub kind: MatchKind,
-}
-
-/// Match kinds of v1model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum MatchKind {
-    Exact,
-    Lpm,
-    Ternary,
-    Range,
-    Optional,
-    Selector,
 }
 
 /// An action as a table refers to it.
@@ -125,36 +123,6 @@ pub struct ValueSet {
     pub size: u64,
     /// Its declaration.
     pub span: Span,
-}
-
-/// How an entry matches one key. Values are bits of the key's type, below 2^W.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum MatchValue {
-    /// Equal.
-    Exact(BigUint),
-    /// The first `prefix_len` bits are equal; bits beyond are zero.
-    Lpm {
-        /// Prefix.
-        value: BigUint,
-        /// 0 to W.
-        prefix_len: u32,
-    },
-    /// Equal where the mask has ones; bits where it has zeros are zero in the value.
-    Ternary {
-        /// Value.
-        value: BigUint,
-        /// Mask.
-        mask: BigUint,
-    },
-    /// `lo <= key <= hi`, unsigned.
-    Range {
-        /// Lowest.
-        lo: BigUint,
-        /// Highest.
-        hi: BigUint,
-    },
-    /// Equal, or anything.
-    Optional(Option<BigUint>),
 }
 
 /// A table entry.

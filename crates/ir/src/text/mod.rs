@@ -59,19 +59,6 @@ pub fn statement(pipeline: &Pipeline, stmt: &Stmt, params: &[Param]) -> String {
     printer.out
 }
 
-/// A match's text: `0x0a00/8`, `0x10 &&& 0xf0`, `1..5`, `_`.
-impl Display for MatchValue {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => write!(f, "0x{v:x}"),
-            MatchValue::Lpm { value, prefix_len } => write!(f, "0x{value:x}/{prefix_len}"),
-            MatchValue::Ternary { value, mask } => write!(f, "0x{value:x} &&& 0x{mask:x}"),
-            MatchValue::Range { lo, hi } => write!(f, "0x{lo:x}..0x{hi:x}"),
-            MatchValue::Optional(None) => f.write_str("_"),
-        }
-    }
-}
-
 struct Printer<'a> {
     p: &'a Pipeline,
     slots: Vec<String>,
@@ -98,18 +85,6 @@ fn names<'a>(all: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
         written(&format!("{name}#{}", *before - 1)).into_owned()
     };
     all.map(&mut unique).collect()
-}
-
-/// A match kind as P4 writes it.
-fn match_kind(kind: MatchKind) -> &'static str {
-    match kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Optional => "optional",
-        MatchKind::Selector => "selector",
-    }
 }
 
 /// The bound of a loop or an advance.
@@ -308,7 +283,7 @@ impl<'a> Printer<'a> {
 
     fn table(&mut self, table: &'a Table) -> fmt::Result {
         for key in &table.keys {
-            let (name, kind, value) = (written(&key.name), match_kind(key.kind), self.expr(&key.expr));
+            let (name, kind, value) = (written(&key.name), key.kind, self.expr(&key.expr));
             self.line(format_args!("key {name}: {kind} = {value}"))?;
         }
         for action in &table.actions {

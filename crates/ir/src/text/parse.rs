@@ -724,11 +724,7 @@ impl Reader<'_> {
             } else if self.word("key") {
                 let name = self.name()?;
                 self.expect_sign(":")?;
-                let kind = self.found("match kind", |_, name| {
-                    use MatchKind::*;
-                    let kinds = [Exact, Lpm, Ternary, Range, Optional, Selector];
-                    kinds.into_iter().find(|kind| super::match_kind(*kind) == name)
-                })?;
+                let kind = self.found("match kind", |_, name| MatchKind::by_name(name))?;
                 self.expect_sign("=")?;
                 table.keys.push(Key { name, expr: self.expr()?, kind });
             } else if self.word("action") {
@@ -798,7 +794,11 @@ impl Reader<'_> {
         if self.sign("..") {
             return Ok(MatchValue::Range { lo: value, hi: self.number()? });
         }
-        Ok(if kind == Some(MatchKind::Optional) { MatchValue::Optional(Some(value)) } else { MatchValue::Exact(value) })
+        Ok(if kind.is_some_and(|kind| kind.form() == MatchForm::ValueOrAny) {
+            MatchValue::Optional(Some(value))
+        } else {
+            MatchValue::Exact(value)
+        })
     }
 
     fn parser(&mut self, start: usize) -> Result<()> {

@@ -328,7 +328,7 @@ impl Checker<'_> {
                 let scalar = !matches!(key.expr.ty, Type::Varbit(_));
                 self.require(scalar, || format!("key {} cannot be a varbit", key.name));
             }
-            let prefixes = table.keys.iter().filter(|k| k.kind == MatchKind::Lpm).count();
+            let prefixes = table.keys.iter().filter(|k| k.kind.form() == MatchForm::Prefix).count();
             self.require(prefixes <= 1, || "more than one lpm key".into());
             if let Err(e) = check_arguments(p, &table.default_action) {
                 self.error(format!("default action: {e}"));

@@ -10,6 +10,7 @@
 
 use std::fmt;
 
+use hopwright_ir::{MatchKind, Precedence};
 use num_bigint::BigUint;
 use serde::{Serialize, Serializer};
 
@@ -17,6 +18,7 @@ use super::names::{Names, alias, field_format, param_format, width};
 use super::value::{Format, match_text, number_text, parse_match, parse_number};
 use super::{ClientError, Result};
 use crate::bytes;
+use crate::p4info::match_kind;
 use crate::proto::config as p4;
 use crate::proto::v1;
 use v1::table_action::Type as Acts;
@@ -139,9 +141,9 @@ impl Names {
                 entry.r#match.push(v1::FieldMatch { field_id: field.id, field_match_type: Some(matched) });
             }
         }
-        let exact = |f: &&p4::MatchField| f.r#match == Some(kind(p4::match_field::MatchType::Exact));
+        let needed = |f: &&p4::MatchField| kind(f).is_some_and(|kind| kind.any(1).is_none());
         let missing = |f: &&p4::MatchField| entry.r#match.iter().all(|m| m.field_id != f.id);
-        if let Some(field) = table.match_fields.iter().filter(exact).find(missing) {
+        if let Some(field) = table.match_fields.iter().filter(needed).find(missing) {
             return Err(ClientError::Text(format!("`{}` is missing", field.name)));
         }
         if let Some(text) = &written.priority {
@@ -274,15 +276,14 @@ fn id(preamble: &Option<p4::Preamble>) -> u32 {
     preamble.as_ref().map_or(0, |p| p.id)
 }
 
-fn kind(kind: p4::match_field::MatchType) -> p4::match_field::Match {
-    p4::match_field::Match::MatchType(kind.into())
+fn kind(field: &p4::MatchField) -> Option<MatchKind> {
+    field.r#match.as_ref().and_then(match_kind)
 }
 
 /// Whether a table's entries have priorities.
 fn has_priority(table: &p4::Table) -> bool {
-    use p4::match_field::MatchType as Kind;
-    let ordered = [Kind::Ternary, Kind::Range, Kind::Optional].map(kind);
-    table.match_fields.iter().any(|f| f.r#match.as_ref().is_some_and(|m| ordered.contains(m)))
+    let ordered = |kind: MatchKind| kind.info().precedence == Precedence::Priority;
+    table.match_fields.iter().any(|f| kind(f).is_some_and(ordered))
 }
 
 /// A counter's value.

@@ -3,11 +3,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ::bytes::Bytes;
+use hopwright_ir::MatchForm;
 use num_bigint::{BigInt, BigUint};
 use num_traits::{Num, Signed};
 
 use crate::bytes;
-use crate::proto::config::{MatchField, match_field};
+use crate::p4info::match_kind;
+use crate::proto::config::MatchField;
 use crate::proto::v1::field_match::{self as wire, FieldMatchType};
 
 /// How a value is printed. Any form can be read for any value that is wide enough.
@@ -161,9 +163,8 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
         Format::Text => Ok(Bytes::copy_from_slice(text.trim().as_bytes())),
         _ => number(text).map(|value| encode(&value)),
     };
-    let kind = match &field.r#match {
-        Some(match_field::Match::MatchType(kind)) => match_field::MatchType::try_from(*kind).ok(),
-        _ => None,
+    let Some(kind) = field.r#match.as_ref().and_then(match_kind) else {
+        return Err("how this field matches is not known here".into());
     };
     let beyond = |value: &BigUint, mask: &BigUint| {
         if value & mask == *value {
@@ -172,17 +173,16 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
         let fits = number_text(super::names::field_format(field), &(value & mask).to_bytes_be());
         Err(format!("`{text}` has ones in bits that are not matched: did you mean {fits} with the same mask?"))
     };
-    use match_field::MatchType as Kind;
     if matches!(text, "*" | "_") {
-        return match kind {
-            Some(Kind::Exact) => Err("an exact field needs a value".into()),
-            _ => Ok(None),
+        return match kind.any(width) {
+            None => Err(format!("an {kind} field needs a value")),
+            Some(_) => Ok(None),
         };
     }
-    Ok(match kind {
-        Some(Kind::Exact) => Some(FieldMatchType::Exact(wire::Exact { value: encoded(text)? })),
-        Some(Kind::Optional) => Some(FieldMatchType::Optional(wire::Optional { value: encoded(text)? })),
-        Some(Kind::Lpm) => {
+    Ok(match kind.form() {
+        MatchForm::Value => Some(FieldMatchType::Exact(wire::Exact { value: encoded(text)? })),
+        MatchForm::ValueOrAny => Some(FieldMatchType::Optional(wire::Optional { value: encoded(text)? })),
+        MatchForm::Prefix => {
             let (value, len) = match text.split_once('/') {
                 Some((value, behind)) => {
                     let (mask, len) = mask(behind, width)?;
@@ -195,7 +195,7 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
             let lpm = wire::Lpm { value: encode(&value), prefix_len: len as i32 };
             (len > 0).then_some(FieldMatchType::Lpm(lpm))
         }
-        Some(Kind::Ternary) => {
+        MatchForm::Mask => {
             let (value, mask) = match (text.split_once("&&&"), text.split_once('/')) {
                 (Some((value, mask)), _) => (number(value)?, number(mask)?),
                 (None, Some((value, behind))) => (number(value)?, mask(behind, width)?.0),
@@ -205,7 +205,7 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
             let any = mask == BigUint::ZERO;
             (!any).then(|| FieldMatchType::Ternary(wire::Ternary { value: encode(&value), mask: encode(&mask) }))
         }
-        Some(Kind::Range) => {
+        MatchForm::Range => {
             let (lo, hi) = match text.split_once("..") {
                 Some((lo, hi)) => (number(lo)?, number(hi)?),
                 None => (number(text)?, number(text)?),
@@ -216,7 +216,7 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
             let any = lo == BigUint::ZERO && hi == ones(width);
             (!any).then(|| FieldMatchType::Range(wire::Range { low: encode(&lo), high: encode(&hi) }))
         }
-        Some(Kind::Unspecified) | None => return Err("how this field matches is not known here".into()),
+        MatchForm::Nothing => return Err("this field is not matched".into()),
     })
 }
 
@@ -247,6 +247,8 @@ pub(super) fn match_text(format: Format, width: u32, found: &FieldMatchType) -> 
 
 #[cfg(test)]
 mod tests {
+    use crate::proto::config::match_field;
+
     use super::*;
 
     fn field(kind: match_field::MatchType, width: i32, name: &str) -> MatchField {

@@ -266,7 +266,7 @@ impl<'p> Builder<'p> {
         let ids = sub_ids(name, table.keys.iter().map(|k| (k.name.as_str(), k.annotations.as_slice())))?;
         let mut match_fields = Vec::new();
         for ((key, model), id) in table.keys.iter().zip(&model.keys).zip(ids) {
-            if model.kind == ir::MatchKind::Selector {
+            if !model.kind.is_matched() {
                 continue;
             }
             let (type_name, bitwidth) = self.types.number(&key.expr.ty, key.new_type);
@@ -489,26 +489,28 @@ fn size_semantics(object: &hir::Object) -> Result<Option<p4::action_profile::Sel
 
 /// How a member of a value set's struct is matched: `@match(ternary)`.
 pub(crate) fn value_set_kind(annotated: &[Annotation]) -> ir::MatchKind {
-    match annotations::string(annotated, "match") {
-        Some("ternary") => ir::MatchKind::Ternary,
-        Some("lpm") => ir::MatchKind::Lpm,
-        Some("range") => ir::MatchKind::Range,
-        Some("optional") => ir::MatchKind::Optional,
-        _ => ir::MatchKind::Exact,
+    annotations::string(annotated, "match").and_then(ir::MatchKind::by_name).unwrap_or(ir::MatchKind::Exact)
+}
+
+/// A match kind as P4Info names it: by number if P4Runtime has one for it, else by its name.
+fn match_type(kind: ir::MatchKind) -> p4::match_field::Match {
+    use p4::match_field::{Match, MatchType};
+    let name = kind.info().name;
+    match MatchType::from_str_name(&name.to_uppercase()) {
+        Some(number) => Match::MatchType(number.into()),
+        None => Match::OtherMatchType(name.into()),
     }
 }
 
-fn match_type(kind: ir::MatchKind) -> p4::match_field::Match {
-    use p4::match_field::MatchType;
-    let kind = match kind {
-        ir::MatchKind::Exact => MatchType::Exact,
-        ir::MatchKind::Lpm => MatchType::Lpm,
-        ir::MatchKind::Ternary => MatchType::Ternary,
-        ir::MatchKind::Range => MatchType::Range,
-        ir::MatchKind::Optional => MatchType::Optional,
-        ir::MatchKind::Selector => MatchType::Unspecified,
-    };
-    p4::match_field::Match::MatchType(kind.into())
+/// The match kind that P4Info names.
+pub(crate) fn match_kind(named: &p4::match_field::Match) -> Option<ir::MatchKind> {
+    use p4::match_field::{Match, MatchType};
+    match named {
+        Match::MatchType(number) => {
+            ir::MatchKind::by_name(&MatchType::try_from(*number).ok()?.as_str_name().to_lowercase())
+        }
+        Match::OtherMatchType(name) => ir::MatchKind::by_name(name),
+    }
 }
 
 fn counter_spec(unit: Unit) -> p4::CounterSpec {

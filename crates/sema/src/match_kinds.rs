@@ -1,0 +1,74 @@
+//! What the match kinds that the compiler knows allow in keys and entries. A program may declare others; the lowering
+//! refuses tables that use them.
+
+use num_bigint::BigInt;
+
+use crate::consteval;
+use crate::hir::{self, Set};
+
+/// The rules of one match kind.
+pub(crate) struct MatchKind {
+    pub name: &'static str,
+    /// Keys are numbers, not truth values, enumerations or errors.
+    pub numbers: bool,
+    /// Sets that entries may give besides a value.
+    sets: &'static [SetForm],
+    /// Entries have priorities.
+    pub priorities: bool,
+    /// For a diagnostic: what the sets are.
+    pub takes: &'static str,
+}
+
+#[derive(PartialEq)]
+enum SetForm {
+    Any,
+    Mask,
+    /// A mask whose ones are all at the front.
+    Prefix,
+    Range,
+}
+
+use SetForm::{Any, Mask, Prefix, Range};
+
+#[rustfmt::skip]
+const KINDS: [MatchKind; 7] = [
+    MatchKind { name: "exact", numbers: false, sets: &[], priorities: false, takes: "one value" },
+    MatchKind { name: "lpm", numbers: true, sets: &[Any, Prefix], priorities: false, takes: "a prefix" },
+    MatchKind { name: "ternary", numbers: false, sets: &[Any, Mask], priorities: true, takes: "a value and a mask" },
+    MatchKind { name: "range", numbers: true, sets: &[Any, Range], priorities: true, takes: "a range" },
+    MatchKind { name: "optional", numbers: false, sets: &[Any], priorities: true, takes: "one value or anything" },
+    MatchKind { name: "selector", numbers: false, sets: &[Any, Mask, Range], priorities: false, takes: "anything" },
+    MatchKind { name: "masked", numbers: false, sets: &[Any, Mask], priorities: false, takes: "a value and a mask" },
+];
+
+impl MatchKind {
+    /// The rules of a kind, if the compiler knows it.
+    pub fn by_name(name: &str) -> Option<&'static MatchKind> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Whether entries may give this set for such a key.
+    pub fn allows(&self, set: &Set) -> bool {
+        match set {
+            Set::Value(_) => true,
+            Set::Any => self.sets.contains(&Any),
+            Set::Mask(..) if self.sets.contains(&Mask) => true,
+            Set::Mask(_, mask) => self.sets.contains(&Prefix) && may_be_prefix(mask),
+            Set::Range(..) => self.sets.contains(&Range),
+            Set::ValueSet(_) => false,
+        }
+    }
+}
+
+/// Whether the ones of a mask are all at its front, as far as it is known.
+fn may_be_prefix(mask: &hir::Expr) -> bool {
+    match (&mask.kind, &mask.ty) {
+        (hir::ExprKind::Int(mask), hir::Type::Bits(w) | hir::Type::Int(w)) => {
+            let all = consteval::mask(*w);
+            let zeros: BigInt = &all ^ (mask & &all);
+            // The zeros are at the low end: one more is a power of two.
+            (&zeros & (&zeros + 1u32)) == BigInt::ZERO
+        }
+        _ => true,
+    }
+}
