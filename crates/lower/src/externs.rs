@@ -9,7 +9,7 @@ use crate::value::{Target, Value, first_place};
 use crate::{Lowering, Reported, Result};
 use hopwright_ir::{
     Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternInstance, ExternKind, FieldList, HashAlgorithm, HeaderId,
-    SlotId, StackId, StmtKind, Type, Unit,
+    ParamShape, SlotId, StackId, StmtKind, Type, TypeRule, Unit,
 };
 
 impl Lowering<'_> {
@@ -142,13 +142,6 @@ impl Lowering<'_> {
                 args.number(self, 4)?;
                 ExternFn::Hash(algorithm)
             }
-            "random" => {
-                args.check_number(self, 0)?;
-                args.output(self, 0)?;
-                args.number(self, 1)?;
-                args.number(self, 2)?;
-                ExternFn::Random
-            }
             "digest" => {
                 args.input(self, 0)?;
                 args.list(self, 1)?;
@@ -174,18 +167,6 @@ impl Lowering<'_> {
             "recirculate_preserving_field_list" => ExternFn::Recirculate(self.list_number(args.at(0)?)?),
             "resubmit" => ExternFn::Resubmit(self.list_of(args.at(0)?)?),
             "recirculate" => ExternFn::Recirculate(self.list_of(args.at(0)?)?),
-            "truncate" => {
-                args.input(self, 0)?;
-                ExternFn::Truncate
-            }
-            "assert" => {
-                args.input(self, 0)?;
-                ExternFn::Assert
-            }
-            "assume" => {
-                args.input(self, 0)?;
-                ExternFn::Assume
-            }
             "log_msg" => {
                 let hir::ExprKind::String(format) = &args.at(0)?.kind else {
                     return Err(self.unsupported(span, "a format that is not known at compile time"));
@@ -214,7 +195,13 @@ impl Lowering<'_> {
                 ExternFn::UpdateChecksum { algorithm, payload: name.ends_with("payload") }
             }
             "static_assert" => return Ok(Some(Value::Scalar(Expr::boolean(true, span)))),
-            _ => return self.named(None, name, args, ty),
+            _ => match ExternFn::find(name, None, &[]) {
+                Some(function) => {
+                    args.described(self, &function)?;
+                    function
+                }
+                None => return self.named(None, name, args, ty),
+            },
         };
         args.finish(self, function, span)?;
         Ok(None)
@@ -231,35 +218,10 @@ impl Lowering<'_> {
         let id = ExternId(object.0);
         let mut args = Arguments::new(self, call)?;
         let function = match (self.program[object].type_name.as_str(), name) {
-            ("counter", "count") => {
-                args.number(self, 0)?;
-                ExternFn::CounterCount(id)
-            }
-            ("direct_counter", "count") => ExternFn::DirectCounterCount(id),
-            ("meter", "execute_meter") => {
-                args.number(self, 0)?;
-                args.check_number(self, 1)?;
-                args.output(self, 1)?;
-                ExternFn::MeterExecute(id)
-            }
-            ("direct_meter", "read") => {
-                args.check_number(self, 0)?;
-                args.output(self, 0)?;
-                ExternFn::DirectMeterRead(id)
-            }
             ("register", "read") if args.is_record(self, 0) => return self.read_record(id, args),
-            ("register", "read") => {
-                args.output(self, 0)?;
-                args.number(self, 1)?;
-                ExternFn::RegisterRead(id)
-            }
-            ("register", "write") => {
+            ("register", "write") if args.is_record(self, 1) => {
                 args.number(self, 0)?;
-                if args.is_record(self, 1) {
-                    args.whole(self, 1)?;
-                } else {
-                    args.input(self, 1)?;
-                }
+                args.whole(self, 1)?;
                 ExternFn::RegisterWrite(id)
             }
             ("Checksum16", "get") => {
@@ -273,7 +235,13 @@ impl Lowering<'_> {
                 args.finish(self, ExternFn::Hash(HashAlgorithm::Csum16), call.span)?;
                 return Ok(Some(Value::Loc(Loc::Place(Place::Scalar(slot)))));
             }
-            _ => return self.named(Some(id), name, args, ty),
+            _ => match ExternFn::find(name, Some((id, &self.externs[id.index()])), &[]) {
+                Some(method) => {
+                    args.described(self, &method)?;
+                    method
+                }
+                None => return self.named(Some(id), name, args, ty),
+            },
         };
         args.finish(self, function, call.span)?;
         Ok(None)
@@ -715,6 +683,24 @@ impl<'a> Arguments<'a> {
     pub(crate) fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         self.check_number(lowering, index)?;
         self.input(lowering, index)
+    }
+
+    /// All arguments, as the function's description says, for functions that have the parameters of their declaration.
+    fn described(&mut self, lowering: &mut Lowering<'_>, function: &ExternFn) -> Result<()> {
+        for (index, shape) in function.info().params.unwrap_or_default().iter().enumerate() {
+            if let ParamShape::In(TypeRule::Bits) | ParamShape::Out(TypeRule::Bits) | ParamShape::InOut(TypeRule::Bits) =
+                shape
+            {
+                self.check_number(lowering, index)?;
+            }
+            match shape {
+                ParamShape::In(_) => self.input(lowering, index)?,
+                ParamShape::List => self.list(lowering, index)?,
+                ParamShape::Out(_) => self.output(lowering, index)?,
+                ParamShape::InOut(_) => self.in_out(lowering, index)?,
+            }
+        }
+        Ok(())
     }
 
     /// Whether an argument after `index` has effects.

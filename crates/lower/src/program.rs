@@ -10,7 +10,7 @@ use hopwright_source::SourceMap;
 use crate::storage::{Loc, Place, Purpose};
 use crate::{Binding, Exit, Lowering, Reported, Result};
 use hopwright_ir::{
-    Block, Control, ExternFn, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind,
+    Block, Control, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind,
     Type, walk,
 };
 
@@ -228,7 +228,7 @@ fn ignore_lonely(pipeline: &mut Pipeline) {
 
 fn without(block: &mut Block, lonely: &[bool]) {
     block.retain(|stmt| match &stmt.kind {
-        StmtKind::Extern(call) => !matches!(call.function, ExternFn::DirectCounterCount(id) | ExternFn::DirectMeterRead(id) if lonely[id.index()]),
+        StmtKind::Extern(call) => !call.function.object().is_some_and(|id| lonely[id.index()]),
         _ => true,
     });
     for stmt in block {

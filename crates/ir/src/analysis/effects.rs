@@ -2,7 +2,7 @@
 //!
 //! The answers are conservative: a write may not happen. Emitting a header reads all of it.
 
-use crate::{Block, ExternArg, ExternFn, Pipeline, SlotId, Stmt, StmtKind};
+use crate::{Block, Effect, ExternArg, Pipeline, SlotId, Stmt, StmtKind};
 
 use crate::walk;
 
@@ -111,11 +111,11 @@ impl Effects {
                 }
             }
             StmtKind::Extern(call) => {
-                let always = matches!(call.function, ExternFn::Named { .. });
+                let always = call.function.info().writes_results;
                 for arg in &call.args {
                     match arg {
                         ExternArg::InOut(slot) => f(*slot),
-                        // Some of v1model's leave their result unchanged.
+                        // Otherwise the slot may keep what it has.
                         ExternArg::Out(slot) if !always => f(*slot),
                         _ => {}
                     }
@@ -154,8 +154,7 @@ impl Effects {
                         f(*slot);
                     }
                 }
-                // These also set intrinsic metadata.
-                if matches!(call.function, ExternFn::VerifyChecksum { .. }) {
+                if call.function.info().effect == Effect::ChecksumError {
                     f(pipeline.standard.checksum_error);
                 }
             }

@@ -119,6 +119,14 @@ impl Machine<'_> {
                     self.assign_bits(*checksum, value.into(), call);
                 }
             }
+            (
+                ExternFn::AdjustChecksum,
+                [ExternArg::InOut(checksum), ExternArg::List(removed), ExternArg::List(added)],
+            ) => {
+                let [removed, added] = [removed, added].map(|list| self.concatenate(list).into_bytes());
+                let before = self.packet.get(*checksum).bits.iter_u32_digits().next().unwrap_or(0) as u16;
+                self.assign_bits(*checksum, adjusted(before, &removed, &added).into(), call);
+            }
             (ExternFn::Named { instance, name, .. }, _) => self.call_named(*instance, name, call)?,
             _ => return Err(malformed()),
         }
@@ -196,5 +204,31 @@ impl Machine<'_> {
                 ExternArg::Out(slot) | ExternArg::InOut(slot) => self.packet.get(*slot).clone(),
             })
             .collect()
+    }
+}
+
+/// A checksum after words of its data were exchanged (RFC 1624, equation 3).
+fn adjusted(checksum: u16, removed: &[u8], added: &[u8]) -> u16 {
+    let words = |bytes: &[u8]| -> Vec<u16> {
+        bytes.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])).collect()
+    };
+    let terms = words(removed).into_iter().map(|word| !word).chain(words(added));
+    !terms.fold(!checksum, |sum, word| {
+        let (sum, carry) = sum.overflowing_add(word);
+        sum + u16::from(carry)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::adjusted;
+
+    #[test]
+    fn the_example_of_rfc_1624() {
+        // Section 4: a field of 0x5555 becomes 0x3285.
+        assert_eq!(adjusted(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
+        assert_eq!(adjusted(0x1234, &[], &[]), 0x1234);
+        assert_eq!(adjusted(0xffff, &[0xff, 0xff], &[]), 0xffff);
+        assert_eq!(adjusted(0xffff, &[], &[0xff]), 0x00ff);
     }
 }

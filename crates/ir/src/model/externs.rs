@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, ExternId, P4Id, SlotId, Span, TableId, Type};
+use super::{Expr, ExternFn, P4Id, SlotId, Span, TableId, Type};
 
 /// An extern object.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -109,6 +109,19 @@ pub enum HashAlgorithm {
     Xor16,
 }
 
+impl HashAlgorithm {
+    /// All of them.
+    pub const ALL: [HashAlgorithm; 8] = {
+        use HashAlgorithm::*;
+        [Crc32, Crc32Custom, Crc16, Crc16Custom, Random, Identity, Csum16, Xor16]
+    };
+
+    /// The algorithm with this name in the text form.
+    pub fn by_name(name: &str) -> Option<HashAlgorithm> {
+        HashAlgorithm::ALL.into_iter().find(|a| format!("{a:?}") == name)
+    }
+}
+
 /// A call of an extern function or method.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExternCall {
@@ -131,71 +144,4 @@ pub enum ExternArg {
     Out(SlotId),
     /// In and out.
     InOut(SlotId),
-}
-
-/// Functions and methods that v1model defines, and those registered by name. An instance, an algorithm or a list that an
-/// argument selects is part of the function.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum ExternFn {
-    /// `counter.count(In index)`; beyond the size it does nothing.
-    CounterCount(ExternId),
-    /// `direct_counter.count()`. Counts on the entry hit in the table being applied.
-    DirectCounterCount(ExternId),
-    /// `meter.execute_meter(In index, Out color)`.
-    MeterExecute(ExternId),
-    /// `direct_meter.read(Out color)`.
-    DirectMeterRead(ExternId),
-    /// `register.read(Out value, In index)`; beyond the size it does nothing.
-    RegisterRead(ExternId),
-    /// `register.write(In index, In value)`; beyond the size it does nothing.
-    RegisterWrite(ExternId),
-    /// `hash(Out result, In base, List data, In max)`: base + H mod max; max = 0 gives base.
-    Hash(HashAlgorithm),
-    /// `random(Out result, In lo, In hi)`: inclusive; lo > hi writes nothing.
-    Random,
-    /// `digest(In receiver, List data)` of the named struct type.
-    Digest(String),
-    /// `clone(type, In session)` with the field list kept; `egress` = E2E.
-    Clone {
-        /// Clone at the end of egress.
-        egress: bool,
-        /// `@field_list` number.
-        field_list: Option<u8>,
-    },
-    /// `resubmit_preserving_field_list`.
-    Resubmit(u8),
-    /// `recirculate_preserving_field_list`.
-    Recirculate(u8),
-    /// `truncate(In bytes)`.
-    Truncate,
-    /// `assert(In condition)`.
-    Assert,
-    /// `assume(In condition)`.
-    Assume,
-    /// `log_msg(format, List data)`.
-    LogMsg(String),
-    /// `verify_checksum(In condition, List data, In checksum)`; over the payload, too, if `payload` is set.
-    VerifyChecksum {
-        /// Algorithm.
-        algorithm: HashAlgorithm,
-        /// Append the payload to the data.
-        payload: bool,
-    },
-    /// `update_checksum(In condition, List data, InOut checksum)`; over the payload, too, if `payload` is set.
-    UpdateChecksum {
-        /// Algorithm.
-        algorithm: HashAlgorithm,
-        /// Append the payload to the data.
-        payload: bool,
-    },
-    /// A method of a [`super::ExternKind::Named`] object, or a free function, found by name in the extern registry.
-    /// Pure but for its object's own state; arguments are scalars.
-    Named {
-        /// The object, for methods.
-        instance: Option<ExternId>,
-        /// Method or function name.
-        name: String,
-        /// Declared `@noSideEffects` or `@pure`: a call changes nothing but its out arguments and result.
-        no_side_effects: bool,
-    },
 }

@@ -4,6 +4,7 @@
 //! vectors of [`Pipeline`].
 
 mod expr;
+mod extern_fn;
 mod externs;
 mod p4runtime;
 mod matching;
@@ -13,6 +14,9 @@ mod stmt;
 mod table;
 
 pub use expr::*;
+pub use extern_fn::{
+    Effect, ExternConstant, ExternFn, ExternInfo, Latency, ParamShape, ExternTarget, TypeRule,
+};
 pub use externs::*;
 pub use p4runtime::*;
 pub use matching::*;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Block, ExternArg, ExternCall, ExternFn, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
+use crate::{Block, Effect, ExternArg, ExternCall, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
 
 use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
@@ -64,7 +64,7 @@ fn never_read(pipeline: &mut Pipeline) {
 
 /// Whether a call has no effect, given the slots that are dead after it.
 fn is_unused(call: &ExternCall, dead: &impl Fn(SlotId) -> bool) -> bool {
-    matches!(call.function, ExternFn::Named { no_side_effects: true, .. })
+    call.function.info().effect == Effect::None
         && call.args.iter().all(|arg| match arg {
             ExternArg::Out(slot) | ExternArg::InOut(slot) => dead(*slot),
             ExternArg::In(_) | ExternArg::List(_) => true,
@@ -280,7 +280,7 @@ impl Liveness<'_> {
                 }
             }
             StmtKind::Extern(call) if is_unused(call, &|slot| !live.contains(slot)) => return None,
-            StmtKind::Extern(call) if matches!(call.function, ExternFn::Named { .. }) => {
+            StmtKind::Extern(call) if call.function.info().writes_results => {
                 for arg in &call.args {
                     if let ExternArg::Out(slot) = arg {
                         live.remove(*slot);

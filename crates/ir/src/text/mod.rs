@@ -464,32 +464,14 @@ impl<'a> Printer<'a> {
     }
 
     fn call(&self, call: &ExternCall) -> String {
-        let function = match &call.function {
-            ExternFn::CounterCount(id) | ExternFn::DirectCounterCount(id) => format!("{}.count", self.object(*id)),
-            ExternFn::MeterExecute(id) => format!("{}.execute_meter", self.object(*id)),
-            ExternFn::DirectMeterRead(id) | ExternFn::RegisterRead(id) => format!("{}.read", self.object(*id)),
-            ExternFn::RegisterWrite(id) => format!("{}.write", self.object(*id)),
-            ExternFn::Hash(algorithm) => format!("hash<{algorithm:?}>"),
-            ExternFn::Random => "random".into(),
-            ExternFn::Digest(name) => format!("digest<{}>", written(name)),
-            ExternFn::Clone { egress, field_list } => {
-                let list = field_list.map_or(String::new(), |l| format!(", {l}"));
-                format!("clone<{}{list}>", if *egress { "E2E" } else { "I2E" })
-            }
-            ExternFn::Resubmit(list) => format!("resubmit<{list}>"),
-            ExternFn::Recirculate(list) => format!("recirculate<{list}>"),
-            ExternFn::Truncate => "truncate".into(),
-            ExternFn::Assert => "assert".into(),
-            ExternFn::Assume => "assume".into(),
-            ExternFn::LogMsg(format) => format!("log_msg<{}>", quoted(format)),
-            ExternFn::VerifyChecksum { algorithm, payload } => {
-                format!("verify_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
-            }
-            ExternFn::UpdateChecksum { algorithm, payload } => {
-                format!("update_checksum<{algorithm:?}{}>", if *payload { ", payload" } else { "" })
-            }
-            ExternFn::Named { instance: Some(id), name, .. } => format!("{}.{name}", self.object(*id)),
-            ExternFn::Named { instance: None, name, .. } => written(name).into_owned(),
+        let function = match call.function.object() {
+            Some(id) => format!("{}.{}", self.object(id), call.function.name()),
+            None => written(call.function.name()).into_owned(),
+        };
+        let constants = call.function.constants();
+        let constants = match constants.as_slice() {
+            [] => String::new(),
+            some => format!("<{}>", list(some.iter().map(constant_of_call))),
         };
         let args = call.args.iter().map(|arg| match arg {
             ExternArg::In(e) => self.expr(e),
@@ -501,7 +483,7 @@ impl<'a> Printer<'a> {
             ExternFn::Named { no_side_effects: true, .. } => " @noSideEffects",
             _ => "",
         };
-        format!("{function}({}){effects}", list(args))
+        format!("{function}{constants}({}){effects}", list(args))
     }
 
     fn expr(&self, e: &Expr) -> String {
@@ -538,6 +520,14 @@ impl Printer<'_> {
             ExprKind::Slice { .. } => format!("({})", self.expr(e)),
             _ => self.expr(e),
         }
+    }
+}
+
+fn constant_of_call(constant: &ExternConstant) -> Cow<'_, str> {
+    match constant {
+        ExternConstant::Word(word) => written(word),
+        ExternConstant::Number(number) => number.to_string().into(),
+        ExternConstant::Text(text) => quoted(text).into(),
     }
 }
 

@@ -171,13 +171,6 @@ fn empty(sources: Arc<SourceMap>) -> Pipeline {
     }
 }
 
-fn algorithm(name: &str) -> Option<HashAlgorithm> {
-    use HashAlgorithm::*;
-    [Crc32, Crc32Custom, Crc16, Crc16Custom, Random, Identity, Csum16, Xor16]
-        .into_iter()
-        .find(|a| format!("{a:?}") == name)
-}
-
 fn binary_operator(sign: &str) -> Option<BinaryOp> {
     use BinaryOp::*;
     [
@@ -345,7 +338,7 @@ impl Reader<'_> {
     }
 
     fn algorithm(&mut self) -> Result<HashAlgorithm> {
-        self.found("hash algorithm", |_, name| algorithm(name))
+        self.found("hash algorithm", |_, name| HashAlgorithm::by_name(name))
     }
 
     fn span_from(&self, token: usize) -> Span {
@@ -1045,14 +1038,7 @@ impl Reader<'_> {
         Ok(StmtKind::Extern(ExternCall { function, args, span: self.span_from(start) }))
     }
 
-    /// The angle brackets after a function's name.
-    fn in_brackets<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.expect_sign("<")?;
-        let value = inside(self)?;
-        self.expect_sign(">")?;
-        Ok(value)
-    }
-
+    /// The function with this name and the constants in angle brackets that follow.
     fn function(&mut self, name: &str, at: usize) -> Result<ExternFn> {
         // A method: of an object by its bare name (`counters.count`), or by its quoted name and a dot.
         let (object, method) = if self.sign(".") {
@@ -1067,56 +1053,25 @@ impl Reader<'_> {
             let Some(&id) = self.externs.get(&object) else {
                 return self.error_at(at, format!("there is no extern `{object}`"));
             };
-            return Ok(match (&self.pipeline[id].kind, method.as_str()) {
-                (ExternKind::Counter { .. }, "count") => ExternFn::CounterCount(id),
-                (ExternKind::DirectCounter { .. }, "count") => ExternFn::DirectCounterCount(id),
-                (ExternKind::Meter { .. }, "execute_meter") => ExternFn::MeterExecute(id),
-                (ExternKind::DirectMeter { .. }, "read") => ExternFn::DirectMeterRead(id),
-                (ExternKind::Register { .. }, "read") => ExternFn::RegisterRead(id),
-                (ExternKind::Register { .. }, "write") => ExternFn::RegisterWrite(id),
-                _ => ExternFn::Named { instance: Some(id), name: method, no_side_effects: false },
-            });
+            let found = ExternFn::find(&method, Some((id, &self.pipeline[id])), &[]);
+            return Ok(found.unwrap_or(ExternFn::Named { instance: Some(id), name: method, no_side_effects: false }));
         }
-        let checksum = |s: &mut Self| {
-            s.in_brackets(|s| {
-                let algorithm = s.algorithm()?;
-                let payload = s.sign(",");
-                if payload {
-                    s.expect_word("payload")?;
-                }
-                Ok((algorithm, payload))
-            })
-        };
-        let with = self.is_sign("<");
-        Ok(match method.as_str() {
-            "hash" if with => ExternFn::Hash(self.in_brackets(Self::algorithm)?),
-            "digest" if with => ExternFn::Digest(self.in_brackets(Self::name)?),
-            "clone" if with => self.in_brackets(|s| {
-                let egress = match s.name()?.as_str() {
-                    "E2E" => true,
-                    "I2E" => false,
-                    _ => return s.error_at(s.at - 1, "expected `I2E` or `E2E`"),
-                };
-                let field_list = if s.sign(",") { Some(s.small()?) } else { None };
-                Ok(ExternFn::Clone { egress, field_list })
-            })?,
-            "resubmit" if with => ExternFn::Resubmit(self.in_brackets(Self::small)?),
-            "recirculate" if with => ExternFn::Recirculate(self.in_brackets(Self::small)?),
-            "log_msg" if with => ExternFn::LogMsg(self.in_brackets(Self::string)?),
-            "update_checksum" if with => {
-                let (algorithm, payload) = checksum(self)?;
-                ExternFn::UpdateChecksum { algorithm, payload }
-            }
-            "verify_checksum" if with => {
-                let (algorithm, payload) = checksum(self)?;
-                ExternFn::VerifyChecksum { algorithm, payload }
-            }
-            "random" => ExternFn::Random,
-            "truncate" => ExternFn::Truncate,
-            "assert" => ExternFn::Assert,
-            "assume" => ExternFn::Assume,
-            _ => ExternFn::Named { instance: None, name: method, no_side_effects: false },
-        })
+        let in_brackets = self.sign("<");
+        let constants = if in_brackets { self.list(">", Self::constant_of_call)? } else { Vec::new() };
+        match ExternFn::find(&method, None, &constants) {
+            Some(function) => Ok(function),
+            None if in_brackets => self.error_at(at, format!("there is no `{method}` with these constants")),
+            None => Ok(ExternFn::Named { instance: None, name: method, no_side_effects: false }),
+        }
+    }
+
+    fn constant_of_call(&mut self) -> Result<ExternConstant> {
+        match self.token() {
+            Token::Number(_) => self.small().map(ExternConstant::Number),
+            // A name that needs quotes looks like a text.
+            Token::Quoted(_) => self.string().map(ExternConstant::Text),
+            _ => self.name().map(ExternConstant::Word),
+        }
     }
 
     fn argument(&mut self) -> Result<ExternArg> {

@@ -264,61 +264,48 @@ impl Checker<'_> {
     }
 
     fn call(&mut self, call: &ExternCall) {
-        use ExternArg::{In, InOut, List, Out};
         let p = self.pipeline;
-        let kind = called_object(&call.function).map(|id| &p[id].kind);
         for arg in &call.args {
-            if let In(e) = arg {
+            if let ExternArg::In(e) = arg {
                 self.require(!matches!(e.ty, Type::Varbit(_)), || "a varbit outside a list".into());
             }
-            if let Out(slot) | InOut(slot) = arg {
+            if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
                 self.require(!matches!(p[*slot].ty, Type::Varbit(_)), || "a varbit as a result".into());
             }
         }
-        let bits = |e: &Expr| matches!(e.ty, Type::Bits(_));
-        let truth = |e: &Expr| e.ty == Type::Bool;
-        let word = |e: &Expr| e.ty == Type::Bits(32);
-        let legal = match (&call.function, call.args.as_slice(), kind) {
-            (ExternFn::CounterCount(_), [In(index)], Some(ExternKind::Counter { .. })) => bits(index),
-            (ExternFn::DirectCounterCount(_), [], Some(ExternKind::DirectCounter { .. })) => true,
-            (ExternFn::MeterExecute(_), [In(index), Out(_)], Some(ExternKind::Meter { .. })) => bits(index),
-            (ExternFn::DirectMeterRead(_), [Out(_)], Some(ExternKind::DirectMeter { .. })) => true,
-            (ExternFn::RegisterRead(_), [Out(slot), In(index)], Some(ExternKind::Register { ty, .. })) => {
-                bits(index) && p[*slot].ty == *ty
+        let info = call.function.info();
+        let kind = call.function.object().map(|id| &p[id].kind);
+        let object = match (kind, info.method_of) {
+            (Some(kind), Some(is)) => is(kind),
+            (Some(kind), None) => matches!(kind, ExternKind::Named { .. }),
+            (None, method_of) => method_of.is_none(),
+        };
+        let ty = |slot: SlotId| p[slot].ty;
+        let fits = |(arg, shape): (&ExternArg, &ParamShape)| match (arg, shape) {
+            (ExternArg::In(e), ParamShape::In(rule)) => allows(*rule, e.ty, kind),
+            (ExternArg::List(_), ParamShape::List) => true,
+            (ExternArg::Out(slot), ParamShape::Out(rule)) | (ExternArg::InOut(slot), ParamShape::InOut(rule)) => {
+                allows(*rule, ty(*slot), kind)
             }
-            (ExternFn::RegisterWrite(_), [In(index), In(value)], Some(ExternKind::Register { ty, .. })) => {
-                bits(index) && value.ty == *ty
-            }
-            (ExternFn::Hash(_), [Out(_), In(base), List(_), In(max)], None) => bits(base) && bits(max),
-            (ExternFn::Random, [Out(_), In(lo), In(hi)], None) => bits(lo) && bits(hi),
-            (ExternFn::Digest(_), [In(receiver), List(_)], None) => word(receiver),
-            (ExternFn::Clone { .. }, [In(session)], None) => word(session),
-            (ExternFn::Resubmit(_) | ExternFn::Recirculate(_), [], None) => true,
-            (ExternFn::Truncate, [In(length)], None) => word(length),
-            (ExternFn::Assert | ExternFn::Assume, [In(condition)], None) => truth(condition),
-            (ExternFn::LogMsg(_), [] | [List(_)], None) => true,
-            (ExternFn::VerifyChecksum { .. }, [In(condition), List(_), In(_)], None) => truth(condition),
-            (ExternFn::UpdateChecksum { .. }, [In(condition), List(_), InOut(_) | Out(_)], None) => truth(condition),
-            (ExternFn::Named { instance: None, .. }, args, None)
-            | (ExternFn::Named { .. }, args, Some(ExternKind::Named { .. })) => {
-                args.iter().all(|a| !matches!(a, List(_)))
+            (ExternArg::Out(slot), ParamShape::InOut(rule)) => {
+                !info.writes_results && allows(*rule, ty(*slot), kind)
             }
             _ => false,
         };
-        self.require(legal, || format!("malformed call of {:?}", call.function));
+        let args = match info.params {
+            Some(shapes) => call.args.len() == shapes.len() && call.args.iter().zip(shapes).all(fits),
+            None => !call.args.iter().any(|a| matches!(a, ExternArg::List(_))),
+        };
+        self.require(object && args, || format!("malformed call of {:?}", call.function));
     }
 }
 
-/// The object whose method is called.
-fn called_object(function: &ExternFn) -> Option<ExternId> {
-    match function {
-        ExternFn::CounterCount(id)
-        | ExternFn::DirectCounterCount(id)
-        | ExternFn::MeterExecute(id)
-        | ExternFn::DirectMeterRead(id)
-        | ExternFn::RegisterRead(id)
-        | ExternFn::RegisterWrite(id) => Some(*id),
-        ExternFn::Named { instance, .. } => *instance,
-        _ => None,
+/// Whether an argument may have this type; `kind`: the object's.
+fn allows(rule: TypeRule, ty: Type, kind: Option<&ExternKind>) -> bool {
+    match rule {
+        TypeRule::Bool => ty == Type::Bool,
+        TypeRule::Bits => matches!(ty, Type::Bits(_)),
+        TypeRule::Width(width) => ty == Type::Bits(width),
+        TypeRule::Cell => matches!(kind, Some(ExternKind::Register { ty: cell, .. }) if *cell == ty),
     }
 }

@@ -24,7 +24,6 @@ type Conditional = Option<(Block, FlowState)>;
 
 impl Emitter<'_> {
     pub(crate) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
-        let no = |what: &str| Err(Unsupported::new(call.span, what));
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
                 if self.is_trace() {
@@ -117,15 +116,16 @@ impl Emitter<'_> {
                 self.end_if(end);
                 Ok(())
             }
+            (ExternFn::AdjustChecksum, [ExternArg::InOut(to), ExternArg::List(removed), ExternArg::List(added)])
+                if !has_varbit(removed) && !has_varbit(added) =>
+            {
+                self.adjust_checksum(*to, removed, added)
+            }
             (ExternFn::Named { instance, name, .. }, _) => self.named(*instance, name, call),
             (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
                 self.digest(name, receiver, data)
             }
-            (ExternFn::Clone { .. }, _) => no("`clone`"),
-            (ExternFn::Resubmit(_), _) => no("`resubmit`"),
-            (ExternFn::Recirculate(_), _) => no("`recirculate`"),
-            (ExternFn::Truncate, _) => no("`truncate`"),
-            _ => no("this form of an extern call"),
+            (function, _) => Err(Unsupported::new(call.span, format!("`{}` like this", function.name()))),
         }
     }
 
@@ -346,21 +346,55 @@ impl Emitter<'_> {
     /// can be added in larger pieces, shifted to where they stand within a word; and the sum of words as they are in
     /// memory has its bytes swapped, nothing else.
     fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
-        let (mut sum, swapped) = self.sum16(data)?;
-        if let Some(v) = swapped {
-            let folded = self.fold16(v);
-            let folded = self.b.ins().bswap(folded);
-            let v = self.b.ins().uextend(types::I64, folded);
-            let Some(others) = sum else {
+        let Sum16 { mut values, in_memory, .. } = self.sum16(data)?;
+        if let Some(v) = in_memory {
+            let v = self.fold_in_memory(v);
+            let Some(others) = values else {
                 let ones = self.c64(0xffff);
                 return Ok(self.b.ins().bxor(v, ones));
             };
-            sum = Some(self.b.ins().iadd(others, v));
+            values = Some(self.b.ins().iadd(others, v));
         }
-        let Some(sum) = sum else { return Ok(self.c64(0xffff)) };
+        let Some(sum) = values else { return Ok(self.c64(0xffff)) };
         let folded = self.fold16(sum);
         let folded = self.b.ins().bnot(folded);
         Ok(self.b.ins().uextend(types::I64, folded))
+    }
+
+    /// RFC 1624: adds the complement of what is removed, and what is added, to the complement of the checksum. The sums
+    /// of complements are zero only if all are, as in one's complement arithmetic.
+    fn adjust_checksum(&mut self, to: SlotId, removed: &[Expr], added: &[Expr]) -> Result<()> {
+        let (removed, added) = (self.sum16(removed)?, self.sum16(added)?);
+        let before = self.read(to)[0];
+        let ones = self.c64(0xffff);
+        let mut sum = self.b.ins().bxor(before, ones);
+        let mut in_memory = added.in_memory;
+        let mut change = |sum: Option<Value>, ones: u64, removed: Option<Value>| {
+            if ones == 0 {
+                return sum;
+            }
+            let ones = self.c64(ones);
+            let complement = removed.map_or(ones, |removed| self.b.ins().isub(ones, removed));
+            Some(sum.map_or(complement, |sum| self.b.ins().iadd(sum, complement)))
+        };
+        let values = change(added.values, removed.ones, removed.values);
+        in_memory = change(in_memory, removed.ones_in_memory, removed.in_memory);
+        let in_memory = in_memory.map(|v| self.fold_in_memory(v));
+        for part in [values, in_memory].into_iter().flatten() {
+            sum = self.b.ins().iadd(sum, part);
+        }
+        let folded = self.fold16(sum);
+        let folded = self.b.ins().bnot(folded);
+        let folded = self.b.ins().uextend(types::I64, folded);
+        self.write(to, &[folded]);
+        Ok(())
+    }
+
+    /// The sum of words as they are in memory as a number of 16 bits in the order of values.
+    fn fold_in_memory(&mut self, sum: Value) -> Value {
+        let folded = self.fold16(sum);
+        let folded = self.b.ins().bswap(folded);
+        self.b.ins().uextend(types::I64, folded)
     }
 
     /// Whether a checksum is that of the data, on a hot path and if all lies in memory: then the sum of it all is zero,
@@ -379,7 +413,7 @@ impl Emitter<'_> {
         let Some((header, at, bytes)) = self.whole_bytes(slot).filter(|_| self.is_trace() && plain && whole) else {
             return Ok(None);
         };
-        let (None, Some(others)) = self.sum16(data)? else { return Ok(None) };
+        let Sum16 { values: None, in_memory: Some(others), .. } = self.sum16(data)? else { return Ok(None) };
         let sum = self.raw_number(header, at, bytes);
         let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
         self.guard(other);
@@ -391,12 +425,11 @@ impl Emitter<'_> {
         Ok(Some(self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)))
     }
 
-    /// The sum of 16-bit words in pieces: of values, and of what is added as it is in memory.
-    fn sum16(&mut self, data: &[Expr]) -> Result<(Option<Value>, Option<Value>)> {
+    /// The sum of 16-bit words in pieces.
+    fn sum16(&mut self, data: &[Expr]) -> Result<Sum16> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let mut behind = width.next_multiple_of(16);
-        let mut sum: Option<Value> = None;
-        let mut swapped: Option<Value> = None;
+        let mut sum = Sum16 { ones: (1 << (behind - width)) - 1, ..Sum16::default() };
         let add = |g: &mut Self, to: &mut Option<Value>, v: Value| {
             *to = Some(match *to {
                 Some(old) => g.b.ins().iadd(old, v),
@@ -411,8 +444,9 @@ impl Emitter<'_> {
                     behind -= w;
                     if offset.is_multiple_of(8) && w.is_multiple_of(16) && behind.is_multiple_of(16) {
                         for v in self.words_in_memory(header, offset / 8, w / 8) {
-                            add(self, &mut swapped, v);
+                            add(self, &mut sum.in_memory, v);
                         }
+                        sum.ones_in_memory += u64::from(w / 32) * 0xffff_ffff + u64::from(w % 32 / 16) * 0xffff;
                         continue;
                     }
                     (self.bits_of_header(header, offset, w), w)
@@ -423,24 +457,25 @@ impl Emitter<'_> {
                     (self.value(e)?, e.ty.width())
                 }
             };
+            let shift = behind % 16;
+            sum.ones += ones_in_pieces(w, shift);
             if e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO) {
                 continue;
             }
-            let shift = behind % 16;
             let shifted = self.wide_shl(&v, shift, crate::emit::wide::limbs(w + shift));
             for (i, &limb) in shifted.iter().enumerate() {
                 let bits = (w + shift).saturating_sub(64 * i as u32);
                 if bits > 32 {
                     let low = self.mask(limb, 32);
-                    add(self, &mut sum, low);
+                    add(self, &mut sum.values, low);
                     let high = self.b.ins().ushr_imm_u(limb, 32);
-                    add(self, &mut sum, high);
+                    add(self, &mut sum.values, high);
                 } else {
-                    add(self, &mut sum, limb);
+                    add(self, &mut sum.values, limb);
                 }
             }
         }
-        Ok((sum, swapped))
+        Ok(sum)
     }
 
     /// A sum modulo 2^16 - 1 as I16; zero only if it is zero. Adding a number to itself with its halves swapped gives
@@ -563,6 +598,28 @@ impl Emitter<'_> {
         self.write(to, &result);
         Ok(())
     }
+}
+
+/// A one's complement sum in pieces of at most 32 bits, and what it were if all bits of the data, padding included, were
+/// ones.
+#[derive(Default)]
+struct Sum16 {
+    /// Of values.
+    values: Option<Value>,
+    ones: u64,
+    /// Of words with their bytes as they are in memory.
+    in_memory: Option<Value>,
+    ones_in_memory: u64,
+}
+
+/// The sum of a number's pieces of 32 bits, if its `width` bits, `shift` bits above the lowest, are all ones.
+fn ones_in_pieces(width: u32, shift: u32) -> u64 {
+    let end = width + shift;
+    let piece = |at: u32| {
+        let ones = |bits: u32| (1u64 << bits.min(32)) - 1;
+        ones(end - at) - ones(shift.saturating_sub(at))
+    };
+    (0..end).step_by(32).map(piece).sum()
 }
 
 fn has_varbit(data: &[Expr]) -> bool {

@@ -1,0 +1,456 @@
+//! Extern functions and methods, and their descriptions.
+//!
+//! An [`ExternFn`] is described by its [`ExternInfo`]: name, parameters, effects, latency and the targets that have it.
+//! Passes, the verifier, the text form and the default lowering ask the description. What each function has of its own
+//! is a case in the interpreter, one in each target's code generator, and one in the lowering if the P4 arguments select
+//! constants of the call.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ExternId, ExternInstance, ExternKind, HashAlgorithm};
+
+/// Functions and methods with a meaning of their own, and those registered by name. Arguments that select an instance,
+/// an algorithm or a list are constants here, not arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExternFn {
+    /// `counter.count(In index)`; beyond the size it does nothing.
+    CounterCount(ExternId),
+    /// `direct_counter.count()`. Counts on the entry hit in the table being applied.
+    DirectCounterCount(ExternId),
+    /// `meter.execute_meter(In index, Out color)`.
+    MeterExecute(ExternId),
+    /// `direct_meter.read(Out color)`.
+    DirectMeterRead(ExternId),
+    /// `register.read(Out value, In index)`; beyond the size it does nothing.
+    RegisterRead(ExternId),
+    /// `register.write(In index, In value)`; beyond the size it does nothing.
+    RegisterWrite(ExternId),
+    /// `hash(Out result, In base, List data, In max)`: base + H mod max; max = 0 gives base.
+    Hash(HashAlgorithm),
+    /// `random(Out result, In lo, In hi)`: inclusive; lo > hi writes nothing.
+    Random,
+    /// `digest(In receiver, List data)` of the named struct type.
+    Digest(String),
+    /// `clone(type, In session)` with the field list kept; `egress` = E2E.
+    Clone {
+        /// Clone at the end of egress.
+        egress: bool,
+        /// `@field_list` number.
+        field_list: Option<u8>,
+    },
+    /// `resubmit_preserving_field_list`.
+    Resubmit(u8),
+    /// `recirculate_preserving_field_list`.
+    Recirculate(u8),
+    /// `truncate(In bytes)`.
+    Truncate,
+    /// `assert(In condition)`.
+    Assert,
+    /// `assume(In condition)`.
+    Assume,
+    /// `log_msg(format, List data)`.
+    LogMsg(String),
+    /// `verify_checksum(In condition, List data, In checksum)`; over the payload, too, if `payload` is set.
+    VerifyChecksum {
+        /// Algorithm.
+        algorithm: HashAlgorithm,
+        /// Append the payload to the data.
+        payload: bool,
+    },
+    /// `update_checksum(In condition, List data, InOut checksum)`; over the payload, too, if `payload` is set.
+    UpdateChecksum {
+        /// Algorithm.
+        algorithm: HashAlgorithm,
+        /// Append the payload to the data.
+        payload: bool,
+    },
+    /// `adjust_checksum(InOut checksum, List removed, List added)`: `~(~checksum + ~removed + added)` in one's complement
+    /// sums of 16-bit words.
+    AdjustChecksum,
+    /// A method of a [`ExternKind::Named`] object, or a free function, found by name in the extern registry.
+    /// Pure but for its object's own state; arguments are scalars.
+    Named {
+        /// The object, for methods.
+        instance: Option<ExternId>,
+        /// Method or function name.
+        name: String,
+        /// Declared `@noSideEffects` or `@pure`: a call changes nothing but its out arguments and result.
+        no_side_effects: bool,
+    },
+}
+
+/// What is known of an extern function or method.
+#[derive(Clone, Copy, Debug)]
+pub struct ExternInfo {
+    /// Its name in the text form; that of a method stands behind the object's.
+    pub name: &'static str,
+    /// For methods, whether an object is of the right kind.
+    pub method_of: Option<fn(&ExternKind) -> bool>,
+    /// Its parameters; `None`: any number of scalars.
+    pub params: Option<&'static [ParamShape]>,
+    /// A call writes its out arguments always; otherwise it may leave them as they are.
+    pub writes_results: bool,
+    /// What a call changes besides its out arguments.
+    pub effect: Effect,
+    /// How long the result takes in hardware.
+    pub latency: Latency,
+    /// The targets that have it.
+    pub targets: &'static [ExternTarget],
+}
+
+/// A parameter of an extern function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamShape {
+    /// A value in.
+    In(TypeRule),
+    /// Values in, concatenated first is highest.
+    List,
+    /// A value out.
+    Out(TypeRule),
+    /// In and out. An out argument means the same for functions that may leave it as it is.
+    InOut(TypeRule),
+}
+
+/// The types that a parameter takes. None takes varbits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeRule {
+    /// `bool`.
+    Bool,
+    /// `bit<W>`.
+    Bits,
+    /// `bit<W>` of this width.
+    Width(u32),
+    /// What the register holds.
+    Cell,
+}
+
+/// What a call changes besides its out arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: a call whose results nobody reads can be left out.
+    None,
+    /// The object's state.
+    State,
+    /// `checksum_error` of the intrinsic metadata.
+    ChecksumError,
+    /// What becomes of the packet or of copies of it.
+    Packet,
+    /// The control plane or a log hears of it.
+    Message,
+    /// The packet may be dropped at once.
+    Fault,
+}
+
+/// How long a result takes in hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Latency {
+    /// Some gates.
+    Gates,
+    /// An access to a memory.
+    Memory,
+    /// A pipeline whose depth depends on the width of the data.
+    Pipeline,
+    /// Until the packet's last byte is there.
+    Payload,
+}
+
+/// Who can run a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExternTarget {
+    /// [`crate::interp`].
+    Interpreter,
+    /// Machine code for the data plane.
+    MachineCode,
+    /// Hardware description.
+    Hardware,
+}
+
+/// A constant of a call: what stands in angle brackets in the text form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExternConstant {
+    /// A word: an algorithm, `payload`, `I2E`, the name of a type.
+    Word(String),
+    /// A field list.
+    Number(u8),
+    /// A text in quotes.
+    Text(String),
+}
+
+use ParamShape::{In, InOut, List, Out};
+use TypeRule::{Bits, Bool, Cell, Width};
+
+/// Both executors that there are.
+const SOFTWARE: &[ExternTarget] = &[ExternTarget::Interpreter, ExternTarget::MachineCode];
+
+/// A free function without effects that some gates compute.
+const PLAIN: ExternInfo = ExternInfo {
+    name: "",
+    method_of: None,
+    params: Some(&[]),
+    writes_results: true,
+    effect: Effect::None,
+    latency: Latency::Gates,
+    targets: SOFTWARE,
+};
+
+/// A method that accesses state.
+const STATEFUL: ExternInfo =
+    ExternInfo { writes_results: false, effect: Effect::State, latency: Latency::Memory, ..PLAIN };
+
+#[rustfmt::skip]
+mod table {
+    use super::*;
+
+    pub(super) static COUNTER_COUNT: ExternInfo = ExternInfo {
+        name: "count", method_of: Some(|k| matches!(k, ExternKind::Counter { .. })),
+        params: Some(&[In(Bits)]), ..STATEFUL
+    };
+    pub(super) static DIRECT_COUNTER_COUNT: ExternInfo = ExternInfo {
+        name: "count", method_of: Some(|k| matches!(k, ExternKind::DirectCounter { .. })),
+        ..STATEFUL
+    };
+    pub(super) static METER_EXECUTE: ExternInfo = ExternInfo {
+        name: "execute_meter", method_of: Some(|k| matches!(k, ExternKind::Meter { .. })),
+        params: Some(&[In(Bits), Out(Bits)]), ..STATEFUL
+    };
+    pub(super) static DIRECT_METER_READ: ExternInfo = ExternInfo {
+        name: "read", method_of: Some(|k| matches!(k, ExternKind::DirectMeter { .. })),
+        params: Some(&[Out(Bits)]), ..STATEFUL
+    };
+    pub(super) static REGISTER_READ: ExternInfo = ExternInfo {
+        name: "read", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
+        params: Some(&[Out(Cell), In(Bits)]), ..STATEFUL
+    };
+    pub(super) static REGISTER_WRITE: ExternInfo = ExternInfo {
+        name: "write", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
+        params: Some(&[In(Bits), In(Cell)]), ..STATEFUL
+    };
+    pub(super) static HASH: ExternInfo = ExternInfo {
+        name: "hash", params: Some(&[Out(Bits), In(Bits), List, In(Bits)]), latency: Latency::Pipeline, ..PLAIN
+    };
+    pub(super) static RANDOM: ExternInfo = ExternInfo {
+        name: "random", params: Some(&[Out(Bits), In(Bits), In(Bits)]),
+        writes_results: false, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
+    };
+    pub(super) static DIGEST: ExternInfo = ExternInfo {
+        name: "digest", params: Some(&[In(Width(32)), List]), effect: Effect::Message, ..PLAIN
+    };
+    pub(super) static CLONE: ExternInfo = ExternInfo {
+        name: "clone", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
+    };
+    pub(super) static RESUBMIT: ExternInfo = ExternInfo { name: "resubmit", effect: Effect::Packet, ..PLAIN };
+    pub(super) static RECIRCULATE: ExternInfo = ExternInfo { name: "recirculate", effect: Effect::Packet, ..PLAIN };
+    pub(super) static TRUNCATE: ExternInfo = ExternInfo {
+        name: "truncate", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
+    };
+    pub(super) static ASSERT: ExternInfo = ExternInfo {
+        name: "assert", params: Some(&[In(Bool)]), effect: Effect::Fault, ..PLAIN
+    };
+    pub(super) static ASSUME: ExternInfo = ExternInfo { name: "assume", ..ASSERT };
+    pub(super) static LOG_MSG: ExternInfo = ExternInfo {
+        name: "log_msg", params: Some(&[List]), effect: Effect::Message, ..PLAIN
+    };
+    pub(super) static VERIFY_CHECKSUM: ExternInfo = ExternInfo {
+        name: "verify_checksum", params: Some(&[In(Bool), List, In(Bits)]),
+        effect: Effect::ChecksumError, latency: Latency::Pipeline, ..PLAIN
+    };
+    pub(super) static VERIFY_CHECKSUM_WITH_PAYLOAD: ExternInfo = ExternInfo {
+        latency: Latency::Payload, ..VERIFY_CHECKSUM
+    };
+    pub(super) static UPDATE_CHECKSUM: ExternInfo = ExternInfo {
+        name: "update_checksum", params: Some(&[In(Bool), List, InOut(Bits)]),
+        writes_results: false, latency: Latency::Pipeline, ..PLAIN
+    };
+    pub(super) static UPDATE_CHECKSUM_WITH_PAYLOAD: ExternInfo = ExternInfo {
+        latency: Latency::Payload, ..UPDATE_CHECKSUM
+    };
+    pub(super) static ADJUST_CHECKSUM: ExternInfo = ExternInfo {
+        name: "adjust_checksum", params: Some(&[InOut(Width(16)), List, List]), latency: Latency::Pipeline, ..PLAIN
+    };
+    pub(super) static NAMED: ExternInfo = ExternInfo {
+        params: None, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
+    };
+    pub(super) static NAMED_PURE: ExternInfo = ExternInfo { effect: Effect::None, ..NAMED };
+}
+
+impl ExternFn {
+    /// What is known of it.
+    pub fn info(&self) -> &'static ExternInfo {
+        match self {
+            ExternFn::CounterCount(_) => &table::COUNTER_COUNT,
+            ExternFn::DirectCounterCount(_) => &table::DIRECT_COUNTER_COUNT,
+            ExternFn::MeterExecute(_) => &table::METER_EXECUTE,
+            ExternFn::DirectMeterRead(_) => &table::DIRECT_METER_READ,
+            ExternFn::RegisterRead(_) => &table::REGISTER_READ,
+            ExternFn::RegisterWrite(_) => &table::REGISTER_WRITE,
+            ExternFn::Hash(_) => &table::HASH,
+            ExternFn::Random => &table::RANDOM,
+            ExternFn::Digest(_) => &table::DIGEST,
+            ExternFn::Clone { .. } => &table::CLONE,
+            ExternFn::Resubmit(_) => &table::RESUBMIT,
+            ExternFn::Recirculate(_) => &table::RECIRCULATE,
+            ExternFn::Truncate => &table::TRUNCATE,
+            ExternFn::Assert => &table::ASSERT,
+            ExternFn::Assume => &table::ASSUME,
+            ExternFn::LogMsg(_) => &table::LOG_MSG,
+            ExternFn::VerifyChecksum { payload: false, .. } => &table::VERIFY_CHECKSUM,
+            ExternFn::VerifyChecksum { payload: true, .. } => &table::VERIFY_CHECKSUM_WITH_PAYLOAD,
+            ExternFn::UpdateChecksum { payload: false, .. } => &table::UPDATE_CHECKSUM,
+            ExternFn::UpdateChecksum { payload: true, .. } => &table::UPDATE_CHECKSUM_WITH_PAYLOAD,
+            ExternFn::AdjustChecksum => &table::ADJUST_CHECKSUM,
+            ExternFn::Named { no_side_effects: false, .. } => &table::NAMED,
+            ExternFn::Named { no_side_effects: true, .. } => &table::NAMED_PURE,
+        }
+    }
+
+    /// Its name; that of a method without its object.
+    pub fn name(&self) -> &str {
+        match self {
+            ExternFn::Named { name, .. } => name,
+            _ => self.info().name,
+        }
+    }
+
+    /// The object whose method it is.
+    pub fn object(&self) -> Option<ExternId> {
+        match self {
+            ExternFn::CounterCount(id)
+            | ExternFn::DirectCounterCount(id)
+            | ExternFn::MeterExecute(id)
+            | ExternFn::DirectMeterRead(id)
+            | ExternFn::RegisterRead(id)
+            | ExternFn::RegisterWrite(id) => Some(*id),
+            ExternFn::Named { instance, .. } => *instance,
+            _ => None,
+        }
+    }
+
+    /// Whether the result depends on the packet's bytes behind the parsed headers.
+    pub fn needs_payload(&self) -> bool {
+        self.info().latency == Latency::Payload
+    }
+
+    /// The constants of the call.
+    pub fn constants(&self) -> Vec<ExternConstant> {
+        let algorithm = |a: &HashAlgorithm| ExternConstant::Word(format!("{a:?}"));
+        match self {
+            ExternFn::Hash(a) => vec![algorithm(a)],
+            ExternFn::VerifyChecksum { algorithm: a, payload } | ExternFn::UpdateChecksum { algorithm: a, payload } => {
+                let payload = payload.then(|| ExternConstant::Word("payload".into()));
+                [algorithm(a)].into_iter().chain(payload).collect()
+            }
+            ExternFn::Digest(name) => vec![ExternConstant::Word(name.clone())],
+            ExternFn::Clone { egress, field_list } => {
+                let kind = ExternConstant::Word(if *egress { "E2E" } else { "I2E" }.into());
+                [kind].into_iter().chain(field_list.map(ExternConstant::Number)).collect()
+            }
+            ExternFn::Resubmit(list) | ExternFn::Recirculate(list) => vec![ExternConstant::Number(*list)],
+            ExternFn::LogMsg(format) => vec![ExternConstant::Text(format.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The function with this name and these constants, or the object's method. `None` if there is none: then the name is
+    /// one of the extern registry.
+    pub fn find(
+        name: &str,
+        object: Option<(ExternId, &ExternInstance)>,
+        constants: &[ExternConstant],
+    ) -> Option<ExternFn> {
+        use ExternConstant::{Number, Text, Word};
+        if let Some((id, instance)) = object {
+            let methods = [
+                ExternFn::CounterCount(id),
+                ExternFn::DirectCounterCount(id),
+                ExternFn::MeterExecute(id),
+                ExternFn::DirectMeterRead(id),
+                ExternFn::RegisterRead(id),
+                ExternFn::RegisterWrite(id),
+            ];
+            return methods.into_iter().find(|method| {
+                let info = method.info();
+                info.name == name && info.method_of.is_some_and(|is| is(&instance.kind))
+            });
+        }
+        let checksum = || match constants {
+            [Word(algorithm)] => Some((HashAlgorithm::by_name(algorithm)?, false)),
+            [Word(algorithm), Word(payload)] if payload == "payload" => {
+                Some((HashAlgorithm::by_name(algorithm)?, true))
+            }
+            _ => None,
+        };
+        Some(match (name, constants) {
+            ("hash", [Word(algorithm)]) => ExternFn::Hash(HashAlgorithm::by_name(algorithm)?),
+            ("digest", [Word(name) | Text(name)]) => ExternFn::Digest(name.clone()),
+            ("clone", [Word(kind), list @ ..]) => ExternFn::Clone {
+                egress: match kind.as_str() {
+                    "E2E" => true,
+                    "I2E" => false,
+                    _ => return None,
+                },
+                field_list: match list {
+                    [] => None,
+                    [Number(list)] => Some(*list),
+                    _ => return None,
+                },
+            },
+            ("resubmit", [Number(list)]) => ExternFn::Resubmit(*list),
+            ("recirculate", [Number(list)]) => ExternFn::Recirculate(*list),
+            ("log_msg", [Text(format)]) => ExternFn::LogMsg(format.clone()),
+            ("verify_checksum", _) => {
+                let (algorithm, payload) = checksum()?;
+                ExternFn::VerifyChecksum { algorithm, payload }
+            }
+            ("update_checksum", _) => {
+                let (algorithm, payload) = checksum()?;
+                ExternFn::UpdateChecksum { algorithm, payload }
+            }
+            (_, []) => {
+                use ExternFn::{AdjustChecksum, Assert, Assume, Random, Truncate};
+                let functions = [Random, Truncate, Assert, Assume, AdjustChecksum];
+                return functions.into_iter().find(|function| function.info().name == name);
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_name_and_constants() {
+        let algorithm = HashAlgorithm::Csum16;
+        let functions = [
+            ExternFn::Hash(HashAlgorithm::Crc16),
+            ExternFn::Random,
+            ExternFn::Digest("seen_t".into()),
+            ExternFn::Clone { egress: true, field_list: None },
+            ExternFn::Clone { egress: false, field_list: Some(3) },
+            ExternFn::Resubmit(1),
+            ExternFn::Recirculate(2),
+            ExternFn::Truncate,
+            ExternFn::Assert,
+            ExternFn::Assume,
+            ExternFn::LogMsg("{}".into()),
+            ExternFn::VerifyChecksum { algorithm, payload: false },
+            ExternFn::VerifyChecksum { algorithm, payload: true },
+            ExternFn::UpdateChecksum { algorithm, payload: false },
+            ExternFn::UpdateChecksum { algorithm, payload: true },
+            ExternFn::AdjustChecksum,
+        ];
+        for function in functions {
+            assert_eq!(ExternFn::find(function.name(), None, &function.constants()), Some(function));
+        }
+        assert_eq!(ExternFn::find("hash", None, &[]), None);
+        assert_eq!(ExternFn::find("mac", None, &[]), None);
+    }
+
+    #[test]
+    fn only_functions_of_the_payload_wait_for_it() {
+        let checksum = |payload| ExternFn::UpdateChecksum { algorithm: HashAlgorithm::Csum16, payload };
+        assert!(checksum(true).needs_payload());
+        assert!(!checksum(false).needs_payload());
+    }
+}
