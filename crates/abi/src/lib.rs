@@ -28,9 +28,10 @@ pub use entry_data::{ArgumentPlace, DataLayout, data_words};
 pub use externs::{
     Block, BlockMethod, DigestCall, Direction, ExternAttributes, ExternHandle, Interface, NO_METER, NamedCall,
 };
+pub use hopwright_ir::analysis::suspension_points::{decode_list, encode_list};
 pub use index::{HashTable, PrefixTree, direct_entries, is_hashed, prefix_bits};
 pub use key::{KeyField, KeyLayout, KeyRun};
 pub use limbs::{from_limbs, limbs_of, push_limbs};
 pub use packet::{Packet, RunBatch, Verdict};
-pub use pause::{HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout, decode_list, encode_list};
+pub use pause::{HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout};
 pub use runtime::{MAX_PROFILE_POINTS, Runtime, TableHandle, ValueSetHandle};

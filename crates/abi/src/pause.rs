@@ -34,17 +34,6 @@ impl Pause {
     }
 }
 
-/// The upper half of a request slot: that there is a request, and the field list to keep. The lower half is the session
-/// of a clone.
-pub fn encode_list(list: Option<u8>) -> u32 {
-    1 << 16 | list.map_or(0, |l| 1 << 8 | u32::from(l))
-}
-
-/// The field list that the upper half of a request slot names.
-pub fn decode_list(half: u32) -> Option<u8> {
-    (half & 1 << 8 != 0).then_some(half as u8)
-}
-
 /// Where a paused packet's record keeps a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderPlace {

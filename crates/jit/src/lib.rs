@@ -15,7 +15,6 @@
 //!
 //! The reference interpreter in `hopwright-ir` defines the meaning; all functions agree with it.
 
-mod analysis;
 mod clif;
 mod code;
 mod compiled;

@@ -688,8 +688,9 @@ impl<'a> Arguments<'a> {
     /// All arguments, as the function's description says, for functions that have the parameters of their declaration.
     fn described(&mut self, lowering: &mut Lowering<'_>, function: &ExternFn) -> Result<()> {
         for (index, shape) in function.info().params.unwrap_or_default().iter().enumerate() {
-            if let ParamShape::In(TypeRule::Bits) | ParamShape::Out(TypeRule::Bits) | ParamShape::InOut(TypeRule::Bits) =
-                shape
+            if let ParamShape::In(TypeRule::Bits)
+            | ParamShape::Out(TypeRule::Bits)
+            | ParamShape::InOut(TypeRule::Bits) = shape
             {
                 self.check_number(lowering, index)?;
             }

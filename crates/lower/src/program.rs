@@ -10,8 +10,7 @@ use hopwright_source::SourceMap;
 use crate::storage::{Loc, Place, Purpose};
 use crate::{Binding, Exit, Lowering, Reported, Result};
 use hopwright_ir::{
-    Block, Control, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind,
-    Type, walk,
+    Block, Control, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind, Type, walk,
 };
 
 impl Lowering<'_> {

@@ -171,7 +171,7 @@ fn lines_that_cannot_be_carried_out_stop_the_test() {
         ("add t c:0x1*2 drop()", "key `c`: `*` digits of an lpm key must be the last"),
         ("add t c:1/17 drop()", "key `c`: prefix length 17 is beyond 16 bits"),
         ("add fix b:0x1* drop()", "key `b`: `*` digits are only for masks and prefixes"),
-        ("add t a:1/3 drop()", "key `a`: this is no way to match a key of kind Ternary"),
+        ("add t a:1/3 drop()", "key `a`: this is no way to match a key of kind ternary"),
         ("add t fly()", "table `I.t` has no action `fly`, or several"),
         ("add t to(port:1)", "action `to` needs an argument `mark`"),
         ("add t to(port:512, mark:1)", "argument `port` does not fit 9 bits"),

@@ -131,10 +131,6 @@ impl MatchKind {
                 MatchValue::Lpm { value: value & mask, prefix_len }
             }
             (MatchForm::Mask, WrittenMatch::Value(value)) => MatchValue::Ternary { value, mask: bits::mask(width) },
-            (MatchForm::Mask, WrittenMatch::Prefix(value, len)) if len <= width => {
-                let mask = prefix(len, width);
-                MatchValue::Ternary { value: value & &mask, mask }
-            }
             (MatchForm::Mask, WrittenMatch::Mask(value, mask)) => MatchValue::Ternary { value: value & &mask, mask },
             (MatchForm::Range, WrittenMatch::Value(value)) => MatchValue::Range { lo: value.clone(), hi: value },
             (MatchForm::Range, WrittenMatch::Range(lo, hi)) => MatchValue::Range { lo, hi },

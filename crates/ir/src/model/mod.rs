@@ -6,20 +6,18 @@
 mod expr;
 mod extern_fn;
 mod externs;
-mod p4runtime;
 mod matching;
+mod p4runtime;
 mod profile;
 mod state;
 mod stmt;
 mod table;
 
 pub use expr::*;
-pub use extern_fn::{
-    Effect, ExternConstant, ExternFn, ExternInfo, Latency, ParamShape, ExternTarget, TypeRule,
-};
+pub use extern_fn::{Effect, ExternConstant, ExternFn, ExternInfo, ExternTarget, Latency, ParamShape, TypeRule};
 pub use externs::*;
-pub use p4runtime::*;
 pub use matching::*;
+pub use p4runtime::*;
 pub use profile::*;
 pub use state::*;
 pub use stmt::*;

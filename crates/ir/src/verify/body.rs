@@ -76,7 +76,7 @@ impl Checker<'_> {
             }
             StmtKind::Lookahead { parts, .. } => parts.iter().for_each(|&(s, _)| self.slot(s)),
             StmtKind::Extern(call) => {
-                if let Some(id) = called_object(&call.function) {
+                if let Some(id) = call.function.object() {
                     self.object(id);
                 }
                 for arg in &call.args {
@@ -287,9 +287,7 @@ impl Checker<'_> {
             (ExternArg::Out(slot), ParamShape::Out(rule)) | (ExternArg::InOut(slot), ParamShape::InOut(rule)) => {
                 allows(*rule, ty(*slot), kind)
             }
-            (ExternArg::Out(slot), ParamShape::InOut(rule)) => {
-                !info.writes_results && allows(*rule, ty(*slot), kind)
-            }
+            (ExternArg::Out(slot), ParamShape::InOut(rule)) => !info.writes_results && allows(*rule, ty(*slot), kind),
             _ => false,
         };
         let args = match info.params {

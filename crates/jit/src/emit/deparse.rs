@@ -14,10 +14,9 @@ use hopwright_ir::walk;
 use hopwright_ir::{HeaderId, Pipeline, SlotKind, Stmt, StmtKind};
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::SuffixState;
 use crate::code::libcalls::Libcall;
 use crate::emit::Emitter;
-use crate::emit::flow_state::{At, Root};
+use crate::emit::flow_state::{At, Root, SuffixState};
 use crate::emit::schedule::{Point, stage};
 use hopwright_abi as abi;
 

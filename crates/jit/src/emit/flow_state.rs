@@ -11,10 +11,20 @@ use hopwright_ir::{
 };
 use num_traits::ToPrimitive;
 
-use crate::analysis::in_place_suffix::SuffixState;
 use crate::emit::schedule::{PointId, stage};
 use crate::emit::{Emitter, FRAME_WORDS};
 use crate::trace::{Mode, TraceState};
+
+/// Whether a header of the in-place suffix was extracted on the paths to a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SuffixState {
+    /// On no path.
+    NotBegun,
+    /// On every path.
+    Begun,
+    /// On some paths.
+    Maybe,
+}
 
 /// An address that others are relative to. It is in a word of the frame: code that needs it loads it, because it is
 /// needed here and there throughout, longer than a register could be spared.
@@ -70,9 +80,9 @@ pub(crate) struct FlowState {
     pub cursor: Option<At>,
     /// Bytes before this address are surely within the packet.
     pub checked: Option<At>,
-    /// Whether a header of the tail ([`crate::analysis::in_place_suffix`]) was extracted.
+    /// Whether a header of the in-place suffix ([`hopwright_ir::analysis::in_place_suffix`]) was extracted.
     pub begun: SuffixState,
-    /// Where the tail begins.
+    /// Where the in-place suffix begins.
     pub suffix_start: Option<At>,
     /// For each emit so far whether there was something to emit.
     pub emitted: Vec<Option<bool>>,

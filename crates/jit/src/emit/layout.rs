@@ -4,13 +4,13 @@
 //! once it was extracted; else a block of zeros that all headers share, or, for headers that are written, an *image* of
 //! their own in the stack frame. This module computes; it emits no code.
 
+use hopwright_ir::analysis::in_place_suffix::{self, InPlaceSuffix};
+use hopwright_ir::analysis::parser_graph::has_cycles;
 use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::walk;
 use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::InPlaceSuffix;
-use crate::analysis::parser_graph::has_cycles;
 
 /// One slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Layout {
             counts_steps: false,
         };
         layout.find_writes(pipeline)?;
-        for (i, changed) in crate::analysis::in_place_suffix::changed(pipeline).into_iter().enumerate() {
+        for (i, changed) in in_place_suffix::reshaped(pipeline).into_iter().enumerate() {
             let header = &mut layout.headers[i];
             header.extracted = !changed && !header.written && pipeline.headers[i].stack.is_none();
         }

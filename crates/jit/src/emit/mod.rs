@@ -31,20 +31,18 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
+use hopwright_ir::analysis::parser_graph;
 use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::SuffixState;
-use crate::analysis::parser_graph;
-use crate::analysis::suspension_points::SuspensionPlan;
 use crate::code::libcalls::Libcall;
 use crate::emit::deparse::Deparse;
-use crate::emit::flow_state::{At, FlowState, Root, TestSites};
+use crate::emit::flow_state::{At, FlowState, Root, SuffixState, TestSites};
 use crate::emit::headers::{HeaderTable, HeaderUses};
 use crate::emit::layout::{Layout, Place};
 use crate::emit::memory::MemoryKinds;
 use crate::emit::schedule::{Context, Point, PointId, Schedule, stage};
-use crate::emit::suspension::EntryPoint;
+use crate::emit::suspension::{EntryPoint, SuspensionPlan};
 use crate::emit::table::InImage;
 use crate::emit::wide::limbs;
 use crate::trace::Mode;
@@ -137,7 +135,7 @@ pub(crate) struct Emitter<'a> {
     pub headers: HeaderTable,
     steps: Option<Variable>,
     pub cursor: Variable,
-    /// Where the tail of headers begins ([`crate::analysis::in_place_suffix`]), once one of them is extracted.
+    /// Where the tail of headers begins ([`hopwright_ir::analysis::in_place_suffix`]), once one of them is extracted.
     pub suffix_start: Variable,
     /// The port that ingress chose.
     port: Variable,

@@ -4,17 +4,16 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
+use hopwright_ir::analysis::parser_graph::{FixedPrefix, fixed_prefix};
 use hopwright_ir::{BinaryOp, Expr, ExprKind, HeaderId, KeySet, StateId, Stmt, StmtKind, Target, Transition, Type};
 use hopwright_ir::{SelectCase, Span};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use crate::Unsupported;
-use crate::analysis::in_place_suffix::SuffixState;
-use crate::analysis::parser_graph::prefix;
 use crate::emit::Emitter;
 use crate::emit::bytes::Window;
-use crate::emit::flow_state::At;
+use crate::emit::flow_state::{At, SuffixState};
 use crate::emit::schedule::{Point, PointId, PointKind, stage, sub};
 use crate::trace::Mode;
 use crate::trace::guard_tree::Select;
@@ -46,7 +45,7 @@ impl<'a> Emitter<'a> {
         let context = self.context.clone();
         let transition = Point::new(sub(point_id, 2), PointKind::Transition(s), &context);
         let body = Point::stmts(sub(point_id, 1), &state.body, &transition, &context);
-        let (need, ..) = prefix(self.p, state);
+        let need = fixed_prefix(self.p, state).need;
         if need > 0 && !self.is_checked(need) {
             if self.is_trace() {
                 let ask = self.needed_on_paths(s);
@@ -80,7 +79,7 @@ impl<'a> Emitter<'a> {
 
     /// Bytes that packets on a hot path have at least from where a state begins.
     fn needed_on_paths(&self, s: usize) -> u32 {
-        let (first, ..) = prefix(self.p, &self.p.parser.states[s]);
+        let first = fixed_prefix(self.p, &self.p.parser.states[s]).need;
         let needed = self.paths_ahead().map(|points| {
             let ahead = points.iter().filter_map(|point| match point[..] {
                 [stage::PARSER, position] => self.state_order.get(position as usize).copied(),
@@ -88,7 +87,7 @@ impl<'a> Emitter<'a> {
             });
             let (mut at, mut needed) = (0, 0);
             for s in std::iter::once(s).chain(ahead) {
-                let (need, cursor, whole) = prefix(self.p, &self.p.parser.states[s]);
+                let FixedPrefix { need, taken: cursor, whole } = fixed_prefix(self.p, &self.p.parser.states[s]);
                 needed = needed.max(at + need);
                 at += cursor;
                 if !whole {

@@ -5,10 +5,10 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_abi::{self as abi, HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout};
+use hopwright_ir::analysis::suspension_points::{RequestSlots, parser_writes, saved_slots};
 use hopwright_ir::{HeaderId, Pipeline, SlotId};
 
 use crate::Unsupported;
-use crate::analysis::suspension_points::{RequestSlots, SuspensionPlan};
 use crate::code::libcalls::Libcall;
 use crate::emit::Emitter;
 use crate::emit::flow_state::{At, Root};
@@ -30,6 +30,22 @@ pub(crate) enum EntryPoint {
     Egress,
     /// Up to the lookups in large tables, whose keys are written down, and nothing else ([`crate::key_prefetch`]).
     KeyPrefetch,
+}
+
+/// What code that suspends packets needs besides the program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SuspensionPlan {
+    pub slots: RequestSlots,
+    pub record: PauseLayout,
+    /// The whole packet is kept before the parser runs, because the parser may change it.
+    pub parser_writes: bool,
+}
+
+impl SuspensionPlan {
+    pub fn of(p: &Pipeline, slots: RequestSlots) -> SuspensionPlan {
+        let record = if slots.any() { PauseLayout::new(p, &saved_slots(p, &slots)) } else { PauseLayout::default() };
+        SuspensionPlan { slots, record, parser_writes: parser_writes(p) }
+    }
 }
 
 /// Where code tests which request slots.

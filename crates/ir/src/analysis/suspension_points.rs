@@ -1,33 +1,47 @@
-//! What a program asks of the traffic manager: clone, resubmit, recirculate, multicast, truncate.
+//! Suspension points: where a packet waits for the traffic manager.
 //!
-//! Such a call becomes the assignment of a *request slot*, a slot like others, so that where it is known that nothing was
-//! asked for, nothing is tested. Where ingress or egress ends with a request, or a packet is sent with one, the code
-//! writes a [`PauseLayout`] of the packet's state and *pauses*: it returns, and the traffic manager goes on with copies of the
-//! record by the other functions of [`crate::Requests`]. Programs that never ask are compiled as if there were no such
-//! thing. Does not live here: what becomes of the requests (the data plane).
+//! A program requests a clone, a resubmission, a recirculation, a truncation or a multicast. [`lower`] makes each request an
+//! assignment to a *request slot*, a slot like any other, so that targets need no test where no request can have been
+//! made. A packet is suspended where ingress or egress ends with a request, or where it is sent with one; it keeps its
+//! [`saved_slots`] and its headers, and its copies resume from them. Programs without requests stay as they are.
 
 use std::collections::BTreeSet;
 
-use hopwright_abi::{self as abi, PauseLayout};
-use hopwright_ir::analysis::usage::Usage;
-use hopwright_ir::walk;
-use hopwright_ir::{
+use super::usage::Usage;
+use crate::walk;
+use crate::{
     BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, Pipeline, Slot, SlotId, SlotKind, Span, StmtKind, Type,
 };
 
-/// The slots that requests are made by, and what else the code for them needs to know.
+/// The request slots of a pipeline. A slot is zero if there is no request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RequestSlots {
+pub struct RequestSlots {
+    /// Clone at the end of ingress: the field list ([`encode_list`]) in the upper half, the session in the lower half.
     pub clone_ingress: Option<SlotId>,
+    /// Clone at the end of egress, in the same form.
     pub clone_egress: Option<SlotId>,
+    /// Resubmit: the field list.
     pub resubmit: Option<SlotId>,
+    /// Recirculate: the field list.
     pub recirculate: Option<SlotId>,
+    /// Truncate: 1 in the upper half, the length in bytes in the lower half.
     pub truncate: Option<SlotId>,
     /// `mcast_grp`, if the program ever sets it.
     pub group: Option<SlotId>,
 }
 
+/// The upper half of a request slot: that there is a request, and the field list to keep.
+pub fn encode_list(list: Option<u8>) -> u32 {
+    1 << 16 | list.map_or(0, |l| 1 << 8 | u32::from(l))
+}
+
+/// The field list that the upper half of a request slot names.
+pub fn decode_list(half: u32) -> Option<u8> {
+    (half & 1 << 8 != 0).then_some(half as u8)
+}
+
 impl RequestSlots {
+    /// Whether the program can make requests.
     pub fn any(&self) -> bool {
         self.all().next().is_some()
     }
@@ -38,28 +52,29 @@ impl RequestSlots {
             .flatten()
     }
 
-    /// What is asked for where ingress ends.
+    /// The requests handled at the end of ingress.
     pub fn of_ingress(&self) -> impl Iterator<Item = SlotId> + use<> {
         [self.clone_ingress, self.resubmit, self.group].into_iter().flatten()
     }
 
-    /// What is asked for where a packet is sent.
+    /// The requests handled where a packet is sent.
     pub fn of_sending(&self) -> impl Iterator<Item = SlotId> + use<> {
         [self.recirculate, self.truncate].into_iter().flatten()
     }
 
-    /// Whether the bytes that were received are needed at the end of ingress.
+    /// Whether the received bytes are needed at the end of ingress.
     pub fn save_original(&self) -> bool {
         self.clone_ingress.is_some() || self.resubmit.is_some()
     }
 }
 
-/// The pipeline with assignments in place of requests, if it makes any.
-pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
+/// The pipeline with assignments to request slots in place of calls, and with field-list shadows; `None` if it makes no
+/// requests.
+pub fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
     let mut used = [false; 6];
     walk::all_stmts(p, &mut |s| match &s.kind {
         StmtKind::Extern(call) => match &call.function {
-            // A clone session may cut its copies.
+            // A clone session may truncate its copies.
             ExternFn::Clone { egress, .. } => {
                 used[usize::from(*egress)] = true;
                 used[4] = true;
@@ -80,7 +95,7 @@ pub(crate) fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
         return None;
     }
     let mut p = p.clone();
-    crate::analysis::field_list_shadows::lower(&mut p);
+    super::field_list_shadows::lower(&mut p);
     let mut slot = |used: bool, name: &str| {
         used.then(|| {
             let slot = Slot { name: name.into(), ty: Type::Bits(64), kind: SlotKind::Standard, span: p.ingress.span };
@@ -122,7 +137,7 @@ fn writes_elsewhere(p: &Pipeline, slot: SlotId) -> bool {
     found
 }
 
-/// The slot of a request and its value, which is not zero: what is decoded by [`abi::decode_list`] and the like.
+/// The slot of a request and its value, which is not zero: see [`encode_list`].
 fn request(slots: &RequestSlots, call: &ExternCall) -> Option<(SlotId, Expr)> {
     let pair = |high: u32, low: &Expr| {
         let span = call.span;
@@ -133,14 +148,13 @@ fn request(slots: &RequestSlots, call: &ExternCall) -> Option<(SlotId, Expr)> {
         let high = Box::new(Expr::constant(high, Type::Bits(32), span));
         Expr { kind: ExprKind::Binary(BinaryOp::Concat, high, Box::new(low)), ty: Type::Bits(64), span }
     };
-    let list = |list: Option<u8>| abi::encode_list(list);
     match (&call.function, call.args.as_slice()) {
         (ExternFn::Clone { egress, field_list }, [ExternArg::In(session)]) => {
             let slot = if *egress { slots.clone_egress } else { slots.clone_ingress };
-            Some((slot?, pair(list(*field_list), session)))
+            Some((slot?, pair(encode_list(*field_list), session)))
         }
-        (ExternFn::Resubmit(number), []) => Some((slots.resubmit?, word(list(Some(*number)), call.span))),
-        (ExternFn::Recirculate(number), []) => Some((slots.recirculate?, word(list(Some(*number)), call.span))),
+        (ExternFn::Resubmit(number), []) => Some((slots.resubmit?, word(encode_list(Some(*number)), call.span))),
+        (ExternFn::Recirculate(number), []) => Some((slots.recirculate?, word(encode_list(Some(*number)), call.span))),
         (ExternFn::Truncate, [ExternArg::In(length)]) => Some((slots.truncate?, pair(1, length))),
         _ => None,
     }
@@ -150,8 +164,8 @@ fn word(value: u32, span: Span) -> Expr {
     Expr::constant(value, Type::Bits(64), span)
 }
 
-/// The slots that a pause saves: those that are read from egress on, besides what the traffic manager uses.
-fn saved_slots(p: &Pipeline, slots: &RequestSlots) -> BTreeSet<SlotId> {
+/// The slots that a suspended packet keeps: those that are read from egress on, and those that the traffic manager uses.
+pub fn saved_slots(p: &Pipeline, slots: &RequestSlots) -> BTreeSet<SlotId> {
     let mut kept: BTreeSet<SlotId> = slots.all().collect();
     let s = &p.standard;
     kept.extend([s.ingress_port, s.instance_type, s.packet_length, s.ingress_global_timestamp]);
@@ -167,33 +181,23 @@ fn saved_slots(p: &Pipeline, slots: &RequestSlots) -> BTreeSet<SlotId> {
     kept
 }
 
-/// What compiling and running a program that makes requests needs besides the program.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SuspensionPlan {
-    pub slots: RequestSlots,
-    pub record: PauseLayout,
-    /// The whole packet is put aside before the parser, because that changes it.
-    pub parser_writes: bool,
-}
-
-impl SuspensionPlan {
-    pub fn of(p: &Pipeline, slots: RequestSlots) -> SuspensionPlan {
-        let mut parser_writes = false;
-        for state in &p.parser.states {
-            walk::stmts(&state.body, &mut |s| {
-                parser_writes |= match &s.kind {
-                    StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } => false,
-                    StmtKind::Advance { .. } | StmtKind::Verify(..) => false,
-                    StmtKind::Assign(slot, _) => matches!(p[*slot].kind, SlotKind::Field(..)),
-                    StmtKind::If { .. } | StmtKind::Scope { .. } | StmtKind::Leave(_) => false,
-                    StmtKind::Lookahead { parts, .. } => {
-                        parts.iter().any(|(slot, _)| matches!(p[*slot].kind, SlotKind::Field(..)))
-                    }
-                    _ => true,
-                };
-            });
-        }
-        let record = if slots.any() { PauseLayout::new(p, &saved_slots(p, &slots)) } else { PauseLayout::default() };
-        SuspensionPlan { slots, record, parser_writes }
+/// Whether the parser may change the packet's headers, so that a target that resubmits or clones has to keep the packet as it was
+/// received.
+pub fn parser_writes(p: &Pipeline) -> bool {
+    let mut parser_writes = false;
+    for state in &p.parser.states {
+        walk::stmts(&state.body, &mut |s| {
+            parser_writes |= match &s.kind {
+                StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } => false,
+                StmtKind::Advance { .. } | StmtKind::Verify(..) => false,
+                StmtKind::Assign(slot, _) => matches!(p[*slot].kind, SlotKind::Field(..)),
+                StmtKind::If { .. } | StmtKind::Scope { .. } | StmtKind::Leave(_) => false,
+                StmtKind::Lookahead { parts, .. } => {
+                    parts.iter().any(|(slot, _)| matches!(p[*slot].kind, SlotKind::Field(..)))
+                }
+                _ => true,
+            };
+        });
     }
+    parser_writes
 }

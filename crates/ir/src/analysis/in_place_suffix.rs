@@ -1,31 +1,23 @@
-//! The headers that surely lie where they belong when the packet is put together: the longest tail of the deparser's
-//! emits whose headers the parser extracts in that order, back to back up to the payload, and that nothing else makes
-//! valid, invalid or longer. Of these only written fields are stored. This module computes; it emits no code.
+//! The in-place suffix: headers that are already where the deparser puts them.
+//!
+//! It is the longest suffix of the deparser's emits whose headers the parser extracts in that order, back to back up to
+//! the payload, and that nothing else makes valid, invalid or longer. Of these headers a target only has to store the
+//! fields that are written.
 
-use hopwright_ir::walk;
-use hopwright_ir::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type};
+use crate::walk;
+use crate::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type};
 
-use crate::analysis::parser_graph::successors;
+use super::parser_graph::successors;
 
-/// What was extracted of the tail on the ways to a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SuffixState {
-    /// Nothing on any way.
-    NotBegun,
-    /// Something on every way.
-    Begun,
-    /// Depends on the way.
-    Maybe,
-}
-
-/// The tail.
+/// The headers that stay where they are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InPlaceSuffix {
+pub struct InPlaceSuffix {
     /// In order of emission.
     pub headers: Vec<HeaderId>,
 }
 
 impl InPlaceSuffix {
+    /// The suffix of a pipeline; empty if the deparser does more than emit.
     pub fn of(p: &Pipeline) -> InPlaceSuffix {
         let emits: Option<Vec<HeaderId>> = p
             .deparser
@@ -37,9 +29,9 @@ impl InPlaceSuffix {
             })
             .collect();
         let Some(emits) = emits else { return InPlaceSuffix::default() };
-        let changed = changed(p);
+        let reshaped = reshaped(p);
         let fixed = |h: &HeaderId| {
-            !changed[h.index()] && p[*h].stack.is_none() && emits.iter().filter(|&e| e == h).count() == 1
+            !reshaped[h.index()] && p[*h].stack.is_none() && emits.iter().filter(|&e| e == h).count() == 1
         };
         let first = emits.iter().rposition(|h| !fixed(h)).map_or(0, |i| i + 1);
         for first in first..emits.len() {
@@ -50,13 +42,14 @@ impl InPlaceSuffix {
         InPlaceSuffix::default()
     }
 
+    /// Whether a header is part of it.
     pub fn contains(&self, header: HeaderId) -> bool {
         self.headers.contains(&header)
     }
 }
 
-/// Headers that anything but a plain extract makes valid, invalid, copies or gives another size.
-pub(crate) fn changed(p: &Pipeline) -> Vec<bool> {
+/// By header, whether anything but an extract makes it valid or invalid, copies it or changes its size.
+pub fn reshaped(p: &Pipeline) -> Vec<bool> {
     let mut changed = vec![false; p.headers.len()];
     let valid = |slot: SlotId, changed: &mut Vec<bool>| match (p[slot].kind, p[slot].ty) {
         (SlotKind::Valid(h), _) | (SlotKind::Field(h, _), Type::Varbit(_)) => changed[h.index()] = true,
@@ -87,11 +80,11 @@ pub(crate) fn changed(p: &Pipeline) -> Vec<bool> {
     changed
 }
 
-/// Whether on every way the headers are extracted in this order with nothing between or behind them.
-fn in_order(p: &Pipeline, tail: &[HeaderId]) -> bool {
-    let position = |h: HeaderId| tail.iter().position(|&t| t == h);
+/// Whether every path through the parser extracts the headers in this order with nothing between or behind them.
+fn in_order(p: &Pipeline, suffix: &[HeaderId]) -> bool {
+    let position = |h: HeaderId| suffix.iter().position(|&t| t == h);
     let states = &p.parser.states;
-    // For each state that can be reached, the highest position extracted on any way there.
+    // For each reachable state, the highest position extracted on any path to it.
     let mut highest: Vec<Option<Option<usize>>> = vec![None; states.len()];
     let start = p.parser.start.0 as usize;
     highest[start] = Some(None);

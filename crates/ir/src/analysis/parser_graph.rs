@@ -1,10 +1,13 @@
-//! The parser's graph of states: its order, its cycles, and how many bytes extracts of a fixed size take.
+//! The parser's graph of states: its order, its cycles, and how many bytes extracts of a fixed size reach.
+//!
+//! States are numbered as in [`crate::Parser::states`].
 
-use hopwright_ir::{Pipeline, State, StateId, StmtKind, Target, Transition};
 use num_traits::ToPrimitive;
 
+use crate::{Pipeline, State, StateId, StmtKind, Target, Transition};
+
 /// The states a transition may go to.
-pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
+pub fn successors(transition: &Transition) -> Vec<usize> {
     let targets: Vec<Target> = match transition {
         Transition::Goto(target) => vec![*target],
         Transition::Select { cases, .. } => cases.iter().map(|c| c.target).collect(),
@@ -18,9 +21,21 @@ pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
         .collect()
 }
 
-/// Bytes that the statements at the beginning of a state need whose length is known now; and whether those are all.
-pub(crate) fn prefix(p: &Pipeline, state: &State) -> (u32, u32, bool) {
+/// The statements at the beginning of a state that take a fixed number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedPrefix {
+    /// Bytes that they need, lookahead included.
+    pub need: u32,
+    /// Bytes that they take.
+    pub taken: u32,
+    /// They are the whole state.
+    pub whole: bool,
+}
+
+/// The statements at the beginning of a state that take a fixed number of bytes.
+pub fn fixed_prefix(p: &Pipeline, state: &State) -> FixedPrefix {
     let (mut cursor, mut need) = (0u32, 0u32);
+    let prefix = |need, taken, whole| FixedPrefix { need, taken, whole };
     for stmt in &state.body {
         match &stmt.kind {
             StmtKind::Extract { header, varbit_bits: None } => {
@@ -32,7 +47,7 @@ pub(crate) fn prefix(p: &Pipeline, state: &State) -> (u32, u32, bool) {
                     cursor += bits / 8;
                     need = need.max(cursor);
                 }
-                _ => return (need, cursor, false),
+                _ => return prefix(need, cursor, false),
             },
             StmtKind::Lookahead { total_bits, .. } => need = need.max(cursor + total_bits.div_ceil(8)),
             StmtKind::Assign(..)
@@ -41,14 +56,14 @@ pub(crate) fn prefix(p: &Pipeline, state: &State) -> (u32, u32, bool) {
             | StmtKind::SetInvalid(_)
             | StmtKind::Verify(..)
             | StmtKind::CopyHeader { .. } => {}
-            _ => return (need, cursor, false),
+            _ => return prefix(need, cursor, false),
         }
     }
-    (need, cursor, true)
+    prefix(need, cursor, true)
 }
 
-/// States that can be reached, such that but for circles a state comes behind all that lead to it.
-pub(crate) fn order(p: &Pipeline) -> Vec<usize> {
+/// The reachable states in reverse postorder: without cycles, every state comes after its predecessors.
+pub fn order(p: &Pipeline) -> Vec<usize> {
     fn visit(p: &Pipeline, s: usize, seen: &mut [bool], out: &mut Vec<usize>) {
         if std::mem::replace(&mut seen[s], true) {
             return;
@@ -65,42 +80,50 @@ pub(crate) fn order(p: &Pipeline) -> Vec<usize> {
     out
 }
 
-/// For each state how many bytes extracts of a fixed size can take at most from there on.
-pub(crate) fn reach(p: &Pipeline, order: &[usize]) -> Vec<u32> {
+/// For each state the most bytes that extracts of a fixed size need from its beginning on. `order`: as [`order`] gives it.
+/// With cycles, only the state itself counts.
+pub fn reach(p: &Pipeline, order: &[usize]) -> Vec<u32> {
     let cycles = has_cycles(p);
     let mut reach = vec![0u32; p.parser.states.len()];
     for &s in order.iter().rev() {
         let state = &p.parser.states[s];
-        let (need, cursor, whole) = prefix(p, state);
+        let FixedPrefix { need, taken, whole } = fixed_prefix(p, state);
         reach[s] = need;
         if whole && !cycles {
             let further = successors(&state.transition).into_iter().map(|t| reach[t]).max().unwrap_or(0);
-            reach[s] = need.max(cursor.saturating_add(further));
+            reach[s] = need.max(taken.saturating_add(further));
         }
     }
     reach
 }
 
-/// How many bytes extracts of a fixed size can take at most from the beginning on.
-pub(crate) fn longest(p: &Pipeline) -> u32 {
+/// The most bytes that extracts of a fixed size need from the start state on.
+pub fn longest(p: &Pipeline) -> u32 {
     reach(p, &order(p))[p.parser.start.0 as usize]
 }
 
-/// True if some parser state can reach itself.
-pub(crate) fn has_cycles(pipeline: &Pipeline) -> bool {
-    let successors: Vec<Vec<usize>> = pipeline.parser.states.iter().map(|s| successors(&s.transition)).collect();
-    // Kahn: a graph without cycles can be taken apart from its leaves.
-    let mut alive = vec![true; successors.len()];
-    loop {
-        let mut changed = false;
-        for i in 0..successors.len() {
-            if alive[i] && successors[i].iter().all(|&s| !alive[s]) {
-                alive[i] = false;
-                changed = true;
-            }
-        }
-        if !changed {
-            return alive.contains(&true);
+/// Whether some parser state can reach itself.
+pub fn has_cycles(p: &Pipeline) -> bool {
+    let states = &p.parser.states;
+    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
+    let mut left: Vec<usize> = vec![0; states.len()];
+    for (s, state) in states.iter().enumerate() {
+        for next in successors(&state.transition) {
+            predecessors[next].push(s);
+            left[s] += 1;
         }
     }
+    // Kahn: a graph without cycles can be taken apart from its leaves.
+    let mut leaves: Vec<usize> = (0..states.len()).filter(|s| left[*s] == 0).collect();
+    let mut taken = leaves.len();
+    while let Some(leaf) = leaves.pop() {
+        for &s in &predecessors[leaf] {
+            left[s] -= 1;
+            if left[s] == 0 {
+                leaves.push(s);
+                taken += 1;
+            }
+        }
+    }
+    taken < states.len()
 }

@@ -1,26 +1,26 @@
-//! Field lists that keep headers of the metadata: shadows of their fields and validity, which are metadata like other and
-//! so part of a packet's record ([`hopwright_abi::PauseLayout`]).
+//! Field-list shadows: metadata that holds what field lists keep of headers.
 //!
-//! Where ingress, egress or the checksums end, a shadow becomes what it stands for; where the parser or egress begins, that
-//! becomes what its shadow says, if the shadow was kept. Does not live here: which slots are kept (the traffic manager).
+//! A field list may name fields and validity bits of headers. Each gets a *shadow*, a metadata slot, so that keeping a field
+//! list means keeping metadata. Where ingress, egress or the checksums end, the shadows are set; where the parser or egress
+//! begins, the headers are set from the shadows that were kept.
 
 use std::collections::BTreeMap;
 
-use hopwright_ir::walk;
-use hopwright_ir::{
+use crate::walk;
+use crate::{
     Block, Expr, ExprKind, Pipeline, Slot, SlotId, SlotKind, State, StateId, Stmt, StmtKind, Target, Transition, Type,
 };
 
-/// What stands for a slot.
+/// The shadow of a slot.
 #[derive(Clone, Copy)]
 struct Shadow {
     value: SlotId,
-    /// `bool`: whether the value says anything.
+    /// `bool`: whether the value was kept.
     kept: SlotId,
 }
 
-/// Gives the field lists of a pipeline shadows in place of what is in headers.
-pub(crate) fn lower(p: &mut Pipeline) {
+/// Replaces slots of headers in a pipeline's field lists by shadows.
+pub fn lower(p: &mut Pipeline) {
     let mut shadows: BTreeMap<SlotId, Shadow> = BTreeMap::new();
     let listed: Vec<SlotId> = p.field_lists.iter().flat_map(|l| l.slots.iter().copied()).collect();
     for slot in listed {
@@ -36,7 +36,7 @@ pub(crate) fn lower(p: &mut Pipeline) {
         let kept = new(format!("$kept.{name}.$is"), Type::Bool);
         shadows.insert(slot, Shadow { value, kept });
     }
-    // A local of the block that asks is nothing to a packet that comes again.
+    // Locals do not survive the pass.
     let kinds: Vec<SlotKind> = p.slots.iter().map(|s| s.kind).collect();
     for list in &mut p.field_lists {
         list.slots.retain(|s| kinds[s.index()] != SlotKind::Local);
@@ -94,7 +94,7 @@ fn restore(p: &Pipeline, shadows: &BTreeMap<SlotId, Shadow>) -> Block {
             _ => fields.push(choose(kept, vec![stmt(StmtKind::Assign(slot, value))], Vec::new())),
         }
     }
-    // What becomes valid is zero at first.
+    // A header that becomes valid is zero at first.
     validity.extend(fields);
     validity
 }
