@@ -1,11 +1,13 @@
 //! The client against the server: two devices on one address, controlled and looked at by name.
 
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
-use hopwright_driver::compile_text;
+use hopwright_driver::{Compiled, compile_file, compile_text};
 use hopwright_p4runtime::client::{Client, ClientError, ClientOptions, Written};
+use hopwright_p4runtime::proto::config::match_field;
 use hopwright_p4runtime::proto::trace::WatchRequest;
 use hopwright_p4runtime::proto::v1;
 use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server};
@@ -16,9 +18,12 @@ const SOURCE: &str = include_str!("../../../tests/p4runtime/basic.p4");
 const CPU: u32 = 510;
 
 fn server() -> Server {
+    server_of(|| compile_text("basic.p4", SOURCE, &Default::default(), true))
+}
+
+fn server_of(compile: impl Fn() -> Compiled) -> Server {
     let device = |id| {
-        let compiled = compile_text("basic.p4", SOURCE, &Default::default(), true);
-        let program = Program::from_compiled(&compiled, SOURCE.as_bytes().into()).unwrap();
+        let program = Program::from_compiled(&compile(), SOURCE.as_bytes().into()).unwrap();
         let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Jit).unwrap();
         let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(CPU).build().unwrap();
         std::thread::spawn(move || worker.run());
@@ -67,6 +72,25 @@ fn devices_are_apart() {
     let server = server.address().to_string();
     let nobody = Client::connect(ClientOptions { server, device: 3, tls: None, force: false });
     assert!(matches!(nobody, Err(ClientError::Refused(status)) if status.code() == tonic::Code::NotFound));
+}
+
+#[test]
+fn masked_keys_have_values_and_masks_but_no_priorities() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/stf/masked_keys.p4");
+    let server = server_of(|| compile_file(&file, &Default::default(), true));
+    let mut client = client(&server, 1);
+    let field = client.names().table("t").unwrap().match_fields[0].clone();
+    assert_eq!(field.r#match, Some(match_field::Match::OtherMatchType("masked".into())));
+    let wide = "d.a=0x12f0&&&0xfff0 d.c=0x1 => set(v=0x3)";
+    let exact = "d.a=0x12f7 d.b=0x5&&&0x7 d.c=0x1 => set(v=0x4)";
+    client.write(Type::Insert, vec![entry(&client, "t", wide), entry(&client, "t", exact)]).unwrap();
+    let seen: Vec<String> = entries(&mut client).into_iter().filter(|e| e.contains("set(")).collect();
+    assert_eq!(seen, [wide, exact]);
+    let mut other = entry(&client, "t", wide);
+    let Entity::TableEntry(with_priority) = &mut other else { panic!("an entry") };
+    with_priority.priority = 1;
+    let failure = client.write(Type::Insert, vec![other]).unwrap_err().to_string();
+    assert!(failure.contains("have no priority"), "{failure}");
 }
 
 #[test]

@@ -29,7 +29,6 @@ use hopwright_abi::{KeyLayout, prefix_bits};
 use hopwright_ir::entry::{check_default, check_entry};
 use hopwright_ir::interp::Entry;
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
-use num_bigint::BigUint;
 
 use crate::control::ControlError;
 use crate::state::cell::{Cells, Count};

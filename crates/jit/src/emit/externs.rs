@@ -5,7 +5,8 @@ use std::mem::{offset_of, size_of};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Opcode, Value, ValueDef, types};
 use hopwright_ir::{
-    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, HeaderId, SlotId, Type,
+    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, ExternTarget, HashAlgorithm, HeaderId,
+    SlotId, Type,
 };
 
 use crate::Unsupported;
@@ -24,6 +25,10 @@ type Conditional = Option<(Block, FlowState)>;
 
 impl Emitter<'_> {
     pub(crate) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
+        let unsupported = || Err(Unsupported::new(call.span, format!("`{}` like this", call.function.name())));
+        if !call.function.info().targets.contains(&ExternTarget::MachineCode) {
+            return unsupported();
+        }
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
                 if self.is_trace() {
@@ -125,7 +130,7 @@ impl Emitter<'_> {
             (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
                 self.digest(name, receiver, data)
             }
-            (function, _) => Err(Unsupported::new(call.span, format!("`{}` like this", function.name()))),
+            _ => unsupported(),
         }
     }
 

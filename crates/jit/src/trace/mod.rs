@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, MemFlagsData, Signature, Value, types};
-use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternId, HeaderId, SlotId, Type};
-use num_traits::ToPrimitive;
+use hopwright_ir::analysis::ranges::Ranges;
+use hopwright_ir::{Expr, ExternId, HeaderId, SlotId, Type};
 
 use crate::emit::Emitter;
 use crate::emit::flow_state::FlowState;
@@ -431,21 +431,10 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// The highest value that an expression can have, if that is plain.
+/// The highest value of an expression of at most 63 bits, whatever slots hold.
 pub(crate) fn most(e: &Expr) -> Option<u64> {
-    let width = e.ty.width();
-    if width > 63 || !matches!(e.ty, Type::Bits(_)) {
+    if e.ty.width() > 63 || !matches!(e.ty, Type::Bits(_)) {
         return None;
     }
-    let all = (1u64 << width) - 1;
-    Some(match &e.kind {
-        ExprKind::Const(v) => v.to_u64()?,
-        ExprKind::Cast(a) => most(a).map_or(all, |m| m.min(all)),
-        ExprKind::Binary(BinaryOp::Concat, a, b) => match (most(a), b.ty.width()) {
-            (Some(high), low @ 0..63) => high << low | ((1 << low) - 1),
-            _ => all,
-        },
-        ExprKind::Mux(_, a, b) => most(a)?.max(most(b)?),
-        _ => all,
-    })
+    Ranges::default().of(e).map(|range| range.hi)
 }
