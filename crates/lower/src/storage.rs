@@ -211,7 +211,7 @@ impl Lowering<'_> {
         self.header_places[id.index()] = places?.into();
         let Wire { fields, bits, varbit, .. } = wire;
         if !bits.is_multiple_of(8) {
-            let message = format!("this header has {bits} bits: v1model takes only whole bytes");
+            let message = format!("this header has {bits} bits: headers take whole bytes");
             return Err(self.refuse(program[ty].span, "E0458", message));
         }
         let header = &mut self.headers[id.index()];

@@ -234,7 +234,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// The architecture whose package the program declares or includes.
-    fn architecture(&self) -> Option<&'static Architecture> {
+    pub(crate) fn architecture(&self) -> Option<&'static Architecture> {
         let declared = |name: &str| self.globals.symbols.contains_key(name) || self.later.contains_key(name);
         architecture::ALL.iter().copied().find(|a| declared(a.package))
     }

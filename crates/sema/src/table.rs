@@ -11,6 +11,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use crate::analyser::{Analyser, Body};
+use crate::architecture;
 use crate::args::ArgRule;
 use crate::hir::{self, Direction, Set};
 use crate::infer::Unifier;
@@ -50,20 +51,9 @@ impl<'a> Actions<'a> {
     }
 }
 
-/// v1model's table properties besides those of the language.
-const KNOWN: &[&str] = &[
-    "key",
-    "actions",
-    "entries",
-    "default_action",
-    "size",
-    "largest_priority_wins",
-    "priority_delta",
-    "implementation",
-    "counters",
-    "meters",
-    "support_timeout",
-];
+/// Table properties of the language.
+const PROPERTIES: &[&str] =
+    &["key", "actions", "entries", "default_action", "size", "largest_priority_wins", "priority_delta"];
 
 impl<'a> Analyser<'a> {
     /// Declares a table.
@@ -495,10 +485,12 @@ impl<'a> Analyser<'a> {
                 }
             }
             _ => {
-                if !KNOWN.contains(&name) {
+                let of_architecture = self.architecture().unwrap_or(architecture::ALL[0]).table_properties;
+                let mut known = PROPERTIES.iter().chain(of_architecture).copied();
+                if !known.clone().any(|k| k == name) {
                     let mut d = Diagnostic::warning("W0007", format!("unknown property `{name}`"))
                         .at(p.name.span, "nothing looks at it");
-                    if let Some(near) = nearest(name, KNOWN.iter().copied()) {
+                    if let Some(near) = nearest(name, &mut known) {
                         d = d.help(format!("did you mean `{near}`?"));
                     }
                     self.report(d);

@@ -23,6 +23,8 @@ pub struct Architecture {
     pub intrinsic_zero: &'static [&'static str],
     /// How a program drops a packet.
     pub drop: Drop,
+    /// Table properties besides those of the language.
+    pub table_properties: &'static [&'static str],
     /// Extern functions that make a copy of the packet, or the packet itself, start over.
     pub restarts: &'static [&'static str],
     /// What the architecture has for names of other languages: (name, help).

@@ -25,6 +25,7 @@ pub(super) static V1MODEL: Architecture = Architecture {
         sets: &[("egress_spec", DROP_PORT), ("mcast_grp", 0)],
         tested: ("egress_spec", DROP_PORT),
     },
+    table_properties: &["implementation", "counters", "meters", "support_timeout"],
     restarts: &[
         "clone",
         "clone3",
