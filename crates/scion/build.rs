@@ -1,24 +1,38 @@
-//! Compiles `border_router.p4`, so that a router that starts has nothing to compile.
+//! Compiles `border_router.p4`, so that a router that starts has nothing to compile, and generates the constants that the
+//! agent shares with the program.
 
 use std::path::Path;
 use std::{env, fs};
 
+use hopwright_syntax::{Program, SourceMap};
+
+#[path = "build/constants.rs"]
+mod constants;
 #[path = "src/control/sources.rs"]
 mod sources;
 
 fn main() {
-    for path in ["build.rs", "src/control/sources.rs", "../../p4"] {
+    for path in ["build.rs", "build", "src/control/sources.rs", "../../p4"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let compiled = sources::compile(true);
-    let Some(pipeline) = compiled.pipeline else {
-        eprintln!("{}", compiled.report(false));
+    let report = compiled.report(false);
+    let (Some(pipeline), Some(typed)) = (compiled.pipeline, compiled.typed) else {
+        eprintln!("{report}");
         panic!("{} has errors", sources::SOURCES[0].0);
     };
+    let constants = constants::generate(&parse(), &typed, &pipeline);
     // Code is made for the architecture that this script runs on. Others compile it when they start.
     let here = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|target| target == env::consts::ARCH);
     let code = here.then(|| hopwright_jit::compile_ahead(&pipeline).expect("the program runs"));
     let bytes = postcard::to_stdvec(&(pipeline, code)).expect("plain data");
-    let to = env::var_os("OUT_DIR").expect("cargo tells");
-    fs::write(Path::new(&to).join("border_router.bin"), bytes).expect("the output can be written");
+    let out = env::var_os("OUT_DIR").expect("cargo sets it");
+    fs::write(Path::new(&out).join("border_router.bin"), bytes).expect("the output can be written");
+    fs::write(Path::new(&out).join("border_router.rs"), constants).expect("the output can be written");
+}
+
+/// The syntax tree, which has the program's named constants.
+fn parse() -> Program {
+    let (name, text) = sources::SOURCES[0];
+    hopwright_syntax::parse_text(&mut SourceMap::new(), name, text, &sources::options()).0
 }

@@ -1,7 +1,7 @@
 // Why a packet did not take the fast path.
 //
 // The one list of reasons. They index the counter `reasons`, and a punted packet carries its reason in
-// `packet_in_t`. The agent has the same list under the same names; a test compares the two.
+// `packet_in_t`. The agent's list is generated from this one.
 //
 // Below PUNT_FIRST a packet is dropped, from there on it goes to the CPU port as it came.
 

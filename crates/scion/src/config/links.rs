@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::bfd::Link;
 use crate::config::topology::{LinkBfd, Relation, Topology, Underlay};
+use crate::control::program;
 use crate::packet::ia::IsdAs;
 use crate::underlay::next_hop::{LinkEnd, Target};
 
@@ -15,7 +16,7 @@ use crate::underlay::next_hop::{LinkEnd, Target};
 pub const INTERNAL_INDEX: u16 = 0;
 
 /// Links that the program has counters for (`LINK_COUNT`), siblings and the internal one among them.
-pub const COUNT: usize = 4096;
+pub const COUNT: usize = program::LINK_COUNT;
 
 /// Number of the control service and of the discovery service in SCION addresses.
 pub const SERVICE_CONTROL: u16 = 2;

@@ -12,6 +12,7 @@ use hopwright_host::files;
 use serde::Deserialize;
 
 use crate::config::duration;
+use crate::control::program::LinkType;
 use crate::packet::ia::IsdAs;
 
 /// Longest `topology.json`, in bytes: about ten times what the largest router needs.
@@ -94,13 +95,13 @@ pub struct LinkBfd {
 #[repr(u8)]
 pub enum Relation {
     /// Both are core ASes.
-    Core = 1,
+    Core = LinkType::Core as u8,
     /// It is upstream.
-    Parent = 2,
+    Parent = LinkType::Parent as u8,
     /// It is downstream.
-    Child = 3,
+    Child = LinkType::Child as u8,
     /// Neither.
-    Peer = 4,
+    Peer = LinkType::Peer as u8,
 }
 
 impl Relation {

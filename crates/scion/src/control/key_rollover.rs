@@ -9,6 +9,7 @@ use hopwright_dataplane::{ControlError, VirtualDataPlane};
 
 use crate::config::change::Settings;
 use crate::config::keys::{HopKey, Keys};
+use crate::control::program::{action, object, table};
 
 /// Slots of the program's `other_key`.
 const PREVIOUS: u64 = 0;
@@ -44,7 +45,7 @@ impl Rollover {
         self.accept_next = settings.accept_next_key;
         // What is accepted besides comes first: no packet falls between two keys.
         self.program_others(vdp, keys)?;
-        set_key(vdp, "hop_key", 0, Some(&keys.current))?;
+        set_key(vdp, object::HOP_KEY, 0, Some(&keys.current))?;
         self.current = Some(keys.current.clone());
         Ok(())
     }
@@ -67,12 +68,12 @@ impl Rollover {
         let previous = self.previous.as_ref().map(|(key, _)| key);
         let next = self.accept_next.then_some(&keys.next);
         if previous.is_none() && next.is_none() {
-            vdp.control().set_default("other_keys", "one_key", &[])?;
+            vdp.control().set_default(table::OTHER_KEYS, action::ONE_KEY, &[])?;
         }
-        set_key(vdp, "other_key", PREVIOUS, previous)?;
-        set_key(vdp, "other_key", NEXT, next)?;
+        set_key(vdp, object::OTHER_KEY, PREVIOUS, previous)?;
+        set_key(vdp, object::OTHER_KEY, NEXT, next)?;
         if previous.is_some() || next.is_some() {
-            vdp.control().set_default("other_keys", "several_keys", &[])?;
+            vdp.control().set_default(table::OTHER_KEYS, action::SEVERAL_KEYS, &[])?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
-//! The P4 program `border_router.p4`: its text, how to compile it, and the numbers it shares with the agent.
-//!
-//! Does not live here: entries of its tables ([`crate::control::tables`]).
+//! The P4 program `border_router.p4`: its text, how to compile it, and the constants that the agent shares with it, which
+//! the build script generates.
 
 use std::sync::Arc;
 
@@ -45,113 +44,80 @@ impl BuiltIn {
     }
 }
 
-/// Port number of the control plane (`CPU_PORT`).
-pub const CPU_PORT: u32 = 510;
+/// Enums, controller headers, numbers and names, as the build script found them in the program.
+#[allow(dead_code)]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/border_router.rs"));
+}
 
-/// Its port number for what must not wait (`URGENT_CPU_PORT`).
-pub const URGENT_CPU_PORT: u32 = 508;
+use generated::{COUNTER_SIZES, number, packet_in, packet_out};
+pub(crate) use generated::{LinkScope, LinkState, LinkType, Traffic, action, object, table};
+
+/// Why a packet was not forwarded, as `reasons.p4` explains.
+pub use generated::Reason;
+
+/// Port of the control plane.
+pub const CPU_PORT: u32 = number::CPU_PORT as u32;
+
+/// Port of the control plane for packets that must not wait behind others.
+pub const URGENT_CPU_PORT: u32 = number::URGENT_CPU_PORT as u32;
 
 /// Highest port number for a device.
 pub const MAX_DEVICE_PORT: u32 = 499;
 
+/// Port of the machine's UDP sockets.
+pub const LOCAL_PORT: u32 = number::LOCAL_PORT as u32;
+
+/// In a packet-out header instead of a port: process the packet as if it had been received.
+pub const PROCESS: u16 = number::PROCESS as u16;
+
+/// As [`PROCESS`], for a packet that was punted before it was counted as received.
+pub const RECEIVED: u16 = number::RECEIVED as u16;
+
+/// Links that have counters.
+pub const LINK_COUNT: usize = number::LINK_COUNT as usize;
+
 /// The program's counters by link, and how many cells each link has.
-pub const LINK_COUNTERS: [(&str, u64); 4] =
-    [("link_in", 1 << 6), ("link_out", 1 << 10), ("link_reasons", 1 << 7), ("link_dropped", 1 << 5)];
+pub const LINK_COUNTERS: [(&str, u64); 4] = [
+    (object::LINK_IN, cells_by_link(object::LINK_IN)),
+    (object::LINK_OUT, cells_by_link(object::LINK_OUT)),
+    (object::LINK_REASONS, cells_by_link(object::LINK_REASONS)),
+    (object::LINK_DROPPED, cells_by_link(object::LINK_DROPPED)),
+];
 
-/// Port number of the machine's UDP sockets (`LOCAL_PORT`).
-pub const LOCAL_PORT: u32 = 509;
-
-/// In a packet-out header instead of a port: process the packet as if it had been received (`PROCESS`).
-pub const PROCESS: u16 = 0xffff;
-
-/// As [`PROCESS`], for a packet that was punted before it was counted as received (`RECEIVED`).
-pub const RECEIVED: u16 = 0xfffe;
-
-macro_rules! reasons {
-    ($($variant:ident $name:literal = $value:literal),* $(,)?) => {
-        /// Why a packet was not forwarded: the program's `Reason`, where each is explained.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        #[allow(missing_docs)]
-        pub enum Reason {
-            $($variant = $value),*
+/// Cells that each link has of a counter. `name` is the last part of the counter's name.
+const fn cells_by_link(name: &str) -> u64 {
+    let mut i = 0;
+    while i < COUNTER_SIZES.len() {
+        if ends_with(COUNTER_SIZES[i].0, name) {
+            return COUNTER_SIZES[i].1 / number::LINK_COUNT;
         }
-
-        impl Reason {
-            /// All of them, in order of their numbers.
-            pub const ALL: &[Reason] = &[$(Reason::$variant),*];
-
-            /// The name in the program: `PATH_EXPIRED`.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Reason::$variant => $name),*
-                }
-            }
-
-            /// The reason with this number.
-            pub fn from_number(number: u8) -> Option<Reason> {
-                match number {
-                    $($value => Some(Reason::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-    };
+        i += 1;
+    }
+    panic!("not a counter of the program")
 }
 
-reasons! {
-    None "NONE" = 0,
-    NotConfigured "NOT_CONFIGURED" = 1,
-    NotForUs "NOT_FOR_US" = 2,
-    Malformed "MALFORMED" = 3,
-    BadIpChecksum "BAD_IP_CHECKSUM" = 4,
-    UnsupportedPathType "UNSUPPORTED_PATH_TYPE" = 5,
-    SingletonSegment "SINGLETON_SEGMENT" = 6,
-    MalformedPeering "MALFORMED_PEERING" = 7,
-    InvalidTransitSource "INVALID_TRANSIT_SOURCE" = 8,
-    PathEnds "PATH_ENDS" = 9,
-    UnknownL4 "UNKNOWN_L4" = 10,
-    OneHopDirection "ONE_HOP_DIRECTION" = 11,
-    OneHopSource "ONE_HOP_SOURCE" = 12,
-    OneHopDestination "ONE_HOP_DESTINATION" = 13,
-    OneHopInterface "ONE_HOP_INTERFACE" = 14,
-    OneHopMac "ONE_HOP_MAC" = 15,
-    OneHopUndeliverable "ONE_HOP_UNDELIVERABLE" = 16,
-    UnderlayMismatch "UNDERLAY_MISMATCH" = 17,
-    EpicTooOld "EPIC_TOO_OLD" = 18,
-    EpicFromFuture "EPIC_FROM_FUTURE" = 19,
-    EpicHvf "EPIC_HVF" = 20,
-    BfdFromHost "BFD_FROM_HOST" = 21,
-    BfdTooOften "BFD_TOO_OFTEN" = 22,
-    WrongDevice "WRONG_DEVICE" = 23,
-    OwnPort "OWN_PORT" = 24,
-    IpOptions "IP_OPTIONS" = 64,
-    Bfd "BFD" = 65,
-    PathExpired "PATH_EXPIRED" = 67,
-    UnknownIngress "UNKNOWN_INGRESS" = 68,
-    InvalidPacketSize "INVALID_PACKET_SIZE" = 69,
-    InvalidSourceIa "INVALID_SOURCE_IA" = 70,
-    InvalidDestinationIa "INVALID_DESTINATION_IA" = 71,
-    InvalidSourceHost "INVALID_SOURCE_HOST" = 72,
-    InvalidHopMac "INVALID_HOP_MAC" = 73,
-    IngressAlert "INGRESS_ALERT" = 74,
-    EgressAlert "EGRESS_ALERT" = 75,
-    NoService "NO_SERVICE" = 76,
-    InvalidDestinationHost "INVALID_DESTINATION_HOST" = 77,
-    UnknownEgress "UNKNOWN_EGRESS" = 78,
-    InvalidPath "INVALID_PATH" = 79,
-    InvalidSegmentChange "INVALID_SEGMENT_CHANGE" = 80,
-    InterfaceDown "INTERFACE_DOWN" = 81,
-    NextHopUnresolved "NEXT_HOP_UNRESOLVED" = 82,
-    ScmpError "SCMP_ERROR" = 83,
-    NoUdpChecksum "NO_UDP_CHECKSUM" = 84,
-    PacketTooBig "PACKET_TOO_BIG" = 85,
+/// Whether `text` is `end`, or ends with `.` and `end`.
+const fn ends_with(text: &str, end: &str) -> bool {
+    let (text, end) = (text.as_bytes(), end.as_bytes());
+    if text.len() < end.len() {
+        return false;
+    }
+    let start = text.len() - end.len();
+    let mut i = 0;
+    while i < end.len() {
+        if text[start + i] != end[i] {
+            return false;
+        }
+        i += 1;
+    }
+    start == 0 || text[start - 1] == b'.'
 }
 
 impl Reason {
     /// The packet goes to the CPU port; otherwise (and but for `None`) it is dropped.
     pub fn is_punt(self) -> bool {
-        self as u8 >= 64
+        u64::from(self as u8) >= number::PUNT_FIRST
     }
 
     /// The name for people and metrics: `path_expired`.
@@ -179,19 +145,19 @@ pub struct PacketIn {
 
 impl PacketIn {
     /// Bytes of the header.
-    pub const BYTES: usize = 24;
+    pub const BYTES: usize = packet_in::BYTES;
 
     /// Splits a punted packet in its header and the packet as it was received. `None` if it is too short.
     pub fn split(bytes: &[u8]) -> Option<(PacketIn, &[u8])> {
         let (head, packet) = bytes.split_at_checked(PacketIn::BYTES)?;
-        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-        let next_hop = <[u8; 16]>::try_from(&head[8..24]).ok()?;
+        let word = |field: std::ops::Range<usize>| head[field].try_into().ok().map(u16::from_be_bytes);
+        let next_hop = <[u8; 16]>::try_from(&head[packet_in::NEXT_HOP]).ok()?;
         let header = PacketIn {
-            reason: head[0],
-            at_next_hop: head[1] != 0,
-            port: word(2),
-            ingress: word(4),
-            egress: word(6),
+            reason: head[packet_in::REASON.start],
+            at_next_hop: head[packet_in::AT_NEXT_HOP.start] != 0,
+            port: word(packet_in::PORT)?,
+            ingress: word(packet_in::INGRESS)?,
+            egress: word(packet_in::EGRESS)?,
             next_hop: (next_hop != [0; 16]).then(|| std::net::Ipv6Addr::from(next_hop).to_canonical()),
         };
         Some((header, packet))
@@ -211,7 +177,7 @@ pub struct PacketOut {
 
 impl PacketOut {
     /// Bytes of the header.
-    pub const BYTES: usize = 6;
+    pub const BYTES: usize = packet_out::BYTES;
 
     /// To be processed as if received by a port.
     pub fn process(ingress_port: u16) -> PacketOut {
@@ -228,8 +194,13 @@ impl PacketOut {
     /// The header and a packet.
     pub fn before(self, packet: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PacketOut::BYTES + packet.len());
-        for word in [self.port, self.ingress_port, self.l4_port] {
-            bytes.extend(word.to_be_bytes());
+        bytes.resize(PacketOut::BYTES, 0);
+        for (field, word) in [
+            (packet_out::PORT, self.port),
+            (packet_out::INGRESS_PORT, self.ingress_port),
+            (packet_out::L4_PORT, self.l4_port),
+        ] {
+            bytes[field].copy_from_slice(&word.to_be_bytes());
         }
         bytes.extend(packet);
         bytes
@@ -240,56 +211,18 @@ impl PacketOut {
 mod tests {
     use super::*;
 
-    fn source(name: &str) -> &'static str {
-        SOURCES.iter().find(|(n, _)| *n == name).unwrap().1
-    }
-
     #[test]
-    fn reasons_are_those_of_the_program() {
-        let text = source("reasons.p4");
-        let start = text.find("enum bit<8> Reason {").unwrap();
-        let body = &text[start..start + text[start..].find("\n}").unwrap()];
-        let in_program: Vec<(&str, u8)> = body
-            .lines()
-            .map(|line| line.split("//").next().unwrap().trim().trim_end_matches(','))
-            .filter_map(|line| line.split_once('='))
-            .map(|(name, value)| (name.trim(), value.trim().parse().unwrap()))
-            .collect();
-        let here: Vec<(&str, u8)> = Reason::ALL.iter().map(|r| (r.name(), *r as u8)).collect();
-        assert_eq!(here, in_program);
-        assert!(text.contains("const bit<8> PUNT_FIRST = 64;"));
-        for (name, number) in in_program {
-            assert_eq!(Reason::from_number(number).unwrap().name(), name);
-        }
-        assert_eq!(Reason::from_number(200), None);
-    }
-
-    #[test]
-    fn constants_are_those_of_the_program() {
-        let numbers = std::collections::BTreeSet::from([CPU_PORT, URGENT_CPU_PORT, LOCAL_PORT]);
-        assert!(numbers.len() == 3 && numbers.first().is_some_and(|n| *n > MAX_DEVICE_PORT));
-        let text = source("headers.p4");
-        assert!(text.contains(&format!("const bit<9> CPU_PORT = {CPU_PORT};")));
-        assert!(text.contains(&format!("const bit<16> LOCAL_PORT = {LOCAL_PORT};")));
-        assert!(text.contains(&format!("const bit<9> URGENT_CPU_PORT = {URGENT_CPU_PORT};")));
-        assert!(text.contains(&format!("const bit<16> PROCESS = {PROCESS:#x};")));
-        assert!(text.contains(&format!("const bit<16> RECEIVED = {RECEIVED:#x};")));
-        assert!(text.contains(&format!("const bit<32> PACKET_OUT_BYTES = {};", PacketOut::BYTES)));
-    }
-
-    #[test]
-    fn links_are_as_many_as_counters() {
-        let count = crate::config::links::COUNT;
-        assert!(source("counters.p4").contains(&format!("const bit<32> LINK_COUNT = {count};")));
-    }
-
-    #[test]
-    fn links_have_as_many_counters_as_in_the_program() {
-        let text = source("counters.p4");
-        for (name, cells) in LINK_COUNTERS {
-            let size = format!("counter(LINK_COUNT << {}, ", cells.ilog2());
-            assert!(text.lines().any(|l| l.contains(&size) && l.ends_with(&format!(" {name};"))), "{name}");
-        }
+    fn numbers_names_and_headers_are_generated() {
+        assert_eq!((CPU_PORT, URGENT_CPU_PORT, LOCAL_PORT), (510, 508, 509));
+        assert!([CPU_PORT, URGENT_CPU_PORT, LOCAL_PORT].iter().all(|port| *port > MAX_DEVICE_PORT));
+        assert_eq!((Reason::PathExpired as u8, Reason::PathExpired.name()), (67, "PATH_EXPIRED"));
+        assert_eq!((Reason::from_number(67), Reason::from_number(200)), (Some(Reason::PathExpired), None));
+        assert!(Reason::IpOptions.is_punt() && !Reason::OwnPort.is_punt());
+        assert_eq!(LINK_COUNTERS[1], ("link_out", 1 << 10));
+        assert_eq!((PacketIn::BYTES, PacketOut::BYTES), (24, 6));
+        assert_eq!((table::HOSTS_IPV4, action::NO_ACTION, object::HOP_KEY), ("hosts_ipv4", "NoAction", "hop_key"));
+        // The program strips this many bytes of the agent's packets.
+        assert_eq!(number::PACKET_OUT_BYTES, PacketOut::BYTES as u64);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The text of `border_router.p4`, and how to compile it. The build script does so, too.
+//! The text of `border_router.p4`, and how to compile it. Part of the crate and of its build script.
 
 use hopwright_driver::{Compiled, Options, compile_text};
 
@@ -29,10 +29,14 @@ pub const SOURCES: &[(&str, &str)] = files![
 /// Compiles the program that is built into this crate.
 pub fn compile(optimise: bool) -> Compiled {
     let (name, text) = SOURCES[0];
-    let options = Options {
+    compile_text(name, text, &options(), optimise)
+}
+
+/// How it is compiled.
+pub fn options() -> Options {
+    Options {
         embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
         no_disk: true,
         ..Options::default()
-    };
-    compile_text(name, text, &options, optimise)
+    }
 }

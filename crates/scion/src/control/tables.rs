@@ -11,19 +11,11 @@ use num_bigint::BigUint;
 use crate::config::keys::HopKey;
 use crate::config::links::{External, INTERNAL_INDEX, Links, Sibling};
 use crate::config::topology::{Relation, Underlay};
-use crate::control::program::LOCAL_PORT;
+use crate::control::program::{self, LOCAL_PORT, LinkScope, action, object, table};
 use crate::underlay::next_hop::{LinkEnd, NextHop, Target};
 
 /// Buckets that the program hashes a service's users into.
 const SERVICE_BUCKETS: u16 = 64;
-
-/// `LinkScope` in the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Scope {
-    Sibling = 1,
-    External = 2,
-}
 
 /// Whether a link can be used: `LinkState` in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,31 +52,37 @@ impl fmt::Display for Shown<'_> {
 }
 
 /// Tables whose entries follow from the links: those of [`entries`].
-pub const LINK_TABLES: [&str; 6] =
-    ["neighbours", "sibling_interfaces", "services", "interfaces", "links_ipv4", "links_ipv6"];
+pub const LINK_TABLES: [&str; 6] = [
+    table::NEIGHBOURS,
+    table::SIBLING_INTERFACES,
+    table::SERVICES,
+    table::INTERFACES,
+    table::LINKS_IPV4,
+    table::LINKS_IPV6,
+];
 
 /// Tables of hosts that have a next hop of their own.
-const HOST_TABLES: [&str; 2] = ["hosts_ipv4", "hosts_ipv6"];
+const HOST_TABLES: [&str; 2] = [table::HOSTS_IPV4, table::HOSTS_IPV6];
 
 /// Packets to hosts without an entry go by this next hop from now on.
 pub fn set_default_host(vdp: &VirtualDataPlane, next_hop: NextHop) -> Result<(), ControlError> {
     let args: [BigUint; 4] =
         [next_hop.port.into(), mac(next_hop.dst_mac).into(), mac(next_hop.src_mac).into(), INTERNAL_INDEX.into()];
-    HOST_TABLES.iter().try_for_each(|table| vdp.control().set_default(table, "next_hop", &args))
+    HOST_TABLES.iter().try_for_each(|name| vdp.control().set_default(name, action::NEXT_HOP, &args))
 }
 
 /// Takes every host's entry away.
 pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
-    HOST_TABLES.iter().try_for_each(|table| vdp.control().table(table).and_then(|t| t.clear()))
+    HOST_TABLES.iter().try_for_each(|name| vdp.control().table(name).and_then(|t| t.clear()))
 }
 
 /// Programs everything that stays: the router itself, its key, where packets come from, services. The links are
 /// unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.control()
-        .key_table("hop_key")?
+        .key_table(object::HOP_KEY)?
         .set_key(0, key.bytes())
-        .map_err(|_| ControlError::UnknownExtern("hop_key".into()))?;
+        .map_err(|_| ControlError::UnknownExtern(object::HOP_KEY.into()))?;
     program_links(vdp, links, |_| LinkState::Unresolved)
 }
 
@@ -104,11 +102,11 @@ pub fn program_links(
 pub fn entries(links: &Links, state: impl Fn(Target) -> LinkState) -> Vec<EntrySpec> {
     let mut entries = Vec::new();
     for link in &links.external {
-        entries.push(EntrySpec::new("neighbours", "is_at").exact(link.id).arg(link.neighbour.0));
+        entries.push(EntrySpec::new(table::NEIGHBOURS, action::IS_AT).exact(link.id).arg(link.neighbour.0));
     }
     for sibling in &links.siblings {
         for (id, _) in &sibling.interfaces {
-            entries.push(EntrySpec::new("sibling_interfaces", "NoAction").exact(sibling.number).exact(*id));
+            entries.push(EntrySpec::new(table::SIBLING_INTERFACES, action::NO_ACTION).exact(sibling.number).exact(*id));
         }
     }
     for (service, instances) in &links.services {
@@ -122,12 +120,12 @@ pub fn entries(links: &Links, state: impl Fn(Target) -> LinkState) -> Vec<EntryS
     }
     for link in &links.external {
         let arrival = arrival(links, link.underlay.local.ip());
-        let entry = source(link.underlay, "external").arg(link.id).arg(link.relation as u8);
+        let entry = source(link.underlay, action::EXTERNAL).arg(link.id).arg(link.relation as u8);
         entries.push(entry.arg(link.index).arg(arrival));
     }
     for sibling in &links.siblings {
         let underlay = Underlay { local: links.internal, remote: sibling.address };
-        entries.push(source(underlay, "sibling").arg(sibling.number).arg(sibling.index));
+        entries.push(source(underlay, action::SIBLING).arg(sibling.number).arg(sibling.index));
     }
     entries
 }
@@ -142,16 +140,16 @@ fn arrival(links: &Links, address: IpAddr) -> u16 {
 pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(), ControlError> {
     let internal = links.internal;
     let offset = now_us >> 48 << 48;
-    let action = if internal.is_ipv4() { "router_ipv4" } else { "router_ipv6" };
+    let name = if internal.is_ipv4() { action::ROUTER_IPV4 } else { action::ROUTER_IPV6 };
     let arrival = arrival(links, internal.ip());
     let args: [BigUint; 5] =
         [links.ia.0.into(), offset.into(), address(internal.ip()), internal.port().into(), arrival.into()];
-    vdp.control().set_default("router", action, &args)
+    vdp.control().set_default(table::ROUTER, name, &args)
 }
 
 /// The entry of a link to another AS.
 pub fn external(link: &External, state: LinkState) -> EntrySpec {
-    interface(link.id, Scope::External, link.relation, link.mtu, link.index, link.underlay, state)
+    interface(link.id, LinkScope::External, link.relation, link.mtu, link.index, link.underlay, state)
 }
 
 /// The entries of all interfaces of a sibling router.
@@ -160,13 +158,13 @@ pub fn sibling_entries(internal: SocketAddr, sibling: &Sibling, state: LinkState
     sibling
         .interfaces
         .iter()
-        .map(move |(id, relation)| interface(*id, Scope::Sibling, *relation, 0, sibling.index, underlay, state))
+        .map(move |(id, relation)| interface(*id, LinkScope::Sibling, *relation, 0, sibling.index, underlay, state))
 }
 
 /// The entry of a host of this AS.
 pub fn host(host: IpAddr, next_hop: NextHop) -> EntrySpec {
-    let table = if host.is_ipv4() { "hosts_ipv4" } else { "hosts_ipv6" };
-    EntrySpec::new(table, "next_hop")
+    let name = if host.is_ipv4() { table::HOSTS_IPV4 } else { table::HOSTS_IPV6 };
+    EntrySpec::new(name, action::NEXT_HOP)
         .exact(address(host))
         .arg(next_hop.port)
         .arg(mac(next_hop.dst_mac))
@@ -180,9 +178,9 @@ pub fn no_host(host: IpAddr) -> EntrySpec {
 }
 
 /// Which packets come by a link. The action's arguments are still to be added.
-fn source(underlay: Underlay, action: &str) -> EntrySpec {
-    let table = if underlay.local.is_ipv4() { "links_ipv4" } else { "links_ipv6" };
-    EntrySpec::new(table, action)
+fn source(underlay: Underlay, action_name: &str) -> EntrySpec {
+    let name = if underlay.local.is_ipv4() { table::LINKS_IPV4 } else { table::LINKS_IPV6 };
+    EntrySpec::new(name, action_name)
         .exact(address(underlay.remote.ip()))
         .exact(address(underlay.local.ip()))
         .exact(underlay.remote.port())
@@ -191,7 +189,7 @@ fn source(underlay: Underlay, action: &str) -> EntrySpec {
 
 fn interface(
     id: u16,
-    scope: Scope,
+    scope: LinkScope,
     relation: Relation,
     mtu: u32,
     index: u16,
@@ -199,15 +197,15 @@ fn interface(
     state: LinkState,
 ) -> EntrySpec {
     let (status, next_hop) = match state {
-        LinkState::Up(next_hop) => (0u8, next_hop),
-        LinkState::Down(next_hop) => (1, next_hop.unwrap_or(NOWHERE)),
-        LinkState::Unresolved => (2, NOWHERE),
+        LinkState::Up(next_hop) => (program::LinkState::Up, next_hop),
+        LinkState::Down(next_hop) => (program::LinkState::Down, next_hop.unwrap_or(NOWHERE)),
+        LinkState::Unresolved => (program::LinkState::Unresolved, NOWHERE),
     };
-    EntrySpec::new("interfaces", if underlay.local.is_ipv4() { "over_ipv4" } else { "over_ipv6" })
+    EntrySpec::new(table::INTERFACES, if underlay.local.is_ipv4() { action::OVER_IPV4 } else { action::OVER_IPV6 })
         .exact(id)
         .arg(scope as u8)
         .arg(relation as u8)
-        .arg(status)
+        .arg(status as u8)
         .arg(udp_limit(mtu, next_hop.mtu, underlay.local.is_ipv4()))
         .arg(index)
         .arg(next_hop.port)
@@ -231,7 +229,7 @@ fn udp_limit(link_mtu: u32, device_mtu: u32, over_ipv4: bool) -> u16 {
 /// Spreads a service's instances evenly over the buckets; no entries if there is no instance.
 fn service_entries(service: u16, instances: &[SocketAddr]) -> impl Iterator<Item = EntrySpec> {
     (0..SERVICE_BUCKETS).zip(instances.iter().cycle()).map(move |(bucket, instance)| {
-        EntrySpec::new("services", if instance.is_ipv4() { "instance_ipv4" } else { "instance_ipv6" })
+        EntrySpec::new(table::SERVICES, if instance.is_ipv4() { action::INSTANCE_IPV4 } else { action::INSTANCE_IPV6 })
             .exact(service)
             .exact(bucket)
             .arg(address(instance.ip()))

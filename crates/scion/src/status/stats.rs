@@ -10,7 +10,7 @@ use hopwright_dataplane::{ControlError, Stage, Switch};
 use serde::Serialize;
 
 use crate::bfd;
-use crate::control::program::Reason;
+use crate::control::program::{Reason, object};
 
 /// What a router has done since it started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -135,7 +135,7 @@ impl BfdStats {
 impl Stats {
     /// Collects the snapshot of a switch that runs the program, and of the BFD sessions on its links.
     pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
-        let reasons = switch.vdp().control().counter("reasons").map(|c| c.read_all())?;
+        let reasons = switch.vdp().control().counter(object::REASONS).map(|c| c.read_all())?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
         let by_reason = |punt: bool| {
             Reason::ALL

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 
 use hopwright_dataplane::{ControlError, Count, VirtualDataPlane};
 
-use crate::control::program::{PacketOut, Reason};
+use crate::control::program::{PacketOut, Reason, Traffic, object};
 
 /// Size classes: powers of two of bytes of SCION packet, as the reference names them.
 pub const SIZE_CLASSES: [&str; 9] =
     ["0_63", "64_127", "128_255", "256_511", "512_1023", "1024_2047", "2048_4095", "4096_8191", "8192_16383"];
 
-/// Kinds of traffic in the order of the program's `Traffic`, as the reference names them.
-pub const KINDS: [&str; 6] = ["other", "in", "out", "in_transit", "out_transit", "br_transit"];
+/// Kinds of traffic, as the reference names them.
+pub const KINDS: &[&str] = Traffic::LABELS;
 
 /// Of [`KINDS`]: whatever the router itself sends, and one-hop paths.
-const OTHER: usize = 0;
+const OTHER: usize = Traffic::Other as usize;
 
 /// Bits of the steps by which the program tells sizes apart.
 const SIZE_BITS: u64 = 5;
@@ -114,20 +114,20 @@ impl LinkTraffic {
             let start = u64::from(index) << bits;
             vdp.control().counter(name).map(|c| c.read_range(start..start + (1 << bits)))
         };
-        for (cell, count) in cells("link_in", 1 + SIZE_BITS)?.into_iter().enumerate() {
+        for (cell, count) in cells(object::LINK_IN, 1 + SIZE_BITS)?.into_iter().enumerate() {
             let (step, from_agent) = (cell & 0x1f, cell >> 5);
             add(&mut traffic.input[class_of_step(step)], count, from_agent << 1 | usize::from(ipv6));
         }
-        for (cell, count) in cells("link_out", KIND_BITS + SIZE_BITS)?.into_iter().enumerate() {
+        for (cell, count) in cells(object::LINK_OUT, KIND_BITS + SIZE_BITS)?.into_iter().enumerate() {
             let (step, front, kind) = (cell & 0x1f, cell >> 5 & 3, cell >> 7);
             if let Some(output) = traffic.output.get_mut(kind) {
                 add(&mut output[class_of_step(step)], count, front);
             }
         }
-        for (step, count) in cells("link_dropped", SIZE_BITS)?.into_iter().enumerate() {
+        for (step, count) in cells(object::LINK_DROPPED, SIZE_BITS)?.into_iter().enumerate() {
             traffic.dropped[class_of_step(step)] += count.packets;
         }
-        for (number, count) in (0u8..).zip(cells("link_reasons", REASON_BITS)?) {
+        for (number, count) in (0u8..).zip(cells(object::LINK_REASONS, REASON_BITS)?) {
             if let (Some(reason), 1..) = (Reason::from_number(number), count.packets) {
                 traffic.refused.push((reason, count.packets));
             }
@@ -177,15 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_those_of_the_program() {
-        let (_, text) = crate::control::program::SOURCES.iter().find(|(name, _)| *name == "headers.p4").unwrap();
-        let start = text.find("enum bit<3> Traffic {").unwrap();
-        let names: Vec<_> = text[start..]
-            .lines()
-            .skip(1)
-            .take_while(|line| !line.starts_with('}'))
-            .map(|line| line.split('=').next().unwrap().trim().to_ascii_lowercase())
-            .collect();
-        assert_eq!(names, KINDS);
+    fn kinds_are_named_as_in_the_reference() {
+        assert_eq!(KINDS, ["other", "in", "out", "in_transit", "out_transit", "br_transit"]);
     }
 }
