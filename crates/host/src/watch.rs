@@ -52,7 +52,7 @@ impl FileWatch {
             | WatchMask::ONLYDIR;
         for folder in &self.folders {
             if let Err(error) = self.inotify.watches().add(folder, mask) {
-                tracing::debug!(folder = %folder.display(), %error, "a folder cannot be watched");
+                tracing::debug!(folder = %folder.display(), %error, "cannot watch a folder");
             }
         }
     }

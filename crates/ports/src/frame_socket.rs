@@ -1,4 +1,4 @@
-//! A packet socket that is read frame by frame: for the rare frames a program wants beside those of the data path.
+//! A packet socket that is read frame by frame, for rare frames beside the data path.
 
 use std::os::fd::{AsRawFd, RawFd};
 

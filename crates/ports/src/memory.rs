@@ -1,4 +1,4 @@
-//! Ports without a device: a queue that somebody else fills and empties, and a source that repeats packets.
+//! Ports without a device: queues that the caller fills and empties, and a source that repeats packets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ impl Wire {
         self.lock().from_port.pop_front()
     }
 
-    /// All packets the port sent and nobody has taken yet.
+    /// Takes all packets that the port has sent.
     pub fn receive_all(&self) -> Vec<Vec<u8>> {
         self.lock().from_port.drain(..).collect()
     }
@@ -49,7 +49,7 @@ impl Wire {
         self.lock().lost
     }
 
-    /// Nothing more will be sent: the port is finished when it has received what is there.
+    /// Closes the input: the port is finished when it has received the queued packets.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
     }

@@ -1,7 +1,4 @@
-//! Which back end a network device gets, chosen by what works and is faster: AF_XDP where the driver runs its program, else
-//! packet sockets.
-//!
-//! Does not live here: the back ends ([`crate::af_xdp`], [`crate::af_packet`]).
+//! Opens network devices and chooses their back end: AF_XDP where the driver runs its program, else packet sockets.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -65,7 +62,7 @@ const LARGE_FRAMES: u32 = 256;
 /// Frames that wait on each device in each direction, at most.
 const RING: u32 = 1024;
 
-/// How long devices that were given up may take to be closed before devices are opened.
+/// How long opening devices waits for devices that are being closed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens devices for the workers of a switch.
@@ -98,7 +95,7 @@ struct Device {
     frames: FrameMatch,
     /// The program on it, as long as ports use it.
     program: Option<Weak<XdpDevice>>,
-    /// Of its packet sockets: for all or the rest, and for what is urgent.
+    /// Filters of its packet sockets: for all frames or those that are not urgent, and for urgent ones.
     sockets: [Vec<FilterSetter>; 2],
 }
 
@@ -124,7 +121,7 @@ impl Device {
     }
 }
 
-/// What packet sockets receive.
+/// Filters of packet sockets.
 #[derive(Debug)]
 struct Filters {
     /// All frames that match, or those that are not urgent; `None`: every frame.
@@ -161,7 +158,7 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// What is to be opened.
+/// How devices are opened.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The back end.
@@ -171,7 +168,7 @@ pub struct Wanted<'a> {
     pub urgent: Option<&'a Pattern>,
     /// Sockets that get what raw ports of the same addresses leave, and nothing that these take.
     pub sockets: Option<&'a UdpSockets>,
-    /// Whether what is sent may get UDP checksums where it has none; see [`AfPacket::fill_checksums`].
+    /// Whether datagrams without UDP checksums may be sent with one; see [`AfPacket::fill_checksums`].
     pub fill_checksums: bool,
     /// The largest MTU of the devices.
     pub mtu: u32,
@@ -448,7 +445,7 @@ impl Opener {
     }
 }
 
-/// For the log.
+/// Text for the log.
 fn segmentation(on: bool) -> &'static str {
     if on { ", UDP segmentation" } else { "" }
 }

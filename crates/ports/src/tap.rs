@@ -1,8 +1,8 @@
-//! A TAP device: a network device whose other end is this process. What the host sends out of it is received here;
-//! what is sent here comes in at the host.
+//! TAP devices: network devices whose other end is this process. Frames that the host sends through the device are
+//! received here, and frames sent here are received by the host.
 //!
-//! It takes one system call per frame, and so is for slow paths and tests. The administrator configures the device's
-//! addresses and routes.
+//! Each frame takes one system call, so TAP devices are for slow paths and tests. The administrator configures the
+//! device's addresses and routes.
 
 use std::fs::File;
 use std::io;

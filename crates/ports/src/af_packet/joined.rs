@@ -1,4 +1,4 @@
-//! Sending several datagrams as one frame, which the device takes apart: see [`crate::offload::segmentation`].
+//! Sends several datagrams as one frame, which the device segments: see [`crate::offload::segmentation`].
 
 use hopwright_dataplane::Packet;
 

@@ -1,19 +1,17 @@
-//! A Linux network device as a port, by packet sockets: `TPACKET_V2` receive and transmit rings and
-//! `sendmmsg`.
+//! Packet sockets as ports: `TPACKET_V2` receive and transmit rings, and `sendmmsg`.
 //!
-//! A device may go down and come up again; one that is removed and made anew needs a new port.
+//! A device may go down and come up again. A device that is removed and created anew needs a new port.
 //!
-//! It needs CAP_NET_RAW and nothing else: no module, no program to load, nothing left behind. Packets the process
-//! itself or others send out of the device are not received. Without a filter it receives whatever the device
-//! delivers, tags included; what is addressed to the host reaches the kernel's own stack too (see
-//! [`crate::udp`]).
+//! Packet sockets need CAP_NET_RAW only: no kernel module, no program to load, nothing left behind. Frames that this
+//! host sends are not received. Without a filter a port receives everything that the device delivers, tags included;
+//! the kernel's own stack receives frames for the host, too (see [`crate::udp`]).
 //!
 //! UDP datagrams of one flow that leave together are sent as one frame where the device, or the kernel behind a virtual
-//! one, takes them apart (`tx-udp-segmentation`), which costs a tenth and less of sending each; and such frames of a
-//! sender on the same machine are taken apart. See [`AfPacket::fill_checksums`].
+//! one, segments them (`tx-udp-segmentation`). This costs a tenth or less of sending each. Such frames from a sender on
+//! the same machine are segmented on receipt. See [`AfPacket::fill_checksums`].
 //!
-//! Frames longer than the pool's, and those longer than the MTU, as a sender on the same machine may leave TCP's to the
-//! device to split, are dropped and counted.
+//! Frames longer than a pool's frames, and those longer than the MTU (TCP segments that a sender on the same machine
+//! leaves to the device), are dropped and counted.
 
 mod joined;
 mod ring;
@@ -163,7 +161,7 @@ impl AfPacket {
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
     }
 
-    /// For whoever has them looked at again.
+    /// For refreshing them.
     pub(crate) fn facts(&self) -> Weak<Facts> {
         Arc::downgrade(&self.facts)
     }

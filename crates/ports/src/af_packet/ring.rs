@@ -1,9 +1,8 @@
-//! The receive ring of a packet socket (`TPACKET_V2`), shared with the kernel.
+//! The receive ring of a packet socket (`TPACKET_V2`), shared with the kernel. All access to the shared memory is here.
 //!
-//! Each slot takes one frame and changes hands by itself, so a frame can be read, and whoever waits for it is woken, as
-//! soon as it is there. A frame that does not fit a slot, such as several datagrams joined by a sender on the same machine,
-//! waits in the socket's queue instead (`PACKET_COPY_THRESH`); its slot holds its place and what is known of it.
-//! All access to the shared memory is here.
+//! Each slot holds one frame and changes hands by itself: a frame can be read, and a waiting reader is woken, as soon
+//! as it arrives. A frame that does not fit a slot, such as joined datagrams from a sender on the same machine, waits
+//! in the socket's queue (`PACKET_COPY_THRESH`); its slot keeps its place and metadata.
 
 use std::io;
 use std::os::fd::OwnedFd;

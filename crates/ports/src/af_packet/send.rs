@@ -1,7 +1,7 @@
-//! Sending a burst of frames: several datagrams of a flow as one, others by a transmit ring, and by `sendmmsg` what that
-//! does not take. What the device cannot send goes by the kernel's UDP sockets, if there are such.
+//! Sends a burst of frames: datagrams of one flow joined, others by a transmit ring, and by `sendmmsg` what the ring
+//! does not take. What the device cannot send goes to the fallback UDP sockets, if there are any.
 //!
-//! What became of each frame is told by `sendmmsg`, which finds out anew why the ring did not take it.
+//! `sendmmsg` reports the result of each frame, and so finds out why the ring did not take one.
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,12 +1,10 @@
 //! The transmit ring of a packet socket (`TPACKET_V2`): frames are copied into slots shared with the kernel, and one
-//! system call sends all that are there. All access to the shared memory is here.
+//! system call sends all of them. All access to the shared memory is here.
 //!
-//! Each slot begins with the kernel's header, whose status word says whose the slot is, and a `virtio_net_hdr`. That
-//! makes it a fifth cheaper than `sendmmsg`: it has the kernel copy the whole frame into the packet it makes. Without
-//! one the packet refers to the slot's page, and a virtual device replaces that by one it has to allocate. But with one
-//! the kernel does not compare a frame's length with the MTU, so whoever sends has to.
-//!
-//! What the ring does not take is not its business: see [`super::send`].
+//! Each slot begins with the kernel's header, whose status word tells the owner of the slot, and a `virtio_net_hdr`.
+//! The latter makes the kernel copy the whole frame into the packet, which is a fifth cheaper than `sendmmsg`. Without
+//! it the packet refers to the slot's page, and a virtual device replaces that by one it has to allocate. With it, the
+//! kernel does not check a frame's length against the MTU, so the sender has to.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,7 +1,4 @@
-//! Just enough of an eBPF assembler: instructions by name, jumps to labels. Does not live here: what a program does
-//! ([`super::redirect`]) and loading it ([`super::bpf`]).
-//!
-//! Encoding: RFC 9669.
+//! A minimal eBPF assembler: instructions by name and jumps to labels. Encoding: RFC 9669.
 
 /// One instruction, laid out as the kernel's `struct bpf_insn`.
 #[repr(C)]
@@ -53,7 +50,7 @@ pub(super) enum When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label(usize);
 
-/// What the pseudo source of a wide immediate says it is.
+/// Meaning of the pseudo source register of a wide immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapUse {
     /// The map itself, for calls.

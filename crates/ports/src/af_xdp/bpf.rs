@@ -1,5 +1,5 @@
-//! The few `bpf(2)` commands that a redirect program needs: maps, loading, attaching. Everything made here is a
-//! descriptor and ends with it: nothing is pinned, so nothing outlives the process.
+//! The `bpf(2)` commands that the redirect program needs: maps, loading, attaching. Every object is a descriptor and
+//! ends with it: nothing is pinned, so nothing outlives the process.
 
 use std::io;
 use std::mem::size_of;

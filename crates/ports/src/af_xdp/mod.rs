@@ -1,24 +1,24 @@
-//! A Linux network device as a port, by AF_XDP sockets: frames pass between device and program without the kernel's
-//! stack, and from one such port to another without a copy.
+//! AF_XDP sockets as ports: frames pass between device and data plane without the kernel's stack, and from one such
+//! port to another without a copy.
 //!
-//! A small program on the device's receive path ([`redirect`]) takes frames to our own UDP addresses (or all frames)
-//! and leaves everything else to the kernel. It is native where the driver can run it, generic otherwise; frames are
-//! copied by the kernel once each way unless the driver has zero-copy. A jumbo packet that arrives in several pieces
-//! is put together in one frame.
+//! An XDP program on the device's receive path ([`redirect`]) redirects the frames that match to the sockets and passes
+//! everything else to the kernel. It is native where the driver supports it, generic otherwise. The kernel copies
+//! frames once each way unless the driver has zero-copy. A jumbo frame that arrives in several pieces is reassembled in
+//! one buffer.
 //!
-//! What must get through however full the sockets' rings are comes by a packet socket beside them
+//! Urgent datagrams, which must arrive however full the sockets' rings are, are received by a packet socket beside them
 //! ([`AfXdp::receive_apart`]).
 //!
-//! Where frames are copied, several datagrams leave as one frame by a packet socket if the device takes them apart: see
+//! Where frames are copied, several datagrams leave as one frame by a packet socket if the device segments them: see
 //! [`AfPacket`].
 //!
-//! Senders on the same machine may leave the UDP checksum of what they send over a veth to the device, and AF_XDP does
-//! not say so: on such devices checksums that look unfinished are completed.
+//! Senders on the same machine may leave UDP checksums to a veth device, and AF_XDP does not report it. On such
+//! devices, checksums that look incomplete are completed.
 //!
-//! What a device takes off received frames, such as VLAN tags with `rx-vlan-offload`, is lost: switch that off on
-//! devices whose tags a program is to see.
+//! Data that a device strips from received frames, such as VLAN tags with `rx-vlan-offload`, is lost: switch that off
+//! on devices whose tags a program is to see.
 //!
-//! It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and, for memory beyond the limit on locked memory, CAP_IPC_LOCK.
+//! AF_XDP needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and, for memory beyond the limit on locked memory, CAP_IPC_LOCK.
 
 mod assembler;
 mod bpf;
@@ -69,7 +69,7 @@ impl Default for XdpOptions {
 }
 
 /// A device with the redirect program attached. It leaves the device when the last port made of it is dropped, or when
-/// the process ends in whatever way.
+/// the process ends.
 pub struct XdpDevice {
     facts: Arc<Facts>,
     index: u32,
@@ -126,7 +126,7 @@ impl XdpDevice {
         self.mode
     }
 
-    /// For whoever has them looked at again.
+    /// For refreshing them.
     pub(crate) fn facts(&self) -> Weak<Facts> {
         Arc::downgrade(&self.facts)
     }
@@ -207,7 +207,7 @@ impl fmt::Debug for XdpDevice {
     }
 }
 
-/// A packet whose pieces have not all been seen.
+/// A packet with pieces outstanding.
 #[derive(Debug)]
 enum Partial {
     None,
@@ -234,7 +234,7 @@ pub struct AfXdp {
     group: Option<OwnedFd>,
     /// Read first: what must not be lost when the others' rings are full.
     urgent: Option<AfPacket>,
-    /// Sends several datagrams as one if frames are copied anyway.
+    /// Sends several datagrams as one frame, if the kernel copies frames.
     joiner: Option<Joiner>,
     /// Sends what the device cannot.
     fallback: Option<UdpSender>,
@@ -320,7 +320,7 @@ impl Queue {
         fill.publish();
     }
 
-    /// Tells the kernel about what is to be sent.
+    /// Tells the kernel to send.
     fn kick(&mut self) {
         for _ in 0..KICKS {
             // Who waits for packets with poll(2) makes the kernel send, too: the device may be up again without a kick.
@@ -331,7 +331,7 @@ impl Queue {
             match socket::kick_transmit(&self.socket) {
                 Ok(()) => self.down = false,
                 Err(error) => match error.raw_os_error() {
-                    // More than it sends at a time, or no room now.
+                    // More than the kernel sends at a time, or no room.
                     Some(libc::EAGAIN | libc::EINTR) => {}
                     Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                         self.down = true;
@@ -407,7 +407,7 @@ impl Queue {
     }
 }
 
-/// Whether what was sent from here was the last of its frame's pieces to be done.
+/// Whether this was the last piece of its frame to complete.
 #[inline]
 fn is_last_piece(offset: u64, stride: u64, pieces: &mut [u8]) -> bool {
     match pieces.get_mut((offset / stride) as usize) {

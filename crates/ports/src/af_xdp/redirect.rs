@@ -1,9 +1,8 @@
-//! The program that takes our frames off a device's receive path and hands them to AF_XDP sockets; everything else
-//! goes on to the kernel.
+//! The XDP program that redirects matching frames to AF_XDP sockets and passes all others to the kernel.
 //!
 //! It is assembled here, loaded with `bpf(2)` and attached by a link that belongs to a descriptor of this process: it
-//! leaves the device when the process ends, however that happens. Which addresses are ours stands in a map, so that
-//! they may change while frames flow.
+//! leaves the device when the process ends, however that happens. What it matches is in a map, so that it can change
+//! while frames flow.
 
 use std::io;
 use std::net::IpAddr;
@@ -14,7 +13,7 @@ use super::bpf::{self, AttachMode, Map, MapKind};
 use crate::filter::{FrameMatch, Pattern};
 use crate::linux::closing::SlowToClose;
 
-/// Most UDP addresses that can be ours.
+/// Most keys of a match.
 pub const MAX_DESTINATIONS: u32 = 65_536;
 /// Most receive queues of a device.
 pub const MAX_QUEUES: u32 = 256;
@@ -93,7 +92,7 @@ fn assemble(sockets: &Map, ours: Option<&Matched>, apart: Option<&Pattern>, unse
     a.set(R3, unserved);
     a.call(HELPER_REDIRECT_MAP);
     a.exit();
-    // The verifier refuses what is never reached.
+    // The verifier refuses unreachable code.
     if ours.is_some() {
         a.place(pass);
         a.set(R0, PASS);
@@ -226,7 +225,7 @@ pub enum XdpMode {
     Generic,
 }
 
-/// The program on a device. It leaves the device when this is dropped, or when the process ends in whatever way.
+/// The program on a device. It leaves the device when this is dropped, or when the process ends.
 #[derive(Debug)]
 pub(super) struct Redirect {
     sockets: Map,
@@ -260,7 +259,7 @@ impl Redirect {
         Ok(Redirect { sockets, ours, _link: link.into() })
     }
 
-    /// Sends a receive queue's frames to a socket from now on, until the socket is closed.
+    /// Redirects a receive queue's frames to a socket until the socket is closed.
     pub fn serve(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
         self.sockets.put(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
     }

@@ -1,5 +1,5 @@
-//! The rings an AF_XDP socket shares with the kernel: single producer, single consumer, a power of two in size. All
-//! access to their memory is here.
+//! The rings that an AF_XDP socket shares with the kernel: single producer, single consumer, a power of two in size.
+//! All access to their memory is here.
 
 use std::io;
 use std::os::fd::OwnedFd;

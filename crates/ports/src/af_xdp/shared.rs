@@ -1,6 +1,6 @@
 //! A pool's memory shared with the kernel (a UMEM), for all AF_XDP sockets of one worker.
 //!
-//! The first socket registers the memory; those of other devices and queues share it with any socket that is still
+//! The first socket registers the memory; sockets of other devices and queues share it with any socket that is still
 //! open. So a frame received on one device is sent by another without a copy.
 
 use std::io;
@@ -33,7 +33,7 @@ struct Inner {
     any_returned: AtomicBool,
 }
 
-/// A pool whose frames a device cannot share.
+/// A pool whose frames cannot be shared with a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("packet buffers of this size cannot be shared with the kernel")]
 pub struct Unshareable;
@@ -55,7 +55,7 @@ impl SharedFrames {
         Ok(SharedFrames(Arc::new(inner)))
     }
 
-    /// Bytes of what the kernel takes for a frame: one of ours has one or more.
+    /// Bytes of a kernel chunk; a frame of the pool has one or more.
     pub fn chunk(&self) -> u32 {
         self.0.chunk
     }
@@ -70,7 +70,7 @@ impl SharedFrames {
         self.0.stride / u64::from(self.0.chunk)
     }
 
-    /// Keeps lent frames that nobody uses any more for whoever next calls [`SharedFrames::collect`].
+    /// Keeps lent frames that are unused for the next [`SharedFrames::collect`].
     pub(super) fn hand_back(&self, offsets: Vec<u64>) {
         self.0.returned.lock().unwrap_or_else(PoisonError::into_inner).extend(offsets);
         self.0.any_returned.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Classic BPF programs that say which frames a packet socket gets.
+//! Classic BPF programs that select the frames of a packet socket.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -102,7 +102,7 @@ fn no_vlan() -> Vec<Instruction> {
     ]
 }
 
-/// Drops what has not IP version 4, or options, is or may become fragments, or is not UDP.
+/// Drops packets that are not IPv4, have options, are or may become fragments, or are not UDP.
 fn whole_udp() -> Vec<Instruction> {
     let reject = op(RETURN, 0);
     vec![
@@ -119,7 +119,7 @@ fn whole_udp() -> Vec<Instruction> {
     ]
 }
 
-/// Most ranges of ports that a filter asks for.
+/// Most ranges of ports that a filter tests.
 const RANGES: usize = 256;
 
 /// Ranges, first and last port, that hold all of these ports and as few others as so many ranges allow.
@@ -140,7 +140,7 @@ fn ranges(mut ports: Vec<u32>) -> Vec<(u32, u32)> {
     ranges
 }
 
-/// Datagrams that are told by a few bytes of their payload.
+/// Datagrams that a few bytes of their payload identify.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
     /// Where in the payload, and what may be there: all must hold. At most a few bytes and values, near the start.
@@ -223,7 +223,7 @@ impl Filter {
     /// Passes frames addressed to this host, without a tag or with one of VLAN id 0, that carry a UDP datagram to one of
     /// these addresses and ports, over IPv4 without options that must not be fragmented, or over IPv6 without extension
     /// headers; drops all others. [`Filter::but_raw`] is the complement. Where there are more than the kernel's limit on
-    /// filters allows to tell apart it goes by the ports alone, and passes what is for other addresses and these ports, too.
+    /// filters allows, it compares ports alone, and also passes datagrams to these ports of other addresses.
     pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
         Filter::udp(destinations, Which::All)
     }
@@ -295,7 +295,7 @@ impl Filter {
         Filter::udp_ports(destinations, which)
     }
 
-    /// The same by ports alone, for more addresses than a filter can tell apart.
+    /// The same by ports alone, for more addresses than fit a filter.
     fn udp_ports(destinations: &[(IpAddr, u16)], which: Which<'_>) -> Result<Filter, TooLong> {
         let (accept, reject) = (op(RETURN, WHOLE), op(RETURN, 0));
         let ports = |v4: bool| {
@@ -324,7 +324,7 @@ impl Filter {
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Filter(code)) }
     }
 
-    /// For a UDP socket beside raw ports, over IPv4 or IPv6: drops what these take of what is for the socket, and passes
+    /// For a UDP socket beside raw ports, over IPv4 or IPv6: drops the datagrams for the socket that raw ports take, and passes
     /// the rest. `None` if they take nothing. It drops just what [`Filter::udp_destinations`] passes, but for one thing:
     /// IPv6 datagrams that came in fragments though they were no longer than the MTU of the raw ports' device.
     ///

@@ -12,7 +12,7 @@ pub use classic::{Filter, Instruction, Pattern, TooLong};
 /// Which frames of a device a port takes. It leaves all others to the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FrameMatch {
-    /// Every frame, whoever it is addressed to. VLAN tags are part of the frame.
+    /// Every frame, including those addressed to other hosts. VLAN tags are part of the frame.
     #[default]
     Everything,
     /// Frames with one of these EtherTypes, addressed to the device, to a group or to all, without VLAN tag.
@@ -32,7 +32,7 @@ impl FrameMatch {
         }
     }
 
-    /// The UDP addresses and ports, if that is what it goes by.
+    /// The addresses and ports of [`FrameMatch::UdpDestinations`], else nothing.
     pub fn udp_destinations(&self) -> &[(IpAddr, u16)] {
         match self {
             FrameMatch::UdpDestinations(destinations) => destinations,

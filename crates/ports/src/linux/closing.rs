@@ -1,14 +1,14 @@
-//! Closing what the kernel takes its time to close: packet and AF_XDP sockets, and programs on devices.
+//! Closes in the background what the kernel is slow to close: packet and AF_XDP sockets, and programs on devices.
 //!
-//! Each of them waits until no CPU can still be using it, some ten milliseconds. One after the other that is seconds for
-//! a hundred devices; on threads of their own all wait for the same moment.
+//! Closing each of them waits until no CPU can still use it, some ten milliseconds. In sequence that takes seconds for
+//! a hundred devices; on threads of their own all wait for the same grace period.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most threads that close something at the same time; what is more is closed by who drops it.
+/// Most threads that close something at the same time; beyond that, dropping closes directly.
 const MOST: usize = 2048;
 /// Bytes of their stacks.
 const STACK: usize = 64 << 10;
@@ -18,7 +18,7 @@ static CLOSED: Condvar = Condvar::new();
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// From now on what is dropped is only closed: nobody will use what could be got back from it.
+/// Announces the end of the process: drops close descriptors only and recover nothing from them.
 pub fn end_of_process() {
     ENDING.store(true, Ordering::Release);
 }
@@ -28,7 +28,7 @@ pub(crate) fn process_ends() -> bool {
     ENDING.load(Ordering::Acquire)
 }
 
-/// Does this on a thread of its own, or now if there is none.
+/// Runs `work` on a thread of its own, or directly if there is none.
 pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) {
     // A thread that cannot be started would take what it is to do with it.
     let work = Arc::new(Mutex::new(Some(work)));

@@ -1,4 +1,4 @@
-//! What all back ends for network devices share: the error, and facts about a device.
+//! What the back ends for network devices share: the error type, and facts about a device.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,12 +26,12 @@ pub(crate) fn failed<'a>(device: &'a str, what: &'static str) -> impl Fn(io::Err
     move |error| DeviceError { device: device.into(), what, error }
 }
 
-/// A device's name, and any socket that can be asked about it.
+/// A device's name, and a socket for queries about it.
 #[derive(Debug)]
 pub(crate) struct Facts {
     name: String,
     socket: OwnedFd,
-    /// Bytes of the longest frame the device carries; looked up now and then, because the MTU may change.
+    /// Bytes of the longest frame that the device carries; refreshed periodically, because the MTU may change.
     longest: AtomicU32,
     /// Number of the feature that it segments UDP, and whether it does, which may change, too.
     segmentation: Option<usize>,
@@ -73,7 +73,7 @@ impl Facts {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Looks at what may change again.
+    /// Reads the facts that may change again.
     pub fn refresh(&self) {
         let segments = self
             .segmentation

@@ -1,4 +1,4 @@
-//! Memory that a socket shares with the kernel. What lies where in it is the business of the rings.
+//! Memory that a socket shares with the kernel. The rings define its layout.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! System calls the packet socket needs, each with its error.
+//! System calls on sockets, devices and namespaces, with safe signatures.
 
 use std::ffi::CString;
 use std::io;
@@ -151,7 +151,7 @@ pub fn enter_network_namespace(file: &std::fs::File) -> io::Result<()> {
     check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Reads what is there: one frame of a device, cut off if the buffer is too small.
+/// Reads one frame of a device, truncated if the buffer is too small.
 pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
     let result = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
@@ -337,7 +337,7 @@ pub fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool>
     Ok(block.is_some_and(|block| block[2] >> (feature % 32) & 1 == 1))
 }
 
-/// Waits until whatever the kernel was doing with a map's element on any CPU is over (an RCU grace period).
+/// Waits for an RCU grace period, after which no CPU uses a removed map element.
 pub fn wait_for_readers() -> io::Result<()> {
     const MEMBARRIER_CMD_GLOBAL: libc::c_int = 1;
     // SAFETY: plain system call.

@@ -1,7 +1,7 @@
 //! The Internet checksum (RFC 1071), and completing packets whose sender left it to the device.
 //!
 //! A sender on the same machine hands a veth packets with only the pseudo-header summed into the UDP or TCP checksum
-//! field, trusting the device to add the rest. A packet socket sees them so, with `TP_STATUS_CSUMNOTREADY`.
+//! field, and relies on the device to add the rest. A packet socket marks them with `TP_STATUS_CSUMNOTREADY`.
 
 /// Sum of big-endian 16-bit words, an odd last byte padded with zero; not folded.
 fn sum(bytes: &[u8]) -> u64 {

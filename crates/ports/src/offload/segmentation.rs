@@ -1,13 +1,11 @@
 //! UDP segmentation offload (the kernel's GSO): datagrams of one flow that leave together are joined into one long
-//! frame, which the device, or the kernel behind a virtual one, takes apart again; and such a frame that somebody on
-//! the same machine left whole is taken apart.
+//! frame, which the device, or the kernel behind a virtual one, segments again. Such frames that a sender on the same
+//! machine left whole are segmented on receipt.
 //!
-//! Most of what the kernel does with a frame does not depend on its length, so forty datagrams in one frame cost it
-//! hardly more than one. What arrives is what would have arrived one by one: frames are only joined if the kernel puts
-//! back every byte of them, but for the identification of IPv4 packets that must not be fragmented, which means nothing
-//! (RFC 6864), and UDP checksums where there were none, if whoever sends allows that.
-//!
-//! Does not live here: sockets.
+//! Most of the kernel's work on a frame does not depend on its length, so forty datagrams in one frame cost it little
+//! more than one. The receiver sees the same datagrams: frames are joined only if the kernel restores every byte of
+//! them, except the identification of IPv4 packets that must not be fragmented, which has no meaning (RFC 6864), and
+//! UDP checksums where there were none, if the sender allows that.
 
 use hopwright_dataplane::Packet;
 

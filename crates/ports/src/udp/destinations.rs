@@ -1,4 +1,4 @@
-//! A table of where packets went, written by one worker and emptied by another thread, neither of which waits.
+//! Counts packets by destination address: written by one worker and emptied by another thread, neither of which waits.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

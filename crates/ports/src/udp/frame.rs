@@ -1,4 +1,5 @@
-//! Ethernet, IP and UDP headers around datagrams: what a program expects, the kernel has taken off.
+//! Builds Ethernet, IP and UDP headers around received datagrams, in place of those that the kernel has removed. It
+//! runs for every datagram, in the packet's buffer and without allocation, so it writes the fields itself.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -13,13 +13,13 @@ pub const RECEIVED_AT_ONCE: usize = 64;
 /// Messages of several datagrams received with one call, at most, and the bytes of one.
 const JOINED_AT_ONCE: usize = 8;
 const JOINED_BYTES: usize = 1 << 16;
-/// Bytes of the longest frame that is received; what is longer is lost.
+/// Bytes of the longest frame that is received; longer ones are lost.
 const LONGEST: usize = JUMBO_BYTES as usize;
 /// Messages sent with one call, at most.
 const SENT_AT_ONCE: usize = 64;
 /// Datagrams in all messages sent with one call, at most.
 const PARTS: usize = 256;
-/// Bytes for what the kernel tells beside a datagram.
+/// Bytes for the control messages of a datagram.
 const CONTROL: usize = 128;
 /// Datagrams that may leave as one message (`UDP_MAX_SEGMENTS`), and their bytes.
 const SEGMENTS: usize = 64;
@@ -98,7 +98,7 @@ struct Envelopes {
     controls: Box<[Control]>,
 }
 
-/// What the kernel tells of a received message.
+/// Metadata of a received message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Bytes of the payload that are there.
@@ -148,7 +148,7 @@ impl Envelopes {
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
 
-    /// What the kernel told of a message that the last call received.
+    /// Metadata of a message that the last call received.
     fn received(&self, at: usize) -> Received {
         let message = &self.messages[at];
         let mut received = Received {
@@ -212,7 +212,7 @@ impl Inbox {
         unsafe { self.envelopes.receive(socket, &mut self.vectors[..2 * count], count) }
     }
 
-    /// What the kernel told of a datagram that the last call received.
+    /// Metadata of a datagram that the last call received.
     pub fn received(&self, at: usize) -> Received {
         self.envelopes.received(at)
     }
@@ -335,7 +335,7 @@ impl Outbox {
         }
     }
 
-    /// Whether it has to be sent before there is more.
+    /// Whether it is full.
     pub fn is_full(&self) -> bool {
         self.count == SENT_AT_ONCE || self.parts == PARTS
     }

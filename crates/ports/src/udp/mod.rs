@@ -1,12 +1,12 @@
 //! The kernel's UDP sockets as a port: whatever the kernel can carry, the router can, too.
 //!
 //! A router has a socket on each of its underlay addresses. Together they are one port of a switch: to the program a
-//! datagram looks like a frame whose Ethernet, IP and UDP headers this port has built, and of a frame that the program
-//! sends here the datagram goes out by the socket on its source address. The kernel routes, resolves neighbours,
+//! datagram looks like a frame, whose Ethernet, IP and UDP headers this port has built. Of a frame that the program
+//! sends here, the datagram goes out by the socket on its source address. The kernel routes, resolves neighbours,
 //! fragments and reassembles, on any kind of device, the loopback device included.
 //!
-//! Beside raw ports it is the safety net: what these take, filters keep from the sockets ([`crate::Opener`] sets them),
-//! and what these cannot send, [`UdpSender`] does.
+//! Beside raw ports the sockets are the fallback: filters keep from them what raw ports take ([`crate::Opener`] sets
+//! them), and [`UdpSender`] sends what raw ports cannot.
 
 mod destinations;
 mod frame;

@@ -1,8 +1,9 @@
-//! Where less than the device's MTU gets through: what routers tell by ICMP ("fragmentation needed", RFC 1191; "packet
-//! too big", RFC 8201) about datagrams that raw ports have sent.
+//! Path MTUs smaller than the device's, learnt from ICMP messages ("fragmentation needed", RFC 1191; "packet too big",
+//! RFC 8201) about datagrams that raw ports have sent.
 //!
-//! The kernel believes the same messages and fragments what the sockets send, so raw ports leave to these what is too
-//! long for its path. A message must quote a datagram of one of our sockets. As in the kernel it holds for ten minutes.
+//! The kernel learns from the same messages and fragments what the sockets send, so raw ports leave to the sockets what
+//! is too long for its path. A message must quote a datagram of one of our sockets. As in the kernel, it is valid for
+//! ten minutes.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -43,7 +44,7 @@ pub struct PathMtus {
     pub sockets: [Option<OwnedFd>; 2],
 }
 
-/// What a router has told.
+/// An ICMP message about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TooBig {
     from: (IpAddr, u16),
@@ -62,7 +63,7 @@ impl PathMtus {
         }
     }
 
-    /// Whether what is in a frame is longer than the path to where it goes.
+    /// Whether a frame's packet is longer than the path MTU of its destination.
     #[inline]
     pub fn is_too_long(&self, frame: &[u8]) -> bool {
         if self.used.load(Ordering::Relaxed) == 0 {
@@ -83,7 +84,7 @@ impl PathMtus {
         &self.slots[(address >> 48) as usize % SLOTS]
     }
 
-    /// Reads what routers have told. One thread does.
+    /// Reads pending ICMP messages; called by one thread.
     pub fn learn(&self, is_ours: impl Fn(&(IpAddr, u16)) -> bool) {
         let mut buffer = [0; MESSAGE];
         for (socket, read) in self.sockets.iter().zip([too_big_ipv4 as fn(&[u8]) -> _, too_big_ipv6]) {
@@ -116,7 +117,7 @@ impl PathMtus {
         }
     }
 
-    /// Forgets what is not believed any more.
+    /// Forgets expired path MTUs.
     pub fn forget(&self) {
         if self.used.load(Ordering::Relaxed) == 0 {
             return;

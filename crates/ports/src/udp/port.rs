@@ -1,4 +1,4 @@
-//! The sockets as a port of a switch.
+//! The UDP sockets as a port of a switch.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl UdpPort {
             self.empty.push(packet);
         }
         let headers = frame::headers(socket.address.ip());
-        // Errors are of datagrams that were sent before, and tell nothing that anybody could use.
+        // Errors belong to datagrams sent earlier and are not needed.
         let count = self.inbox.receive(socket.fd(), &mut self.empty, headers).unwrap_or(0);
         let mut good = 0;
         for (i, packet) in self.empty.drain(..).enumerate() {
@@ -89,7 +89,7 @@ impl UdpPort {
         batch: &mut Vec<Packet>,
         limit: usize,
     ) -> usize {
-        // Errors are of datagrams that were sent before, and tell nothing that anybody could use.
+        // Errors belong to datagrams sent earlier and are not needed.
         if self.joined.receive(socket.fd()).is_err() {
             return 0;
         }

@@ -1,4 +1,4 @@
-//! Sending frames' datagrams by the sockets on their source addresses.
+//! Sends the datagrams of frames by the sockets on their source addresses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -38,18 +38,18 @@ impl Outgoing {
         }
     }
 
-    /// The sockets there are now.
+    /// The current sockets.
     pub fn sockets(&mut self) -> &Arc<Sockets> {
         self.shared.refresh(&mut self.sockets);
         &self.sockets
     }
 
-    /// Reads what routers tell of paths that are narrower than their devices.
+    /// Reads ICMP messages about path MTUs.
     pub fn learn_path_mtus(&self) {
         self.shared.paths.learn(|from| self.sockets.by_address.contains_key(from));
     }
 
-    /// Forgets what they told long ago.
+    /// Forgets path MTUs that have expired.
     pub fn forget_path_mtus(&self) {
         self.shared.paths.forget();
     }
@@ -136,7 +136,7 @@ impl Outgoing {
     }
 }
 
-/// Sends frames by the sockets, for whoever cannot send them otherwise.
+/// Sends the datagrams of frames by the sockets, as a fallback of other ports.
 pub struct UdpSender {
     outgoing: Outgoing,
 }

@@ -1,7 +1,8 @@
-//! The sockets that ports and senders share: which there are, who reads them, what their filters leave to raw ports.
+//! The sockets that ports and senders share: which exist, which worker reads them, and which datagrams their filters
+//! leave to raw ports.
 //!
-//! Changes are made under a lock, by whoever makes them. Ports and senders have a list of the sockets of their own and
-//! look at a version number to see that there is another.
+//! Changes are made under a lock. Ports and senders keep a list of the sockets of their own and compare a version
+//! number to see that it is outdated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -18,7 +19,7 @@ use crate::linux::sys;
 
 /// The numbers of sockets are less; this is that of ICMP in a worker's group.
 pub const ICMP: u64 = u64::MAX;
-/// Bytes that may wait in a socket to be received.
+/// Receive buffer of a socket, in bytes.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 /// Bytes that may wait in the kernel to be sent. What goes to a neighbour that does not answer waits for seconds.
 const SEND_BUFFER: libc::c_int = 32 << 20;
@@ -30,7 +31,7 @@ pub struct RawDevice {
     pub index: u32,
     /// Its MTU.
     pub mtu: u32,
-    /// The UDP addresses whose packets they take.
+    /// The UDP addresses whose packets its ports take.
     pub addresses: Vec<(IpAddr, u16)>,
     /// What of it the sockets would get, too.
     pub takes: Takes,
@@ -123,7 +124,7 @@ impl Cells {
 pub struct Socket {
     socket: OwnedFd,
     pub address: SocketAddr,
-    /// What tells it apart from all others there have been.
+    /// Unique among all sockets of this process.
     pub number: u64,
     /// Datagrams come several at a time (the kernel's GRO).
     joins: AtomicBool,
@@ -260,7 +261,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the sockets there are now in place of those there were, if they are others.
+    /// Replaces an outdated list by the current one.
     #[inline]
     pub fn refresh(&self, sockets: &mut Arc<Sockets>) {
         if self.version.load(Ordering::Acquire) != sockets.version {
@@ -421,7 +422,7 @@ impl State {
 
     fn unwatch(&self, socket: &Socket) {
         if let Some(worker) = self.worker_of(socket) {
-            // It may not be there any more.
+            // It may be gone.
             let _ = sys::poll_remove(&worker.ready, socket.fd());
         }
     }

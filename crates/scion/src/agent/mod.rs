@@ -1,7 +1,7 @@
-//! The running router: opens the devices, programs the tables, follows the kernel, answers for punted packets.
+//! The running router: opens devices, programs the tables, follows the kernel's network state and answers punted
+//! packets.
 //!
-//! Threads forward (the data plane's workers), one does everything else. Does not live here: what each step means
-//! ([`crate::config::links`], [`crate::next_hops`], [`crate::control::tables`]).
+//! The data plane's workers forward on threads of their own; one thread does everything here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -48,13 +48,13 @@ use reload::Reload;
 
 /// How long the end may take until everything is closed.
 const CLOSING_TIME: Duration = Duration::from_secs(2);
-/// Longest pause between two looks around.
+/// Longest pause between two rounds of the loop.
 const TICK: Duration = Duration::from_millis(250);
 /// The same while a change is in progress.
 const SHORT_TICK: Duration = Duration::from_millis(20);
 /// The same while the workers take up new ports.
 const PORTS_TICK: Duration = Duration::from_millis(1);
-/// Time between two posts of the figures that others read.
+/// Time between two published snapshots.
 const POST_TIME: Duration = Duration::from_millis(200);
 /// Most hosts with entries, a bit less than the tables hold.
 const HOSTS: usize = 60_000;
@@ -62,7 +62,7 @@ const HOSTS: usize = 60_000;
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where to write the figures each second and at the end.
+    /// File for the statistics, written each second and at the end.
     pub stats: Option<PathBuf>,
     /// Interpret the program instead of running machine code.
     pub interpret: bool,
@@ -70,9 +70,9 @@ pub struct Options {
     pub stop: Arc<AtomicBool>,
     /// The log's level, to be read and changed over HTTP.
     pub log_level: Option<Arc<dyn LogLevel>>,
-    /// Set to read the configuration again; taken back when that has begun.
+    /// Set to read the configuration again; cleared when that has begun.
     pub reload: Arc<AtomicBool>,
-    /// To be notified when one of the two has been set: else that is seen a little later.
+    /// Notify this after setting one of the two, for an immediate reaction.
     pub told: Option<Arc<Wakeup>>,
 }
 
@@ -128,7 +128,7 @@ pub enum AgentError {
     Worker(String),
 }
 
-/// Everything the configuration says, read and checked.
+/// The complete configuration, read and checked.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Where [`Setup::config`] was read, if from a file.
@@ -141,7 +141,7 @@ pub struct Setup {
     pub links: Links,
     /// Keys of the hop fields.
     pub keys: Keys,
-    /// The BFD sessions there are to be.
+    /// The configured BFD sessions.
     pub bfd: Vec<bfd::Spec>,
 }
 
@@ -169,13 +169,13 @@ impl Setup {
         Ok(Setup { file: None, config, topology, links, keys, bfd })
     }
 
-    /// What may be shown of it: not the key.
+    /// What the status shows of it, without the keys.
     fn shown(&self) -> ActiveConfig {
         ActiveConfig { config: self.config.clone(), topology: self.topology.clone(), links: self.links.clone() }
     }
 }
 
-/// Runs the router until it is told to stop, and returns its last figures.
+/// Runs the router until `options.stop` is set, and returns its last statistics.
 pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
@@ -254,7 +254,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         manager: ServiceManager::new(),
         setup,
     };
-    // Resolver are programmed before the first packet; links with BFD are down until it says otherwise.
+    // Next hops are programmed before the first packet. Links with BFD are down until their session is up.
     agent.look_around()?;
     for (target, ..) in next_hop::link_ends(&agent.setup.links) {
         agent.program_target(target)?;
@@ -266,7 +266,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         bfd_sessions = agent.setup.bfd.len(), "router started");
     let moving = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
-    // Pages tell the state of links from the first request on.
+    // Pages show the state of links from the first request on.
     agent.status.publish(agent.snapshot());
     let server = listeners.serve(status, log_level).map_err(AgentError::HttpThread)?;
     agent.manager.ready();
@@ -297,7 +297,7 @@ fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, 
             if let Some(cpu) = cpu
                 && let Err(error) = wait::pin_to(cpu)
             {
-                tracing::warn!(cpu, %error, "a worker is not kept on its CPU");
+                tracing::warn!(cpu, %error, "cannot pin a worker to its CPU");
             }
             worker.run();
         };
@@ -317,13 +317,13 @@ fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Netlink) -> BTreeMa
     }
 }
 
-/// What the configuration says about answers.
+/// The slow path's part of the configuration.
 fn slow_path_settings(config: &Config) -> scmp::Settings {
     scmp::Settings { authenticate: config.features.experimental_scmp_authentication, limit: config.hopwright.scmp }
 }
 
 struct Agent {
-    /// What it runs with now.
+    /// The configuration in force.
     setup: Setup,
     bfd: Bfd,
     vdp: Arc<VirtualDataPlane>,
@@ -358,7 +358,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// Works until told to stop.
+    /// The agent's loop, until `options.stop` is set.
     fn follow(&mut self, options: &Options, workers: &[JoinHandle<()>]) -> Result<(), AgentError> {
         let mut next_report = Instant::now() + Duration::from_secs(1);
         let mut next_post = Instant::now();
@@ -411,7 +411,7 @@ impl Agent {
         Ok(())
     }
 
-    /// How long nothing will have to be done, unless something happens.
+    /// Time until the next timer, as long as no event happens.
     fn longest_pause(&self) -> Duration {
         let tick = match () {
             () if self.ports_changing => PORTS_TICK,
@@ -458,7 +458,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Opens and closes raw ports as devices, addresses and routes are now. `anyway`: even if routes lead by the same
+    /// Opens and closes raw ports to fit devices, addresses and routes. `anyway`: even if routes lead by the same
     /// devices as before.
     fn follow_devices(&mut self, anyway: bool) -> Result<(), AgentError> {
         self.host_devices.retain(|index| self.kernel.devices().contains_key(index));
@@ -483,7 +483,7 @@ impl Agent {
         self.program_changes()?;
         for number in changed.closed {
             if let Err(error) = self.switch.remove_port(number) {
-                tracing::warn!(%error, number, "cannot give up a port");
+                tracing::warn!(%error, number, "cannot remove a port");
             }
         }
         for (number, ports) in changed.opened {
@@ -524,7 +524,7 @@ impl Agent {
         self.link_ports = ports;
     }
 
-    /// Addresses of ours may have moved to other devices.
+    /// Follows local addresses that have moved to other devices.
     fn follow_addresses(&mut self) -> Result<(), AgentError> {
         let arrivals = arrivals(&self.setup, &mut self.underlay, &self.kernel);
         if arrivals != self.setup.links.arrivals {
@@ -550,7 +550,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Moves frames between TAP devices and ports, and brings the tables in line with what they say.
+    /// Moves frames between TAP devices and ports, and updates the tables when they report a change of a link.
     fn follow_taps(&mut self) -> Result<(), AgentError> {
         let Some(taps) = &mut self.taps else { return Ok(()) };
         let queue = self.switch.urgent_cpu();
@@ -568,7 +568,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether and by which next hop a target can be reached now.
+    /// Whether and by which next hop a target can be reached.
     fn link_state(&self, target: Target) -> LinkState {
         let next_hop = self.next_hops.next_hop(target);
         match self.setup.links.bfd_link(target) {
@@ -578,7 +578,7 @@ impl Agent {
         }
     }
 
-    /// Tells BFD how to reach a target now.
+    /// Tells BFD how to reach a target.
     fn tell_bfd(&self, target: Target) {
         if let Some(link) = self.setup.links.bfd_link(target) {
             let (next_hop, direct) = (self.next_hops.next_hop(target), self.next_hops.is_direct(target));
@@ -676,7 +676,7 @@ impl Agent {
         }
     }
 
-    /// What the agent knows and the data plane's counters do not.
+    /// The agent's part of the status.
     fn snapshot(&self) -> Snapshot {
         let mut own_packets = self.own_packets.clone();
         let mut slow_path_drops = self.slow_path.drops().clone();
@@ -708,7 +708,7 @@ impl Agent {
         }
     }
 
-    /// Collects the figures and writes them where they are wanted. That they cannot be written is logged, once.
+    /// Collects the statistics and writes them to the configured file. A failure to write is logged once.
     fn report(&mut self, options: &Options) -> Result<Stats, AgentError> {
         let mut stats = Stats::collect(&self.switch, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
         stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
@@ -718,9 +718,11 @@ impl Agent {
         if let Some(file) = &options.stats {
             match self.stats_file.write(&stats, file) {
                 Some(WriteChange::Fails(error)) => {
-                    tracing::error!(file = %file.display(), %error, "cannot write the statistics; trying on");
+                    tracing::error!(file = %file.display(), %error, "cannot write the statistics; still trying");
                 }
-                Some(WriteChange::Works) => tracing::info!(file = %file.display(), "the statistics are written again"),
+                Some(WriteChange::Works) => {
+                    tracing::info!(file = %file.display(), "the statistics can be written again")
+                }
                 None => {}
             }
         }

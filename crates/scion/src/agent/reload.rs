@@ -1,9 +1,9 @@
-//! Taking on a changed configuration while packets flow.
+//! Applies a changed configuration while packets flow.
 //!
-//! The files are read and checked on a thread of their own. What the new configuration needs is opened while the old one is
-//! in force. Then entries are changed one by one, each behind those that
-//! it leads packets to; what nobody needs any more is closed last. Anything that fails before the first entry is changed
-//! leaves the router as it was; should something fail later, what ran is put back. The router goes on in any case.
+//! A thread reads and checks the files. The agent then opens what the new configuration needs, while the old one is in
+//! force, and changes table entries one by one, each after the entries that it refers to. It closes what is unused
+//! last. A failure before the first change of an entry leaves the router unchanged; after a later failure the agent
+//! restores the old configuration.
 
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -24,12 +24,12 @@ const QUIET: Duration = Duration::from_millis(100);
 /// But changes that never end do not put it off for longer than this.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Where it stands.
+/// State of a reload.
 pub(super) struct Reload {
     watch: Option<FileWatch>,
     /// Files have changed: first and last time.
     noticed: Option<(Instant, Instant)>,
-    /// Told to read them.
+    /// A reload was requested.
     told: bool,
     state: State,
     counts: ReloadCounts,
@@ -56,7 +56,7 @@ impl Reload {
         let Some(file) = setup.file.as_ref().filter(|_| setup.config.hopwright.reload.watch_files) else { return };
         match FileWatch::new(&change::files(file, &setup.config.general.config_dir)) {
             Ok(watch) => self.watch = Some(watch),
-            Err(error) => tracing::warn!(%error, "changes of the configuration are not noticed; SIGHUP works"),
+            Err(error) => tracing::warn!(%error, "cannot watch the configuration for changes; SIGHUP works"),
         }
     }
 
@@ -71,7 +71,7 @@ impl Reload {
         }
     }
 
-    /// The setup that is about to come into force.
+    /// The setup that is being prepared.
     pub fn preparing(&self) -> Option<&Setup> {
         match &self.state {
             State::Preparing(setup) => Some(setup),
@@ -79,7 +79,7 @@ impl Reload {
         }
     }
 
-    /// Whether to look again soon.
+    /// Whether a change is in progress.
     pub fn is_busy(&self) -> bool {
         self.told || self.noticed.is_some() || !matches!(self.state, State::Idle)
     }
@@ -100,23 +100,23 @@ impl Reload {
         self.state = State::Idle;
         self.counts.refused += 1;
         self.counts.error = Some(error.to_string());
-        tracing::error!(%error, "the changed configuration is refused; the router goes on as before");
+        tracing::error!(%error, "the changed configuration is refused; the previous one stays in force");
     }
 
     /// Taking a configuration on has failed half-way.
     fn fail(&mut self, error: &AgentError) {
         self.counts.failed += 1;
         self.counts.error = Some(error.to_string());
-        tracing::error!(%error, "the changed configuration cannot be taken on; the one before is put back");
+        tracing::error!(%error, "the changed configuration cannot be applied; the previous one is restored");
     }
 }
 
 impl Agent {
-    /// Takes the next step towards what the files say.
+    /// Takes the next step towards the configuration in the files.
     pub(super) fn follow_configuration(&mut self, options: &Options) {
         let now = Instant::now();
         if let Err(error) = self.rollover.expire(&self.vdp, &self.setup.keys, now) {
-            tracing::error!(%error, "cannot take away a key whose time is over");
+            tracing::error!(%error, "cannot remove an expired key");
         }
         self.reload.told |= options.reload.swap(false, Ordering::Relaxed);
         let due = self.reload.is_due(now);
@@ -144,7 +144,7 @@ impl Agent {
         }
     }
 
-    /// Reads the files. Names may have to be resolved, which takes its time.
+    /// Reads the files on a thread, because resolving names takes time.
     fn load(&mut self) {
         let Some(file) = self.setup.file.clone() else { return };
         tracing::info!(file = %file.display(), "reading the configuration again");
@@ -166,7 +166,7 @@ impl Agent {
         if change::unchanged(&self.setup, &setup) {
             self.reload.counts.unchanged += 1;
             self.reload.counts.error = None;
-            tracing::info!("the configuration is the same as before");
+            tracing::info!("the configuration has not changed");
             return;
         }
         // The numbers of entries do not depend on next hops.
@@ -190,7 +190,7 @@ impl Agent {
     fn narrow(&mut self) {
         self.underlay.unbind(&self.setup.links);
         if let Err(error) = self.follow_devices(true) {
-            tracing::warn!(%error, "devices that are no longer used stay open");
+            tracing::warn!(%error, "unused devices stay open");
         }
     }
 
@@ -215,14 +215,14 @@ impl Agent {
             Err(error) => {
                 self.reload.fail(&error);
                 if let Err(error) = self.put_into_force(before, now) {
-                    tracing::error!(%error, "nor can the one before be put back as a whole");
+                    tracing::error!(%error, "the previous configuration cannot be restored completely");
                 }
             }
         }
         self.narrow();
     }
 
-    /// Makes everything follow a setup, whatever is in force. Returns how many entries of the tables are new, changed and
+    /// Brings everything in line with a setup, whatever is in force. Returns how many table entries are new, changed and
     /// gone.
     fn put_into_force(&mut self, setup: Setup, now: Instant) -> Result<(usize, usize, usize), AgentError> {
         let gone = link_ends(&self.setup.links).filter(|old| !link_ends(&setup.links).any(|new| new == *old));

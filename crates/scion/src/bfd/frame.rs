@@ -1,7 +1,7 @@
-//! What BFD packets travel in: Ethernet, IP, UDP and SCION, written and taken off.
+//! The headers around BFD packets: Ethernet, IP, UDP and SCION, written and parsed.
 //!
-//! To another AS in a one-hop path, to a sibling router in an empty one; fields are the reference's
-//! (`router/dataplane.go`, `newBFDSend`). The packets themselves do not live here ([`super::packet`]).
+//! Packets to another AS have a one-hop path, packets to a sibling router an empty one. Fields are the reference's
+//! (`router/dataplane.go`, `newBFDSend`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -27,7 +27,7 @@ pub fn packet_bytes(spec: &Spec) -> usize {
     28 + 2 * host + path + Control::BYTES
 }
 
-/// The frame that takes a packet to the other end. `now` is in seconds since 1970.
+/// The frame around a packet to the other end. `now` is in seconds since 1970.
 pub fn write(spec: &Spec, packet: &Control, next_hop: &NextHop, key: &HopKey, now: u32) -> Vec<u8> {
     let path = match spec.link {
         Link::External(interface) => {

@@ -50,26 +50,26 @@ impl State {
 /// What happens to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet came that says which state the other end is in.
+    /// A packet with the other end's state was received.
     Heard(State),
     /// No packet came for the detection time.
     Expired,
 }
 
-/// What is to be done when a session's state changes.
+/// What a change of a session's state means for its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Tell the other end soon, not only with the next periodic packet.
     Announce,
-    /// The link can be used from now on.
+    /// The link came up.
     LinkUp,
-    /// The link cannot be used any more.
+    /// The link went down.
     LinkDown,
     /// Whoever is heard next may be another.
     ForgetRemote,
 }
 
-/// The state after an event, and what is to be done.
+/// The state after an event, and what that means for the link.
 pub fn step(state: State, event: Event) -> (State, &'static [Action]) {
     use Action::{Announce, ForgetRemote, LinkDown, LinkUp};
     use Event::{Expired, Heard};

@@ -1,13 +1,12 @@
 //! Bidirectional Forwarding Detection (RFC 5880) on the links to other ASes and to sibling routers, as the reference
 //! does it: version 1, asynchronous mode, no authentication.
 //!
-//! - [`packet`]: the control packet's bytes; [`frame`]: what it travels in.
-//! - [`machine`]: the state machine; [`session`]: with its timers; [`sessions`]: all of them.
-//! - [`spec`]: which sessions there are to be.
-//! - Here: the thread that runs them. It has a queue from the data plane and one to it that nothing else uses, so that
-//!   neither the agent's work nor a flood of other packets delays it; and it does nothing but BFD.
+//! - [`packet`]: the control packet; [`frame`]: the headers around it.
+//! - [`machine`]: the state machine; [`session`]: adds timers; [`sessions`]: all sessions of a router.
+//! - [`spec`]: the configured sessions.
 //!
-//! Does not live here: what a link that is down means for packets (the program, and [`crate::control::tables`]).
+//! [`Bfd`] runs the sessions on a thread of its own. The thread has queues from and to the data plane that nothing else
+//! uses, so that neither the agent's work nor a flood of other packets delays BFD.
 
 pub mod frame;
 pub mod machine;
@@ -39,7 +38,7 @@ const BURST: usize = 64;
 /// Longest sleep.
 const NAP: Duration = Duration::from_secs(1);
 
-/// The sessions at work. They end when this is dropped, without telling the other ends, as in the reference.
+/// The running sessions. They end when this is dropped, without notice to the other ends, as in the reference.
 #[derive(Debug)]
 pub struct Bfd {
     shared: Arc<Shared>,
@@ -49,22 +48,22 @@ pub struct Bfd {
 #[derive(Debug)]
 struct Shared {
     sessions: Mutex<Sessions>,
-    /// For the thread: the sessions are others now.
+    /// Wakes the thread: the sessions have changed.
     configured: Wakeup,
-    /// For the agent: links have changed.
+    /// Wakes the agent: links have changed.
     changed: Wakeup,
     stop: AtomicBool,
 }
 
 impl Shared {
-    /// Held for microseconds at a time by the thread and by those who ask; nobody else waits for it.
+    /// Held for microseconds at a time by the thread and by callers; the data path never takes it.
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Bfd {
-    /// No sessions, and nobody who runs any: BFD is another router's.
+    /// No sessions and no thread, for a router whose BFD another router does.
     pub fn idle(key: HopKey) -> io::Result<Bfd> {
         let shared = Arc::new(Shared {
             sessions: Mutex::new(Sessions::new(key, random)),
@@ -93,12 +92,12 @@ impl Bfd {
         self.shared.configured.notify();
     }
 
-    /// Signs with another key from now on.
+    /// Sets the key that signs hop fields.
     pub fn set_key(&self, key: HopKey) {
         self.shared.sessions().set_key(key);
     }
 
-    /// How a link's packets travel from now on; `None`: the next hop is not known.
+    /// Sets the route of a link's packets; `None`: the next hop is not known.
     pub fn set_route(&self, link: Link, route: Option<Route>) {
         self.shared.sessions().set_route(link, route);
     }
@@ -108,7 +107,7 @@ impl Bfd {
         self.shared.sessions().is_up(link)
     }
 
-    /// Readable when [`Bfd::take_changes`] has something to say.
+    /// Readable when [`Bfd::take_changes`] has changes.
     pub fn changes_fd(&self) -> RawFd {
         self.shared.changed.as_raw_fd()
     }
@@ -129,7 +128,7 @@ impl Bfd {
         self.shared.sessions().strays().clone()
     }
 
-    /// Whether the thread has ended although nobody told it to.
+    /// Whether the thread has ended unexpectedly.
     pub fn has_failed(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }

@@ -1,6 +1,4 @@
 //! BFD control packets (RFC 5880, section 4.1): 24 bytes, encoded and decoded.
-//!
-//! What a session does with them does not live here ([`super::session`]), nor what they travel in ([`super::frame`]).
 
 use super::machine::State;
 

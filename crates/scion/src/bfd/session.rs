@@ -1,14 +1,14 @@
-//! One BFD session: the state machine with its timers. Knows neither clock nor network: the caller says what time it
-//! is, hands packets in and sends those that come out.
+//! One BFD session: the state machine with its timers. Knows neither clock nor network: the caller passes the time and
+//! received packets, and sends the packets that come out.
 //!
 //! Timers are those of RFC 5880, sections 6.8.2 to 6.8.4 and 6.8.7, with the reference's choices: one second between
-//! packets while Down, the configured interval as soon as the other end is heard; the detection time is the other end's
-//! multiplier times the larger of what it wants to send and what we can take. A required interval of zero ("send
-//! nothing") counts as no wish, as in the reference.
+//! packets while Down, the configured interval as soon as the other end is heard. The detection time is the other end's
+//! multiplier times the larger of its transmit interval and our required receive interval. A required interval of zero
+//! ("send nothing") is ignored, as in the reference.
 //!
-//! A discriminator that the other end has wrong is not held against it: a session belongs to a link and is found by
-//! that, and a reference router keeps the discriminator it has learnt first as long as it hears us, also after we
-//! have been started anew and have another. Discarding its packets would keep that link down for good.
+//! A wrong discriminator is not an error: a session belongs to a link and is looked up by it. A reference router keeps
+//! the discriminator it has learnt first as long as it hears us, even after this router restarts with another one.
+//! Discarding its packets would keep that link down for good.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that has heard of nobody. `discriminator` must not be 0 and, like `seed`, be random.
+    /// A new session. `discriminator` must not be 0 and, like `seed`, be random.
     pub fn new(settings: Settings, discriminator: u32, seed: u64, now: Instant) -> Session {
         let mut session = Session {
             settings,
@@ -91,7 +91,7 @@ impl Session {
         session
     }
 
-    /// The state now.
+    /// The current state.
     pub fn state(&self) -> State {
         self.state
     }
@@ -143,7 +143,7 @@ impl Session {
         change
     }
 
-    /// Does what is due: says whether the link went down, and gives a packet to be sent.
+    /// Runs the timers that are due: returns whether the link went down, and a packet to send.
     pub fn poll(&mut self, now: Instant) -> (Option<LinkChange>, Option<Control>) {
         self.forget_earlier(now);
         let mut change = None;

@@ -1,5 +1,5 @@
-//! All sessions of a router: made and unmade as the links change, found for packets that come in, asked in time for
-//! packets to send. No input or output: the caller receives, sends and keeps the clock.
+//! All BFD sessions of a router: created and removed as links change, looked up for received packets, polled for
+//! packets to send. No I/O: the caller receives, sends and keeps the clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -14,12 +14,12 @@ use crate::control::program::LOCAL_PORT;
 use crate::packet::ia::IsdAs;
 use crate::underlay::next_hop::NextHop;
 
-/// How packets of a session travel now.
+/// Route of a session's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Where its packets go.
     pub next_hop: NextHop,
-    /// The other end is on the same link-layer network: what is truly from it comes in by the same port.
+    /// The other end is on the same link-layer network, so its packets come in by the same port.
     pub direct: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// No sessions yet. `key` signs hop fields; `random` gives 64 bits that nobody can foretell.
+    /// No sessions. `key` signs hop fields; `random` returns 64 unpredictable bits.
     pub fn new(key: HopKey, random: fn() -> u64) -> Sessions {
         Sessions {
             key,
@@ -97,7 +97,7 @@ impl Sessions {
         }
     }
 
-    /// From now on hop fields are signed with this key.
+    /// Sets the key that signs hop fields.
     pub fn set_key(&mut self, key: HopKey) {
         self.key = key;
     }
@@ -142,7 +142,7 @@ impl Sessions {
         }
     }
 
-    /// How a link's packets travel from now on; `None`: the next hop is not known.
+    /// Sets the route of a link's packets; `None`: the next hop is not known.
     pub fn set_route(&mut self, link: Link, route: Option<Route>) {
         if let Some(entry) = self.by_link.get_mut(&link) {
             entry.route = route;
@@ -184,7 +184,7 @@ impl Sessions {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Does what is due. `send` gets a port and a frame for it and says whether it took that; `clock` is in seconds since
+    /// Runs the timers that are due. `send` takes a frame for a port and returns whether it was sent; `clock` is in seconds since
     /// 1970.
     pub fn run(&mut self, now: Instant, clock: u32, mut send: impl FnMut(u16, &[u8]) -> bool) {
         while let Some(&(due, link)) = self.deadlines.first() {
@@ -206,7 +206,7 @@ impl Sessions {
         }
     }
 
-    /// Whether [`Sessions::take_changes`] has something to say.
+    /// Whether [`Sessions::take_changes`] has changes.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }

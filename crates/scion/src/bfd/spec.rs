@@ -1,7 +1,7 @@
-//! Which sessions there are to be, and how each is to behave: from the router's links and settings.
+//! The configured BFD sessions, from the router's links and settings.
 //!
 //! As in the reference, a link to another AS has its own settings where the topology gives it some; sibling routers
-//! always have those of `router.toml`. Running sessions do not live here ([`super::sessions`]).
+//! always have those of `router.toml`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ impl fmt::Display for Link {
     }
 }
 
-/// A session that there is to be.
+/// A configured session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Of this link.

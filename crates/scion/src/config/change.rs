@@ -1,7 +1,4 @@
-//! A changed configuration: noticing it, what of it a running router can take on, and how to say what has changed.
-//!
-//! Does not live here: taking it on (the agent's part), keys that overlap ([`crate::control::key_rollover`]), entries
-//! (`hopwright_dataplane::Difference`).
+//! Changes of the configuration: which of them a running router can apply, and how they are logged.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -19,7 +16,7 @@ use hopwright_host::metrics::CounterFamily;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// Take on changed files at once; otherwise only when told to.
+    /// Apply changed files at once; otherwise only on SIGHUP.
     pub watch_files: bool,
     /// How long hops of the key before are good after `master0.key` has changed; zero: not at all.
     #[serde(deserialize_with = "duration", serialize_with = "duration_text")]

@@ -1,6 +1,6 @@
-//! Looking at a router's files without running it: every problem, with file and field. Needs no privileges, devices or
-//! network (but for names of hosts in the topology, which are resolved as at the start). On the router's own machine it
-//! also tells by which kind of port each link would be used.
+//! Checks a router's files without running it and reports every problem with file and field. Needs no privileges or
+//! devices. Host names in the topology are resolved. On the router's own machine it also reports which kind of port
+//! each link would use.
 
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::underlay::{self, Foreign};
 use hopwright_host::files;
 use hopwright_host::netlink::Netlink;
 
-/// What is to be said about the files.
+/// Findings about the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// What keeps the router from running.

@@ -1,4 +1,5 @@
-//! The AS's secrets: master keys in files, and the hop-field key derived from them. Never shown, wiped when dropped.
+//! The AS's secrets: master keys read from files, and the hop-field key derived from them. They are never shown, and
+//! wiped when dropped.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ impl Eq for HopKey {}
 /// The AS's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// Of the hops that are made now (`master0.key`).
+    /// Key of new hop fields (`master0.key`).
     pub current: HopKey,
     /// Of those that will be made after the next change of keys (`master1.key`).
     pub next: HopKey,

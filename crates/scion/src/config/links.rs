@@ -1,6 +1,4 @@
-//! The links of one border router: what the topology says, numbered as the program wants it.
-//!
-//! Does not live here: how to reach the other ends ([`crate::kernel`]), table entries ([`crate::control::tables`]).
+//! The links of one border router, from the topology, numbered as the program's tables and counters need it.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -36,7 +34,7 @@ pub struct Links {
     pub siblings: Vec<Sibling>,
     /// Services and their instances.
     pub services: Vec<(u16, Vec<SocketAddr>)>,
-    /// The port by which packets to an address of ours must come: that of the device that has it. Addresses that are
+    /// The port by which packets to a local address must come: that of the device that has it. Addresses that are
     /// not here may be reached by any.
     pub arrivals: BTreeMap<IpAddr, u16>,
 }

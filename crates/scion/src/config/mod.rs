@@ -1,5 +1,5 @@
-//! `router.toml`, the reference router's configuration file, and `hopwright.toml` beside it, with the settings that the
-//! reference does not have and would refuse.
+//! `router.toml`, the reference router's configuration file, and `hopwright.toml` beside it, with settings that the
+//! reference would refuse.
 //!
 //! Keys, defaults and checks of `router.toml` are those of the reference (`router/config`, `private/env`, `pkg/log`).
 //! Unknown keys are errors, unless the operator asks for leniency.
@@ -97,7 +97,7 @@ pub struct Hopwright {
     /// How packets are received and sent: `auto`, `af_xdp` or `af_packet`.
     #[serde(deserialize_with = "port_choice", serialize_with = "port_choice_text")]
     pub ports: PortChoice,
-    /// Microseconds the kernel polls an AF_XDP device when asked for packets; 0: it does not.
+    /// Microseconds that the kernel polls an AF_XDP device in a receive call; 0: it does not.
     pub busy_poll_us: u32,
     /// One worker for each of these CPUs, kept there; empty: one worker, anywhere.
     pub cpus: Vec<usize>,
@@ -261,7 +261,7 @@ impl Default for Router {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bfd {
-    /// No sessions, but for links that say otherwise.
+    /// No sessions, except for links whose own settings enable them.
     #[serde(skip_serializing_if = "is_default")]
     pub disable: bool,
     /// Lost packets after which a link is down.

@@ -1,6 +1,6 @@
-//! `topology.json`: the AS as its operators describe it, checked and reduced to what a border router needs.
+//! `topology.json`: the AS as its operators describe it, validated and reduced to what a border router needs.
 //!
-//! Format and checks are those of the reference (`private/topology`); every error names the file and the field.
+//! Format and checks are those of the reference (`private/topology`). Every error names the file and the field.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,7 +1,7 @@
-//! Changing the hop-field key while packets flow: for a while hops of two or three keys are good.
+//! Changes the hop-field key while packets flow: for a while hop fields of two or three keys verify.
 //!
-//! Hops are made and verified with the current key. Only a packet whose hop does not verify is looked at again with the
-//! key before, for as long as it overlaps, and with the next one, if that is accepted already.
+//! Hop fields are made with the current key and verified with it first. Only if that fails, the packet is verified with
+//! the previous key, while the keys overlap, and with the next one, if that is accepted early.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ impl Rollover {
     /// Ends the overlap when it is time.
     pub fn expire(&mut self, vdp: &VirtualDataPlane, keys: &Keys, now: Instant) -> Result<(), ControlError> {
         if self.previous.take_if(|(_, end)| *end <= now).is_some() {
-            tracing::info!("the hop-field key before is no longer accepted");
+            tracing::info!("the previous hop-field key is no longer accepted");
             self.program_others(vdp, keys)?;
         }
         Ok(())

@@ -139,7 +139,7 @@ pub struct PacketIn {
     pub ingress: u16,
     /// SCION interface it would leave by, 0 if unknown or to a host of this AS.
     pub egress: u16,
-    /// The host whose link-layer address is missing, if that is why.
+    /// The host whose link-layer address is missing, if that is the reason.
     pub next_hop: Option<std::net::IpAddr>,
 }
 

@@ -1,6 +1,4 @@
-//! Entries of the program's tables: from links and next hops to keys and action data.
-//!
-//! Does not live here: which entries there should be when ([`crate::agent`]).
+//! Entries of the program's tables: keys and action data made from links and next hops.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -64,7 +62,7 @@ pub const LINK_TABLES: [&str; 6] = [
 /// Tables of hosts that have a next hop of their own.
 const HOST_TABLES: [&str; 2] = [table::HOSTS_IPV4, table::HOSTS_IPV6];
 
-/// Packets to hosts without an entry go by this next hop from now on.
+/// Sets the next hop of packets to hosts without an entry.
 pub fn set_default_host(vdp: &VirtualDataPlane, next_hop: NextHop) -> Result<(), ControlError> {
     let args: [BigUint; 4] =
         [next_hop.port.into(), mac(next_hop.dst_mac).into(), mac(next_hop.src_mac).into(), INTERNAL_INDEX.into()];
@@ -130,12 +128,12 @@ pub fn entries(links: &Links, state: impl Fn(Target) -> LinkState) -> Vec<EntryS
     entries
 }
 
-/// The port by which packets to an address of ours must come, 0 for any.
+/// The port by which packets to a local address must come, 0 for any.
 fn arrival(links: &Links, address: IpAddr) -> u16 {
     links.arrivals.get(&address).copied().unwrap_or(0)
 }
 
-/// Tells the program who it is and what time it is. Must be repeated at least each time the clock's upper bits change:
+/// Sets the router's identity and clock. Must be repeated at least each time the clock's upper bits change:
 /// the program's own clock has only 48 bits of microseconds since 1970, about nine years.
 pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(), ControlError> {
     let internal = links.internal;
@@ -177,7 +175,7 @@ pub fn no_host(host: IpAddr) -> EntrySpec {
     self::host(host, NOWHERE)
 }
 
-/// Which packets come by a link. The action's arguments are still to be added.
+/// The entry that tells which packets come by a link, without the action's arguments.
 fn source(underlay: Underlay, action_name: &str) -> EntrySpec {
     let name = if underlay.local.is_ipv4() { table::LINKS_IPV4 } else { table::LINKS_IPV6 };
     EntrySpec::new(name, action_name)

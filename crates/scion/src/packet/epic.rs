@@ -1,4 +1,4 @@
-//! EPIC-HP: what stands in front of the path, and the proof in it.
+//! EPIC-HP: the header in front of the path, and its validation fields.
 
 use aes::Aes128;
 use aes::cipher::{BlockEncrypt, KeyInit};

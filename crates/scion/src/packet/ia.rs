@@ -1,4 +1,4 @@
-//! ISD-AS numbers: which AS, in text as `1-ff00:0:110` and on the wire as 64 bits.
+//! ISD-AS numbers, as text (`1-ff00:0:110`) and as 64 bits on the wire.
 //!
 //! Format: <https://docs.scion.org/en/latest/protocols/assigned-as-numbers.html>.
 

@@ -1,8 +1,7 @@
-//! SCION packets built from parts, down to the Ethernet frame: for the agent's own packets, tests, generated traffic
-//! and benchmarks.
+//! Builds SCION packets from parts, down to the Ethernet frame: the agent's own packets, tests, generated traffic and
+//! benchmarks. The forwarding path does not use this.
 //!
-//! Every length and checksum comes out right unless a part says otherwise; hop fields are signed on request. The
-//! forwarding path does not use this.
+//! Lengths and checksums are computed unless a part overrides them; hop fields are signed on request.
 
 pub mod ia;
 
@@ -30,7 +29,7 @@ pub const SCMP: u8 = 202;
 /// See [`UDP`].
 pub const BFD: u8 = 203;
 
-/// Path types whose packets go from router to router.
+/// Path types of packets from router to router.
 pub const EMPTY_PATH: u8 = 0;
 /// See [`EMPTY_PATH`].
 pub const ONE_HOP_PATH: u8 = 2;
@@ -179,7 +178,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// A hop between two interfaces, in construction direction, that lives for six hours; not signed.
+    /// A hop field between two interfaces, in construction direction, that expires after six hours; not signed.
     pub fn new(ingress: u16, egress: u16) -> Hop {
         Hop { exp_time: 63, ingress, egress, ..Hop::default() }
     }
@@ -329,7 +328,7 @@ impl Host {
 }
 
 impl Scion {
-    /// Bytes of the header, which may be more than it can say.
+    /// Bytes of the header, which may be more than its length field can hold.
     pub fn header_bytes(&self) -> usize {
         let host = |host: &Host| host.pack().1.len();
         28 + host(&self.dst) + host(&self.src) + self.path.pack().1.len() + 4 * usize::from(self.extra_words)
@@ -439,7 +438,7 @@ fn to_ipv6(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The checksum of a UDP datagram, header included, as its header carries it; what stands there now does not count.
+/// The checksum of a UDP datagram, header included. The present value of its checksum field is ignored.
 pub fn udp_checksum(src: IpAddr, dst: IpAddr, datagram: &[u8]) -> u16 {
     let addresses = match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => sum(&src.octets()) + sum(&dst.octets()),

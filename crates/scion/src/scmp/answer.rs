@@ -1,7 +1,10 @@
-//! The answer to a punted packet, from its bytes to those of the frame that goes back. No state, no clock of its own.
+//! Computes the answer to a punted packet: a pure function from its bytes to those of the frame that goes back.
 //!
-//! The reference router changes a packet while it checks it, and quotes what it has by then: here the changes that
-//! belong to the reason are made first. Does not live here: whether an answer may be sent now ([`super::limit`]).
+//! The reference router modifies a packet while it checks it, and quotes the modified packet. The modifications that
+//! belong to the reason are therefore made first.
+//!
+//! Frames are written by [`crate::packet`], whose builders cover SCION, UDP, IP and Ethernet in one piece and are
+//! shared with tests and BFD. `etherparse` or `smoltcp::wire` would replace only the 40 lines for Ethernet, IP and UDP.
 
 use std::net::IpAddr;
 
@@ -23,10 +26,10 @@ const LONGEST_HEADER: usize = 1020;
 pub enum Outcome {
     /// Send this frame by the port the packet came by: an SCMP message of this kind.
     Reply(Kind, Vec<u8>),
-    /// Send this frame by the port the packet came by: the packet itself, which asked for an answer but not in a way
+    /// Send this frame by the port the packet came by: the packet itself, which requests an answer but not in a way
     /// that the router understands.
     Bounce(Vec<u8>),
-    /// Process this frame as if it had been received now. With a port, deliver to that.
+    /// Process this frame as if it had been received. With a port, deliver to that.
     Process {
         /// The whole frame.
         frame: Vec<u8>,
@@ -40,7 +43,7 @@ pub enum Outcome {
 /// Why a packet gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Silence {
-    /// It is punted for somebody else.
+    /// It is not punted for the slow path.
     NotOurs,
     /// There were too many of its kind.
     Limited,
@@ -54,7 +57,7 @@ pub enum Silence {
     NoReturnPath,
     /// No machine can have sent it: the underlay addresses are none that may be answered (RFC 1122, 3.2.1.3).
     BadSource,
-    /// An error message for a host whose quote does not tell the port.
+    /// An error message for a host whose quote does not contain the port.
     NoPort,
 }
 
@@ -74,7 +77,7 @@ impl Silence {
     }
 }
 
-/// Which answers are to be given by whom.
+/// The router that answers, and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Router<'a> {
     /// AS, addresses and interfaces.
@@ -285,7 +288,7 @@ fn reply(
     Ok(Outcome::Reply(message.kind, underlay_back(underlay, packet)))
 }
 
-/// Whether the underlay addresses are those of two machines: an answer would go to many, to nobody or to the router
+/// Whether the underlay addresses are unicast addresses of two machines. Otherwise an answer would go to many, to none or to the router
 /// itself otherwise.
 fn can_be_sender(underlay: &Underlay<'_>, header: &PacketIn, links: &Links) -> bool {
     let Underlay { src, dst, .. } = underlay;
@@ -314,7 +317,7 @@ fn is_host(address: IpAddr) -> bool {
     }
 }
 
-/// A frame to whoever sent one.
+/// A frame to the sender of another frame.
 fn underlay_back(to: &Underlay<'_>, packet: Vec<u8>) -> Vec<u8> {
     let (dst_mac, src_mac, src, dst) = (to.src_mac, to.dst_mac, to.dst, to.src);
     Envelope { dst_mac, src_mac, src, dst, ttl: 64, tos: 0, udp_checksum: true }.around(&packet)
@@ -350,7 +353,7 @@ fn with_checksum(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silen
     Ok(Outcome::Process { frame: out, l4_port: 0 })
 }
 
-/// An error message for a host of the AS: whoever sent the quoted packet has the port that stands there.
+/// An error message for a host of the AS: the source port of the quoted packet is the host's.
 fn deliver_error(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
     let packet = underlay.payload();
     let view = View::parse(packet).ok_or(Silence::Malformed)?;

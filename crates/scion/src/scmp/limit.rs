@@ -1,5 +1,5 @@
-//! How many punted packets are answered: a token bucket for each reason and interface, so that bad packets buy little
-//! CPU, and those of one neighbour take nothing from another's.
+//! Rate limits for answers to punted packets: a token bucket for each reason and interface, so that bad packets cost
+//! little CPU and one neighbour's packets take nothing from another's share.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Limiter {
         }
     }
 
-    /// Whether a packet may have attention now; takes the token for it.
+    /// Takes a token for a packet. False if there is none.
     pub fn admit(&mut self, reason: u8, interface: u16, now: Instant) -> bool {
         let Some(each) = 1_000_000_000_u64.checked_div(self.limit.rate.into()) else { return false };
         let each = each.max(1);

@@ -1,7 +1,5 @@
-//! SCMP messages of a border router, and which one a punted packet deserves:
+//! SCMP messages of a border router, and the choice of message for a punted packet:
 //! <https://docs.scion.org/en/latest/protocols/scmp.html>.
-//!
-//! Does not live here: the packet around the message ([`super::answer`]).
 
 use crate::packet::ia::IsdAs;
 

@@ -1,9 +1,8 @@
 //! The slow path's answers to punted packets: SCMP errors, traceroute, and packets that the program could not finish.
 //!
-//! [`answer()`] is a function of the packet and of what the router knows; [`SlowPath`] adds the limit on answers and
-//! counts. Types, codes, pointers, quotes and the order of checks are those of the reference router
-//! (`router/dataplane.go`), whose order the program keeps. Does not live here: sending the answers
-//! ([`crate::agent`]), BFD.
+//! [`answer()`] is a function of the packet and of what the router knows; [`SlowPath`] adds rate limits and counters.
+//! Types, codes, pointers, quotes and the order of checks are those of the reference router (`router/dataplane.go`);
+//! the program keeps the same order.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +47,7 @@ pub struct SlowPath {
 pub struct Counts {
     /// SCMP messages, by type and code.
     pub sent: BTreeMap<Kind, u64>,
-    /// Packets sent back because they asked for an answer in a way that the router does not understand.
+    /// Packets sent back because they requested an answer in a way that the router does not understand.
     pub bounced: u64,
     /// Packets completed and given to the program again, by the reason they were punted for.
     pub resumed: BTreeMap<Reason, u64>,
@@ -72,13 +71,13 @@ impl Counts {
             family("hopwright_scmp_sent_packets_total", "SCMP messages sent, by type and code.", "type", sent),
             family(
                 "hopwright_slow_path_resumed_packets_total",
-                "Packets completed and given to the program again.",
+                "Packets completed and passed to the program again.",
                 "reason",
                 by_reason(&self.resumed),
             ),
             family(
                 "hopwright_slow_path_limited_packets_total",
-                "Packets without an answer: beyond the limit.",
+                "Packets not answered because of the rate limit.",
                 "reason",
                 by_reason(&self.limited),
             ),
@@ -141,7 +140,7 @@ impl SlowPath {
         }
     }
 
-    /// Other settings from now on; counts stay.
+    /// Changes the settings; counts stay.
     pub fn set(&mut self, settings: Settings) {
         self.authenticate = settings.authenticate;
         self.limiter.set(settings.limit);

@@ -1,6 +1,4 @@
-//! A SCION path read from a packet, and its reversal for an answer.
-//!
-//! Does not live here: building paths for tests ([`crate::packet`]).
+//! SCION paths parsed from packets, and their reversal for answers.
 
 use crate::packet::{Hop, Info, ScionPath, Segment};
 
@@ -83,7 +81,7 @@ impl ScionPath {
         (&mut segment.info, &mut segment.hops[usize::from(self.curr_hf) - before])
     }
 
-    /// Whether the current hop is at a peering link. `None` if the path cannot be a peering path but says so.
+    /// Whether the current hop is at a peering link. `None` if the path claims to be a peering path and cannot be one.
     pub(super) fn is_peering(&self) -> Option<bool> {
         if !self.info().peering {
             return Some(false);

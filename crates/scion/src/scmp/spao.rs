@@ -1,8 +1,8 @@
-//! The SCION packet authenticator option, as the reference router puts it on SCMP messages and accepts it on
-//! traceroute requests: <https://docs.scion.org/en/latest/protocols/authenticator-option.html>.
+//! The SCION packet authenticator option, as the reference router adds it to SCMP messages and accepts it on traceroute
+//! requests: <https://docs.scion.org/en/latest/protocols/authenticator-option.html>.
 //!
-//! The keys would come from DRKey. The reference has a stand-in for that whose keys are all zero, and so have we: this
-//! proves nothing to anybody and is only good for being compatible. Does not live here: which messages get one.
+//! The reference uses a stand-in for DRKey whose keys are all zero, and so does this module. It proves nothing and
+//! serves compatibility only.
 
 use aes::Aes128;
 use cmac::{Cmac, Mac};
@@ -36,7 +36,7 @@ const SPI_HOST_HOST: u32 = 1 << 17;
 /// In a DRKey SPI: the sender is the side that does not have the secret.
 const SPI_RECEIVER: u32 = 1 << 16;
 
-/// The extension header for a message to be sent, with the tag still zero.
+/// The extension header of a message, with a zero tag that [`sign`] fills in.
 pub(super) fn extension(now_us: u64) -> Vec<u8> {
     let mut out = vec![SCMP, (EXTENSION / 4 - 1) as u8, AUTHENTICATOR, (METADATA + TAG) as u8];
     out.extend(SPI_TO_HOST.to_be_bytes());
@@ -71,7 +71,7 @@ pub(super) fn is_authentic(packet: &[u8], view: &View, now_us: u64) -> bool {
     check().is_some()
 }
 
-/// Whether a moment within some epoch, the current one or one beside it, is now, or nearly.
+/// Whether a timestamp relative to the current epoch or one beside it is close to the clock.
 fn is_recent(stamp_ns: u64, now_us: u64) -> bool {
     let now = now_us * 1000;
     let epoch = now / EPOCH_NS;

@@ -1,6 +1,6 @@
-//! Punted bytes taken apart: the underlay around a SCION packet, and where the packet's parts are.
+//! Views of punted bytes: the underlay headers around a SCION packet, and the offsets of the packet's parts.
 //!
-//! Takes any bytes; what cannot be read is `None`. Does not live here: what the path says ([`super::path`]).
+//! Input is arbitrary bytes; what cannot be parsed is `None`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(crate) struct Underlay<'a> {
     pub dst: SocketAddr,
     /// Bytes of the IP header; more than 20 over IPv4 if there are options.
     pub ip_header: usize,
-    /// UDP header and what follows, as long as it says.
+    /// UDP header and payload, up to the datagram's length.
     pub udp: &'a [u8],
 }
 

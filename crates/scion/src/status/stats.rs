@@ -1,6 +1,4 @@
 //! Statistics of a running router, as JSON and in a log line.
-//!
-//! Does not live here: the counters themselves (the data plane's).
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -96,7 +94,7 @@ pub struct PortStats {
     pub lost: u64,
 }
 
-/// Writes the statistics file, and says when that begins to fail and when it works again.
+/// Writes the statistics file, and reports when that begins to fail and when it works again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatsFile {
     failing: bool,

@@ -1,7 +1,6 @@
-//! Made-up routers and traffic, in memory: for benchmarks, differential tests and fuzzing.
-//!
-//! Lives here: the router and cases that the reference's load generator `brload` uses ([`Case`]), a router with every
-//! kind of link ([`rich_links`]) and packets for it ([`Traffic`]). Does not live here: running any of it.
+//! Synthetic routers and traffic in memory, for benchmarks, differential tests and fuzzing: the router and cases of the
+//! reference's load generator `brload` ([`Case`]), and a router with every kind of link ([`rich_links`]) with packets
+//! for it ([`Traffic`]).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::LazyLock;

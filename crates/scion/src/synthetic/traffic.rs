@@ -1,4 +1,4 @@
-//! Random packets for the rich router: most valid or nearly so, the rest broken in every way that is cheap to make.
+//! Random packets for the rich router: most are valid or nearly so, the rest is broken in many ways.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,12 +1,9 @@
-//! The slow path by another router: what the program punts goes, as it was received, into TAP devices in a network
-//! namespace, where the reference router serves the same topology; what that sends goes out of the real devices as it
-//! is.
+//! A slow path by another router: punted packets go unmodified into TAP devices in a network namespace, where the
+//! reference router serves the same topology. What that router sends leaves by the real devices unmodified.
 //!
-//! Each device of the router has a TAP device of the same name and Ethernet address there. Neighbours are found by the
-//! other side's kernel itself: its questions go out like everything else, and the answers, which the kernel here takes
-//! for its own, are copied. Whether a link is up is what the other router says in the BFD packets that pass.
-//!
-//! Does not live here: setting the namespace up ([`script`]).
+//! Each device of the router has a TAP device of the same name and Ethernet address there. The namespace's kernel
+//! resolves neighbours itself: its requests are forwarded like everything else, and the replies, which the host's
+//! kernel receives, are copied to it. The state of a link is read from the other router's BFD packets.
 
 mod namespace;
 
@@ -35,7 +32,7 @@ const LONGEST_ANSWER: usize = 1514;
 /// A session's state `Up` (RFC 5880, section 4.1).
 const BFD_UP: u8 = 3;
 
-/// The TAP devices of a router, and what is known by them.
+/// The TAP devices of a router, and the state of links learnt from them.
 #[derive(Debug)]
 pub struct Taps {
     /// By port of the switch.
@@ -87,7 +84,7 @@ enum Kind {
     Neighbour,
     /// UDP from an address of the router.
     Router,
-    /// The same, with a BFD packet from here to there, and whether it says that the session is up.
+    /// The same, with a BFD packet between these addresses, and whether its sender's session is up.
     Bfd(SocketAddr, SocketAddr, bool),
     /// What a kernel sends by itself.
     Other,
@@ -121,7 +118,7 @@ impl Taps {
         }
     }
 
-    /// A port's packets can be handed over. What processes on this machine send comes by a port without a device.
+    /// Whether packets of a port can be handed over. Packets of processes on this machine come by a port without a device.
     pub fn have(&self, port: u16) -> bool {
         self.devices.contains_key(&port)
     }
@@ -134,7 +131,7 @@ impl Taps {
         }
     }
 
-    /// Moves what has come. Returns the links that have gone up or down. A TAP device that is gone is given up:
+    /// Moves pending frames. Returns the links that have gone up or down. A TAP device that is gone is given up:
     /// forwarding goes on without it.
     pub fn exchange(&mut self, injector: &Injector, links: &Links) -> Vec<Target> {
         let mut changed = Vec::new();
@@ -143,7 +140,7 @@ impl Taps {
         for (port, Pair { tap, answers }) in devices {
             for _ in 0..BURST {
                 let Some(frame) = answers.next_frame() else { break };
-                // It may be down: then nobody asks.
+                // It may be down.
                 let _ = tap.deliver(frame);
             }
             for _ in 0..BURST {
@@ -151,7 +148,7 @@ impl Taps {
                     Ok(Some(frame)) => frame,
                     Ok(None) => break,
                     Err(error) => {
-                        tracing::error!(port, %error, "TAP device lost: nobody answers for its packets");
+                        tracing::error!(port, %error, "TAP device lost: its packets are not answered");
                         gone.push(*port);
                         break;
                     }
@@ -185,7 +182,7 @@ impl Taps {
         changed
     }
 
-    /// The other router has a BFD session on this link and says that it is not up.
+    /// The other router has a BFD session on this link that is not up.
     pub fn is_down(&self, target: Target) -> bool {
         self.down.contains(&target)
     }

@@ -1,4 +1,4 @@
-//! The shell commands that make the namespace in which the reference router listens.
+//! The shell script that creates the namespace in which the reference router listens.
 
 use std::fmt::Write;
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
-//! What the router holds of the host's network: UDP sockets on its addresses, and raw ports on the devices that can have
+//! The router's use of the host's network: UDP sockets on its addresses, and raw ports on the devices that can have
 //! one. Both change while the router runs.
 //!
-//! Every address of the router has a UDP socket, and all sockets together are one port of the switch
-//! ([`LOCAL_PORT`]): it receives and sends whatever the raw ports do not.
+//! Every address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]),
+//! which receives and sends whatever the raw ports do not.
 
 pub mod next_hop;
 
@@ -49,7 +49,7 @@ pub struct Underlay {
     refused: BTreeMap<u32, (Device, String)>,
     /// By which devices packets to these addresses must come.
     arrivals: Vec<(IpAddr, Vec<u32>)>,
-    /// As [`Underlay::follow`] was told last.
+    /// Argument of the last [`Underlay::follow`].
     used: BTreeSet<u32>,
     /// Port numbers by name of the device: one that comes back has the same.
     numbers: HashMap<String, u32>,
@@ -168,14 +168,14 @@ impl Underlay {
         for index in gone {
             if let Some(open) = self.devices.remove(&index) {
                 if let Err(error) = self.opener.close(&open.name) {
-                    tracing::warn!(device = open.name, %error, "the sockets do not take all of a device's packets");
+                    tracing::warn!(device = open.name, %error, "the sockets do not receive all of a device's packets");
                 }
                 changed.closed.push(open.number);
                 tracing::info!(device = open.name, "raw port closed");
             }
         }
         if let Err(error) = self.opener.refresh() {
-            tracing::warn!(%error, "cannot tell raw ports and UDP sockets apart");
+            tracing::warn!(%error, "cannot update the filters of UDP sockets");
         }
         let mut new: Vec<(&Device, Vec<(IpAddr, u16)>)> = Vec::new();
         for (index, addresses) in wanted {
@@ -186,7 +186,7 @@ impl Underlay {
                     if let Err(error) =
                         self.opener.set_match(&open.name, &FrameMatch::UdpDestinations(addresses.clone()))
                     {
-                        tracing::warn!(device = open.name, %error, "cannot change whose packets a raw port takes");
+                        tracing::warn!(device = open.name, %error, "cannot change which packets a raw port takes");
                     }
                     open.addresses = addresses;
                 }
@@ -227,7 +227,7 @@ impl Underlay {
         let found = self.devices.iter().find(|(_, open)| open.number == number).map(|(index, _)| *index);
         let Some((index, open)) = found.and_then(|index| Some((index, self.devices.remove(&index)?))) else { return };
         if let Err(error) = self.opener.close(&open.name) {
-            tracing::warn!(device = open.name, %error, "the sockets do not take all of a device's packets");
+            tracing::warn!(device = open.name, %error, "the sockets do not receive all of a device's packets");
         }
         if let Some(device) = kernel.devices().get(&index) {
             self.refused.insert(index, (device.clone(), why));
@@ -268,7 +268,7 @@ impl Underlay {
         self.devices.values_mut().for_each(|open| open.ready = true);
     }
 
-    /// Has packets to each of the router's addresses come by the device that has it only. An address of the loopback device
+    /// Accepts packets to each of the router's addresses only by the device that has it. An address of the loopback device
     /// may be reached by any. Returns by which raw port packets to each address must come.
     pub fn restrict_arrivals(&mut self, kernel: &Netlink, links: &Links) -> BTreeMap<IpAddr, u16> {
         self.set_arrivals(arrival_devices(kernel.devices(), links));
@@ -279,7 +279,7 @@ impl Underlay {
         own_addresses(links).iter().filter_map(|a| port(a.ip())).collect()
     }
 
-    /// Packets may come by any device.
+    /// Accepts packets by any device.
     pub fn allow_arrivals(&mut self) {
         self.set_arrivals(Vec::new());
     }
@@ -287,7 +287,7 @@ impl Underlay {
     fn set_arrivals(&mut self, devices: Vec<(IpAddr, Vec<u32>)>) {
         if devices != self.arrivals {
             if let Err(error) = self.sockets.set_arrivals(&devices) {
-                tracing::error!(%error, "cannot say by which devices packets must come");
+                tracing::error!(%error, "cannot restrict by which devices packets may come");
             }
             self.arrivals = devices;
         }
@@ -325,7 +325,7 @@ impl Underlay {
             ),
             family(
                 "hopwright_udp_lost_packets_total",
-                "Packets that the kernel's UDP sockets could not send, by why.",
+                "Packets that the kernel's UDP sockets could not send, by reason.",
                 "reason",
                 &[
                     ("no_socket", counts.no_socket),
@@ -474,7 +474,7 @@ impl fmt::Display for LinkPorts {
     }
 }
 
-/// `raw` tells the kind of a device's raw port, or why it has none if that is known.
+/// `raw` returns the kind of a device's raw port, or why it has none if that is known.
 fn link_ports<'a>(
     kernel: &Netlink,
     links: &Links,
@@ -535,7 +535,7 @@ fn link_ports<'a>(
     std::iter::once(internal).chain(external).chain(siblings).collect()
 }
 
-/// Addresses of a router that are not this machine's.
+/// Addresses of a router that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// None is.
@@ -544,7 +544,7 @@ pub enum Foreign {
     Some(Vec<IpAddr>),
 }
 
-/// What would be used for each link if the router started now on this machine, with this choice of ports.
+/// The ports that each link would use if the router started on this machine with this choice of ports.
 pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result<Vec<LinkPorts>, Foreign> {
     let mut addresses: Vec<IpAddr> = own_addresses(links).iter().map(SocketAddr::ip).collect();
     addresses.dedup();
@@ -589,7 +589,7 @@ fn own_addresses(links: &Links) -> Vec<SocketAddr> {
     addresses
 }
 
-/// What packet buffers are made for: the MTUs of devices, and those of links, whose packets may come in fragments.
+/// The MTU that packet buffers are sized for: the largest of devices, and of links, whose packets may be reassembled.
 fn longest_mtu(devices: &[Device], links: &Links) -> u32 {
     let of_links = links.external.iter().map(|e| e.mtu.saturating_add(HEADERS));
     devices.iter().map(|d| d.mtu).chain(of_links).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1)

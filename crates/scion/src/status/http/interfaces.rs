@@ -44,7 +44,7 @@ pub fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
     json!({"interfaces": external, "sibling_interfaces": siblings})
 }
 
-/// A link's settings; what it does not say, the configuration says.
+/// A link's settings, with the configuration's where it has none.
 fn bfd_page(own: &LinkBfd, common: &config::Bfd) -> Value {
     let or = |own: std::time::Duration, common| if own.is_zero() { common } else { own };
     json!({

@@ -1,7 +1,5 @@
-//! The pages, and at which paths they are: those of the reference router (`router/cmd/router`, `private/service`,
-//! `router/mgmtapi`). Its `/debug/pprof` and `/all` are not here.
-//!
-//! Keys are on none of them: they are not on the status.
+//! The pages and their paths, which are those of the reference router (`router/cmd/router`, `private/service`,
+//! `router/mgmtapi`) except `/debug/pprof` and `/all`. No page shows keys.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +40,7 @@ impl Source {
         Arc::new(Source { status, level, metrics: Mutex::new(None) })
     }
 
-    /// The page of metrics; the same for everybody who asks within a short time.
+    /// The page of metrics, cached for a short time.
     fn metrics(&self) -> Result<Bytes, String> {
         let mut cached = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made, page)) = &*cached
@@ -85,7 +83,7 @@ pub fn api(source: Arc<Source>) -> Router {
         .with_state(source)
 }
 
-/// Pages of other origins may read the API, not change anything: browsers ask before a PUT, and get no leave.
+/// Lets pages of other origins read the API but not change anything: browsers send a preflight before a PUT, which is not allowed.
 async fn any_origin(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));

@@ -1,4 +1,4 @@
-//! The servers over real sockets, beside a switch that forwards nothing.
+//! The servers over real sockets, with a switch that forwards nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

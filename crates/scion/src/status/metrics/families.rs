@@ -1,4 +1,4 @@
-//! The families of metrics, each with its labels and where its snapshot come from.
+//! The families of metrics, with their labels and sources.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -235,7 +235,7 @@ fn identity(text: &mut Text, active: &ActiveConfig) {
     text.sample(&[("cfg", &active.config.general.id)], 1);
 }
 
-/// Exact reasons: more than the reference tells.
+/// Exact reasons, which the reference does not have.
 fn refused(text: &mut Text, links: &[Link], reasons: &[u64]) {
     // What no link has counted came from nowhere we know.
     let mut unknown: BTreeMap<Reason, u64> = BTreeMap::new();
@@ -273,7 +273,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     text.counter("hopwright_worker_busy_seconds_total", "Time spent in the program, packet I/O not included.");
     text.sample(&[], stats.busy_ns as f64 / 1e9);
 
-    text.counter("hopwright_lost_packets_total", "Packets lost in the data plane, by why.");
+    text.counter("hopwright_lost_packets_total", "Packets lost in the data plane, by reason.");
     for (why, count) in [
         ("cpu_queue_full", stats.punt_lost),
         ("fault", stats.faults),
@@ -306,7 +306,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
             text.sample(&[("device", &port.name)], figure(port));
         }
     }
-    text.counter("hopwright_port_lost_packets_total", "Packets lost at a device, by why.");
+    text.counter("hopwright_port_lost_packets_total", "Packets lost at a device, by reason.");
     for port in &stats.ports {
         for (why, count) in [
             ("rx_overrun", port.device.rx_overrun),

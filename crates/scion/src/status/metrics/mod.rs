@@ -1,7 +1,6 @@
 //! Metrics for Prometheus: the reference router's, with its names and labels, and more under `hopwright_`.
 //!
-//! Computed from the data plane's counters when asked for; nothing here runs per packet. Does not live here: serving
-//! them ([`crate::status::http`]).
+//! They are computed from the data plane's counters on request; nothing here runs per packet.
 
 mod families;
 mod traffic;

@@ -1,7 +1,7 @@
 //! The program's counters, read as traffic: packets and SCION bytes by link, kind of traffic and size class.
 //!
-//! How cells are numbered is `p4/scion/counters.p4`; kinds and size classes are those of the reference router's metrics
-//! (`router/metrics.go`). Does not live here: how it is shown ([`super::families`]).
+//! `p4/scion/counters.p4` defines how cells are numbered; kinds and size classes are those of the reference router's
+//! metrics (`router/metrics.go`).
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub const SIZE_CLASSES: [&str; 9] =
 /// Kinds of traffic, as the reference names them.
 pub const KINDS: &[&str] = Traffic::LABELS;
 
-/// Of [`KINDS`]: whatever the router itself sends, and one-hop paths.
+/// Of [`KINDS`]: packets that the router itself sends, and one-hop paths.
 const OTHER: usize = Traffic::Other as usize;
 
 /// Bits of the steps by which the program tells sizes apart.
 const SIZE_BITS: u64 = 5;
-/// Bits of a kind of traffic, and of what is in front of the SCION packet.
+/// Bits of a kind of traffic, and of the kind of headers in front of the SCION packet.
 const KIND_BITS: u64 = 5;
 /// Bits of a reason.
 const REASON_BITS: u64 = 7;
