@@ -74,7 +74,7 @@ pub(crate) struct Generated {
 }
 
 impl Compiler {
-    pub fn new(pipeline: &Pipeline, machine: TargetMachine) -> Result<Compiler, Unsupported> {
+    pub(crate) fn new(pipeline: &Pipeline, machine: TargetMachine) -> Result<Compiler, Unsupported> {
         let (pipeline, slots) = match suspension_points::lower(pipeline) {
             Some((lowered, slots)) => (lowered, slots),
             None => (pipeline.clone(), RequestSlots::default()),
@@ -89,7 +89,7 @@ impl Compiler {
 
     /// All functions of the pipeline. If `text` is given, it receives the generic function's text; its flag asks for the
     /// long parts, too.
-    pub fn functions(&self, text: Option<(bool, &mut Text)>) -> Result<Functions<Generated>, Unsupported> {
+    pub(crate) fn functions(&self, text: Option<(bool, &mut Text)>) -> Result<Functions<Generated>, Unsupported> {
         let generic = || Mode::Generic;
         let keep = text.as_ref().is_some_and(|(keep, _)| *keep);
         let mut whole = self.generate(EntryPoint::Whole, &generic, keep)?;
@@ -114,7 +114,7 @@ impl Compiler {
     }
 
     /// The compiled pipeline, without its text.
-    pub fn finish(self, functions: Functions<Code>) -> CompiledPipeline {
+    pub(crate) fn finish(self, functions: Functions<Code>) -> CompiledPipeline {
         let Functions { whole, reentry, parse, egress, key_prefetcher } = functions;
         let slots = &self.plan.slots;
         let suspension = egress.map(|egress| Suspension {
@@ -145,13 +145,13 @@ impl Compiler {
     }
 
     /// Makes code executable.
-    pub fn link(&self, code: Relocatable) -> Result<Code, Unsupported> {
+    pub(crate) fn link(&self, code: Relocatable) -> Result<Code, Unsupported> {
         code.link(self.zeros.as_ptr() as u64)
             .map_err(|message| Unsupported { span: self.pipeline.ingress.span, message })
     }
 
     /// One function of the pipeline.
-    pub fn generate<'a>(
+    pub(crate) fn generate<'a>(
         &'a self,
         entry: EntryPoint,
         mode: &dyn Fn() -> Mode<'a>,

@@ -1,9 +1,8 @@
-//! The scout: a small second function that goes over a batch first and writes down the keys of its packets' lookups in
-//! large tables, so that these can be fetched into the cache for all of them at once.
+//! Key prefetch: a backward slice of the program that computes the keys of lookups in large tables. It runs over a
+//! batch first, so that the data plane can prefetch what these lookups will read, for all packets at once.
 //!
-//! It has no effect but that. It runs the parser and what of ingress needs no lookup's result: what it cannot know is left
-//! out, with all that follows from it, so that a key may be missing or wrong. That costs time, nothing else. Does not
-//! live here: what is done with the keys (the data plane).
+//! The slice has no other effect. It consists of the parser and those parts of ingress that do not depend on a lookup's
+//! result; what it cannot know is left out with everything that depends on it. A missing or wrong key costs time only.
 
 use std::collections::HashSet;
 use std::mem::offset_of;
@@ -22,39 +21,39 @@ use crate::emit::table::actions_of;
 use hopwright_abi::KeyLayout;
 use hopwright_abi::{self as abi, direct_entries};
 
-/// Tables that the program expects fewer entries of are left alone.
+/// Tables of a smaller expected size are not prefetched.
 const LARGE: u64 = 16_384;
-/// Longer keys are left alone.
+/// Longer keys are not prefetched.
 const MAX_KEY_WORDS: usize = 8;
 
-/// The function, and whose keys it writes down.
+/// The function, and the tables whose keys it computes.
 pub struct KeyPrefetcher {
     pub(crate) code: memory::Code,
     /// The tables, in order.
     pub tables: Vec<PrefetchedTable>,
 }
 
-/// A table whose keys are written down.
+/// A table whose keys are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefetchedTable {
-    /// Which.
+    /// The table.
     pub table: TableId,
-    /// Words of a key.
+    /// Size of a key in words.
     pub key_words: usize,
-    /// Most keys of one packet.
+    /// Most keys that one packet looks up.
     pub uses: usize,
 }
 
 impl KeyPrefetcher {
-    /// The function. To be called as [`crate::CompiledPipeline::run`] is, but that [`abi::Runtime::context`] points to a
-    /// word for each table of the pipeline, of which those of [`Scout::tables`] point to room for so many keys as all
-    /// packets may have. Afterwards the word points behind the last key written.
+    /// The function. It is called as [`crate::CompiledPipeline::run`] is, except that [`abi::Runtime::context`] points
+    /// to a word for each table of the pipeline. The words of [`KeyPrefetcher::tables`] point to room for the keys of
+    /// all packets; each is advanced behind the last key written.
     pub fn run(&self) -> abi::RunBatch {
         self.code.entry()
     }
 }
 
-/// What the scout runs, if there is a reason for one.
+/// The slice and its tables. `None` if no table is worth it.
 pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
     let wanted = |table: &hopwright_ir::Table| {
         let words = KeyLayout::of(table).words;
@@ -86,7 +85,7 @@ pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
     Some((slice, tables))
 }
 
-/// A parser statement that changes no packet.
+/// Whether a parser statement leaves the packet unchanged.
 fn is_plain(p: &Pipeline, stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance { .. } | StmtKind::Verify(..) => {
@@ -99,12 +98,12 @@ fn is_plain(p: &Pipeline, stmt: &Stmt) -> bool {
     }
 }
 
-/// No part of a header.
+/// Whether a slot is no part of a header.
 fn is_scalar(p: &Pipeline, slot: SlotId) -> bool {
     !matches!(p[slot].kind, SlotKind::Field(..) | SlotKind::Valid(_)) && !matches!(p[slot].ty, Type::Varbit(_))
 }
 
-/// Takes out what cannot be known.
+/// Removes what cannot be known.
 struct Slicer<'a> {
     p: &'a Pipeline,
     unknown: HashSet<SlotId>,
@@ -113,7 +112,7 @@ struct Slicer<'a> {
 }
 
 impl Slicer<'_> {
-    /// What is left of a block; `sure`: it is known whether it runs. If it is not, only its lookups are left.
+    /// The slice of a block. If it is not known whether the block runs (`sure`), only its lookups stay.
     fn block(&mut self, body: &Block, sure: bool) -> Block {
         let mut out = Vec::new();
         for stmt in body {
@@ -205,7 +204,7 @@ impl Slicer<'_> {
         knows
     }
 
-    /// Whatever a statement may write is unknown.
+    /// Marks everything that a statement may write as unknown.
     fn forget(&mut self, stmt: &Stmt) {
         let p = self.p;
         match &stmt.kind {
@@ -241,7 +240,7 @@ impl Slicer<'_> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Writes a key down and goes on.
+    /// Stores a key and continues.
     pub(crate) fn emit_key(&mut self, table: TableId, key: &[Value], then: &schedule::Point<'a>) {
         let at = offset_of!(abi::Runtime, context) as i32;
         let context = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);

@@ -1,10 +1,7 @@
-//! Values in the order of bytes that they have in memory. Numbers of packets are the other way round than the machine's,
-//! so that each load is followed by a swap of bytes, and each store comes behind one. Where a number is only cut out, put
-//! together, compared for equality or added up to an Internet checksum, it need not be turned round at all: what is done
-//! with it can be done with its bytes as they lie there.
-//!
-//! It is a change of a finished function, whatever its program. *Propagation* a number of `n` bytes gives the number whose
-//! lowest byte is its highest. Does not live here: what is asked of packets' bytes ([`crate::trace::guard_coalescing::packet`]).
+//! Byte-order propagation. Numbers in packets are big-endian, so that each load is followed by a byte swap and each
+//! store preceded by one. A number that is only sliced, concatenated, compared for equality or added to an Internet
+//! checksum need not be swapped: the same is done with its bytes in packet order. The *reversal* of a number of `n`
+//! bytes is the number with these bytes in the opposite order.
 
 use std::collections::HashMap;
 
@@ -14,16 +11,16 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData,
 
 use crate::clif::known_bits::{bound_of, constant_in};
 
-/// Operations that are looked through.
+/// Depth of operations that are examined.
 const DEPTH: u32 = 10;
 
-/// The most a sum's terms may be: so many of them stay far below 64 bits.
+/// Upper bound of a sum's terms: sums of that many stay far below 2^64.
 const MOST_TERM: u64 = 1 << 48;
 
-/// A multiple of 2^16 - 1, which keeps positive what is subtracted from it.
+/// A multiple of 2^16 - 1 that keeps differences positive.
 const POSITIVE: u64 = 0xffff << 40;
 
-/// Changes the function. `bounds`: what some values are at most.
+/// Runs the pass. `bounds` gives upper bounds of some values.
 pub(crate) fn run(function: &mut Function, bounds: &HashMap<Value, u64>) {
     function.dfg.resolve_all_aliases();
     let Some(entry) = function.layout.entry_block() else { return };
@@ -38,19 +35,19 @@ pub(crate) fn run(function: &mut Function, bounds: &HashMap<Value, u64>) {
     function.dfg.resolve_all_aliases();
 }
 
-/// How a turned number is made: of 64 bits, with nothing beyond its bytes.
+/// How a reversal is computed: 64 bits, with zeros beyond its bytes.
 enum Reversed {
-    /// What is there already.
+    /// An existing value.
     There(Value),
-    /// The same of fewer bits.
+    /// An existing value of fewer bits.
     Wider(Value),
     Constant(u64),
-    /// Shifted to the left, if positive, or to the right.
+    /// Shifted left by a positive amount, right by a negative one.
     Shifted(Box<Reversed>, i32),
     Masked(Box<Reversed>, u64),
     Both(Opcode, Box<Reversed>, Box<Reversed>),
     Choice(Value, Box<Reversed>, Box<Reversed>),
-    /// By swapping so many bytes.
+    /// By swapping this many bytes.
     Swapped(Value, u32),
     /// By swapping all bytes of a value of fewer than 64 bits.
     SwappedNarrow(Value),
@@ -78,7 +75,7 @@ impl Reversed {
     }
 }
 
-/// How many swaps are saved.
+/// Number of swaps saved.
 type Gain = i32;
 
 struct Propagation<'a> {
@@ -87,7 +84,7 @@ struct Propagation<'a> {
     entry: Block,
 }
 
-/// The highest number of so many bytes.
+/// The highest number of `bytes` bytes.
 fn most(bytes: u32) -> u64 {
     u64::MAX >> (64 - 8 * bytes)
 }
@@ -96,7 +93,7 @@ fn turned(number: u64, bytes: u32) -> u64 {
     number.swap_bytes() >> (64 - 8 * bytes)
 }
 
-/// Whether a mask is of whole bytes.
+/// Whether a mask consists of whole bytes.
 fn of_bytes(mask: u64) -> bool {
     mask.to_le_bytes().iter().all(|b| matches!(b, 0 | 0xff))
 }
@@ -141,7 +138,7 @@ impl Propagation<'_> {
         at
     }
 
-    /// Lets a value be what an instruction gave.
+    /// Replaces the result of an instruction.
     fn instead(&mut self, inst: Inst, v: Value) {
         let old = self.f.dfg.first_result(inst);
         self.f.layout.remove_inst(inst);
@@ -157,7 +154,7 @@ impl Propagation<'_> {
         bytes >= 8 || self.bound(v) <= most(bytes)
     }
 
-    /// The operation that makes a value, and of what.
+    /// The operation that computes a value, and its operands.
     fn made(&self, v: Value) -> Option<(Opcode, &[Value])> {
         let dfg = &self.f.dfg;
         match dfg.value_def(dfg.resolve_aliases(v)) {
@@ -166,7 +163,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// A value of at most 64 bits, turned.
+    /// The reversal of a value of at most 64 bits.
     fn plan_of(&self, v: Value, bytes: u32, depth: u32) -> Option<(Reversed, Gain)> {
         let ty = self.f.dfg.value_type(v);
         match ty {
@@ -178,7 +175,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// What is not looked through.
+    /// The reversal of a value that is not examined further.
     fn leaf(&self, v: Value, bytes: u32) -> (Reversed, Gain) {
         if self.bound(v) <= 0xff {
             return (Reversed::There(v).shifted(bytes as i32 - 1), 0);
@@ -186,7 +183,7 @@ impl Propagation<'_> {
         (Reversed::Swapped(v, bytes), if self.is_once(v, DEPTH) { 0 } else { -1 })
     }
 
-    /// A value is the same for all packets of a batch, and the code generator computes once what is made of it.
+    /// Whether a value is batch-invariant, so that Cranelift hoists what is computed from it.
     fn is_once(&self, v: Value, depth: u32) -> bool {
         let dfg = &self.f.dfg;
         match dfg.value_def(dfg.resolve_aliases(v)) {
@@ -203,7 +200,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// A number of 64 bits that is less than 256 to the power of `bytes`.
+    /// The reversal of a 64-bit value less than 256 to the power of `bytes`.
     fn plan(&self, v: Value, bytes: u32, depth: u32) -> (Reversed, Gain) {
         let v = self.f.dfg.resolve_aliases(v);
         let leaf = || self.leaf(v, bytes);
@@ -261,7 +258,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// The bytes of a number that a mask has.
+    /// The reversal of a masked value.
     fn plan_masked(&self, v: Value, mask: u64, bytes: u32, depth: u32) -> (Reversed, Gain) {
         if self.fits(v, bytes) {
             let (of, gain) = self.plan(v, bytes, depth);
@@ -282,7 +279,7 @@ impl Propagation<'_> {
         (of.masked(turned(mask & most(bytes), 8)).shifted(rest), gain)
     }
 
-    /// A number of fewer than 64 bits that is less than 256 to the power of `bytes`.
+    /// The reversal of a value of fewer than 64 bits that is less than 256 to the power of `bytes`.
     fn plan_narrow(&self, v: Value, bytes: u32, depth: u32) -> (Reversed, Gain) {
         let v = self.f.dfg.resolve_aliases(v);
         let ty = self.f.dfg.value_type(v);
@@ -307,7 +304,7 @@ impl Propagation<'_> {
         (Reversed::SwappedNarrow(v).shifted(bytes as i32 - ty.bytes() as i32), -1)
     }
 
-    /// A turned number is at most this.
+    /// The upper bound of a reversal.
     fn most_of(&self, of: &Reversed) -> u64 {
         match of {
             Reversed::There(v) | Reversed::Wider(v) => self.bound(*v),
@@ -321,7 +318,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// The instructions, before one.
+    /// Emits the computation before an instruction.
     fn make(&mut self, plan: Reversed, before: Inst) -> Value {
         match plan {
             Reversed::There(v) => v,
@@ -357,7 +354,7 @@ impl Propagation<'_> {
                 at.ins().uextend(types::I64, swapped)
             }
             Reversed::Swapped(v, bytes) => {
-                // What is computed once is turned once.
+                // Batch invariants are swapped in the prologue.
                 let place = match self.f.dfg.value_def(v) {
                     ValueDef::Result(inst, _) if self.f.layout.inst_block(inst) == Some(self.entry) => {
                         self.f.layout.next_inst(inst).unwrap_or(before)
@@ -386,11 +383,11 @@ struct Term {
     shifted: bool,
 }
 
-/// The sum modulo 2^16 - 1 that a program computes as Internet checksums want it (RFC 1071): halves are added to each
-/// other, carry and all, then their halves. It is zero only if the sum is. Propagation each term turns the result, because
-/// that is to multiply it by 256.
+/// Internet checksums (RFC 1071): programs fold a sum by adding its halves, with carry, then the halves of that. The
+/// result is zero only if the sum is. Reversing each term reverses the result, because modulo 2^16 - 1 both multiply by
+/// 256.
 impl Propagation<'_> {
-    /// What is folded, if that is what an instruction does.
+    /// The sum that an instruction folds, if it does.
     fn folded(&self, inst: Inst) -> Option<Value> {
         let dfg = &self.f.dfg;
         if dfg.insts[inst].opcode() != Opcode::Ushr {
@@ -402,7 +399,7 @@ impl Propagation<'_> {
         }
         let quarters = match dfg.value_type(args[0]) {
             types::I32 => args[0],
-            // What is beyond 32 bits is cut off.
+            // Bits beyond 32 are truncated.
             types::I64 => match self.made(args[0])? {
                 (Opcode::Uextend, of) if dfg.value_type(of[0]) == types::I32 => of[0],
                 _ => return None,
@@ -416,7 +413,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// The number to which the same is added rotated by so many bits, but for what is beyond twice as many.
+    /// The value to which itself, rotated by `by` bits, is added, apart from bits beyond twice as many.
     fn plus_rotated(&self, sum: Value, by: i64) -> Option<Value> {
         let plain = |mut v: Value| {
             while let Some((Opcode::Uextend | Opcode::Ireduce, of)) = self.made(v) {
@@ -435,7 +432,7 @@ impl Propagation<'_> {
         same(a, rotated(b)).or(same(b, rotated(a))).filter(|v| by == 32 || self.bound(*v) <= most(4))
     }
 
-    /// The terms of a sum.
+    /// Collects the terms of a sum.
     fn terms(&self, v: Value, subtracted: bool, depth: u32, sum: &mut Sum) {
         let v = self.f.dfg.resolve_aliases(v);
         match self.made(v) {
@@ -450,7 +447,7 @@ impl Propagation<'_> {
             Some((Opcode::Ishl, of)) if constant_in(&self.f.dfg, of[1]) == Some(8) && self.fits(of[0], 5) => {
                 sum.terms.push(Term { v: of[0], subtracted, shifted: true });
             }
-            // Numbers side by side: the higher one is multiplied by a power of 2^16, which is one.
+            // Concatenation: the higher part is multiplied by a power of 2^16, which is 1 modulo 2^16 - 1.
             Some((Opcode::Bor, &[a, b])) if depth > 0 && self.plan(v, 8, DEPTH).1 <= 0 => {
                 let parts = [(a, b), (b, a)].into_iter().find_map(|(high, low)| match self.made(high)? {
                     (Opcode::Ishl, of) => {
@@ -472,7 +469,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// Whether a sum is positive and less than 2^64, with a constant and terms that are at most so large.
+    /// Whether a sum with this constant and these bounds of its terms is positive and less than 2^64.
     fn is_positive(constant: u64, terms: impl Iterator<Item = (u64, bool)>) -> bool {
         let (mut least, mut most) = (i128::from(constant), i128::from(constant));
         for (bound, subtracted) in terms {
@@ -485,7 +482,7 @@ impl Propagation<'_> {
         least > 0 && most <= i128::from(u64::MAX)
     }
 
-    /// Folds the turned sum instead, if that saves swaps.
+    /// Folds the sum of reversals instead, if that saves swaps.
     fn fold_turned(&mut self, inst: Inst, folded: Value) {
         let mut sum = Sum::default();
         self.terms(folded, false, 4 * DEPTH, &mut sum);
@@ -494,8 +491,7 @@ impl Propagation<'_> {
         if bounds.iter().any(|b| *b > MOST_TERM) || !Self::is_positive(sum.constant, own) {
             return;
         }
-        // Those of an even number of bytes that are turned for nothing, and the others: those are multiplied by 256
-        // together.
+        // Reversals of even length that are free, and the other terms, which are multiplied by 256 together.
         let (mut plans, mut others) = (Vec::new(), Vec::new());
         let mut gain = 0;
         for (term, bound) in sum.terms.into_iter().zip(bounds) {
@@ -559,7 +555,7 @@ mod tests {
     use super::*;
     use crate::code::memory::Code;
 
-    /// What the second argument is at most, and the functions are told so.
+    /// Upper bound of the second argument, given to the pass.
     const SMALL: u64 = 0xffff;
 
     struct Random(u64);
@@ -660,7 +656,7 @@ mod tests {
             self.b.ins().icmp(cc, a, b)
         }
 
-        /// A sum of fields, folded as programs do it.
+        /// A sum of fields, folded as programs fold it.
         fn folded(&mut self) -> Value {
             let most = [0xffff_u64 << 40, self.random.below(1 << 20)][self.random.below(2) as usize];
             let mut sum = self.b.ins().iconst(types::I64, most as i64);
@@ -689,7 +685,7 @@ mod tests {
             self.b.ins().ushr_imm_u(sum, 16)
         }
 
-        /// What depends on all sorts of values that may be turned.
+        /// A result that depends on values of all kinds that may be reversed.
         fn result(&mut self) -> Value {
             let mut result = self.b.ins().iconst(types::I64, 0);
             for _ in 0..3 {
@@ -739,7 +735,7 @@ mod tests {
             b.append_block_params_for_function_params(entry);
             b.switch_to_block(entry);
             let args = b.block_params(entry).to_vec();
-            // What is in the entry is computed once.
+            // Values defined in the entry block are batch invariants.
             let once = b.ins().iadd(args[1], args[2]);
             let block = b.create_block();
             b.ins().jump(block, &[]);
@@ -767,7 +763,8 @@ mod tests {
                 let memory: [u64; 4] = std::array::from_fn(|_| random.word());
                 let (first, second) = (random.word(), random.word() & SMALL);
                 let [a, b] = [&plain, &turned].map(|code| {
-                    // SAFETY: the code takes three words, the first the address of 24 readable bytes, and gives one.
+                    // SAFETY: the code takes three words, of which the first is the address of 24 readable bytes, and
+                    // returns one.
                     unsafe { code.entry()(memory.as_ptr().cast(), first as *mut _, second as usize) as u64 }
                 });
                 assert_eq!(a, b, "seed {seed}, {memory:x?}, {first:x}, {second:x}\n{}\n{}", texts[0], texts[1]);

@@ -1,10 +1,10 @@
-//! Which blocks of a finished function lead to which. Does not live here: points of a program ([`crate::emit::schedule`]).
+//! The control-flow graph of a function.
 
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::{Block, Function};
 
-/// Where a block ends, once for each way there.
+/// The successors of a block, one for each edge.
 pub(crate) fn successors(function: &Function, block: Block) -> Vec<Block> {
     let dfg = &function.dfg;
     let Some(last) = function.layout.last_inst(block) else { return Vec::new() };
@@ -12,7 +12,7 @@ pub(crate) fn successors(function: &Function, block: Block) -> Vec<Block> {
     to.iter().map(|call| call.block(&dfg.value_lists)).collect()
 }
 
-/// How many ways lead to each block that any lead to.
+/// The number of edges to each block that has any.
 pub(crate) fn arrivals(function: &Function) -> HashMap<Block, u32> {
     let mut arrivals = HashMap::new();
     for to in function.layout.blocks().flat_map(|block| successors(function, block)) {

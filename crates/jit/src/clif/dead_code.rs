@@ -1,9 +1,9 @@
-//! Removes what nobody needs the result of, loads included: the code generator keeps loads. Does not live here: anything
-//! that knows the program.
+//! Dead-code elimination: removes instructions without effects whose results are not used, loads included, which
+//! Cranelift keeps.
 
 use cranelift_codegen::ir::{Function, Inst, Opcode};
 
-/// Removes instructions without effects whose results are not used.
+/// Runs the pass.
 pub(crate) fn run(function: &mut Function) {
     let dfg = &function.dfg;
     let mut uses = vec![0u32; dfg.num_values()];
@@ -16,7 +16,7 @@ pub(crate) fn run(function: &mut Function) {
             }
         }
     }
-    // Operands come before what uses them, but for ways back, which are blocks' parameters.
+    // Operands precede their uses, except across back edges, which carry block parameters.
     let mut gone = Vec::new();
     for &inst in insts.iter().rev() {
         let used = dfg.inst_results(inst).iter().any(|v| uses[v.as_u32() as usize] > 0);

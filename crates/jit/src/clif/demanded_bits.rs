@@ -1,6 +1,5 @@
-//! What is cut off a number although nothing is there: numbers known to be small need not be made small, and bits turned
-//! over or added above them are turned over and added at once. Does not live here: how large numbers can be
-//! ([`crate::clif::known_bits`]).
+//! Demanded bits: removes masks and truncations that known bits prove redundant, and merges inversions and additions of
+//! bits above a number into the operation below.
 
 use std::collections::HashMap;
 
@@ -9,10 +8,10 @@ use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode
 
 use crate::clif::known_bits::{bound_of, constant_in, most_of};
 
-/// Operations that are looked through.
+/// Depth of operations that are examined.
 const DEPTH: u32 = 10;
 
-/// Changes the function. `bounds`: what some values are at most.
+/// Runs the pass. `bounds` gives upper bounds of some values.
 pub(crate) fn run(function: &mut Function, bounds: &HashMap<Value, u64>) {
     function.dfg.resolve_all_aliases();
     let blocks: Vec<_> = function.layout.blocks().collect();
@@ -44,7 +43,7 @@ fn at(function: &mut Function, inst: Inst) -> FuncCursor<'_> {
     at
 }
 
-/// Zeros in front of what was cut off, or of what was turned over after that.
+/// Zero extension of a truncated value, or of the inversion of one.
 fn extended(function: &mut Function, inst: Inst, bounds: &HashMap<Value, u64>) -> Option<Value> {
     let InstructionData::Unary { opcode: Opcode::Uextend, arg } = function.dfg.insts[inst] else { return None };
     let narrow = function.dfg.value_type(arg);
@@ -67,7 +66,7 @@ fn extended(function: &mut Function, inst: Inst, bounds: &HashMap<Value, u64>) -
     Some(if turned { at.ins().bxor_imm_u(whole, most_of(narrow) as i64) } else { whole })
 }
 
-/// Bits above a number of which bits are turned over.
+/// Bits set above a number whose bits are inverted.
 fn above(function: &mut Function, inst: Inst, bounds: &HashMap<Value, u64>) -> Option<Value> {
     let InstructionData::Binary { opcode: Opcode::Bor, args } = function.dfg.insts[inst] else { return None };
     let constant = |v: Value| constant_in(&function.dfg, v).map(|c| c as u64);
@@ -80,7 +79,7 @@ fn above(function: &mut Function, inst: Inst, bounds: &HashMap<Value, u64>) -> O
     let mask = constant(mask)?;
     let all = (function.dfg.value_type(of) == types::I64)
         .then(|| bound_of(&function.dfg, &|v| bounds.get(&v).copied(), v, DEPTH) | mask)?;
-    // All bits up to the highest of those.
+    // All bits up to the highest set one.
     let below = all.checked_ilog2().map_or(0, |high| u64::MAX >> (63 - high));
     (below & more == 0).then(|| at(function, inst).ins().bxor_imm_u(v, (mask | more) as i64))
 }
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
     use crate::code::memory::Code;
 
-    /// What a function gives for a number before and after it is simplified, and by how many instructions it has fewer.
+    /// The results of a function before and after the pass, and the number of instructions saved.
     fn both(number: u64, most: u64, make: &dyn Fn(&mut FunctionBuilder<'_>, Value) -> Value) -> (u64, u64, usize) {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
@@ -121,7 +120,7 @@ mod tests {
             let mut context = Context::for_function(function);
             let compiled = context.compile(&*isa, &mut ControlPlane::default()).expect("valid code");
             let code = Code::new(compiled.code_buffer()).expect("memory");
-            // SAFETY: the code takes three words and gives one, and reads no memory.
+            // SAFETY: the code takes three words and returns one, and accesses no memory.
             unsafe { code.entry()(std::ptr::null(), std::ptr::null_mut(), number as usize) as u64 }
         });
         (plain, simpler, fewer)

@@ -1,13 +1,12 @@
-//! Small numbers that are extended where they are loaded, in one instruction. Loads and extensions are apart before, since
-//! the code generator moves and joins loads only if they do nothing else; how a number is used then tells whether it is to
-//! be extended. Does not live here: anything that knows the program.
+//! Extending loads: a load of a small number and its extensions become one extending load. Loads and extensions are
+//! emitted apart, because Cranelift merges and moves plain loads only.
 
 use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode, Value, ValueDef, types};
 
-/// Lets loads extend what they load to 64 bits if anything wants it so.
+/// Runs the pass: loads extend to 64 bits if any use wants that.
 pub(crate) fn run(function: &mut Function) {
     function.dfg.resolve_all_aliases();
     let insts: Vec<Inst> = function.layout.blocks().flat_map(|block| function.layout.block_insts(block)).collect();
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
     use crate::clif::dead_code;
 
-    /// How often each operation is left where a number is loaded and used as it is and extended to these types.
+    /// The number of each operation left for a load that is used as it is and extended to these types.
     fn left(ty: Type, to: &[Type]) -> HashMap<Opcode, usize> {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());

@@ -1,28 +1,27 @@
-//! How large values can be, from how they are computed: what cannot be beyond a width need not be cut off, and some
-//! comparisons need not be made. Does not live here: what packets on a hot path were asked ([`crate::trace::condition_numbering`]).
+//! Known bits: upper bounds of values that follow from how they are computed, and comparisons that these bounds decide.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{DataFlowGraph, InstructionData, Opcode, Type, Value, ValueDef};
 
 use crate::emit::Emitter;
 
-/// Operations that are looked through.
+/// Depth of operations that are examined.
 const DEPTH: u32 = 12;
 
 impl Emitter<'_> {
-    /// A value is at most this.
+    /// The upper bound of a value.
     pub(crate) fn bound(&self, v: Value) -> u64 {
         bound_of(&self.b.func.dfg, &|v| self.told_bound(v), v, DEPTH)
     }
 
-    /// What is known of it otherwise than from how it is computed.
+    /// The upper bound known from elsewhere: parameters' widths and guards.
     fn told_bound(&self, v: Value) -> Option<u64> {
         let asked = self.guarded_bound(v);
         let param = self.param_bounds.get(&v).copied();
         asked.into_iter().chain(param).min()
     }
 
-    /// Whether a comparison holds whatever the values are.
+    /// The outcome of a comparison that does not depend on the values.
     pub(crate) fn always(&self, condition: Value) -> Option<bool> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
@@ -41,7 +40,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A value is at most this. `told`: what else is known of a value.
+/// The upper bound of a value. `told` gives bounds known from elsewhere.
 pub(crate) fn bound_of(dfg: &DataFlowGraph, told: &dyn Fn(Value) -> Option<u64>, v: Value, depth: u32) -> u64 {
     let v = dfg.resolve_aliases(v);
     let most = most_of(dfg.value_type(v));
@@ -77,11 +76,11 @@ pub(crate) fn bound_of(dfg: &DataFlowGraph, told: &dyn Fn(Value) -> Option<u64>,
         (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(most),
         _ => most,
     };
-    // What does not fit has wrapped around.
+    // A sum beyond the type may have wrapped around.
     if bound > most { told_bound } else { bound.min(told_bound) }
 }
 
-/// The number that a value is, if it is a constant.
+/// The value of a constant.
 pub(crate) fn constant_in(dfg: &DataFlowGraph, v: Value) -> Option<i64> {
     let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
     match dfg.insts[inst] {
@@ -90,12 +89,12 @@ pub(crate) fn constant_in(dfg: &DataFlowGraph, v: Value) -> Option<i64> {
     }
 }
 
-/// The highest number of a type.
+/// The highest value of a type.
 pub(crate) fn most_of(ty: Type) -> u64 {
     if ty.bits() >= 64 { u64::MAX } else { (1 << ty.bits()) - 1 }
 }
 
-/// All bits up to the highest that is set.
+/// All bits up to the highest set one.
 fn up_to_highest(v: u64) -> u64 {
     v.checked_ilog2().map_or(0, |high| u64::MAX >> (63 - high))
 }

@@ -1,6 +1,5 @@
-//! Numbers that consist of bytes lying side by side in a packet, but were loaded in pieces or beside their place, are
-//! loaded as they lie: one load, and what is not theirs is masked away. Does not live here: fields that follow one another
-//! in a program's expressions ([`crate::emit::expr`]).
+//! Load coalescing: numbers assembled from adjacent bytes of a packet that were loaded in pieces, or masked and
+//! shifted, are loaded in place by one load and a mask.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,25 +12,25 @@ use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::constant_in;
 use crate::emit::memory::region_of;
 
-/// Operations that are looked through.
+/// Depth of operations that are examined.
 const DEPTH: u32 = 6;
 
-/// A number of 64 bits as the bytes that lie behind an address, but for those that a mask takes away.
+/// A 64-bit number as the bytes at an address, with some masked out.
 #[derive(Clone, Copy)]
 struct Window {
     base: Value,
-    /// Where its lowest byte lies.
+    /// Offset of its least significant byte.
     from: i32,
     mask: u64,
-    /// What was loaded ends here.
+    /// End of the bytes that were loaded.
     to: i32,
-    /// Instructions that are for nothing else.
+    /// Instructions that serve this number only.
     cost: u32,
-    /// The last of the loads.
+    /// The last load.
     last: Inst,
 }
 
-/// Changes the function. `packet`: how packets' bytes are loaded.
+/// Runs the pass. `packet` are the flags of accesses of packets.
 pub(crate) fn run(function: &mut Function, packet: MemFlagsData) {
     function.dfg.resolve_all_aliases();
     let (mut insts, mut uses) = (Vec::new(), HashMap::<Value, u32>::new());
@@ -50,7 +49,7 @@ pub(crate) fn run(function: &mut Function, packet: MemFlagsData) {
         before.extend(alone.map(|to| (to, block)));
     }
     let windows = Windows { f: function, region: packet.alias_region(), uses: &uses, before: &before };
-    // What a number consists of is seen after the number.
+    // A number is visited before its parts.
     let (mut found, mut parts) = (Vec::new(), HashSet::new());
     for &inst in insts.iter().rev() {
         let is_whole = matches!(function.dfg.insts[inst].opcode(), Opcode::Bor | Opcode::Ishl | Opcode::Ushr);
@@ -96,12 +95,12 @@ struct Windows<'a> {
     f: &'a Function,
     region: Option<AliasRegion>,
     uses: &'a HashMap<Value, u32>,
-    /// The block before one that is reached from no other.
+    /// The only predecessor of a block.
     before: &'a HashMap<Block, Block>,
 }
 
 impl Windows<'_> {
-    /// The bytes that a number is. Adds the numbers that are a part of it and of nothing else.
+    /// The bytes that make up a number. Collects instructions that serve it only.
     fn of(&self, v: Value, depth: u32, parts: &mut Vec<Value>) -> Option<Window> {
         let dfg = &self.f.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return None };
@@ -115,7 +114,7 @@ impl Windows<'_> {
             if alone {
                 parts.push(args[i]);
             }
-            // What is used elsewhere will be there anyway.
+            // Values used elsewhere stay in any case.
             Some(Window { cost: if alone { window.cost } else { 0 } + 1, ..window })
         };
         let bytes = |i: usize| {
@@ -161,7 +160,7 @@ impl Windows<'_> {
         }
     }
 
-    /// The later of two instructions, if nobody gets to it but by the other, and nothing is written in between.
+    /// The later of two instructions, if the other dominates it and no store is in between.
     fn later(&self, a: Inst, b: Inst) -> Option<Inst> {
         if self.comes_from(b, a) { Some(b) } else { self.comes_from(a, b).then_some(a) }
     }
@@ -197,7 +196,7 @@ mod tests {
     use crate::code::memory::Code;
     use crate::emit::memory::MemoryKinds;
 
-    /// What a function makes of these bytes before and after, and how many loads it has then.
+    /// The results of a function before and after the pass, and the number of loads left.
     fn both(make: &dyn Fn(&mut FunctionBuilder<'_>, &MemoryKinds, Value) -> Value) -> ([u64; 2], usize) {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
@@ -225,13 +224,14 @@ mod tests {
             let compiled = context.compile(&*isa, &mut ControlPlane::default()).expect("valid code");
             let code = Code::new(compiled.code_buffer()).expect("memory");
             let mut bytes: [u8; 24] = std::array::from_fn(|i| 0x9d_u8.wrapping_mul(i as u8 + 1));
-            // SAFETY: the code takes three words, the second the address of 24 bytes, which it reads and writes.
+            // SAFETY: the code takes three words, of which the second is the address of 24 bytes that it reads and
+            // writes.
             unsafe { code.entry()(std::ptr::null(), bytes.as_mut_ptr().cast(), 0) as u64 }
         });
         (results, loads)
     }
 
-    /// Two bytes and the four behind them, as numbers of a block to encrypt have them.
+    /// Two bytes and the following four, assembled as for a cipher block.
     fn pieces(b: &mut FunctionBuilder<'_>, flags: &MemoryKinds, at: Value, first: i32, between: bool) -> Value {
         let two = b.ins().uload16(types::I64, flags.packet, at, first);
         if between {
@@ -247,7 +247,7 @@ mod tests {
     fn bytes_side_by_side_are_loaded_at_once() {
         let ([plain, joined], loads) = both(&|b, flags, at| pieces(b, flags, at, 4, false));
         assert_eq!((plain, loads), (joined, 1));
-        // What is masked and shifted is loaded where it would have to lie.
+        // Masked and shifted values are loaded where they belong.
         let ([plain, joined], loads) = both(&|b, flags, at| {
             let v = b.ins().load(types::I64, flags.packet, at, 1);
             let v = b.ins().band_imm_u(v, 0xff_ffff_ffff);

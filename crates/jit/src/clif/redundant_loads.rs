@@ -1,5 +1,5 @@
-//! Removes loads of what an earlier load has found or a store has put there, on ways that no others join: the code
-//! generator does so only within a block. Does not live here: anything that knows the program.
+//! Redundant-load elimination: removes loads of values that an earlier load or store on the same path already has,
+//! along chains of blocks without joins.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use cranelift_codegen::ir::{
 use crate::clif::cfg::{arrivals, successors};
 use crate::emit::memory::{Base, place_of};
 
-/// What is loaded: how, from where, and as what.
+/// A load: its opcode, address and type.
 type Place = (Opcode, Base, i32, Type);
 
-/// What was loaded on the way to a block's end.
+/// The values known at the end of a block, and their regions.
 type Loaded = HashMap<Place, (Value, Option<AliasRegion>)>;
 
-/// Removes them. What is stored to the first of two regions beside one another may be what is loaded from the second.
+/// Runs the pass.
 pub(crate) fn run(function: &mut Function) {
     let arrivals = arrivals(function);
     let Some(entry) = function.layout.entry_block() else { return };
-    // From the entry and from where ways join, along the ways that no others join.
+    // Starts at the entry and at joins, and follows edges to blocks without joins.
     let joins = |b: &Block| arrivals.get(b) != Some(&1);
     let begins: Vec<Block> = function.layout.blocks().filter(|b| *b == entry || joins(b)).collect();
     let mut work: Vec<(Block, Loaded)> = begins.into_iter().map(|b| (b, Loaded::new())).collect();
@@ -84,7 +84,7 @@ fn look_at(function: &mut Function, inst: Inst, loaded: &mut Loaded) {
     }
 }
 
-/// How else the same bytes are loaded: with zeros up to 64 bits, or without.
+/// The other form of the same load: zero-extended to 64 bits, or plain.
 fn otherwise(opcode: Opcode, ty: Type) -> Option<(Opcode, Type)> {
     match (opcode, ty) {
         (Opcode::Load, types::I8) => Some((Opcode::Uload8, types::I64)),
@@ -97,7 +97,7 @@ fn otherwise(opcode: Opcode, ty: Type) -> Option<(Opcode, Type)> {
     }
 }
 
-/// How many bytes are loaded or stored.
+/// Size of an access in bytes.
 fn bytes(opcode: Opcode, ty: Type) -> i32 {
     match opcode {
         Opcode::Uload8 | Opcode::Sload8 | Opcode::Istore8 => 1,

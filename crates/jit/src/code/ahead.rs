@@ -1,5 +1,5 @@
-//! Machine code that is made ahead, to be loaded by other processes: it names what is outside of it by numbers, and says
-//! what the processor must be able to do.
+//! Ahead-of-time compilation: machine code that other processes can load. It refers to external symbols by number and
+//! lists the processor features it needs.
 
 use cranelift_codegen::binemit::Reloc;
 use cranelift_codegen::ir::{ExternalName, Function};
@@ -14,11 +14,11 @@ use crate::code::target::TargetMachine;
 use crate::compiler::Compiler;
 use crate::{CompiledPipeline, PrefetchedTable, Unsupported};
 
-/// The code of a pipeline, for [`load`]. Can be written down.
+/// The code of a pipeline, for [`load`]. Serialisable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ahead {
     architecture: String,
-    /// Names of what the processor must be able to do.
+    /// Names of the processor features that the code needs.
     features: Vec<String>,
     functions: Functions<Relocatable>,
 }
@@ -34,8 +34,8 @@ pub(crate) struct Functions<C> {
 }
 
 impl<C> Functions<C> {
-    /// The same functions in another form.
-    pub fn map<D, E>(self, mut f: impl FnMut(C) -> Result<D, E>) -> Result<Functions<D>, E> {
+    /// Converts each function.
+    pub(crate) fn map<D, E>(self, mut f: impl FnMut(C) -> Result<D, E>) -> Result<Functions<D>, E> {
         Ok(Functions {
             whole: f(self.whole)?,
             reentry: self.reentry.map(&mut f).transpose()?,
@@ -46,20 +46,20 @@ impl<C> Functions<C> {
     }
 }
 
-/// Machine code with places for addresses.
+/// Relocatable machine code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Relocatable {
     bytes: Vec<u8>,
-    /// Offsets of places of eight bytes, and the numbers of what is to stand there.
+    /// Relocations: offsets of eight-byte addresses, and symbol numbers.
     places: Vec<(u32, u32)>,
 }
 
 impl Relocatable {
-    /// From a function and what it was compiled to.
+    /// From a function and its compiled code.
     ///
     /// # Errors
-    /// If the code refers to anything else than by eight bytes of address.
-    pub fn new(function: &Function, compiled: &CompiledCode) -> Result<Relocatable, String> {
+    /// If there are relocations other than eight-byte absolute addresses.
+    pub(crate) fn new(function: &Function, compiled: &CompiledCode) -> Result<Relocatable, String> {
         let wrong = || "the code generator wants to link to other code".to_string();
         let mut places = Vec::new();
         for relocation in compiled.buffer.relocs() {
@@ -74,8 +74,8 @@ impl Relocatable {
         Ok(Relocatable { bytes: compiled.code_buffer().to_vec(), places })
     }
 
-    /// The code with everything at its place in this process; the zeros are at this address.
-    pub fn link(mut self, zeros: u64) -> Result<memory::Code, String> {
+    /// Relocates the code for this process. Symbol 0 is `zeros`; the others are [`Libcall::ALL`].
+    pub(crate) fn link(mut self, zeros: u64) -> Result<memory::Code, String> {
         for (offset, number) in self.places {
             let address = match number.checked_sub(1) {
                 None => zeros,
@@ -89,8 +89,8 @@ impl Relocatable {
     }
 }
 
-/// Compiles a verified pipeline for machines like this one, but not only this one. What is made stays right as long as
-/// pipeline and compiler do: both belong in one binary.
+/// Compiles a verified pipeline for recent machines of this architecture. The result is valid for this pipeline and
+/// this version of the compiler only: both belong in one binary.
 ///
 /// # Errors
 /// As [`compile`](crate::compile).
@@ -101,14 +101,13 @@ pub fn compile_ahead(pipeline: &Pipeline) -> Result<Ahead, Unsupported> {
     Ok(Ahead { architecture: architecture(isa), features: features(isa), functions })
 }
 
-/// Loads code that was made ahead from this very pipeline by this very compiler. `None` if this machine is not as the
-/// code needs it.
+/// Loads code compiled ahead of time. `None` if this machine lacks a feature that the code needs.
 ///
 /// # Errors
 /// As [`compile`](crate::compile).
 ///
 /// # Safety
-/// The code must come from [`compile_ahead`] of this version, with this pipeline.
+/// The code must come from [`compile_ahead`] of this version of the compiler, with this pipeline.
 pub unsafe fn load(pipeline: &Pipeline, ahead: Ahead) -> Result<Option<CompiledPipeline>, Unsupported> {
     let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
     let there = features(&*compiler.isa);

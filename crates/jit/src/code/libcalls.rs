@@ -1,4 +1,4 @@
-//! Functions that generated code calls for what is not worth generating. They take and give 64-bit words.
+//! Library functions that generated code calls. They take and return 64-bit words.
 
 use std::cell::RefCell;
 
@@ -17,12 +17,12 @@ const ALGORITHMS: [HashAlgorithm; 8] = [
     HashAlgorithm::Xor16,
 ];
 
-/// How generated code names an algorithm.
+/// The number of an algorithm in calls.
 pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
     ALGORITHMS.iter().position(|&a| a == algorithm).unwrap_or(0) as u64
 }
 
-/// The functions, as generated code refers to them.
+/// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Libcall {
     Copy,
@@ -36,8 +36,8 @@ pub(crate) enum Libcall {
 }
 
 impl Libcall {
-    /// All of them; the place in the list is the number that code made ahead has for the function.
-    pub const ALL: [Libcall; 8] = [
+    /// All functions. The index plus one is the function's symbol number.
+    pub(crate) const ALL: [Libcall; 8] = [
         Libcall::Copy,
         Libcall::SameBytes,
         Libcall::Divide,
@@ -48,8 +48,8 @@ impl Libcall {
         Libcall::ReplaceVarbit,
     ];
 
-    /// Where the function is in this process.
-    pub fn address(self) -> u64 {
+    /// The function's address in this process.
+    pub(crate) fn address(self) -> u64 {
         let function = match self {
             Libcall::Copy => copy as *const (),
             Libcall::SameBytes => same_bytes as *const (),
@@ -64,7 +64,7 @@ impl Libcall {
     }
 }
 
-/// A byte string that generated code points to.
+/// A byte string given by address and length.
 ///
 /// # Safety
 /// `address` must be valid for reads of `length` bytes for as long as the result is used.
@@ -82,7 +82,7 @@ pub(crate) unsafe extern "C" fn copy(to: *mut u8, from: *const u8, length: u64) 
     unsafe { std::ptr::copy(from, to, length as usize) }
 }
 
-/// 1 if two byte strings are the same.
+/// Returns 1 if two byte strings are equal.
 ///
 /// # Safety
 /// Both must be valid for reads.
@@ -106,7 +106,7 @@ pub(crate) unsafe extern "C" fn divide(n: u64, remainder: u64, words: *mut u64) 
     if b.iter().all(|&limb| limb == 0) {
         return;
     }
-    // Bit by bit: the quotient grows where the dividend was.
+    // Bit by bit: the quotient replaces the dividend.
     for at in (0..64 * n).rev() {
         let (limb, bit) = (at / 64, at % 64);
         let mut carry = a[limb] >> bit & 1;
@@ -129,7 +129,7 @@ pub(crate) unsafe extern "C" fn divide(n: u64, remainder: u64, words: *mut u64) 
     }
 }
 
-/// A hash over bytes.
+/// The hash of bytes.
 ///
 /// # Safety
 /// `data` must be valid for reads of `length` bytes.
@@ -138,7 +138,7 @@ pub(crate) unsafe extern "C" fn hash(algorithm: u64, data: *const u8, length: u6
     algorithms::hash(ALGORITHMS[algorithm as usize % 8], unsafe { bytes(data, length) })
 }
 
-/// A checksum over bytes and then the payload.
+/// The checksum of bytes followed by the payload.
 ///
 /// # Safety
 /// Both must be valid for reads.
@@ -158,7 +158,7 @@ thread_local! {
     static RANDOM: RefCell<algorithms::Random> = RefCell::new(algorithms::Random::new(0));
 }
 
-/// Writes a number from `words[..n]` to `words[n..2 * n]` into `words[2 * n..]`; 0 if there is none.
+/// Writes a random number between `words[..n]` and `words[n..2 * n]` to `words[2 * n..]`. Returns 0 if there is none.
 ///
 /// # Safety
 /// `words` must be valid for `3 * n` words.
@@ -171,8 +171,8 @@ pub(crate) unsafe extern "C" fn random(n: u64, words: *mut u64) -> u64 {
     RANDOM.with(|r| u64::from(r.borrow_mut().between_limbs(lo, hi, out)))
 }
 
-/// Writes bits, the highest of each byte first, behind the first `at` bits of `to`, and zeros up to the next whole byte.
-/// Gives the number of bits there are then.
+/// Appends bits, the highest of each byte first, to the first `at` bits of `to`, padded with zeros to a whole byte.
+/// Returns the new number of bits.
 ///
 /// # Safety
 /// `from` must be valid for `count` bits, `to` for `at + count`.
@@ -200,9 +200,9 @@ pub(crate) unsafe extern "C" fn append_bits(to: *mut u8, at: u64, from: *const u
     end
 }
 
-/// Gives a header another varbit field: at `to` come to be the first `head` bytes of `from`, `length` bytes of `new`, and the
-/// `tail` bytes that follow `head + old` bytes of `from`. `from` is `to` or does not overlap what is written; `new` may be
-/// what is there now.
+/// Replaces a header's varbit field: writes to `to` the first `head` bytes of `from`, `length` bytes of `new`, and the
+/// `tail` bytes that follow `head + old` bytes of `from`. `from` is `to` or does not overlap what is written; `new` may
+/// be the present varbit field.
 ///
 /// # Safety
 /// All must be valid for these bytes.

@@ -1,4 +1,4 @@
-//! Executable memory: the only place that turns bytes into something callable.
+//! Executable memory. The only place that turns bytes into something callable.
 
 use memmap2::{Mmap, MmapMut};
 
@@ -15,19 +15,19 @@ impl Code {
     ///
     /// # Errors
     /// The operating system's, if it gives no pages or refuses to make them executable.
-    pub fn new(bytes: &[u8]) -> std::io::Result<Code> {
+    pub(crate) fn new(bytes: &[u8]) -> std::io::Result<Code> {
         let mut pages = MmapMut::map_anon(bytes.len().max(1))?;
         pages[..bytes.len()].copy_from_slice(bytes);
         Ok(Code { pages: pages.make_exec()?, length: bytes.len() })
     }
 
     /// The machine code.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.pages[..self.length]
     }
 
     /// The function at the beginning. Valid as long as `self`.
-    pub fn entry(&self) -> RunBatch {
+    pub(crate) fn entry(&self) -> RunBatch {
         // SAFETY: the only caller that makes a `Code` puts a function of exactly this signature and the C calling
         // convention at offset 0; the pages are mapped and executable.
         unsafe { std::mem::transmute::<*const u8, RunBatch>(self.pages.as_ptr()) }

@@ -1,13 +1,11 @@
-//! Bits in memory, most significant first, to values and back: byte-swapped loads and stores of the fewest pieces.
-//!
-//! Does not live here: which header or field is meant.
+//! Loads and stores of bit fields in memory, most significant bit first, by byte-swapped accesses in the fewest pieces.
 
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type as ClifType, Value, types};
 
 use crate::emit::Emitter;
 use crate::emit::wide::limbs;
 
-/// Bytes, relative to some address, that may be read: a field's surroundings.
+/// The bytes around a field that may be read, relative to its base address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub from: i32,

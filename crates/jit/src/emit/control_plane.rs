@@ -1,5 +1,4 @@
-//! What the control plane has to do with a packet beside tables: members of value sets, and digests. Does not live here:
-//! what is behind the pointers (the data plane).
+//! Value sets and digests: calls of the control plane's objects.
 
 use std::mem::{offset_of, size_of};
 
@@ -68,7 +67,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A pointer among what is constant during a batch.
+    /// Loads a pointer that is constant during a batch.
     fn pointer(&mut self, base: Value, at: usize) -> Value {
         self.b.ins().load(types::I64, self.flags.runtime, base, at as i32)
     }

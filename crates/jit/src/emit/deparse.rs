@@ -1,9 +1,10 @@
-//! The deparser, in place. Headers are walked from the last to the first, from where the payload begins: what already
-//! lies where it belongs stays; from the first that does not, the rest of the old headers is put aside and the new ones
-//! are written in front of what is done. The payload never moves.
+//! The deparser, in place. Headers are visited from the last to the first, beginning at the payload. Those that are in
+//! place stay; from the first that is not, the remaining old headers are saved and the new ones are written in front of
+//! those that are done. The payload never moves.
 //!
-//! That needs each emit to be met once and its header to stay as it is until the end. Where a deparser has loops, changes
-//! headers or calls externs, emitted headers are put aside one after the other instead, and all written at the end.
+//! This requires that each emit is executed at most once and that its header does not change until the end. For
+//! deparsers with loops, header changes or externs, emitted headers are collected in a buffer, which is written at the
+//! end.
 
 use std::mem::offset_of;
 
@@ -22,10 +23,10 @@ use hopwright_abi as abi;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Bytes that [`abi::Runtime::scratch`] is sure to have.
+/// Size of [`abi::Runtime::scratch`] in bytes.
 const SCRATCH_BYTES: i64 = 9_216;
 
-/// One emit of the deparser.
+/// An emit statement of the deparser.
 #[derive(Clone, Copy)]
 pub(crate) struct EmitSite {
     header: HeaderId,
@@ -35,20 +36,20 @@ pub(crate) struct EmitSite {
     present: Variable,
 }
 
-/// The emits, and what putting the packet together keeps between its steps.
+/// The emits, and variables of deparsing.
 #[derive(Default)]
 pub(crate) struct Deparse {
     emits: Vec<EmitSite>,
-    /// Where the headers that are done begin.
+    /// Start of the headers that are done.
     front: Option<Variable>,
-    /// The last emit whose header does not lie where it belongs.
+    /// The last emit whose header is not in place.
     which: Option<Variable>,
-    /// Bytes of headers that were put aside, in a deparser that does that.
+    /// Number of bytes collected, in deparsers that collect headers.
     aside: Option<Variable>,
 }
 
 impl Emitter<'_> {
-    /// Before the deparser's statements.
+    /// Emits the beginning of the deparser.
     pub(crate) fn begin_deparse(&mut self) -> Result<()> {
         let p = self.p;
         if self.deparse.front.is_none() && !is_plain(p) {
@@ -79,7 +80,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One emit.
+    /// Emits an emit statement.
     pub(crate) fn emit(&mut self, header: HeaderId, stmt: &Stmt) {
         if let Some(aside) = self.deparse.aside {
             return self.put_aside(header, aside);
@@ -90,7 +91,7 @@ impl Emitter<'_> {
         self.flow.emitted[number] = self.known_valid(header);
     }
 
-    /// Puts a header aside, if it is valid.
+    /// Collects a header, if it is valid.
     fn put_aside(&mut self, header: HeaderId, aside: Variable) {
         let valid = self.is_valid(header);
         let (write, next) = (self.b.create_block(), self.b.create_block());
@@ -110,7 +111,7 @@ impl Emitter<'_> {
         self.enter(next);
     }
 
-    /// Writes what was put aside in front of the payload.
+    /// Writes the collected headers in front of the payload.
     fn take_back(&mut self, front: Variable, aside: Variable) {
         let (cursor, length) = (self.b.use_var(self.cursor), self.b.use_var(aside));
         let to = self.b.ins().isub(cursor, length);
@@ -131,7 +132,7 @@ impl Emitter<'_> {
         self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at)
     }
 
-    /// Puts the packet together as far as its headers lie where they belong.
+    /// Deparses the headers that are in place.
     pub(crate) fn assemble(&mut self) {
         if let (Some(front), Some(aside)) = (self.deparse.front, self.deparse.aside) {
             return self.take_back(front, aside);
@@ -140,7 +141,7 @@ impl Emitter<'_> {
         let tail = &layout.suffix.headers;
         let emits = self.deparse.emits.clone();
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
-        // Where the headers that are done begin, if that is plain; else the variable has it.
+        // Start of the headers that are done, if it is known; otherwise the variable has it.
         let mut known = Some(self.cursor_at());
         let cursor = self.b.use_var(self.cursor);
         self.b.def_var(front, cursor);
@@ -207,7 +208,7 @@ impl Emitter<'_> {
         self.finish(known);
     }
 
-    /// The packet begins where its headers do.
+    /// Ends the packet: it begins where its first header does.
     pub(crate) fn finish(&mut self, front: Option<At>) {
         if self.is_trace() {
             self.guard_no_requests();
@@ -224,7 +225,7 @@ impl Emitter<'_> {
         self.forward();
     }
 
-    /// Writes the headers up to the last that does not lie where it belongs.
+    /// Writes the headers up to the last that is not in place.
     pub(crate) fn rebuild(&mut self) {
         let emits = self.deparse.emits.clone();
         let emits = &emits[..emits.len() - self.layout.suffix.headers.len()];
@@ -237,7 +238,7 @@ impl Emitter<'_> {
         }
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
         let done = self.b.create_block();
-        // Puts the old headers aside, then goes to step `which` and those before it.
+        // Saves the old headers, then writes the header of step `which` and those before it.
         let steps: Vec<Block> = emits.iter().map(|_| self.b.create_block()).collect();
         let kept = self.b.declare_var(types::I64);
         let which = self.b.use_var(which);
@@ -303,7 +304,7 @@ impl Emitter<'_> {
         self.b.def_var(front, target);
     }
 
-    /// Writes a whole header at an address, from where it is or was put aside.
+    /// Writes a whole header at an address, from its bytes or where they were saved.
     fn write_header(&mut self, header: HeaderId, target: Value, kept: Variable, limit: Variable) {
         let base = self.base(header);
         if !self.layout.header(header).from_packet {
@@ -319,7 +320,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether each emit is met at most once and what it emits stays as it is until the end.
+/// Whether each emit is executed at most once and its header does not change until the end.
 fn is_plain(p: &Pipeline) -> bool {
     let mut plain = true;
     walk::stmts(&p.deparser.body, &mut |s| {

@@ -137,7 +137,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Values side by side, the first highest.
+    /// Concatenates values, the first highest.
     pub(crate) fn join<'e>(&mut self, parts: impl IntoIterator<Item = &'e &'e Expr>) -> Result<Vec<Value>> {
         let mut values = Vec::new();
         let mut width = 0;
@@ -153,7 +153,7 @@ impl Emitter<'_> {
             rest = others;
             let w = part.ty.width();
             width += w;
-            // Zeros are what is there anyway.
+            // Zero bits need no operation.
             if w > 0 && !part.as_const().is_some_and(Zero::is_zero) {
                 values.push((width, w, self.value(part)?));
             }
@@ -174,8 +174,8 @@ impl Emitter<'_> {
         Ok(out.into_iter().map(|v| v.unwrap_or(zero)).collect())
     }
 
-    /// The first values of a list, if they are fields that lie side by side in a header's bytes: the header, the first
-    /// bit, the bits, and how many values they are.
+    /// The first values of a list, if they are adjacent fields of a header: the header, first bit, width, and number of
+    /// values.
     pub(crate) fn side_by_side<'e>(
         &self,
         mut list: impl Iterator<Item = &'e Expr>,
@@ -212,7 +212,7 @@ impl Emitter<'_> {
             let one = self.c64(1);
             self.b.ins().umax(y[0], one)
         };
-        // The remainder by the stand-in 1 is already zero.
+        // The remainder of the division by the stand-in 1 is zero.
         if remainder {
             return Ok(vec![self.b.ins().urem(x[0], divisor)]);
         }
@@ -232,7 +232,7 @@ impl Emitter<'_> {
         if width == 0 {
             return Ok(x);
         }
-        // One bit more than the operands tells whether the result fits.
+        // One more bit than the operands have tells whether the result fits.
         let more = width + 1;
         let x = self.resize(x, width, more, is_signed);
         let y = self.resize(y, width, more, is_signed);
@@ -458,8 +458,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Two values to compare in memory's byte order, if that is cheaper: a field in its bytes and a constant, or two
-    /// fields.
+    /// Two values to compare in packet byte order, if that is cheaper: a field and a constant, or two fields.
     pub(crate) fn as_in_memory(&mut self, a: &Expr, b: &Expr) -> Option<(Value, Value)> {
         let field = |g: &Self, e: &Expr| match e.kind {
             ExprKind::Slot(slot) => g.whole_bytes(slot),
@@ -493,7 +492,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A slot rotated left by so many bits, if the two are the parts of that.
+/// The slot and amount of a left rotation, if the two expressions are its parts.
 fn rotation(a: &Expr, b: &Expr, width: u32) -> Option<(SlotId, u64)> {
     let part = |e: &Expr| match &e.kind {
         ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr), a, by) => match a.kind {
@@ -508,7 +507,7 @@ fn rotation(a: &Expr, b: &Expr, width: u32) -> Option<(SlotId, u64)> {
     (plain && slot == other && rest < 64 && by + rest == u64::from(width)).then_some((slot, by))
 }
 
-/// An operator that only makes truth values in a place where a number is expected: the verifier lets none through.
+/// A boolean operator where a number is expected. Unreachable: the verifier rejects it.
 fn unreachable_bool(e: &Expr) -> Result<Vec<Value>> {
     Err(Unsupported::new(e.span, "a truth value where a number is expected"))
 }

@@ -1,4 +1,4 @@
-//! Calls of extern functions and methods: counters, registers and checksums in place, the rest by a call.
+//! Calls of extern functions and methods: counters, registers and checksums inline, others by a call.
 
 use std::mem::{offset_of, size_of};
 
@@ -20,7 +20,7 @@ use hopwright_abi::{BlockMethod, CounterCell, ExternHandle, NamedCall};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Where a condition's ways meet again, and what was known where they parted; nothing if there is one way.
+/// The join behind a condition and the state at the branch; `None` if there is no branch.
 type Conditional = Option<(Block, FlowState)>;
 
 impl Emitter<'_> {
@@ -39,7 +39,7 @@ impl Emitter<'_> {
                     Ok(())
                 })
             }
-            // The table's hit has counted already.
+            // Counted when the table was hit.
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let words = self.register_words(*id);
@@ -134,7 +134,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value of some width as a slot's type wants it.
+    /// Converts a value to a slot's type.
     pub(crate) fn fit(&mut self, v: Vec<Value>, width: u32, slot: SlotId) -> Vec<Value> {
         let to = self.p[slot].ty.width();
         self.resize(v, width, to, false)
@@ -151,7 +151,7 @@ impl Emitter<'_> {
         self.register_width(id).div_ceil(64) as usize
     }
 
-    /// Puts off counting, if the index is within.
+    /// Defers a count, if the index is in range.
     fn count_later(&mut self, id: ExternId, index: &Expr) -> Result<()> {
         let handle = (id.index() * size_of::<ExternHandle>()) as i32;
         let value = self.value(index)?[0];
@@ -161,8 +161,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A number times a power of two. Parts that lie side by side in the number are multiplied each for itself, so that
-    /// those of several numbers are multiplied once.
+    /// Multiplies by a power of two. The parts of a concatenation are scaled separately, so that those common to
+    /// several numbers are scaled once.
     fn scaled(&mut self, v: Value, by: u32) -> Value {
         let dfg = &self.b.func.dfg;
         let made = match dfg.value_def(dfg.resolve_aliases(v)) {
@@ -181,7 +181,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A number consists of bits above those that another may have.
+    /// Whether all bits of a number are above those of another.
     fn is_above(&self, high: Value, low: Value) -> bool {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(high)) else { return false };
@@ -203,7 +203,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Something with one cell of an extern's array, if the index is within.
+    /// Emits code for one cell of an extern's array, if the index is in range.
     fn cell(
         &mut self,
         id: ExternId,
@@ -240,7 +240,7 @@ impl Emitter<'_> {
         self.b.ins().iadd(cells, offset)
     }
 
-    /// What follows up to [`Emitter::end_if`] is done if the condition holds. `None` if it is known not to.
+    /// Begins code that runs if the condition holds, up to [`Emitter::end_if`]. `None` if it is known not to hold.
     fn begin_if(&mut self, condition: &Expr) -> Result<Option<Conditional>> {
         match self.known(condition) {
             Some(0) => return Ok(None),
@@ -262,7 +262,7 @@ impl Emitter<'_> {
         self.flow.meet(&before);
     }
 
-    /// A number between two, both included; nothing if there is none.
+    /// A random number in an inclusive range; unchanged if the range is empty.
     fn random(&mut self, to: SlotId, lo: &Expr, hi: &Expr) -> Result<()> {
         self.side_exit();
         let width = lo.ty.width().max(hi.ty.width()).max(1);
@@ -287,7 +287,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Bytes of a list in the frame: address and length.
+    /// Packs a list into bytes in the frame: address and length.
     pub(crate) fn pack(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
         if has_varbit(data) {
             return self.pack_bits(data);
@@ -306,7 +306,7 @@ impl Emitter<'_> {
     fn hash(&mut self, algorithm: HashAlgorithm, to: SlotId, base: &Expr, data: &[Expr], max: &Expr) -> Result<()> {
         let base_value = self.value(base)?;
         let max_value = self.value(max)?;
-        // What exceeds 64 bits is more than any hash.
+        // A bound beyond 64 bits exceeds any hash.
         let beyond = max_value[1..].iter().copied().reduce(|a, b| self.b.ins().bor(a, b));
         let max_value = max_value[0];
         let (address, length) = self.pack(data)?;
@@ -318,7 +318,7 @@ impl Emitter<'_> {
         if let Some(beyond) = beyond {
             within = self.b.ins().select(beyond, h, within);
         }
-        // base + H mod max, cut to the result's width.
+        // base + H mod max, truncated to the result's width.
         let width = self.p[to].ty.width().max(base.ty.width()).max(64);
         let base_value = self.resize(base_value, base.ty.width(), width, false);
         let within = self.resize(vec![within], 64, width, false);
@@ -347,9 +347,9 @@ impl Emitter<'_> {
         Ok(self.libcall(Libcall::Checksum, &args, true).unwrap_or(address))
     }
 
-    /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Since 2^16 is 1 modulo 2^16 - 1, values
-    /// can be added in larger pieces, shifted to where they stand within a word; and the sum of words as they are in
-    /// memory has its bytes swapped, nothing else.
+    /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Because 2^16 is 1 modulo 2^16 - 1, values
+    /// can be added in larger pieces, shifted to their position in a word; and the sum of words in memory order is the
+    /// byte-swapped sum.
     fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
         let Sum16 { mut values, in_memory, .. } = self.sum16(data)?;
         if let Some(v) = in_memory {
@@ -402,8 +402,8 @@ impl Emitter<'_> {
         self.b.ins().uextend(types::I64, folded)
     }
 
-    /// Whether a checksum is that of the data, on a hot path and if all lies in memory: then the sum of it all is zero,
-    /// which is all ones. Who has all ones for a checksum leaves, because that is another zero.
+    /// In traces, and if all data is in memory, whether a checksum is right: the sum of data and checksum is then zero,
+    /// that is all ones. A packet whose checksum is all ones takes a side exit, because that is the other zero.
     fn sums_up(
         &mut self,
         algorithm: HashAlgorithm,
@@ -423,14 +423,14 @@ impl Emitter<'_> {
         let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
         self.guard(other);
         let sum = self.b.ins().iadd(others, sum);
-        // A multiple of 2^16 - 1 is so many times that, found by its inverse, and other numbers times the inverse are
-        // more than the most it can be. Zero is none here.
+        // Tests divisibility by 2^16 - 1 with its inverse: multiples yield the quotient, other numbers more than it can
+        // be. Zero does not occur.
         let times = self.b.ins().imul_imm_s(sum, (u64::MAX / 0xffff).wrapping_neg() as i64);
         let less = self.b.ins().iadd_imm_s(times, -1);
         Ok(Some(self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)))
     }
 
-    /// The sum of 16-bit words in pieces.
+    /// The sum of 16-bit words in pieces: of values, and of words in memory order.
     fn sum16(&mut self, data: &[Expr]) -> Result<Sum16> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let mut behind = width.next_multiple_of(16);
@@ -483,8 +483,8 @@ impl Emitter<'_> {
         Ok(sum)
     }
 
-    /// A sum modulo 2^16 - 1 as I16; zero only if it is zero. Adding a number to itself with its halves swapped gives
-    /// the sum of the halves, carry and all, in the upper half.
+    /// A sum modulo 2^16 - 1 as I16; zero only if the sum is zero. Adding a number to itself with halves swapped gives
+    /// the sum of its halves, with carry, in the upper half.
     fn fold16(&mut self, sum: Value) -> Value {
         let by = self.b.ins().iconst(types::I64, 32);
         let halves = self.b.ins().rotl(sum, by);
@@ -498,7 +498,7 @@ impl Emitter<'_> {
         self.b.ins().ireduce(types::I16, sum)
     }
 
-    /// An even number of bytes of a header in pieces of at most four, as they are in memory.
+    /// An even number of bytes of a header in pieces of at most four, in memory order.
     fn words_in_memory(&mut self, header: HeaderId, at: u32, bytes: u32) -> Vec<Value> {
         let mut out = Vec::new();
         let mut done = 0;

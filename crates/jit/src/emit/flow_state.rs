@@ -1,6 +1,5 @@
-//! What is known at compile time where a piece of code begins: values of slots, validity of headers, and where things
-//! lie relative to some address. Variables hold the truth in any case; facts only save asking. Does not live here:
-//! who jumps where ([`crate::emit::schedule`]).
+//! The data-flow state: what is known at compile time where a piece of code begins, such as values of slots, validity
+//! of headers, and addresses relative to roots. It is an optimisation only: variables hold all values at run time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,32 +25,32 @@ pub(crate) enum SuffixState {
     Maybe,
 }
 
-/// An address that others are relative to. It is in a word of the frame: code that needs it loads it, because it is
-/// needed here and there throughout, longer than a register could be spared.
+/// A root: an address that others are relative to. It is kept in a word of the frame and loaded where needed, because
+/// roots live too long to occupy registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Root(u32);
 
 impl Root {
     /// Its number, from zero.
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 
     /// The packet's first byte.
-    pub const START: Root = Root(0);
+    pub(crate) const START: Root = Root(0);
 
-    /// Its place in the frame, behind the loop's own words.
+    /// Its offset in the frame, behind the loop's words.
     fn place(self) -> i32 {
         Root::place_of(self.0)
     }
 
-    /// The place of a word with this number.
-    pub fn place_of(number: u32) -> i32 {
+    /// The offset of the word with this number.
+    pub(crate) fn place_of(number: u32) -> i32 {
         FRAME_WORDS as i32 * 8 + 8 * number as i32
     }
 }
 
-/// An address: so many bytes behind another.
+/// An address relative to a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     pub root: Root,
@@ -60,41 +59,41 @@ pub(crate) struct At {
 
 impl At {
     /// The packet's first byte.
-    pub const START: At = At { root: Root::START, offset: 0 };
+    pub(crate) const START: At = At { root: Root::START, offset: 0 };
 
-    pub fn plus(self, bytes: i32) -> At {
+    pub(crate) fn plus(self, bytes: i32) -> At {
         At { root: self.root, offset: self.offset + bytes }
     }
 }
 
-/// The facts.
+/// The data-flow state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FlowState {
-    /// Values of slots of at most 64 bits.
+    /// Known values of slots of at most 64 bits.
     values: BTreeMap<SlotId, u64>,
-    /// Where each header's bytes are.
+    /// Known addresses of headers' bytes.
     pub place: Vec<Option<At>>,
-    /// Headers whose bytes are surely their own, so that fields can be written.
+    /// Headers known to have bytes of their own, so that fields can be written.
     pub writable: Vec<bool>,
-    /// How far the parser is.
+    /// The parser's cursor.
     pub cursor: Option<At>,
-    /// Bytes before this address are surely within the packet.
+    /// Bytes before this address are known to be in the packet.
     pub checked: Option<At>,
     /// Whether a header of the in-place suffix ([`hopwright_ir::analysis::in_place_suffix`]) was extracted.
     pub begun: SuffixState,
     /// Where the in-place suffix begins.
     pub suffix_start: Option<At>,
-    /// For each emit so far whether there was something to emit.
+    /// For each emit so far whether it emits something.
     pub emitted: Vec<Option<bool>>,
     /// Few packets get here.
     pub cold: bool,
-    /// On a hot path: which, and what it has put off.
+    /// In traces: the paths, and what is deferred.
     pub trace: TraceState,
 }
 
 impl FlowState {
     /// Nothing is known.
-    pub fn none(headers: usize) -> FlowState {
+    pub(crate) fn none(headers: usize) -> FlowState {
         FlowState {
             values: BTreeMap::new(),
             place: vec![None; headers],
@@ -109,23 +108,23 @@ impl FlowState {
         }
     }
 
-    /// A slot has this value.
-    pub fn set(&mut self, slot: SlotId, value: u64) {
+    /// Sets the known value of a slot.
+    pub(crate) fn set(&mut self, slot: SlotId, value: u64) {
         self.values.insert(slot, value);
     }
 
-    /// Nothing is known about a slot any more.
-    pub fn forget(&mut self, slot: SlotId) {
+    /// Forgets the value of a slot.
+    pub(crate) fn forget(&mut self, slot: SlotId) {
         self.values.remove(&slot);
     }
 
-    /// A slot's value.
-    pub fn value(&self, slot: SlotId) -> Option<u64> {
+    /// The known value of a slot.
+    pub(crate) fn value(&self, slot: SlotId) -> Option<u64> {
         self.values.get(&slot).copied()
     }
 
-    /// What is known whichever of the two ways was taken.
-    pub fn meet(&mut self, other: &FlowState) {
+    /// The meet: keeps what both states know.
+    pub(crate) fn meet(&mut self, other: &FlowState) {
         self.values.retain(|slot, v| other.values.get(slot) == Some(v));
         for (mine, other) in self.place.iter_mut().zip(&other.place) {
             if mine != other {
@@ -155,20 +154,20 @@ impl FlowState {
     }
 }
 
-/// Where the program asks for what a slot holds, so that knowing it there saves something.
+/// Where the program tests slots, so that knowing their values there saves code.
 #[derive(Debug)]
 pub(crate) struct TestSites<'a> {
     places: HashMap<SlotId, Vec<PointId>>,
-    /// Headers that the deparser does not ask about.
+    /// Headers that the deparser does not test.
     tail: &'a [HeaderId],
     /// For each slot whether it is a header's validity.
     validity: Vec<bool>,
 }
 
 impl<'a> TestSites<'a> {
-    /// Of a whole pipeline, whose parser states come in this order, and of these slots in these stages. Counts places as
-    /// [`crate::emit::schedule`] does.
-    pub fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> TestSites<'a> {
+    /// The test sites of a pipeline, with parser states in this order, and further sites by stage. Point ids are those
+    /// of [`crate::emit::schedule`].
+    pub(crate) fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> TestSites<'a> {
         let validity = p.slots.iter().map(|s| matches!(s.kind, SlotKind::Valid(_))).collect();
         let mut tests = TestSites { places: HashMap::new(), tail, validity };
         for (position, &s) in states.iter().enumerate() {
@@ -233,7 +232,7 @@ impl<'a> TestSites<'a> {
         }
     }
 
-    /// Comparisons and truth values in an expression.
+    /// Adds comparisons and booleans in an expression.
     fn expression(&mut self, e: &Expr, point_id: &PointId) {
         match &e.kind {
             ExprKind::Slot(slot) if e.ty == Type::Bool => self.add(*slot, point_id),
@@ -259,18 +258,18 @@ impl<'a> TestSites<'a> {
         }
     }
 
-    /// How often a slot is asked for from a place on.
+    /// The number of tests of a slot from a point on.
     fn after(&self, slot: SlotId, point_id: &PointId) -> usize {
         self.places.get(&slot).map_or(0, |places| places.len() - places.partition_point(|p| p < point_id))
     }
 
-    /// Forgets values that nobody will ask for, but not what headers are valid.
-    pub fn trim(&self, flow: &mut FlowState, point_id: &PointId) {
+    /// Forgets values that no later test depends on, except validity.
+    pub(crate) fn trim(&self, flow: &mut FlowState, point_id: &PointId) {
         flow.values.retain(|slot, _| self.validity[slot.0 as usize] || self.after(*slot, point_id) > 0);
     }
 
-    /// How much would be lost by treating two ways as one.
-    pub fn loss(&self, a: &FlowState, b: &FlowState, point_id: &PointId) -> usize {
+    /// The cost of merging two states: the number of later tests that only one of them decides.
+    pub(crate) fn loss(&self, a: &FlowState, b: &FlowState, point_id: &PointId) -> usize {
         let one_way = |a: &FlowState, b: &FlowState| -> usize {
             a.values.iter().filter(|(s, v)| b.values.get(s) != Some(v)).map(|(s, _)| self.after(*s, point_id)).sum()
         };
@@ -279,7 +278,7 @@ impl<'a> TestSites<'a> {
 }
 
 impl Emitter<'_> {
-    /// An expression's value, if the facts tell.
+    /// The known value of an expression.
     pub(crate) fn known(&self, e: &Expr) -> Option<u64> {
         let width = e.ty.width();
         if width > 64 || matches!(e.ty, Type::Varbit(_)) {
@@ -320,7 +319,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Takes a condition to be true or false.
+    /// Records the outcome of a condition.
     pub(crate) fn assume(&mut self, cond: &Expr, truth: bool) {
         match &cond.kind {
             ExprKind::Slot(slot) => self.flow.set(*slot, u64::from(truth)),
@@ -340,17 +339,17 @@ impl Emitter<'_> {
         }
     }
 
-    /// Takes a slot to have a value or not to have it.
+    /// Records that a slot has a value, or does not have it.
     pub(crate) fn assume_value(&mut self, slot: SlotId, ty: Type, value: Option<u64>, equal: bool) {
         match value {
-            // What is known of a slot is one word, which a wider one cannot be read as.
+            // Known values are one word; a wider slot's value cannot be recorded.
             Some(v) if equal && ty.width() <= 64 => self.flow.set(slot, v),
             Some(v) if ty.width() == 1 => self.flow.set(slot, v ^ 1),
             _ => {}
         }
     }
 
-    /// Nothing is known about a header's fields any more.
+    /// Forgets the values of a header's fields.
     pub(crate) fn forget_fields(&mut self, header: HeaderId) {
         for field in &self.p[header].fields {
             self.flow.forget(field.slot);
@@ -358,7 +357,7 @@ impl Emitter<'_> {
         self.drop_deferred_fields(header);
     }
 
-    /// The address that others are relative to.
+    /// The address of a root.
     pub(crate) fn root(&mut self, root: Root) -> Value {
         match &self.mode {
             Mode::Trace(build) => build.roots[root.0 as usize],
@@ -366,7 +365,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes an address one that others are relative to.
+    /// Makes an address a root.
     pub(crate) fn new_root(&mut self, address: Value) -> At {
         let root = Root(self.new_words(1));
         self.store_frame(root.place(), address);
@@ -374,7 +373,7 @@ impl Emitter<'_> {
         At { root, offset: 0 }
     }
 
-    /// Room for so many more words in the frame: the number of the first.
+    /// Allocates words in the frame and returns the number of the first.
     pub(crate) fn new_words(&mut self, words: u32) -> u32 {
         let first = self.roots;
         self.roots += words;
@@ -384,7 +383,8 @@ impl Emitter<'_> {
         first
     }
 
-    /// On a hot path an address is loaded once. What it is the sum of need not be kept for addressing.
+    /// In traces, a root is loaded once. Loading it hides its computation from Cranelift, which would otherwise fold it
+    /// into addresses and keep the operands alive.
     pub(crate) fn keep_root(&mut self, root: Root) {
         if self.is_trace() {
             let address = self.load_frame(root.place());
@@ -395,7 +395,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The address itself.
+    /// The value of an address.
     pub(crate) fn address(&mut self, at: At) -> Value {
         let root = self.root(at.root);
         match at.offset {
@@ -404,7 +404,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// How far the parser is; what is asked about it from here on is relative to that.
+    /// The parser's cursor. If it is not known, it becomes a root.
     pub(crate) fn cursor_at(&mut self) -> At {
         if let Some(at) = self.flow.cursor {
             return at;
@@ -415,14 +415,14 @@ impl Emitter<'_> {
         at
     }
 
-    /// Sets how far the parser is.
+    /// Sets the parser's cursor.
     pub(crate) fn set_cursor(&mut self, at: At) {
         let v = self.address(at);
         self.b.def_var(self.cursor, v);
         self.flow.cursor = Some(at);
     }
 
-    /// Whether a header is valid, if that is known.
+    /// Whether a header is known to be valid or invalid.
     pub(crate) fn known_valid(&self, header: HeaderId) -> Option<bool> {
         self.flow.value(self.p[header].valid).map(|v| v != 0)
     }

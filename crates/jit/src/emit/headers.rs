@@ -1,6 +1,6 @@
-//! Where headers are at run time: a table in the stack frame with the address of each header's bytes and the length of
-//! its varbit field, and masks of validity bits. Where facts tell the same, the table is not asked; what is never asked
-//! for is not in it. Code is generated twice, the first time to find that out.
+//! Headers at run time: a table in the stack frame holds the address of each header's bytes and the length of its
+//! varbit field; validity bits are in masks. The table is read only where the data-flow state does not have the answer,
+//! and has no members that are never read: emission is repeated once the reads are known.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -14,36 +14,36 @@ use crate::emit::flow_state::At;
 use crate::emit::layout::{HeaderLayout, Layout};
 use crate::emit::wide::limbs;
 
-/// Longer headers are copied by a call.
+/// Size in bytes beyond which headers are copied by a call.
 const INLINE_COPY: u32 = 64;
 
 /// Headers per validity mask: masks of 32 bits fit an instruction.
 pub(crate) const PER_MASK: usize = 32;
 
-/// What is asked for of each header.
+/// Which members of the table are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderUses {
     bases: Vec<bool>,
     varbits: Vec<bool>,
 }
 
-/// The table's shape.
+/// The layout of the table.
 pub(crate) struct HeaderTable {
     slot: StackSlot,
     /// Byte offset of each header's address, for headers that are not always zeros.
     bases: Vec<Option<i32>>,
     /// Byte offset of the length of its varbit field.
     varbits: Vec<Option<i32>>,
-    /// What is in the table.
+    /// The members that are in the table.
     wanted: HeaderUses,
-    /// What was asked for so far.
+    /// The members that are read so far.
     asked: HeaderUses,
     masks: Vec<Variable>,
     images: StackSlot,
 }
 
 impl HeaderTable {
-    pub fn new(b: &mut FunctionBuilder, layout: &Layout, wanted: &HeaderUses) -> HeaderTable {
+    pub(crate) fn new(b: &mut FunctionBuilder, layout: &Layout, wanted: &HeaderUses) -> HeaderTable {
         let headers = &layout.headers;
         let mut next = 0;
         let mut place = |there: bool| {
@@ -62,14 +62,14 @@ impl HeaderTable {
         HeaderTable { slot, bases, varbits, wanted, asked: none, masks, images }
     }
 
-    /// What was asked for, if that is not in the table.
-    pub fn missing(self) -> Option<HeaderUses> {
+    /// The members that are read, if they are not those in the table.
+    pub(crate) fn missing(self) -> Option<HeaderUses> {
         (self.asked != self.wanted).then_some(self.asked)
     }
 }
 
 impl Emitter<'_> {
-    /// No header is there.
+    /// Makes all headers invalid.
     pub(crate) fn clear_headers(&mut self) {
         for i in 0..self.headers.masks.len() {
             let none = self.b.ins().iconst(types::I32, 0);
@@ -86,12 +86,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// How many masks of validity bits there are.
+    /// Number of validity masks.
     pub(crate) fn masks(&self) -> usize {
         self.headers.masks.len()
     }
 
-    /// Which headers are valid, as words.
+    /// The validity masks as words.
     pub(crate) fn mask_words(&mut self) -> Vec<Value> {
         let mut words = Vec::new();
         for i in 0..self.masks() {
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         words
     }
 
-    /// Says which headers are valid.
+    /// Sets the validity masks.
     pub(crate) fn set_masks(&mut self, words: &[Value]) {
         for (i, &word) in words.iter().enumerate() {
             let mask = self.b.ins().ireduce(types::I32, word);
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         Some(self.table_word(header, at, zeros))
     }
 
-    /// A word of the table, or something else if the header was not extracted and the word says nothing.
+    /// A word of the table, or another value if the header was not extracted and the word is undefined.
     fn table_word(&mut self, header: HeaderId, at: i32, otherwise: Value) -> Value {
         let valid = self.known_valid(header).filter(|_| self.layout.header(header).extracted);
         if valid == Some(false) {
@@ -153,7 +153,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A header's bytes are here in the packet, and its varbit field has this many.
+    /// Sets the place of a header in the packet, and the length of its varbit field.
     pub(crate) fn place_header(&mut self, header: HeaderId, at: At, varbit: Option<Value>) {
         if self.headers.bases[header.index()].is_some() {
             let base = self.address(at);
@@ -169,26 +169,26 @@ impl Emitter<'_> {
         self.set_varbit_length(header, length);
     }
 
-    /// A header's bytes are somewhere else now.
+    /// Changes the address of a header's bytes.
     fn rebase(&mut self, header: HeaderId, base: Value) {
         self.set_base(header, base);
         self.flow.place[header.index()] = None;
         self.forget_fields(header);
     }
 
-    /// The address of something among the images.
+    /// The address at an offset of the images.
     pub(crate) fn image(&mut self, at: i32) -> Value {
         self.b.ins().stack_addr(types::I64, self.headers.images, at)
     }
 
-    /// A header's bytes are its image now, with so many of its varbit field.
+    /// Makes a header's image its bytes, and sets the length of its varbit field.
     pub(crate) fn move_to_image(&mut self, header: HeaderId, image: Value, varbit: Value) {
         self.rebase(header, image);
         self.flow.writable[header.index()] = true;
         self.set_varbit_length(header, varbit);
     }
 
-    /// Makes a header's image its bytes, all zero.
+    /// Makes a header's image its bytes, and zeroes it.
     fn blank_image(&mut self, header: HeaderId, image: i32) {
         let bytes = self.layout.header(header).bytes.next_multiple_of(16) as i32;
         let base = self.image(image);
@@ -201,7 +201,7 @@ impl Emitter<'_> {
         self.set_varbit_length(header, zero);
     }
 
-    /// If a header is not valid, its bytes are zeros from now on.
+    /// Zeroes the bytes of a header that is not valid.
     pub(crate) fn zero_unless_valid(&mut self, header: HeaderId) {
         if self.headers.bases[header.index()].is_none() {
             return;
@@ -234,7 +234,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Sees to it that a header's bytes are its own.
+    /// Makes sure that a header has bytes of its own.
     fn make_writable(&mut self, header: HeaderId) {
         let has_base = self.headers.bases[header.index()].is_some();
         let Some(image) = self.layout.header(header).image.filter(|_| has_base) else { return };
@@ -262,7 +262,7 @@ impl Emitter<'_> {
         let source = self.base(src);
         let layout = self.layout.header(dst);
         let base = match layout.image {
-            // Nobody writes either: they can be the same bytes.
+            // Neither is written: they can share their bytes.
             None => source,
             Some(image) => {
                 let base = self.image(image);
@@ -289,7 +289,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Bytes of a header.
+    /// Size of a header in bytes.
     pub(crate) fn length(&mut self, header: HeaderId) -> Value {
         let fixed = self.c64(u64::from(self.layout.header(header).bytes));
         match self.varbit_length(header) {
@@ -308,7 +308,7 @@ impl Emitter<'_> {
         self.b.ins().icmp_imm_u(IntCC::NotEqual, bit, 0)
     }
 
-    /// I8: one of the headers is valid.
+    /// Whether one of the headers is valid, as I8.
     pub(crate) fn any_valid(&mut self, headers: &[HeaderId]) -> Value {
         let mut bits = vec![0u32; self.headers.masks.len()];
         for h in headers {
@@ -358,7 +358,7 @@ impl Emitter<'_> {
         if offset == 0 { base } else { self.b.ins().iadd_imm_s(base, i64::from(offset)) }
     }
 
-    /// Where a header's bytes are: so many behind an address.
+    /// The address of a header's bytes, as base and offset.
     fn bytes_at(&mut self, header: HeaderId) -> (Value, i32) {
         if let Some(at) = self.flow.place[header.index()] {
             return (self.root(at.root), at.offset);
@@ -369,8 +369,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// How a header's bytes are read: if they never change, it does not matter when. It does where values are written down
-    /// when headers have moved already.
+    /// Flags for reading a header's bytes. Bytes that never change can be read at any time, except where values are
+    /// stored after headers have moved.
     fn reading(&self, header: HeaderId) -> MemFlagsData {
         let layout = self.layout.header(header);
         let flags = self.flags.packet;
@@ -401,8 +401,7 @@ impl Emitter<'_> {
         (address, length)
     }
 
-    /// Where a field's bits are: the address they are counted from, how many bytes behind it the header begins, and what
-    /// may be read with them.
+    /// The place of a field's bits: the base address, the header's offset from it, and the window that may be read.
     fn field_place(&mut self, header: HeaderId, field: usize) -> (Value, i32, Window) {
         let layout = self.layout.header(header);
         let (base, offset) = self.bytes_at(header);
@@ -452,7 +451,7 @@ impl Emitter<'_> {
         self.store_bits(self.flags.packet, base, at, f.offset_bits, f.width, value);
     }
 
-    /// The header, byte offset and size of a field that is in its bytes here and can be loaded in one piece.
+    /// The header, byte offset and size of a field that is in its header's bytes and can be loaded in one piece.
     pub(crate) fn whole_bytes(&self, slot: SlotId) -> Option<(HeaderId, i32, u32)> {
         let (header, f) = self.field_of(slot)?;
         let field = &self.p[header].fields[f];
@@ -477,7 +476,7 @@ impl Emitter<'_> {
         self.b.ins().load(ty, flags, base, offset + at)
     }
 
-    /// The same as a number whose lowest byte is the first.
+    /// As [`Emitter::raw_bytes`], zero-extended: the lowest byte is the first.
     pub(crate) fn raw_number(&mut self, header: HeaderId, at: i32, bytes: u32) -> Value {
         let (base, offset) = self.bytes_at(header);
         let flags = self.reading(header);

@@ -1,4 +1,4 @@
-//! Members of action profiles and selectors, and meters: calls of the data plane.
+//! Action profiles, selectors and meters: calls of the data plane.
 
 use std::mem::{offset_of, size_of};
 
@@ -15,17 +15,17 @@ use hopwright_abi::{ActionEntry, ExternHandle, NO_METER};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// The first of [`hopwright_abi::lead_words`].
+/// Offset of the first of [`hopwright_abi::lead_words`].
 const LEAD: i32 = size_of::<ActionEntry>() as i32;
 
 impl Emitter<'_> {
-    /// What an entry of a table with an action profile leads to: the entry of a member, or the default entry if there is
+    /// The member's entry that an entry of a table with an action profile leads to, or the default entry if there is
     /// none.
     pub(crate) fn choose(&mut self, id: TableId, entry: Value) -> Result<Value> {
         let table = &self.p[id];
         let Some(profile) = table.implementation else { return Ok(entry) };
         let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
-        // The call asks what was put off, but only entries with groups get there.
+        // Emits pending guards: the call would, but only on the path of entries with groups.
         self.flush_guards();
         let (pick, end) = (self.b.create_block(), self.b.create_block());
         let chosen = self.b.append_block_param(end, types::I64);
@@ -58,13 +58,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Measures the packet with the direct meter of the entry that was found. The variable holds its colour.
+    /// Executes the direct meter of the entry that was found. The variable holds the colour.
     pub(crate) fn measure_hit(&mut self, table: &Table, entry: Value, point_id: &PointId) -> Option<Variable> {
         let object = table.direct_meter?;
         let at = if table.implementation.is_some() { LEAD + 8 } else { LEAD };
         let meter = self.b.ins().load(types::I64, self.flags.entry, entry, at);
         let color = self.measure(object, meter);
-        // As with entries: the same code finds it at the same place.
+        // As with entries, the same code finds it in the same variable.
         let variable = match self.colors.get(point_id) {
             Some(v) => *v,
             None => {
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         Some(variable)
     }
 
-    /// `direct_meter.read`: what the meter said when its table was applied, green elsewhere.
+    /// `direct_meter.read`: the colour of the table's application, green elsewhere.
     pub(crate) fn read_direct_meter(&mut self, to: SlotId) {
         let color = match self.context.action.as_ref().and_then(|a| a.color) {
             Some(color) => self.b.use_var(color),
@@ -87,7 +87,7 @@ impl Emitter<'_> {
         self.write(to, &v);
     }
 
-    /// `meter.execute_meter`: beyond the size nothing changes.
+    /// `meter.execute_meter`: an index beyond the size changes nothing.
     pub(crate) fn execute_meter(&mut self, id: ExternId, index: &Expr, to: SlotId) -> Result<()> {
         let index = self.value(index)?[0];
         let color = self.measure(id, index);
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         self.call_object(meter, &[which, now, bytes])
     }
 
-    /// Calls an object's only method; gives the first word it leaves.
+    /// Calls an object's only method and returns its first word.
     fn call_object(&mut self, id: ExternId, args: &[Value]) -> Value {
         let buffer = self.key_buffer(args.len());
         for (at, v) in args.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Where every slot of a packet's state lives while generated code runs, decided once for a whole pipeline.
+//! The layout: where each slot is kept at run time, decided once for a pipeline.
 //!
-//! Metadata and locals are SSA variables. Header fields are in the header's bytes at its *base*: a place in the packet
-//! once it was extracted; else a block of zeros that all headers share, or, for headers that are written, an *image* of
-//! their own in the stack frame. This module computes; it emits no code.
+//! Metadata and locals are SSA variables. Header fields are in the header's bytes at its *base*: in the packet once the
+//! header is extracted; otherwise in a block of zeros that all headers share, or, for headers that are written, in an
+//! *image* of their own in the stack frame.
 
 use hopwright_ir::analysis::in_place_suffix::{self, InPlaceSuffix};
 use hopwright_ir::analysis::parser_graph::has_cycles;
@@ -12,14 +12,14 @@ use hopwright_ir::{ExternArg, Header, HeaderId, Pipeline, SlotId, SlotKind, Stmt
 
 use crate::Unsupported;
 
-/// One slot.
+/// Where a slot is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A variable per limb.
     Scalar,
     /// Field number `.1` of header `.0`.
     Field(HeaderId, u32),
-    /// The varbit field of a header: where it lies follows from the header's base.
+    /// The varbit field of a header, relative to the header's base.
     HeaderVarbit(HeaderId),
     /// The validity bit of a header.
     Valid(HeaderId),
@@ -27,7 +27,7 @@ pub(crate) enum Place {
     Varbit,
 }
 
-/// One header.
+/// Properties of a header.
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLayout {
     /// Size in bytes without the varbit field.
@@ -51,38 +51,38 @@ pub(crate) struct HeaderLayout {
 }
 
 impl HeaderLayout {
-    /// Its bytes can be elsewhere than in the shared zeros.
-    pub fn has_base(&self) -> bool {
+    /// Whether its bytes can be elsewhere than in the shared zeros.
+    pub(crate) fn has_base(&self) -> bool {
         self.from_packet || self.written
     }
 }
 
-/// The decisions for a pipeline.
+/// The layout of a pipeline.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub places: Vec<Place>,
     pub headers: Vec<HeaderLayout>,
-    /// For each slot that is a varbit and no header field the offset of its buffer among the images.
+    /// For varbits that are no header fields, the offset of their buffer among the images.
     pub varbits: Vec<Option<i32>>,
-    /// Bytes of all images.
+    /// Size of all images in bytes.
     pub images: i32,
-    /// Bytes of zeros that a base may point to.
+    /// Size of the shared zeros in bytes.
     pub zeros: usize,
-    /// Headers that surely lie where they belong at the end.
+    /// Headers that are known to be in place at the end.
     pub suffix: InPlaceSuffix,
-    /// The parser can go in circles.
+    /// The parser has cycles.
     pub parser_cycles: bool,
-    /// The program has loops or a parser that can go in circles: steps are counted.
+    /// The program has loops or a parser with cycles: steps are counted.
     pub counts_steps: bool,
 }
 
 impl Layout {
-    pub fn of(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+    pub(crate) fn of(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
         Layout::with_suffix(pipeline, InPlaceSuffix::of(pipeline))
     }
 
-    /// The layout for code in which all headers can lie anywhere.
-    pub fn without_suffix(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
+    /// The layout for code in which headers can be anywhere.
+    pub(crate) fn without_suffix(pipeline: &Pipeline) -> Result<Layout, Unsupported> {
         Layout::with_suffix(pipeline, InPlaceSuffix::default())
     }
 
@@ -116,7 +116,7 @@ impl Layout {
             let header = &mut layout.headers[i];
             header.extracted = !changed && !header.written && pipeline.headers[i].stack.is_none();
         }
-        // Headers of the suffix that nobody looks at are only skipped: nobody needs to know where they are.
+        // Headers of the suffix that are never accessed are skipped: their addresses are not needed.
         let usage = Usage::of(pipeline);
         for header in &layout.suffix.headers {
             let u = usage.header(*header);
@@ -143,7 +143,7 @@ impl Layout {
         Ok(layout)
     }
 
-    pub fn header(&self, id: HeaderId) -> &HeaderLayout {
+    pub(crate) fn header(&self, id: HeaderId) -> &HeaderLayout {
         &self.headers[id.index()]
     }
 
@@ -169,7 +169,7 @@ impl Layout {
             });
             result?;
         }
-        // Headers that are copied to each other are alike: a change of one must not show in the other.
+        // Headers that are copied to each other have the same properties: a change of one must not show in the other.
         loop {
             let mut changed = false;
             for &(a, b) in &same {

@@ -1,9 +1,8 @@
-//! Finding a table's entry: by the key alone, in a hash table, in a tree of prefixes, or by a call.
+//! Lookup code generation: finds a table's entry by indexing, in a hash table, in a prefix tree, or by a call.
 //!
-//! Tables change while this code runs. What it finds is right for some moment of the batch as long as the hash table's
-//! address is read once for each lookup: that load is none that the code generator may repeat or move. What is read through
-//! it depends on it, which every processor we know keeps in order. Does not live here: what hash tables are
-//! ([`hopwright_abi`]).
+//! Tables change while this code runs. The result is right for some moment of the batch, provided that the hash table's
+//! address is read exactly once for a lookup: that load must not be repeated or moved. Loads through it depend on it,
+//! and processors keep dependent loads in order.
 
 use std::mem::{offset_of, size_of};
 
@@ -18,24 +17,24 @@ use hopwright_abi::{TableHandle, direct_entries};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// In tables that are expected to have so many entries, those with another tag are not looked at: they are not in the cache.
+/// Expected size of tables from which on tags are compared before keys, which are then unlikely to be cached.
 const LARGE: u64 = 16_384;
 
-/// Nodes of prefixes from this depth on are not looked at in line.
+/// Depth in bits from which on prefix trees are searched by a call.
 const MAX_DEPTH: u32 = 32;
 
-/// What is searched for, and where.
+/// A search of a hash table.
 struct Search<'v> {
     table: Value,
     key: &'v [Value],
     hash: Value,
-    /// Compares tags.
+    /// Whether tags are compared.
     large: bool,
-    /// Gets the address of the key that was found.
+    /// Receives the address of the key that was found.
     found: Block,
-    /// There is none.
+    /// The key is not in the table.
     missed: Block,
-    /// Gets the number of a slot with another key, or with none any more.
+    /// Receives the index of a slot with another key or a removed entry.
     other: Block,
 }
 
@@ -66,7 +65,7 @@ impl Emitter<'_> {
         self.b.ins().load(types::I64, self.flags.runtime, default, 0)
     }
 
-    /// The entry for a key: an address, and how far behind that it is.
+    /// The entry for a key: an address, and the entry's offset from it.
     pub(crate) fn find_entry(&mut self, id: TableId, key: &[Value]) -> (Value, i32) {
         let table = &self.p[id];
         match key {
@@ -86,7 +85,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Calls for an entry.
+    /// Looks up an entry by a call.
     fn look_up(&mut self, id: TableId, key: &[Value]) -> Value {
         let buffer = self.key_buffer(key.len());
         for (i, word) in key.iter().enumerate() {
@@ -98,7 +97,7 @@ impl Emitter<'_> {
         self.b.inst_results(call)[0]
     }
 
-    /// The entry with the longest prefix in a tree of prefixes for keys of so many bits.
+    /// Searches a prefix tree for keys of `bits` bits.
     fn descend(&mut self, id: TableId, key: Value, bits: u32) -> Value {
         let flags = self.flags.entry;
         let [found, missed] = [(); 2].map(|()| self.b.create_block());
@@ -115,7 +114,7 @@ impl Emitter<'_> {
             let slot = self.b.ins().load(types::I64, flags, address, at);
             let target = self.b.ins().ushr_imm_u(slot, i64::from(PrefixTree::SHIFT));
             let last = depth >= bits;
-            // What is deeper is left to the call.
+            // Deeper nodes are left to the call.
             let down = if last || depth > MAX_DEPTH { missed } else { self.b.create_block() };
             if !last {
                 let leads_on = self.b.ins().band_imm_u(slot, PrefixTree::NODE as i64);
@@ -146,8 +145,8 @@ impl Emitter<'_> {
         entry
     }
 
-    /// Searches a hash table: the address of the key in front of the entry, or where it would be in front of the default
-    /// entry.
+    /// Searches a hash table. The result is the address of the key that precedes the entry, or the address at that
+    /// distance before the default entry.
     fn search(&mut self, id: TableId, key: &[Value]) -> Value {
         let flags = self.flags.entry;
         let place = self.handle(id, offset_of!(TableHandle, hash));
@@ -186,7 +185,7 @@ impl Emitter<'_> {
         address
     }
 
-    /// Looks at a slot; `cold`: few keys get there.
+    /// Probes a slot; `cold`: few keys get there.
     fn look_at(&mut self, search: &Search, slot: Value, cold: bool) {
         let &Search { table, key, hash, large, found, missed, other } = search;
         let flags = self.flags.entry;

@@ -43,7 +43,7 @@ pub(crate) struct MemoryKinds {
 
 impl MemoryKinds {
     /// Declares the regions in a function.
-    pub fn new(function: &mut Function) -> MemoryKinds {
+    pub(crate) fn new(function: &mut Function) -> MemoryKinds {
         let mut id = 0;
         let mut region = |name: &'static str| {
             let data = AliasRegionData { user_id: id, description: name.into() };
@@ -67,12 +67,12 @@ impl MemoryKinds {
     }
 
     /// The flags of a packet's word of the frame at an offset.
-    pub fn packet_word(&self, at: i32) -> MemFlagsData {
+    pub(crate) fn packet_word(&self, at: i32) -> MemFlagsData {
         self.packet_words[at as usize / 8 % WORD_REGIONS]
     }
 
     /// Whether a region is that of words of the frame.
-    pub fn is_frame(&self, region: Option<AliasRegion>) -> bool {
+    pub(crate) fn is_frame(&self, region: Option<AliasRegion>) -> bool {
         let mut words = self.packet_words.iter().chain([&self.batch_words]);
         region.is_some() && words.any(|flags| flags.alias_region() == region)
     }

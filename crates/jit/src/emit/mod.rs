@@ -1,5 +1,5 @@
-//! The generated function as a whole: what it is given, the loop over the packets, the order of v1model's blocks, and
-//! reading and writing slots. What single statements, tables, parser states become lives in the other modules.
+//! The emitter: generates a function from a pipeline, statement by statement. This module has the function's frame:
+//! arguments, the loop over packets, the order of v1model's blocks, and access to slots.
 
 pub(crate) mod bytes;
 pub(crate) mod control_plane;
@@ -53,23 +53,23 @@ use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Parser states and loop turns a packet may take.
+/// Most parser states and loop iterations of a packet.
 pub(crate) const MAX_STEPS: u64 = 65_536;
 
-/// Signatures of what is called.
+/// Signatures of indirect calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Signatures {
-    /// Two words in, one out: lookups and what is like them.
+    /// Two words in, one out: lookups, value sets, `prepare`.
     pub lookup: SigRef,
     pub method: SigRef,
     /// [`abi::BlockMethod::run`].
     pub block: SigRef,
 }
 
-/// Words of the frame that are the loop's: where the packet's descriptor is, and the end of the descriptors.
+/// Words of the frame for the loop: the address of the packet's descriptor, and the end of the descriptors.
 pub(crate) const FRAME_WORDS: u32 = 2;
 
-/// What a function is made for.
+/// What to emit.
 pub(crate) struct Job<'a> {
     pub entry: EntryPoint,
     pub plan: &'a SuspensionPlan,
@@ -77,33 +77,32 @@ pub(crate) struct Job<'a> {
     pub mode: Mode<'a>,
 }
 
-/// How code refers to what is outside of it.
+/// How code refers to symbols outside of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Linkage {
-    /// By address. The functions are in this process; here are the zeros that headers without bytes of their own read.
+    /// By address, in this process. `zeros` is the address of the zeros that absent headers read.
     Addresses { zeros: u64 },
-    /// By number, for code that is to run in other processes: the zeros are 0, functions are counted from 1 in the order
-    /// of [`Libcall::ALL`].
+    /// By number, to be relocated: 0 is the zeros, functions count from 1 in the order of [`Libcall::ALL`].
     Symbols,
 }
 
-/// What came of it, besides code.
+/// The result of emission besides the function.
 pub(crate) struct Output {
-    /// The places in the program that instructions refer to by number.
+    /// Source places, by the number that instructions carry.
     pub places: Vec<Span>,
-    /// What was wanted of headers, if that was not there: then it is to be done again.
+    /// The uses of the header table, if they differ from what was given: emission must be repeated.
     pub missing: Option<HeaderUses>,
-    /// The points that are written down by number.
+    /// The points of a path profiler, by number.
     pub points: Vec<PointId>,
-    /// The numbers of the ways that code goes to the end of.
+    /// Indices of the paths whose end a trace reaches.
     pub completed: Vec<usize>,
-    /// What is to be known of a function for some ways.
+    /// The structure of a trace function.
     pub shape: Option<TraceShape>,
-    /// What some values are at most.
+    /// Upper bounds of values.
     pub bounds: HashMap<Value, u64>,
 }
 
-/// Builds the function.
+/// The state of emission.
 pub(crate) struct Emitter<'a> {
     pub b: FunctionBuilder<'a>,
     pub p: &'a Pipeline,
@@ -120,60 +119,60 @@ pub(crate) struct Emitter<'a> {
     pub tables: Value,
     pub externs: Value,
     pub functions: Value,
-    /// Words that are needed here and there throughout; [`FRAME_WORDS`] and then addresses ([`crate::emit::flow_state`]).
+    /// The frame's words: [`FRAME_WORDS`], then roots ([`crate::emit::flow_state`]) and batch invariants.
     pub frame: StackSlot,
-    /// How many addresses and other words are in the frame.
+    /// Number of words in the frame behind the loop's.
     pub roots: u32,
-    /// What is computed once for a batch, and where it is in the frame.
+    /// Batch invariants and their offsets in the frame.
     pub invariants: BTreeMap<BatchInvariant, i32>,
-    /// What parameters of actions are at most.
+    /// Upper bounds of action parameters.
     pub param_bounds: HashMap<Value, u64>,
-    /// Where entries have bytes of parameters in the order of packets, by the lowest limb.
+    /// Bytes of parameters in entries' images, by the value's lowest limb.
     pub images: HashMap<Value, InImage>,
-    /// Variables of scalars and of fields with a home there, one per limb; address and length of varbits.
+    /// Variables of slots: one per limb of a scalar; address and length of a varbit.
     slots: Vec<Vec<Variable>>,
     pub headers: HeaderTable,
     steps: Option<Variable>,
     pub cursor: Variable,
-    /// Where the tail of headers begins ([`hopwright_ir::analysis::in_place_suffix`]), once one of them is extracted.
+    /// Start of the in-place suffix ([`crate::analysis::in_place_suffix`]), once one of its headers is extracted.
     pub suffix_start: Variable,
-    /// The port that ingress chose.
+    /// The egress port.
     port: Variable,
-    /// What is known here.
+    /// The data-flow state.
     pub flow: FlowState,
-    /// What surrounds the statement that is being generated.
+    /// The context of the statement being emitted.
     pub context: Rc<Context<'a>>,
-    /// What surrounds the parser's statements.
+    /// The context of the parser's statements.
     pub in_parser: Rc<Context<'a>>,
     pub schedule: Schedule<'a>,
     pub tests: TestSites<'a>,
-    /// The parser's states in the order they are generated in.
+    /// The parser's states in order of emission.
     pub state_order: Vec<usize>,
-    /// For each state how many bytes extracts of a fixed size can take at most from there on.
+    /// For each state the most bytes that extracts of fixed sizes take from there on.
     pub reach: Vec<u32>,
-    /// Where action bodies find the entry, by place of the table's use.
+    /// Variables of entries for action bodies, by point of the table's application.
     pub entries: HashMap<PointId, Variable>,
-    /// Where they find what the entry's direct meter said.
+    /// Variables of direct meters' colours, likewise.
     pub colors: HashMap<PointId, Variable>,
-    /// Which values are the same, on hot paths.
+    /// Value numbering, in traces.
     pub numbering: ValueNumbering,
-    /// The packet is finished, verdict and all.
+    /// The block where a packet ends.
     pub next_packet: Block,
     drop: Block,
     fault: Block,
-    /// The packet paused: returns.
+    /// The block that returns because the packet paused.
     stop: Block,
     pub no_headroom: Block,
     pub deparse: Deparse,
     key_slot: StackSlot,
     spare_slot: StackSlot,
-    /// Places in the program that code was generated for; instructions refer to them by number.
+    /// Source places that code was emitted for; instructions carry their numbers.
     pub places: Vec<Span>,
 }
 
 impl<'a> Emitter<'a> {
-    /// Generates everything into an empty function.
-    pub fn run(
+    /// Emits a whole function.
+    pub(crate) fn run(
         mut b: FunctionBuilder<'a>,
         p: &'a Pipeline,
         layout: &'a Layout,
@@ -314,7 +313,7 @@ impl<'a> Emitter<'a> {
         Ok((b, Output { places, missing: headers.missing(), points, completed, shape, bounds }))
     }
 
-    /// What is to be known of a hot path.
+    /// The structure of a trace function.
     fn shape(&self, top: Block, out: Block) -> Option<TraceShape> {
         let Mode::Trace(build) = &self.mode else { return None };
         Some(TraceShape {
@@ -334,7 +333,7 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    /// What is generated from here on is for this place in the program.
+    /// Sets the source place of the following instructions.
     pub(crate) fn at(&mut self, span: Span) {
         if self.places.last() != Some(&span) {
             self.places.push(span);
@@ -342,12 +341,12 @@ impl<'a> Emitter<'a> {
         self.b.set_srcloc(SourceLoc::new(self.places.len() as u32 - 1));
     }
 
-    /// What is generated from here on is for no place in particular.
+    /// The following instructions have no source place.
     fn clear_location(&mut self) {
         self.b.set_srcloc(SourceLoc::default());
     }
 
-    /// One packet from descriptor to verdict.
+    /// Emits the processing of one packet, from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
         self.clear()?;
         match self.entry {
@@ -366,12 +365,12 @@ impl<'a> Emitter<'a> {
         self.generate(&start)
     }
 
-    /// What lies between the program's blocks.
+    /// Emits what lies between the program's blocks.
     pub(crate) fn stage(&mut self, stage: u32) -> Result<()> {
         self.clear_location();
         let p = self.p;
         let standard = &p.standard;
-        // What a control begins with, its statements, where it ends, and whether `exit` is possible.
+        // The first point of a control; `exit` leads to its end.
         let control = |body: &'a [Stmt], number: u32, end: u32| {
             let end = Point::stage(end);
             let context = Rc::new(Context { exit: Some(end.clone()), ..Context::default() });
@@ -449,7 +448,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// What egress begins with.
+    /// Emits the beginning of egress.
     fn enter_egress(&mut self) {
         let standard = &self.p.standard;
         let port = self.b.use_var(self.port);
@@ -460,7 +459,7 @@ impl<'a> Emitter<'a> {
         for slot in [standard.egress_spec, standard.deq_timedelta] {
             self.write_zero(slot);
         }
-        // If nobody reads it, nothing is left of this.
+        // Removed as dead code if the program does not read it.
         let depths = offset_of!(abi::Runtime, depths) as i32;
         let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
         let number = self.b.ins().band_imm_u(port, 511);
@@ -471,12 +470,12 @@ impl<'a> Emitter<'a> {
         self.preset(standard.deq_qdepth, depth);
     }
 
-    /// Egress is entered with this port. The packet's descriptor is told at once: what the port was computed from may have
-    /// moved when the packet is put together, and the code generator computes as late as it can.
+    /// Sets the egress port and writes it to the packet's descriptor at once: the fields it was computed from may have
+    /// moved by the time the packet is deparsed, and Cranelift computes values as late as it can.
     pub(crate) fn set_port(&mut self, port: Value) {
         self.b.def_var(self.port, port);
         if self.is_trace() {
-            // Whoever gets to the way's end is sent there.
+            // A packet at the end of a trace is forwarded: the store includes the verdict.
             const { assert!(Verdict::Forward as u32 == 0) };
             const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
             let port = self.mask(port, 32);
@@ -487,12 +486,12 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The port as the packet's descriptor has it.
+    /// The egress port in the packet's descriptor.
     pub(crate) fn described_port(&mut self) -> Value {
         self.described(offset_of!(abi::Packet, egress_port))
     }
 
-    /// Steps the packet may still take; all of them if they are not counted.
+    /// Remaining steps; all of them if steps are not counted.
     pub(crate) fn steps_left(&mut self) -> Value {
         match self.steps {
             Some(steps) => self.b.use_var(steps),
@@ -500,19 +499,19 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Sets how many steps the packet may still take.
+    /// Sets the remaining steps.
     pub(crate) fn set_steps(&mut self, left: Value) {
         if let Some(steps) = self.steps {
             self.b.def_var(steps, left);
         }
     }
 
-    /// Whether bytes are to be put aside before they change.
+    /// Whether the original bytes must be saved before they change.
     fn saves_original(&self) -> bool {
         self.plan.slots.save_original() && matches!(self.entry, EntryPoint::Whole | EntryPoint::Reentry)
     }
 
-    /// Returns with this packet paused.
+    /// Returns because the packet paused.
     pub(crate) fn stop(&mut self, pause: Pause) {
         let v = self.c64(pause as u64);
         self.describe(offset_of!(abi::Packet, verdict), v);
@@ -520,7 +519,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().jump(stop, &[]);
     }
 
-    /// Sends the packet where it was to go when it left ingress.
+    /// Forwards the packet to its egress port.
     pub(crate) fn forward(&mut self) {
         self.clear_location();
         if self.sending_requests() {
@@ -581,7 +580,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().store(self.flags.packet_word(at), value, frame, at);
     }
 
-    /// The [`abi::Packet`].
+    /// The address of the [`abi::Packet`].
     fn descriptor(&mut self) -> Value {
         self.load_frame(0)
     }
@@ -612,7 +611,7 @@ impl<'a> Emitter<'a> {
         end
     }
 
-    /// Drops the packet if its port is the drop port. True if it surely is.
+    /// Drops the packet if its port is the drop port. Returns whether it surely is.
     fn dropped_without_port(&mut self, slot: SlotId) -> bool {
         match self.flow.value(slot) {
             Some(port) if port == u64::from(DROP_PORT) => {
@@ -632,13 +631,13 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Goes on in a block that no further jump leads to.
+    /// Continues in a block to which no further jump will lead.
     pub(crate) fn enter(&mut self, block: Block) {
         self.b.seal_block(block);
         self.b.switch_to_block(block);
     }
 
-    /// Gives the packet up if the condition is false.
+    /// Gives the packet verdict `Fault` if the condition is false.
     pub(crate) fn fault_unless(&mut self, condition: Value) {
         if self.is_trace() {
             return self.guard(condition);
@@ -648,15 +647,15 @@ impl<'a> Emitter<'a> {
         self.enter(go_on);
     }
 
-    /// Gives the packet up.
+    /// Gives the packet verdict `Fault`.
     pub(crate) fn jump_to_fault(&mut self) {
         let fault = self.fault;
         self.b.ins().jump(fault, &[]);
     }
 
-    /// Counts a parser state or a loop turn.
+    /// Counts a parser state or a loop iteration.
     pub(crate) fn step(&mut self) {
-        // Ways are shorter than the limit.
+        // Paths are shorter than the limit.
         let Some(steps) = self.steps.filter(|_| !self.is_trace()) else { return };
         let left = self.b.use_var(steps);
         self.fault_unless(left);
@@ -686,7 +685,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A fresh packet's slots.
+    /// Initialises the slots of a packet.
     fn clear(&mut self) -> Result<()> {
         for i in 0..self.p.slots.len() {
             if self.layout.places[i] == Place::Scalar {
@@ -824,20 +823,20 @@ impl<'a> Emitter<'a> {
         self.b.def_var(var, value);
     }
 
-    /// The address of this many 8-byte words of the frame, for arguments of a call that is made at once.
+    /// The address of a buffer of 8-byte words in the frame, for arguments of the next call.
     pub(crate) fn stack_buffer(&mut self, words: usize) -> Value {
         let slot = self.spare_slot;
         self.grow(slot, words)
     }
 
-    /// The same for table keys and extern arguments.
+    /// As [`Emitter::stack_buffer`], for table keys and extern arguments.
     pub(crate) fn key_buffer(&mut self, words: usize) -> Value {
         let slot = self.key_slot;
         self.grow(slot, words)
     }
 
-    /// Stores a value's limbs from a word of a buffer on. Two limbs go as one vector: who takes them as one would wait
-    /// for two stores to reach the cache.
+    /// Stores a value's limbs at a word of a buffer. Two limbs are stored as one vector, so that a vector load of both
+    /// can be forwarded from the store.
     pub(crate) fn store_limbs(&mut self, buffer: Value, word: usize, limbs: &[Value]) {
         let at = 8 * word as i32;
         if let &[low, high] = limbs {
@@ -857,7 +856,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
-    /// The address of what has this number, to be known when the code is loaded.
+    /// The address of a symbol, to be relocated.
     fn symbol(&mut self, number: u32) -> Value {
         let name = UserExternalName { namespace: 0, index: number };
         let name = ExternalName::user(self.b.func.declare_imported_user_function(name));
@@ -866,7 +865,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().symbol_value(types::I64, global)
     }
 
-    /// Calls a function of ours with 64-bit arguments.
+    /// Calls a library function with 64-bit arguments.
     pub(crate) fn libcall(&mut self, libcall: Libcall, args: &[Value], result: bool) -> Option<Value> {
         let mut s = Signature::new(self.call_conv);
         s.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));

@@ -1,6 +1,6 @@
-//! Parser states. How much of the packet is surely there is a fact ([`crate::emit::flow_state`]): a state asks once for all that
-//! extracts of a fixed size can take from there on, if that is not too much for short packets; if the packet is too
-//! short for that, each extract asks for itself, because those that fit still take effect.
+//! Parser states. A state tests once whether the packet has all bytes that extracts of fixed sizes may take from there
+//! on, unless that is too many for short packets; the data-flow state remembers it. In shorter packets each extract
+//! tests by itself, because the extracts that fit still take effect.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
@@ -20,7 +20,7 @@ use crate::trace::guard_tree::Select;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// A state asks for no more bytes than these beyond what it needs itself.
+/// Most bytes that a state tests for beyond what it needs itself.
 const LOOK_AHEAD: u32 = 128;
 
 impl<'a> Emitter<'a> {
@@ -28,7 +28,7 @@ impl<'a> Emitter<'a> {
     pub(crate) fn state_point(&self, s: usize) -> Point<'a> {
         let position = self.state_order.iter().position(|&o| o == s).unwrap_or(0);
         let point = Point::new(vec![stage::PARSER, position as u32], PointKind::State(s), &self.in_parser);
-        // What fails for sure, and what the control plane sends.
+        // States that surely fail, and packets of the control plane.
         let rare = |s: &Stmt| match &s.kind {
             StmtKind::Verify(c, _) => c.as_const().is_some(),
             StmtKind::Extract { header, .. } => self.p.packet_out == Some(*header),
@@ -67,7 +67,7 @@ impl<'a> Emitter<'a> {
             return Ok(());
         }
         if !matches!(self.mode, Mode::Generic) {
-            // A way passes the same points whatever is known.
+            // A path passes the same points in every state.
             self.go(&body);
             Ok(())
         } else if state.body.is_empty() {
@@ -77,7 +77,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Bytes that packets on a hot path have at least from where a state begins.
+    /// The number of bytes that all paths of a trace need from the beginning of a state.
     fn needed_on_paths(&self, s: usize) -> u32 {
         let first = fixed_prefix(self.p, &self.p.parser.states[s]).need;
         let needed = self.paths_ahead().map(|points| {
@@ -99,7 +99,7 @@ impl<'a> Emitter<'a> {
         needed.min().unwrap_or(first)
     }
 
-    /// Where a state goes from its end.
+    /// Emits the transition of a state.
     pub(crate) fn transition(&mut self, s: usize) -> Result<()> {
         let p = self.p;
         match &p.parser.states[s].transition {
@@ -124,12 +124,12 @@ impl<'a> Emitter<'a> {
                     if !self.is_on_path(&to) && self.is_apart(case, cases) {
                         continue;
                     }
-                    // Behind the only case on the way, there are none.
+                    // Nothing follows the only case on the paths.
                     let only = self.is_only_path(&to) && !self.is_target_of(&cases[number + 1..], &to);
                     let other = if only { self.side_exit_block() } else { self.b.create_block() };
                     let mut open = false;
                     let mut never = false;
-                    // A value set stands alone, with members for all keys.
+                    // A value set is the only set of its case and has members for all keys.
                     if let [KeySet::ValueSet(set)] = case.sets.as_slice() {
                         let one = self.in_value_set(*set, &values);
                         let more = self.b.create_block();
@@ -174,7 +174,7 @@ impl<'a> Emitter<'a> {
                             return Ok(());
                         }
                         if !open {
-                            // Nothing gets past this case.
+                            // Unreachable: the case takes everything.
                             self.enter(other);
                             self.jump_to_fault();
                             return Ok(());
@@ -195,16 +195,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// One of the cases goes to a point, or what is in none of them.
+    /// Whether one of the cases, or the default, leads to a point.
     pub(crate) fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
         let accepted = (!takes_all(cases)).then_some(Target::Accept);
         let mut targets = cases.iter().map(|c| c.target).chain(accepted);
         targets.any(|t| self.target(t).is_ok_and(|to| to.id() == point.id()))
     }
 
-    /// Nothing that is in a case is in another whose target is on the way.
+    /// Whether a case is disjoint from all cases whose target is on a path.
     pub(crate) fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
-        // What is in no case is accepted.
+        // Without a matching case the parser accepts.
         let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_path(&to));
         !accepted
             && cases.iter().all(|other| {
@@ -281,7 +281,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Goes on if the condition holds; else fails.
+    /// Ends parsing with an error unless the condition holds.
     fn require(&mut self, condition: Value, error: &str) -> Result<()> {
         if self.known_truth(condition) == Some(true) {
             return Ok(());
@@ -290,7 +290,7 @@ impl<'a> Emitter<'a> {
         self.b.set_cold_block(bad);
         self.b.ins().brif(condition, good, &[], bad, &[]);
         self.enter(bad);
-        // The error is the path's own: what follows knows nothing of it.
+        // The error belongs to the failing path only.
         let before = self.flow.clone();
         self.fail(error)?;
         self.flow = before;
@@ -299,7 +299,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Whether so many bytes from the cursor on are surely there.
+    /// Whether bytes from the cursor on are known to be there.
     fn is_checked(&mut self, bytes: u32) -> bool {
         let cursor = self.cursor_at();
         self.flow.checked.is_some_and(|c| c.root == cursor.root && c.offset >= cursor.offset + bytes as i32)
@@ -414,7 +414,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Remembers where the tail of headers begins.
+    /// Records the start of the in-place suffix.
     fn begin_suffix(&mut self, header: HeaderId, cursor: At) {
         if !self.layout.suffix.contains(header) {
             return;
@@ -436,8 +436,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Checks that `fixed` bytes and `bits` bits are there, which may be known to be `whole` bytes; gives the address
-    /// behind and the bits as bytes.
+    /// Checks that `fixed` bytes and `bits` bits are there, which are known to be whole bytes if `whole`; returns the
+    /// address behind them and the bits as bytes.
     fn skip(&mut self, cursor: At, fixed: u32, bits: Value, whole: bool) -> Result<(Value, Value)> {
         if !whole {
             let rest = self.b.ins().band_imm_u(bits, 7);
@@ -453,7 +453,7 @@ impl<'a> Emitter<'a> {
         Ok((after, bytes))
     }
 
-    /// So many bits, rounded down to bytes.
+    /// A number of bits, rounded down to bytes.
     fn in_bytes(&mut self, bits: Value) -> Value {
         let dfg = &self.b.func.dfg;
         if let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(bits))
@@ -485,7 +485,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// A number of bits that is surely a multiple of eight, whatever the variables in it are.
+/// Whether a number of bits is a multiple of eight, whatever the values of its variables.
 fn is_whole_bytes(e: &Expr) -> bool {
     let eight = |e: &Expr| e.as_const().is_some_and(|v| (v % 8u32) == BigUint::ZERO);
     match &e.kind {
@@ -502,12 +502,12 @@ fn is_whole_bytes(e: &Expr) -> bool {
     }
 }
 
-/// One of the cases takes whatever there is.
+/// Whether one of the cases takes everything.
 fn takes_all(cases: &[SelectCase]) -> bool {
     cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)))
 }
 
-/// Whether a value is in a set, if that is plain.
+/// Whether a constant is in a set, if its form shows it.
 pub(crate) fn has(set: &KeySet, value: u64, ty: Type) -> Option<bool> {
     match set {
         KeySet::Any => Some(true),

@@ -1,10 +1,10 @@
-//! The order in which code is generated, and how often.
+//! The schedule: in which order code is emitted, and how many copies of it.
 //!
-//! A *point* is a place in the program where ways meet. Who gets there leaves an *edge* with what is known on that way.
-//! Points are taken up in program order, so that by then all edges are there (but those that close a loop). Edges that
-//! know different things that somebody asks for later get code of their own from there on, up to [`VARIANTS`] for one
-//! point; so a question is asked once, and what it decides is decided. Ways that few packets take share what they can.
-//! Does not live here: what single statements become.
+//! A *point* is a place in the program where paths meet. Code that continues at a point leaves an *edge* there, with
+//! the data-flow state on that path. Points are taken up in program order, so that all edges exist by then, except
+//! those that close a loop. Edges with different states, whose difference later tests would decide, get copies of the
+//! code, up to [`VARIANTS`] for a point; so a test is made once, and its outcome stays known. Paths that few packets
+//! take share copies.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -19,43 +19,42 @@ use crate::emit::table::ActionContext;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Most copies of a point's code for ways that many packets take.
+/// Most copies of a point's code for frequent paths.
 const VARIANTS: usize = 3;
 
-/// Most ways to a point that are compared with each other.
+/// Most edges of a point that are compared with each other.
 const COMPARED: usize = 32;
 
-/// With more blocks than these, no more copies are made.
+/// Number of blocks beyond which no more copies are made.
 const BLOCKS: usize = 6_000;
 
-/// A place in the program: numbers of statements and of their parts, outermost first. Comes before another place if it
-/// is less.
+/// A point id: indices of statements and of their parts, outermost first. Program order is lexicographic order.
 pub(crate) type PointId = Vec<u32>;
 
-/// First numbers of places.
+/// First numbers of point ids.
 pub(crate) mod stage {
-    pub const PARSER: u32 = 0;
-    pub const PARSED: u32 = 1;
-    pub const VERIFY: u32 = 2;
-    pub const VERIFIED: u32 = 3;
-    pub const INGRESS: u32 = 4;
-    pub const ADMITTED: u32 = 5;
-    pub const ENTERING: u32 = 6;
-    pub const EGRESS: u32 = 7;
-    pub const LEAVING: u32 = 8;
-    pub const LEFT: u32 = 9;
-    pub const COMPUTE: u32 = 10;
-    pub const COMPUTED: u32 = 11;
-    pub const DEPARSER: u32 = 12;
-    pub const ASSEMBLE: u32 = 13;
-    pub const REBUILD: u32 = 14;
-    pub const INGRESS_PAUSE: u32 = 15;
-    pub const EGRESS_PAUSE: u32 = 16;
-    pub const SENT_PAUSE: u32 = 17;
-    pub const DROPPED: u32 = 18;
+    pub(crate) const PARSER: u32 = 0;
+    pub(crate) const PARSED: u32 = 1;
+    pub(crate) const VERIFY: u32 = 2;
+    pub(crate) const VERIFIED: u32 = 3;
+    pub(crate) const INGRESS: u32 = 4;
+    pub(crate) const ADMITTED: u32 = 5;
+    pub(crate) const ENTERING: u32 = 6;
+    pub(crate) const EGRESS: u32 = 7;
+    pub(crate) const LEAVING: u32 = 8;
+    pub(crate) const LEFT: u32 = 9;
+    pub(crate) const COMPUTE: u32 = 10;
+    pub(crate) const COMPUTED: u32 = 11;
+    pub(crate) const DEPARSER: u32 = 12;
+    pub(crate) const ASSEMBLE: u32 = 13;
+    pub(crate) const REBUILD: u32 = 14;
+    pub(crate) const INGRESS_PAUSE: u32 = 15;
+    pub(crate) const EGRESS_PAUSE: u32 = 16;
+    pub(crate) const SENT_PAUSE: u32 = 17;
+    pub(crate) const DROPPED: u32 = 18;
 }
 
-/// A place where ways meet.
+/// A place in the program where paths meet.
 #[derive(Clone)]
 pub(crate) struct Point<'a>(Rc<PointData<'a>>);
 
@@ -67,27 +66,27 @@ struct PointData<'a> {
     cold: bool,
 }
 
-/// What surrounds a place.
+/// The context of a point.
 #[derive(Clone, Default)]
 pub(crate) struct Context<'a> {
-    /// Where `exit` goes.
+    /// The target of `exit`.
     pub exit: Option<Point<'a>>,
-    /// Enclosing scopes and where they end.
+    /// Enclosing scopes and their ends.
     pub scopes: Vec<(u32, Point<'a>)>,
     /// The action whose body this is.
     pub action: Option<ActionContext>,
-    /// In the parser: where its end is.
+    /// In the parser: its end.
     pub parsed: Option<Point<'a>>,
 }
 
-/// What there is to do at a point.
+/// What is emitted at a point.
 #[derive(Clone)]
 pub(crate) enum PointKind<'a> {
-    /// The statements, the first of which has the order's last number, and then what is behind them.
+    /// Statements, of which the first has the id's last number, then the point behind them.
     Stmts(&'a [Stmt], Point<'a>),
-    /// A condition that is a part of another.
+    /// A condition that is part of another.
     Test { cond: &'a Expr, yes: Point<'a>, no: Point<'a> },
-    /// A loop's next turn.
+    /// A loop's next iteration.
     Loop(&'a [Stmt]),
     /// A parser state.
     State(usize),
@@ -95,41 +94,41 @@ pub(crate) enum PointKind<'a> {
     Transition(usize),
     /// The end of parsing with an error.
     Fail(&'a Expr),
-    /// What lies between the program's blocks; the place's first number says which.
+    /// What lies between the program's blocks; the id's first number tells which.
     Stage,
 }
 
-/// A way to a point.
+/// An edge to a point: the block that leads there, and the state at its end.
 pub(crate) struct Edge {
     block: Block,
     flow: FlowState,
 }
 
-/// What is still to be generated.
+/// Points that are still to be emitted.
 #[derive(Default)]
 pub(crate) struct Schedule<'a> {
     pending: BTreeMap<PointId, (Point<'a>, Vec<Edge>)>,
-    /// Code that is there only once, because ways lead back to it.
+    /// Code that has one copy, because back edges lead to it.
     once: HashMap<PointId, Block>,
-    /// Where ways may still lead to.
+    /// Blocks to which edges may still lead.
     open: Vec<Block>,
     blocks: usize,
 }
 
 impl Schedule<'_> {
-    /// How many ways to points there were so far.
-    pub fn blocks(&self) -> usize {
+    /// Number of edges so far.
+    pub(crate) fn blocks(&self) -> usize {
         self.blocks
     }
 }
 
 impl<'a> Point<'a> {
-    pub fn new(point_id: PointId, what: PointKind<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
+    pub(crate) fn new(point_id: PointId, what: PointKind<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
         Point(Rc::new(PointData { point_id, what, context: context.clone(), cold: false }))
     }
 
-    /// The same place, but few packets get there.
-    pub fn cold(self) -> Point<'a> {
+    /// The same point, marked as cold.
+    pub(crate) fn cold(self) -> Point<'a> {
         let PointData { point_id, what, context, .. } = &*self.0;
         Point(Rc::new(PointData {
             point_id: point_id.clone(),
@@ -139,17 +138,17 @@ impl<'a> Point<'a> {
         }))
     }
 
-    /// Where it is.
-    pub fn id(&self) -> &PointId {
+    /// The point's id.
+    pub(crate) fn id(&self) -> &PointId {
         &self.0.point_id
     }
 
-    pub fn stage(number: u32) -> Point<'a> {
+    pub(crate) fn stage(number: u32) -> Point<'a> {
         Point::new(vec![number], PointKind::Stage, &Rc::default())
     }
 
-    /// The beginning of a list of statements, or if there are none what is behind them.
-    pub fn stmts(prefix: PointId, body: &'a [Stmt], then: &Point<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
+    /// The point of a list of statements, or the point behind it if the list is empty.
+    pub(crate) fn stmts(prefix: PointId, body: &'a [Stmt], then: &Point<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
         if body.is_empty() {
             return then.clone();
         }
@@ -157,12 +156,12 @@ impl<'a> Point<'a> {
     }
 }
 
-/// A part of a place.
+/// The id of a part of a point.
 pub(crate) fn sub(point_id: &[u32], part: usize) -> PointId {
     [point_id, &[part as u32]].concat()
 }
 
-/// The next statement's place.
+/// The id of the next statement.
 fn next(point_id: &PointId) -> PointId {
     let mut point_id = point_id.clone();
     if let Some(last) = point_id.last_mut() {
@@ -171,7 +170,7 @@ fn next(point_id: &PointId) -> PointId {
     point_id
 }
 
-/// A body that only sets something to constants and leaves: the way of packets that something is wrong with.
+/// Whether a body only assigns constants and leaves, as bodies do that handle faulty packets.
 fn gives_up(body: &[Stmt]) -> bool {
     let constant = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(_, v) if v.as_const().is_some());
     match body.split_last() {
@@ -183,13 +182,13 @@ fn gives_up(body: &[Stmt]) -> bool {
 }
 
 impl<'a> Emitter<'a> {
-    /// Everything that can be reached from a point, whose block is the current one.
+    /// Emits everything that is reachable from a point, beginning in the current block.
     pub(crate) fn generate(&mut self, start: &Point<'a>) -> Result<()> {
         self.go(start);
         self.generate_rest()
     }
 
-    /// Everything that edges lead to.
+    /// Emits all pending points.
     pub(crate) fn generate_rest(&mut self) -> Result<()> {
         while let Some((point_id, (point, edges))) = self.schedule.pending.pop_first() {
             if self.is_trace() {
@@ -243,7 +242,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Lets edges lead to one block.
+    /// Leads edges to one block.
     fn lead(&mut self, point_id: &PointId, edges: Vec<Edge>, block: Block) {
         for edge in edges {
             if edge.flow.cold {
@@ -255,7 +254,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Edges that share code.
+    /// Groups of edges that share a copy.
     fn groups(&self, point: &Point<'a>, edges: Vec<Edge>) -> Vec<Vec<Edge>> {
         let point_id = &point.0.point_id;
         let most = match (point_id[0], self.schedule.blocks) {
@@ -265,7 +264,7 @@ impl<'a> Emitter<'a> {
         let (cold, hot): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(|e| e.flow.cold);
         let mut groups: Vec<(FlowState, Vec<Edge>)> = Vec::new();
         for (i, edge) in hot.into_iter().enumerate() {
-            // Beyond so many ways nobody looks for those most alike.
+            // Further edges are distributed without comparison.
             match groups.get_mut(i % COMPARED) {
                 Some((flow, edges)) => {
                     flow.meet(&edge.flow);
@@ -284,7 +283,7 @@ impl<'a> Emitter<'a> {
                     }
                 }
             }
-            // What nobody asks for is no reason to do anything twice.
+            // Differences that no test depends on do not justify a copy.
             let Some((_, i, j)) = least.filter(|&(loss, ..)| loss == 0 || groups.len() > most) else { break };
             let (flow, edges) = groups.remove(j);
             groups[i].0.meet(&flow);
@@ -301,7 +300,7 @@ impl<'a> Emitter<'a> {
         groups
     }
 
-    /// The block that leads to a point with what is known now.
+    /// A block that leads to a point with the present state.
     pub(crate) fn edge(&mut self, point: &Point<'a>) -> Block {
         let is_trace = self.is_trace();
         let mut flow = match self.trace_edge(point) {
@@ -323,13 +322,13 @@ impl<'a> Emitter<'a> {
         block
     }
 
-    /// Goes to a point.
+    /// Continues at a point.
     pub(crate) fn go(&mut self, point: &Point<'a>) {
         let block = self.edge(point);
         self.b.ins().jump(block, &[]);
     }
 
-    /// Ways lead back to it.
+    /// Whether back edges may lead to a point.
     fn only_once(&self, point: &Point<'a>) -> bool {
         match point.0.what {
             PointKind::Loop(_) => true,
@@ -358,7 +357,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Statements, and then a point. The order is the first one's.
+    /// Emits statements, then continues at a point. The id is that of the first statement.
     pub(crate) fn stmts(&mut self, body: &'a [Stmt], point_id: &PointId, then: &Point<'a>) -> Result<()> {
         let mut point_id = point_id.clone();
         for (i, stmt) in body.iter().enumerate() {
@@ -423,7 +422,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Goes to one of two points, asking for the parts of a condition one by one.
+    /// Branches on a condition, testing its parts one by one.
     fn test(&mut self, cond: &'a Expr, point_id: &PointId, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
         if let Some(truth) = self.known(cond) {
             self.skip_within(point_id);

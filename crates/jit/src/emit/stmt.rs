@@ -1,5 +1,4 @@
-//! Statements that do not branch, to instructions and variables; `switch`. Does not live here: where control goes
-//! ([`crate::emit::schedule`]).
+//! Statements that do not branch, and `switch`.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::Value;
@@ -16,7 +15,7 @@ use crate::emit::schedule::{Point, PointId, sub};
 type Result<T> = std::result::Result<T, Unsupported>;
 
 impl<'a> Emitter<'a> {
-    /// One statement that does not branch.
+    /// Emits a statement that does not branch.
     pub(crate) fn statement(&mut self, stmt: &'a Stmt) -> Result<()> {
         match &stmt.kind {
             StmtKind::Assign(slot, value) => match self.layout.places[slot.index()] {
@@ -107,7 +106,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// A value is a constant, as I8.
+    /// Whether a value equals a constant, as I8.
     pub(crate) fn equals(&mut self, v: &[Value], constant: &BigUint, width: u32) -> Value {
         if let ([v], Ok(c)) = (v, u64::try_from(constant)) {
             return self.b.ins().icmp_imm_u(IntCC::Equal, *v, c as i64);

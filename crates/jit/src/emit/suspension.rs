@@ -17,18 +17,18 @@ use crate::emit::schedule::{Point, stage};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// What one function does of a packet's way.
+/// The part of a packet's processing that a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    /// From the parser to the end, for a packet as it was received.
+    /// From the parser to the end, for a packet as received.
     Whole,
-    /// The same for a packet that comes again, with fields that were kept.
+    /// The same for a resubmitted or recirculated packet, with the fields that were kept.
     Reentry,
-    /// The parser and the checks of checksums, for a copy that ingress asked for.
+    /// The parser and the verification of checksums, for a clone of ingress.
     Parse,
     /// From egress to the end, from a record.
     Egress,
-    /// Up to the lookups in large tables, whose keys are written down, and nothing else ([`crate::key_prefetch`]).
+    /// Up to the lookups in large tables, whose keys are stored ([`crate::key_prefetch`]).
     KeyPrefetch,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct SuspensionPlan {
 }
 
 impl SuspensionPlan {
-    pub fn of(p: &Pipeline, slots: RequestSlots) -> SuspensionPlan {
+    pub(crate) fn of(p: &Pipeline, slots: RequestSlots) -> SuspensionPlan {
         let record = if slots.any() { PauseLayout::new(p, &saved_slots(p, &slots)) } else { PauseLayout::default() };
         SuspensionPlan { slots, record, parser_writes: parser_writes(p) }
     }
@@ -58,7 +58,7 @@ pub(crate) fn test_sites(slots: &RequestSlots) -> Vec<(SlotId, u32)> {
         .collect()
 }
 
-/// The layout for code that begins with a record: no header is surely in the packet.
+/// The layout for an entry point: after a record is restored no header is known to be in the packet.
 pub(crate) fn layout_of(p: &Pipeline, entry: EntryPoint, plan: &SuspensionPlan) -> Result<Layout> {
     if !plan.slots.any() {
         return Layout::of(p);
@@ -71,19 +71,19 @@ pub(crate) fn layout_of(p: &Pipeline, entry: EntryPoint, plan: &SuspensionPlan) 
 }
 
 impl<'a> Emitter<'a> {
-    /// The record that this pass begins with.
+    /// The address of the record that this entry point reads.
     fn record(&mut self) -> Value {
         let at = offset_of!(abi::Runtime, context) as i32;
         self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at)
     }
 
-    /// A word of it.
+    /// A word of the record.
     pub(crate) fn record_word(&mut self, word: usize) -> Value {
         let record = self.record();
         self.b.ins().load(types::I64, self.flags.record, record, 8 * word as i32)
     }
 
-    /// Sets the slots that are kept to what the record says.
+    /// Restores slots from the record.
     fn restore_slots(&mut self, slots: &[SlotId]) {
         for &slot in slots {
             let Some((first, count)) = self.plan.record.slot(slot) else { continue };
@@ -97,7 +97,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The beginning of a packet that comes again: what was kept, and what kind of packet it is.
+    /// Restores a resubmitted or recirculated packet: kept fields and the kind of packet.
     pub(crate) fn restore_kept(&mut self) {
         let mut slots: Vec<SlotId> = self.p.field_lists.iter().flat_map(|l| l.slots.iter().copied()).collect();
         slots.extend([self.p.standard.instance_type, self.p.standard.ingress_port]);
@@ -106,7 +106,7 @@ impl<'a> Emitter<'a> {
         self.restore_slots(&slots);
     }
 
-    /// The beginning of egress from a record.
+    /// Restores everything that egress needs.
     pub(crate) fn restore(&mut self) {
         let plan = self.plan;
         let all: Vec<SlotId> =
@@ -128,7 +128,7 @@ impl<'a> Emitter<'a> {
         self.set_port(port);
     }
 
-    /// Where this pass goes on.
+    /// Continues where the packet paused.
     pub(crate) fn resume(&mut self) {
         let mode = self.record_word(PauseLayout::MODE);
         let behind = self.edge(&Point::stage(stage::LEFT));
@@ -136,7 +136,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().brif(mode, behind, &[], begin, &[]);
     }
 
-    /// Goes to a pause if one of the slots is not zero. True if one surely is.
+    /// Pauses if one of the slots is not zero. Returns whether one surely is.
     fn pause_if(&mut self, slots: impl Iterator<Item = SlotId>, pause: u32) -> bool {
         let mut any: Option<Value> = None;
         for slot in slots {
@@ -164,17 +164,17 @@ impl<'a> Emitter<'a> {
         false
     }
 
-    /// The requests of ingress. True if there surely are some.
+    /// Pauses for requests of ingress. Returns whether there surely are some.
     pub(crate) fn ingress_requests(&mut self) -> bool {
         self.pause_if(self.plan.slots.of_ingress(), stage::INGRESS_PAUSE)
     }
 
-    /// The requests of egress.
+    /// Pauses for requests of egress.
     pub(crate) fn egress_requests(&mut self) -> bool {
         self.pause_if(self.plan.slots.clone_egress.into_iter(), stage::EGRESS_PAUSE)
     }
 
-    /// What is to be done with a packet that is otherwise ready to be sent.
+    /// Pauses for requests that take effect when a packet is sent.
     pub(crate) fn sending_requests(&mut self) -> bool {
         self.pause_if(self.plan.slots.of_sending(), stage::SENT_PAUSE)
     }
@@ -228,8 +228,7 @@ impl<'a> Emitter<'a> {
         self.stop(pause);
     }
 
-    /// Puts the packet's bytes aside as they were received, before somebody changes them: all of them or those that the
-    /// parser took.
+    /// Saves the packet's bytes as received, before they change: all of them, or those the parser extracted.
     pub(crate) fn save_original(&mut self, all: bool) {
         let start = self.root(Root::START);
         let end = if all { self.packet_end() } else { self.b.use_var(self.cursor) };

@@ -1,4 +1,4 @@
-//! Applying tables: what runs once an entry is found ([`crate::emit::lookup`]); the action's body in place.
+//! Applying tables: the action of the entry that was found ([`crate::emit::lookup`]) runs inline.
 
 use std::mem::{offset_of, size_of};
 use std::rc::Rc;
@@ -19,25 +19,25 @@ use hopwright_abi::{ArgumentPlace, DataLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Where a parameter is.
+/// Where an entry holds a parameter.
 #[derive(Clone, Copy)]
 struct ParamPlace {
-    /// Offset from the entry of its number, and how many bytes that takes.
+    /// Offset of its number from the entry, and its size in bytes.
     at: i32,
     bytes: u32,
     width: u32,
-    /// The same of its bytes in the order of packets.
+    /// Offset of its bytes in packet order.
     in_image: Option<i32>,
 }
 
-/// The action whose body is being generated.
+/// The action whose body is being emitted.
 #[derive(Clone)]
 pub(crate) struct ActionContext {
     entry: Variable,
     params: Rc<[ParamPlace]>,
-    /// How they are read.
+    /// Flags of loads.
     flags: MemFlagsData,
-    /// What the entry's direct meter said.
+    /// The colour of the entry's direct meter.
     pub color: Option<Variable>,
 }
 
@@ -50,14 +50,14 @@ pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
     actions
 }
 
-/// Where the bytes of a value are that is an argument of an entry's action.
+/// The bytes in packet order of a value that is an argument of an entry.
 #[derive(Clone, Copy)]
 pub(crate) struct InImage {
     pub entry: Value,
-    /// Offset from there.
+    /// Offset from the entry.
     pub at: i32,
     pub width: u32,
-    /// How they are read.
+    /// Flags of loads.
     pub flags: MemFlagsData,
 }
 
@@ -77,12 +77,12 @@ impl<'a> Emitter<'a> {
             return Ok(());
         }
         let (entry, offset) = self.find_entry(id, &key);
-        // What follows may be an entry that was found otherwise, if it is not read at once.
+        // What follows may be a member's entry, which has another address.
         let indirect = table.implementation.is_some() || table.direct_meter.is_some();
         let (entry, offset) =
             if indirect { (self.b.ins().iadd_imm_s(entry, i64::from(offset)), 0) } else { (entry, offset) };
 
-        // Idle timeouts are seen from whether the count grows.
+        // Idle timeouts are detected by the counter.
         if table.direct_counter.is_some() || table.idle_timeout {
             self.count_directly(entry, offset);
         }
@@ -93,7 +93,7 @@ impl<'a> Emitter<'a> {
             if self.is_trace() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
-            // Hot paths ask, and what it is equal to can be asked together with the action.
+            // In traces this is a guard; an equality can be coalesced with that of the action.
             let v = if self.is_trace() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
@@ -103,7 +103,7 @@ impl<'a> Emitter<'a> {
             let v = self.b.ins().uextend(types::I64, run);
             self.write(slot, &[v]);
         }
-        // Actions that are the same code at the same place must find the entry at the same place.
+        // Copies of an action's code must find the entry in the same variable.
         let variable = match self.entries.get(point_id) {
             Some(v) => *v,
             None => {
@@ -133,7 +133,7 @@ impl<'a> Emitter<'a> {
             let only = self.is_only_path(&point);
             let to = self.edge(&point);
             self.flow.clone_from(&before);
-            // What is none of the table's actions is none of its entries: the data plane sees to that.
+            // Entries name no other actions: the data plane guarantees it.
             if k + 1 == actions.len() && !self.is_trace() {
                 self.b.ins().jump(to, &[]);
             } else {
@@ -153,7 +153,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// A default action that only says so.
+    /// Whether an action is a default action that only assigns constants.
     fn is_failure(&self, table: &Table, action: ActionId) -> bool {
         let body = &self.p[action].body;
         let says = |s: &hopwright_ir::Stmt| matches!(&s.kind, StmtKind::Assign(_, v) if v.as_const().is_some());
@@ -182,7 +182,7 @@ impl<'a> Emitter<'a> {
             in_image: layout.in_image(i).map(|at| data + at as i32),
         };
         let params: Vec<ParamPlace> = action.params.iter().zip(layout.numbers()).enumerate().map(place).collect();
-        // A member's entry is as long as its own action wants it.
+        // The size of a member's entry depends on its action.
         let movable = self.is_trace() && table.implementation.is_none();
         let flags = if movable { self.flags.entry_data } else { self.flags.entry };
         let mut context = (*self.context).clone();
@@ -202,7 +202,7 @@ impl<'a> Emitter<'a> {
         let entry = self.b.use_var(action.entry);
         let flags = action.flags;
         let limbs: Vec<Value> = match bytes {
-            // What is extended as it is loaded would stay where it is.
+            // Extending loads would not be moved.
             1 | 2 | 4 if self.is_trace() => {
                 let small = self.b.ins().load(int(bytes), flags, entry, at);
                 vec![self.b.ins().uextend(types::I64, small)]
@@ -230,7 +230,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// One packet more in a counter cell if the address is not null.
+    /// Counts the packet in a cell, unless its address is null.
     pub(crate) fn count_if(&mut self, cell: Value) {
         let (count, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(cell, count, &[], end, &[]);
@@ -240,7 +240,7 @@ impl<'a> Emitter<'a> {
         self.enter(end);
     }
 
-    /// One packet more in a counter cell.
+    /// Counts the packet in a cell.
     pub(crate) fn count(&mut self, cell: Value) {
         let flags = self.flags.cells;
         let (packets, bytes) = (offset_of!(CounterCell, packets) as i32, offset_of!(CounterCell, bytes) as i32);

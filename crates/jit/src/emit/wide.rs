@@ -1,6 +1,6 @@
-//! Arithmetic on values of several 64-bit limbs, least significant first. All functions take and give as many limbs
-//! as the width needs; unless said otherwise, results may carry bits beyond the width in the top limb, to be cut off
-//! by [`Emitter::trim`].
+//! Arithmetic on values of several 64-bit limbs, least significant first. All functions take and return as many limbs
+//! as the width needs. Unless stated otherwise, results may have bits beyond the width in the top limb, which
+//! [`Emitter::trim`] clears.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
@@ -8,10 +8,10 @@ use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 use crate::code::libcalls::Libcall;
 use crate::emit::Emitter;
 
-/// Sums of sums are looked through so deep.
+/// Depth of sums that are examined.
 const MASKS: u32 = 4;
 
-/// Limbs of a value of this many bits. A value of no bits still has one, zero.
+/// Number of limbs of a value. A value of no bits has one, zero.
 pub(crate) fn limbs(width: u32) -> usize {
     width.div_ceil(64).max(1) as usize
 }
@@ -41,7 +41,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same sum in its lowest bits, without cutting off before what is cut off now.
+    /// A sum with the same lowest bits, without intermediate masks.
     fn without_masks(&mut self, v: Value, bits: u32, depth: u32) -> Option<Value> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
@@ -88,7 +88,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Cuts off what is beyond the width.
+    /// Clears the bits beyond the width.
     pub(crate) fn trim(&mut self, mut v: Vec<Value>, width: u32) -> Vec<Value> {
         v.truncate(limbs(width));
         let top = v.len() - 1;
@@ -97,7 +97,7 @@ impl Emitter<'_> {
         v
     }
 
-    /// Another width: sign- or zero-extended, or cut off.
+    /// Converts to another width: sign- or zero-extends, or truncates.
     pub(crate) fn resize(&mut self, mut v: Vec<Value>, from: u32, to: u32, signed: bool) -> Vec<Value> {
         if to <= from {
             return self.trim(v, to);
@@ -185,7 +185,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// Shifts left by a constant; gives `count` limbs.
+    /// Shifts left by a constant; returns `count` limbs.
     pub(crate) fn wide_shl(&mut self, a: &[Value], by: u32, count: usize) -> Vec<Value> {
         let (words, bits) = ((by / 64) as usize, i64::from(by % 64));
         let mut out = Vec::with_capacity(count);
@@ -203,7 +203,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// Shifts right by a constant, `fill` coming in from above; gives `count` limbs.
+    /// Shifts right by a constant, with `fill` from above; returns `count` limbs.
     pub(crate) fn wide_shr(&mut self, a: &[Value], by: u32, count: usize, fill: Option<Value>) -> Vec<Value> {
         let (words, bits) = ((by / 64) as usize, i64::from(by % 64));
         let mut out = Vec::with_capacity(count);
@@ -225,7 +225,7 @@ impl Emitter<'_> {
     pub(crate) fn wide_shift_by(&mut self, a: &[Value], by: Value, left: bool, fill: Value) -> Vec<Value> {
         let n = a.len();
         let zero = self.c64(0);
-        // Right: a, then n + 1 limbs that come in. Left: n + 1 limbs of zeros, then a.
+        // Right: `a`, then n + 1 limbs of `fill`. Left: n + 1 limbs of zeros, then `a`.
         let mut words = Vec::with_capacity(2 * n + 1);
         if left {
             words.resize(n + 1, zero);
@@ -260,7 +260,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// Both values' limbs are the same.
+    /// Whether two values are equal.
     pub(crate) fn wide_eq(&mut self, a: &[Value], b: &[Value]) -> Value {
         if let ([x], [y]) = (a, b) {
             return self.b.ins().icmp(IntCC::Equal, *x, *y);
@@ -295,7 +295,7 @@ impl Emitter<'_> {
         less.unwrap_or_else(|| self.b.ins().iconst(types::I8, 0))
     }
 
-    /// Quotient or remainder; by zero gives zero.
+    /// Quotient or remainder; a division by zero gives zero.
     pub(crate) fn wide_div(&mut self, a: &[Value], b: &[Value], remainder: bool) -> Vec<Value> {
         let n = a.len();
         let buffer = self.stack_buffer(3 * n);

@@ -1,5 +1,5 @@
-//! What hot paths compute once for a batch: words of the frame that are filled in where the function begins. Does not live
-//! here: what the code generator finds out for itself to be the same for all packets.
+//! Batch-invariant code motion: values that are the same for all packets of a batch are computed in the prologue and
+//! kept in words of the frame. What Cranelift hoists by itself is not handled here.
 
 use std::mem::offset_of;
 
@@ -10,20 +10,21 @@ use crate::emit::Emitter;
 use crate::emit::flow_state::Root;
 use hopwright_abi::ExternHandle;
 
-/// What is computed.
+/// A value that is the same for all packets of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum BatchInvariant {
-    /// The state of the extern object whose handle is so many bytes behind the first.
+    /// The state of the extern object whose handle is at this offset.
     State(i32),
-    /// What the function at this address makes of that state and a number.
+    /// The result of [`hopwright_abi::BlockMethod::prepare`]: the offset of the handle, the function's address, and the
+    /// number.
     Prepared(i32, usize, u64),
-    /// The address of the function for all packets, and what it is given first: packets that leave need it, and no others.
+    /// The address of the generic function; used by side exits only, as is the runtime.
     GenericFunction,
     Runtime,
 }
 
 impl Emitter<'_> {
-    /// The word, on a hot path from the frame. Elsewhere the code generator finds out itself what stays the same.
+    /// The value; in traces from the frame. In the generic function Cranelift hoists its computation.
     pub(crate) fn batch_invariant(&mut self, what: BatchInvariant) -> Value {
         if let (false, BatchInvariant::State(handle)) = (self.is_trace(), what) {
             let at = handle + offset_of!(ExternHandle, state) as i32;
@@ -41,7 +42,7 @@ impl Emitter<'_> {
         self.load_batch_word(place)
     }
 
-    /// Computes it before the first packet.
+    /// Computes it in the prologue.
     fn compute(&mut self, what: BatchInvariant, place: i32) {
         let (externs, flags, frame, prepare) = (self.externs, self.flags, self.frame, self.signatures.lookup);
         let (runtime, all) = (self.runtime, self.generic_function());

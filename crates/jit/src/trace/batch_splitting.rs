@@ -1,18 +1,17 @@
-//! Hot paths in two stages, cut where blocks are encrypted: the first stage runs for some packets and leaves their blocks
-//! side by side, then all blocks are encrypted at once, then the second stage goes on with each packet. So packets do not
-//! wait for one another's cipher rounds.
+//! Batch splitting: software pipelining at the cipher. A trace is cut where it encrypts blocks. The first stage runs
+//! for a number of packets and stores their blocks side by side; then all blocks are encrypted at once; then the second
+//! stage continues with each packet. So packets do not wait for one another's cipher rounds.
 //!
 //! ```text
 //! begin: k = 0
-//! top:   packet → record k, first stage ──► its way ends or leaves: next packet, or flush
-//!        └► cut: blocks and what is needed later → record k; k += 1; next packet, or flush
-//! flush: all blocks at once; for each record: second stage; then who left goes to the function for all packets; begin
+//! top:   packet → record k, first stage ──► its trace ends or side exit: next packet, or flush
+//!        └► cut: blocks and live values → record k; k += 1; next packet, or flush
+//! flush: all blocks at once; for each record: second stage; then the side exit of a packet, if any; begin
 //! ```
 //!
-//! It is a change of the finished function, which knows packets' words of the frame and calls of block methods and nothing
-//! else of the program. It can be made because a hot path has no effects before its end but counts, which do not depend
-//! on the order of packets; what depends on it, registers, rules it out. Does not live here: what a hot path is
-//! ([`crate::trace`]).
+//! The pass works on the finished function and knows of the program only the packets' words of the frame and calls of
+//! block methods. It is valid because a trace has no effects before its end but counts, which do not depend on the
+//! order of packets. Programs whose results depend on the order, by registers, are not split.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
@@ -30,43 +29,45 @@ use crate::clif::known_bits::constant_in;
 use crate::emit::memory::{MemoryKinds, region_of};
 use hopwright_abi as abi;
 
-/// Packets between two encryptions.
+/// Most packets that are encrypted together.
 const PACKETS: u32 = 32;
 
-/// What the function is like.
+/// The structure of a trace function, as passes need it.
 pub(crate) struct TraceShape {
-    /// A packet begins.
+    /// The block where a packet begins.
     pub top: Block,
-    /// A packet is done: takes the first word of the frame to the next packet and goes to `top` or `out`.
+    /// The block where a packet ends: it advances the first word of the frame to the next packet and goes to `top` or
+    /// `out`.
     pub next_packet: Block,
-    /// All packets are done.
+    /// The block where the batch ends.
     pub out: Block,
-    /// The packet in the first word of the frame leaves the hot path.
+    /// The block where the packet in the first word of the frame takes a side exit.
     pub exit: Option<Block>,
-    /// The function for all packets.
+    /// The address of the generic function.
     pub all: i64,
-    /// Words of packets and of batches.
+    /// The frame: words of packets and of the batch.
     pub frame: StackSlot,
-    /// The places of those of batches.
+    /// Offsets of the words of the batch.
     pub batch_words: BTreeSet<i32>,
-    /// Where arguments of calls lie just before the call.
+    /// Buffers of call arguments, written just before the call.
     pub arguments: [StackSlot; 2],
-    /// Of [`abi::BlockMethod::run`].
+    /// The signature of [`abi::BlockMethod::run`].
     pub block: SigRef,
-    /// By the address of [`abi::BlockMethod::run`] that of [`abi::BlockMethod::run_all`].
+    /// Addresses of [`abi::BlockMethod::run`] to those of [`abi::BlockMethod::run_all`].
     pub methods: BTreeMap<i64, i64>,
-    /// A packet that leaves may pause: then those behind it run again, and none of them may have come to its end.
+    /// A packet that takes a side exit may pause. The packets behind it then run again, so that none of them may have
+    /// reached its end.
     pub pauses: bool,
-    /// It is to be cut in stages if it can be.
+    /// Whether the pass may split the function.
     pub splittable: bool,
     pub flags: MemoryKinds,
 }
 
-/// Where the first packet that has not begun and the end of the packets are in the frame.
+/// Offsets in the frame of the first packet that has not begun and of the end of the packets.
 const PACKET: i32 = 0;
 const BEYOND: i32 = 8;
 
-/// Members of a packet's descriptor that stay as they are to the end of the packet's way.
+/// Members of a packet's descriptor that do not change before the end of a trace.
 const RECEIVED: [usize; 4] = [
     offset_of!(abi::Packet, buffer),
     offset_of!(abi::Packet, start),
@@ -74,7 +75,7 @@ const RECEIVED: [usize; 4] = [
     offset_of!(abi::Packet, ingress_port),
 ];
 
-/// A function in two stages, if there are blocks to encrypt.
+/// Splits a function in two stages, if it encrypts blocks.
 pub(crate) fn split(function: &Function, shape: &TraceShape) -> Option<Function> {
     let mut function = function.clone();
     function.dfg.resolve_all_aliases();
@@ -85,40 +86,40 @@ pub(crate) fn split(function: &Function, shape: &TraceShape) -> Option<Function>
     Some(split.f)
 }
 
-/// Where a way is cut.
+/// A place where a path is cut.
 struct Cut {
     /// The last block of the first stage.
     from: Block,
-    /// The first of the second.
+    /// The first block of the second stage.
     to: Block,
-    /// First and second word of each block to encrypt, and of what comes of it.
+    /// The words of each block to encrypt and of its result.
     blocks: Vec<[Value; 4]>,
 }
 
 struct Splitter<'a> {
     f: Function,
     shape: &'a TraceShape,
-    /// The method: its address, and the place in the frame of what it is given first.
+    /// The method: its address, and the offset in the frame of its first argument.
     method: Option<(i64, i32)>,
     cuts: Vec<Cut>,
     /// The blocks of the first stage.
     first: Vec<Block>,
-    /// Its instructions, those that others depend on before those.
+    /// Their instructions, operands before uses.
     order: Vec<Inst>,
 }
 
-/// The record of a packet: its words of the frame, and behind them these.
+/// The layout of a packet's record: its words of the frame, followed by these.
 struct RecordLayout {
-    /// Which cut the packet is at.
+    /// The index of the cut.
     cut: i32,
-    /// Where its blocks are.
+    /// The address of its blocks.
     blocks: i32,
-    /// What the second stage needs of the first.
+    /// Values that are live across the cut.
     saved: i32,
 }
 
 impl Splitter<'_> {
-    /// Walks the ways from the top, and parts their blocks where they are to be cut.
+    /// Walks the paths from the top and splits blocks at the cuts.
     fn find_cuts(&mut self) {
         let arrivals = arrivals(&self.f);
         let mut work = vec![self.shape.top];
@@ -136,7 +137,7 @@ impl Splitter<'_> {
                 }
                 continue;
             };
-            // The blocks in between follow one another.
+            // The blocks in between form a chain.
             let mut from = block;
             while self.f.layout.inst_block(last) != Some(from) {
                 self.take(from);
@@ -166,8 +167,7 @@ impl Splitter<'_> {
         self.order.extend(self.f.layout.block_insts(block));
     }
 
-    /// Calls of the method from a block on that do not depend on one another, with nothing in between that a packet could
-    /// leave by.
+    /// Independent calls of the method from a block on, with no side exit in between.
     fn calls_from(&mut self, block: Block, arrivals: &HashMap<Block, u32>) -> Vec<Inst> {
         let mut calls = Vec::new();
         let mut depends: BTreeSet<Value> = BTreeSet::new();
@@ -195,7 +195,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// The method that is called.
+    /// The method that an instruction calls.
     fn method_of(&self, inst: Inst) -> Option<(i64, i32)> {
         let dfg = &self.f.dfg;
         let InstructionData::CallIndirect { sig_ref, .. } = dfg.insts[inst] else { return None };
@@ -206,7 +206,7 @@ impl Splitter<'_> {
         (sig_ref == self.shape.block && self.shape.methods.contains_key(&method)).then_some((method, place))
     }
 
-    /// The word of the frame that is loaded or stored.
+    /// The offset of the word of the frame that an instruction accesses.
     fn frame_place(&self, inst: Inst) -> Option<i32> {
         let (address, offset) = match self.f.dfg.insts[inst] {
             InstructionData::Load { arg, offset, .. } => (arg, offset),
@@ -223,14 +223,14 @@ impl Splitter<'_> {
             InstructionData::StackAddr { stack_slot, offset, .. } => Some((stack_slot, i32::from(offset))),
             InstructionData::Binary { opcode: Opcode::Iadd, args } => {
                 let (slot, _) = args.iter().find_map(|a| self.slot_address(*a))?;
-                // Somewhere in it.
+                // At an unknown offset.
                 Some((slot, i32::MIN))
             }
             _ => None,
         }
     }
 
-    /// Makes two stages of it. Nothing if that cannot be done, and then the function is spoilt.
+    /// Splits the function. Returns `None` if that is not possible; the function is unusable then.
     fn carry_out(&mut self) -> Option<()> {
         let (run, prepared) = self.method?;
         let run_all = *self.shape.methods.get(&run)?;
@@ -245,7 +245,7 @@ impl Splitter<'_> {
         }
         let around = self.around();
 
-        // Words of packets are in their records, and ways end elsewhere.
+        // Words of packets move to their records, and stages end in blocks of their own.
         let (next_packet, exit) = (self.shape.next_packet, self.shape.exit);
         for (blocks, record, next, leave) in [
             (self.first.clone(), around.first_record, around.next_in_first, around.leave_first),
@@ -291,7 +291,7 @@ impl Splitter<'_> {
         Some(())
     }
 
-    /// Makes the blocks around the stages, still empty.
+    /// Creates the blocks around the stages, still empty.
     fn around(&mut self) -> Connectors {
         let f = &mut self.f;
         let mut block = |cold: bool| {
@@ -321,7 +321,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// A packet is taken from its descriptor to what is encrypted.
+    /// Connects the first stage.
     fn first_stage(&mut self, around: &Connectors, memory: &StageMemory) {
         let TraceShape { top, frame, flags, .. } = *self.shape;
         let mut at = FuncCursor::new(&mut self.f).at_bottom(around.begin);
@@ -355,7 +355,7 @@ impl Splitter<'_> {
         at.ins().jump(around.flush, &to_flush.map(BlockArg::from));
     }
 
-    /// All blocks are encrypted.
+    /// Emits the encryption of all blocks.
     fn flush(&mut self, around: &Connectors, memory: &StageMemory, prepared: i32, run_all: i64) {
         let TraceShape { frame, flags, .. } = *self.shape;
         let encrypt = self.f.dfg.make_block();
@@ -385,7 +385,7 @@ impl Splitter<'_> {
         at.ins().jump(around.top_of_second, &[BlockArg::from(first)]);
     }
 
-    /// The packets of the records go on.
+    /// Connects the second stage.
     fn second_stage(&mut self, around: &Connectors, memory: &StageMemory, places: &RecordLayout) {
         let TraceShape { frame, flags, out, exit, .. } = *self.shape;
         let targets: Vec<Block> = self.cuts.iter().map(|cut| cut.to).collect();
@@ -423,7 +423,8 @@ impl Splitter<'_> {
     }
 }
 
-/// Goes to one of the blocks by its number, of which the first has this one. Few comparisons cost less than a jump by a table.
+/// Goes to one of the blocks by number; `first` is the number of the first. A few comparisons cost less than a jump
+/// table.
 fn go_to(at: &mut FuncCursor, number: Value, blocks: &[Block], first: usize) {
     if let &[one] = blocks {
         at.ins().jump(one, &[]);
@@ -440,7 +441,7 @@ fn go_to(at: &mut FuncCursor, number: Value, blocks: &[Block], first: usize) {
     }
 }
 
-/// Before an instruction, or where the block ends.
+/// A cursor before an instruction, or at the end of the block.
 fn before(f: &mut Function, first: Option<Inst>, block: Block) -> FuncCursor<'_> {
     match first {
         Some(inst) => FuncCursor::new(f).at_inst(inst),
@@ -448,8 +449,8 @@ fn before(f: &mut Function, first: Option<Inst>, block: Block) -> FuncCursor<'_>
     }
 }
 
-/// The packet of the first stage is done for now: the next one begins, with these places for what it leaves, or all blocks
-/// are encrypted.
+/// Ends a packet in the first stage: continues with the next packet, with these places for its record and blocks, or
+/// flushes.
 fn next_packet(
     at: &mut FuncCursor,
     shape: &TraceShape,
@@ -469,33 +470,33 @@ fn next_packet(
     at.ins().brif(more, shape.top, &to_top, around.flush, &to_flush);
 }
 
-/// Where the words of control are: the end of the records, whether a packet left, and the packet that is not to begin
-/// before all blocks are encrypted.
+/// Offsets of the control words: the end of the records, whether a packet takes a side exit, and the packet that must
+/// not begin before the flush.
 const END: i32 = 0;
 const LEFT: i32 = 8;
 const STOP: i32 = 16;
 
-/// StageMemory of the stack frame.
+/// Stack slots of the stages.
 struct StageMemory {
     records: StackSlot,
     record_bytes: i32,
-    /// Blocks to encrypt, side by side.
+    /// Blocks to encrypt.
     blocks: StackSlot,
     control: StackSlot,
 }
 
-/// The blocks around the stages, and what they are given.
+/// The blocks around the stages and their parameters.
 struct Connectors {
     begin: Block,
     next_in_first: Block,
     leave_first: Block,
     flush: Block,
-    /// End of the records and of the blocks, the first packet that has not begun, and whether it is to leave.
+    /// The end of the records and of the blocks, the first packet that has not begun, and whether it takes a side exit.
     flushed: [Value; 4],
     top_of_second: Block,
     next_in_second: Block,
     after: Block,
-    /// A packet's record, where its blocks go, and its descriptor.
+    /// A packet's record, the address of its blocks, and its descriptor.
     first_record: Value,
     first_blocks: Value,
     packet: Value,
@@ -504,11 +505,11 @@ struct Connectors {
 
 /// The blocks of the second stage.
 struct Second {
-    /// Those that only packets of one cut get to.
+    /// Blocks reached from one cut only, by cut.
     of_cuts: Vec<Vec<Block>>,
-    /// Those that packets of several cuts get to.
+    /// Blocks reached from several cuts.
     of_all: Vec<Block>,
-    /// Where its packets leave.
+    /// The side exit of the second stage.
     exit: Option<Block>,
 }
 
@@ -519,7 +520,7 @@ impl Second {
 }
 
 impl Splitter<'_> {
-    /// All blocks that packets get to from one on, before the next packet.
+    /// All blocks that are reachable from one before the next packet begins.
     fn reached(&self, from: Block) -> Vec<Block> {
         let ends = [self.shape.next_packet, self.shape.out];
         let mut reached = vec![from];
@@ -535,11 +536,11 @@ impl Splitter<'_> {
         reached
     }
 
-    /// The blocks of the second stage; of those that packets of the first get to as well it has copies.
+    /// The blocks of the second stage. Blocks shared with the first stage are copied.
     fn own_second_stage(&mut self) -> Option<Second> {
         let first = BTreeSet::from_iter(self.first.iter().copied());
         let mut second: BTreeSet<Block> = self.cuts.iter().flat_map(|cut| self.reached(cut.to)).collect();
-        // Those that packets of the first stage leave by.
+        // Blocks that the first stage's side exits run through.
         let leaving = BTreeSet::from_iter(self.shape.exit.into_iter().flat_map(|exit| self.reached(exit)));
         let both: Vec<Block> = second.iter().copied().filter(|b| first.contains(b) || leaving.contains(b)).collect();
         let mut copies: BTreeMap<Block, Block> = BTreeMap::new();
@@ -590,14 +591,14 @@ impl Splitter<'_> {
         Some(found)
     }
 
-    /// Puts values in the place of others in a block.
+    /// Replaces values in a block.
     fn replace(&mut self, block: Block, values: &HashMap<Value, Value>) {
         for inst in self.f.layout.block_insts(block).collect::<Vec<_>>() {
             self.f.dfg.map_inst_values(inst, |v| values.get(&v).copied().unwrap_or(v));
         }
     }
 
-    /// Lets a block end elsewhere.
+    /// Replaces the targets of a block's branches.
     fn redirect(&mut self, block: Block, to: &dyn Fn(Block) -> Block) {
         let Some(last) = self.f.layout.last_inst(block) else { return };
         let dfg = &mut self.f.dfg;
@@ -608,7 +609,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// The block that a value is made in.
+    /// The block that defines a value.
     fn home(&self, v: Value) -> Option<Block> {
         match self.f.dfg.value_def(v) {
             ValueDef::Result(inst, _) => self.f.layout.inst_block(inst),
@@ -617,7 +618,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// What the second stage behind each cut uses that the first made, in the order it was made in.
+    /// For each cut, the values of the first stage that the second uses, in order of definition.
     fn needs(&self, second: &Second) -> Option<Vec<Vec<Value>>> {
         let place = HashMap::<Block, usize>::from_iter(self.first.iter().enumerate().map(|(i, b)| (*b, i)));
         let step = HashMap::<Inst, usize>::from_iter(self.order.iter().enumerate().map(|(i, inst)| (*inst, i)));
@@ -640,14 +641,14 @@ impl Splitter<'_> {
         used(&second.of_all).is_empty().then(|| second.of_cuts.iter().map(|blocks| used(blocks)).collect())
     }
 
-    /// StageMemory of the stack frame that is neither a packet's word nor an argument is used in both stages.
+    /// Whether both stages use memory of the stack frame other than packets' words and arguments.
     fn shares_memory(&self, second: &Second) -> bool {
         let slots = |blocks: &[Block]| {
             let insts = blocks.iter().flat_map(|b| self.f.layout.block_insts(*b));
             let values = insts.flat_map(|inst| self.f.dfg.inst_values(inst));
             BTreeSet::from_iter(values.filter_map(|v| Some(self.slot_address(v)?.0)))
         };
-        // What makes an address of another in a way that is not followed.
+        // Address computations that are not followed.
         let hidden = self.f.layout.blocks().flat_map(|b| self.f.layout.block_insts(b)).any(|inst| {
             let data = &self.f.dfg.insts[inst];
             let op = data.opcode();
@@ -659,7 +660,7 @@ impl Splitter<'_> {
         hidden || first.intersection(&second).any(|slot| !own(&slot))
     }
 
-    /// Lets the packet's words of the frame be in its record.
+    /// Redirects accesses of the packet's words of the frame to its record.
     fn address_record(&mut self, block: Block, record: Value) -> Option<()> {
         for inst in self.f.layout.block_insts(block).collect::<Vec<_>>() {
             let frame = |v: &Value| self.slot_address(*v).is_some_and(|(slot, _)| slot == self.shape.frame);
@@ -679,12 +680,12 @@ impl Splitter<'_> {
         Some(())
     }
 
-    /// Bytes of records that a value takes.
+    /// Size of a value in a record.
     fn bytes(&self, v: Value) -> i32 {
         self.f.dfg.value_type(v).bytes().next_multiple_of(8) as i32
     }
 
-    /// Puts what is needed behind a cut into the packet's record, and gets it from there or makes it anew.
+    /// Stores live values in the packet's record before a cut, and reloads or recomputes them behind it.
     fn hand_over(
         &mut self,
         number: usize,
@@ -732,7 +733,7 @@ impl Splitter<'_> {
         free
     }
 
-    /// A value of the first stage made again behind a cut from what is there.
+    /// Recomputes a value of the first stage behind a cut.
     fn rebuilt(
         &mut self,
         v: Value,
@@ -763,7 +764,7 @@ impl Splitter<'_> {
         Some(self.f.dfg.first_result(again))
     }
 
-    /// The address of the packet's descriptor, from the record.
+    /// Whether a value is the address of the packet's descriptor, loaded from the record.
     fn is_descriptor(&self, v: Value) -> bool {
         let ValueDef::Result(inst, 0) = self.f.dfg.value_def(v) else { return false };
         let offset = self.f.dfg.insts[inst].load_store_offset();
@@ -788,7 +789,8 @@ impl Splitter<'_> {
         again
     }
 
-    /// Making it again costs no more than keeping it, and gives the same: hot paths write to the packet at their end only.
+    /// Whether recomputing costs no more than reloading, and gives the same: traces write to the packet at their end
+    /// only.
     fn is_cheap(&self, inst: Inst) -> bool {
         let flags = &self.shape.flags;
         let data = &self.f.dfg.insts[inst];

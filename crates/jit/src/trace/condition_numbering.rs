@@ -1,5 +1,5 @@
-//! Conditions that were asked on a hot path. A value that is computed again in the same way from the same values is the same
-//! value, so that nothing is asked twice. Does not live here: what is known of slots ([`crate::emit::flow_state`]).
+//! Value numbering of conditions: values computed in the same way from the same operands are the same value, so that a
+//! trace tests no condition twice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,17 +9,17 @@ use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, type
 use crate::clif::known_bits::{constant_in, most_of};
 use crate::emit::Emitter;
 
-/// How a value is computed: the operation, its result's type, a constant or offset, a comparison, and of what.
+/// How a value is computed: opcode, type, constant or offset, comparison, and operands.
 type Definition = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
 
-/// Values by how they are computed: one stands for all that are the same.
+/// Equivalence classes of values, each with a representative.
 #[derive(Default)]
 pub(crate) struct ValueNumbering {
     by_how: HashMap<Definition, Value>,
     same_as: HashMap<Value, Value>,
 }
 
-/// What was found out on the way here, of values that stand for all that are the same.
+/// What guards have established so far, by representative.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KnownConditions {
     truths: BTreeMap<Value, bool>,
@@ -28,7 +28,7 @@ pub(crate) struct KnownConditions {
 }
 
 impl Emitter<'_> {
-    /// Whether a condition holds, if that was asked before on this way.
+    /// Whether a condition holds, if an earlier guard decided it.
     pub(crate) fn known_truth(&mut self, condition: Value) -> Option<bool> {
         if let Some(always) = self.always(condition) {
             return Some(always);
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         Some(((*known == constant) == equal) == truth)
     }
 
-    /// A condition holds or does not from here on.
+    /// Records the outcome of a guard.
     pub(crate) fn record_truth(&mut self, condition: Value, holds: bool) {
         if !self.is_trace() {
             return;
@@ -64,7 +64,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a value is at most because a comparison of it with a constant holds or does not.
+    /// The upper bound of a value that follows from the outcome of a comparison with a constant.
     fn bounding(&self, c: Value, holds: bool) -> Option<(Value, u64)> {
         let (Opcode::Icmp, _, _, Some(cc), args) = self.how(c)? else { return None };
         let constant = self.unsigned_constant(args[1])?;
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a value is at most because that was asked on this way.
+    /// The upper bound of a value that earlier guards established.
     pub(crate) fn guarded_bound(&self, v: Value) -> Option<u64> {
         let bounds = &self.flow.trace.conditions.bounds;
         if bounds.is_empty() {
@@ -86,8 +86,8 @@ impl Emitter<'_> {
         bounds.get(&stands).copied()
     }
 
-    /// The comparison that a condition comes down to, as the value that stands for it, and whether it is to hold. Of an
-    /// equality and its contrary the one that came first stands for both.
+    /// The representative of the comparison that a condition stands for, and whether it must hold. An equality and its
+    /// negation share the representative that was seen first.
     fn plain(&mut self, condition: Value) -> (Value, bool) {
         let (mut c, mut truth) = (self.standing(condition), true);
         loop {
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// It is 0 or 1 because it comes from a comparison.
+    /// Whether a value is the result of a comparison.
     fn is_truth(&self, v: Value) -> bool {
         match self.how(v) {
             Some((Opcode::Icmp, ..)) => true,
@@ -121,7 +121,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value and the constant that it is asked to be, or not to be.
+    /// The value and the constant that an equality or inequality compares.
     fn equality(&self, c: Value) -> Option<(Value, i64, bool)> {
         match self.how(c)? {
             (Opcode::Icmp, _, _, Some(cc @ (IntCC::Equal | IntCC::NotEqual)), args) => {
@@ -135,12 +135,12 @@ impl Emitter<'_> {
         constant_in(&self.b.func.dfg, v)
     }
 
-    /// The same as a number without sign.
+    /// A constant as an unsigned number.
     pub(crate) fn unsigned_constant(&self, v: Value) -> Option<u64> {
         Some(self.constant_of(v)? as u64 & most_of(self.b.func.dfg.value_type(v)))
     }
 
-    /// The value that stands for all that are computed as this one is.
+    /// The representative of a value.
     fn standing(&mut self, v: Value) -> Value {
         if let Some(known) = self.numbering.same_as.get(&v) {
             return *known;
@@ -156,7 +156,7 @@ impl Emitter<'_> {
         stands
     }
 
-    /// How a value is computed, if that depends on nothing but its operands. Operands as they stand for others.
+    /// How a value is computed, if that depends on its operands only. Operands are replaced by their representatives.
     fn how(&self, v: Value) -> Option<Definition> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
@@ -168,7 +168,7 @@ impl Emitter<'_> {
                 (0, None)
             }
             InstructionData::IntCompare { cond, .. } => (0, Some(*cond)),
-            // What is constant during a batch, or never written.
+            // Memory that is constant during a batch.
             InstructionData::Load { flags, offset, .. } if dfg.mem_flags[*flags].readonly() => {
                 (i64::from(i32::from(*offset)), None)
             }

@@ -1,5 +1,5 @@
-//! The end of a hot path: what was put off is done. Written fields that lie side by side, in one header or in several,
-//! are stored in the pieces that take the fewest instructions.
+//! Commits the deferred effects at the end of a trace. Written fields that are adjacent, in one header or in several,
+//! are stored with the fewest instructions.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::emit::table::InImage;
 use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::{DeferredEffect, Mode, TraceState};
 
-/// Bytes from which on copying is cheaper than storing a number.
+/// Least number of bytes for which a copy from the entry is cheaper than storing numbers.
 const LEAST_COPIED: i64 = 4;
 
-/// A written field: its first bit behind its root, its bits, and its value.
+/// A written field: its first bit relative to its root, its width, and its value.
 struct Piece {
     from: i64,
     width: u32,
@@ -29,7 +29,7 @@ impl Piece {
 }
 
 impl Emitter<'_> {
-    /// The packet has got to the end of its way: what was put off is done.
+    /// Ends the trace: emits pending guards and commits all deferred effects.
     pub(crate) fn commit(&mut self) {
         self.flush_guards();
         let TraceState { written, held, ways, left, .. } = std::mem::take(&mut self.flow.trace);
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores fields that lie side by side. Those that an entry has side by side, too, are copied as they are.
+    /// Stores adjacent fields. Bytes that are adjacent in an entry's image, too, are copied.
     fn store_run(&mut self, root: Root, run: &[Piece]) {
         for first in 0..run.len() {
             let Some(image) = self.image_of(&run[first]) else { continue };
@@ -97,14 +97,14 @@ impl Emitter<'_> {
         self.store_numbers(root, run);
     }
 
-    /// Where an entry has the bytes of a field.
+    /// The bytes of a field in an entry's image.
     fn image_of(&self, piece: &Piece) -> Option<InImage> {
         let lowest = self.b.func.dfg.resolve_aliases(*piece.value.first()?);
         let image = self.images.get(&lowest)?;
         (piece.width == image.width && piece.from % 8 == 0).then_some(*image)
     }
 
-    /// Copies so many bytes of an entry.
+    /// Copies bytes from an entry's image.
     fn copy(&mut self, image: InImage, to: Value, at: i32, bytes: u32) {
         let mut pieces = Vec::new();
         let mut done = 0;
@@ -122,12 +122,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores fields that lie side by side, from numbers.
+    /// Stores adjacent fields from their values.
     fn store_numbers(&mut self, root: Root, run: &[Piece]) {
         if run.is_empty() {
             return;
         }
-        // What does not begin or end with a byte goes by itself.
+        // Fields at the ends that do not begin or end at a byte are stored by themselves.
         let first = run.iter().position(|p| p.from % 8 == 0).unwrap_or(run.len());
         let last = run.iter().rposition(|p| p.to() % 8 == 0).map_or(first, |i| i + 1).max(first);
         let base = self.root(root);
@@ -144,7 +144,7 @@ impl Emitter<'_> {
         };
         let (begin, end) = (begin.from / 8, end.to() / 8);
         let bytes = (end - begin) as usize;
-        // From each byte on, the least cost and the size of the first piece that has it.
+        // For each byte, the least cost from there on and the size of the first piece.
         let mut best: Vec<(u32, u32)> = vec![(0, 0); bytes + 1];
         for at in (0..bytes).rev() {
             let sizes = [1u32, 2, 4, 8].into_iter().filter(|s| at + *s as usize <= bytes);
@@ -162,7 +162,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// About how many instructions storing so many bytes at once takes, twice.
+    /// Twice the approximate number of instructions that a store of `size` bytes takes.
     fn cost(&self, run: &[Piece], byte: i64, size: u32) -> u32 {
         let (from, to) = (8 * byte, 8 * (byte + i64::from(size)));
         let (mut fixed, mut cost) = (0, 3);
@@ -194,7 +194,7 @@ impl Emitter<'_> {
         let (from, to) = (8 * byte, 8 * (byte + i64::from(size)));
         let mut whole: Option<Value> = None;
         for p in run.iter().filter(|p| p.from < to && p.to() > from) {
-            // Its bits beyond the piece go first, and those before it when it is cut to size.
+            // Bits beyond the piece are shifted out; those before it are truncated.
             let (beyond, behind) = ((p.to() - to).max(0) as u32, (to - p.to()).max(0));
             let v = self.wide_shr(&p.value, beyond, 1, None)[0];
             let v = if behind > 0 { self.b.ins().ishl_imm_u(v, behind) } else { v };

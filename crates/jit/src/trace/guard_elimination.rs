@@ -1,7 +1,7 @@
-//! Removes questions of hot paths that a later one answers. Who leaves a way may do so later, since nothing has happened
-//! before its end: that a number is not zero need not be asked if another is less further on, nor what it is not if what
-//! it is comes later, nor whether so many bytes are there if more are asked for before any is read. Does not live here:
-//! what is asked twice ([`crate::trace::condition_numbering`]).
+//! Guard elimination: removes guards that a later guard implies. Side exits may be delayed, because a trace has no
+//! effects before its end. A guard that a number is not zero is implied by a later one that another number is less than
+//! it; a guard that it is not some number by a later one that it is another; a guard that bytes are in the packet by a
+//! later one that more bytes are, if none is read in between.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::{bound_of, constant_in};
 use crate::emit::memory::{MemoryKinds, region_of};
 
-/// So many blocks further on are looked at.
+/// Number of following blocks that are examined.
 const FAR: usize = 200;
 
-/// Operations that are looked through.
+/// Depth of operations that are examined.
 const DEPTH: u32 = 8;
 
-/// Removes them. `exit`: where packets leave.
+/// Runs the pass. `exit` is the block of side exits.
 pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     let kept = kept(function, flags);
     let (packet, descriptor) = (flags.packet.alias_region(), flags.descriptor.alias_region());
@@ -38,20 +38,21 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     }
 }
 
-/// Memory that matters here: packets, their descriptors with the addresses of packets, and words of the frame.
+/// The kinds of memory that matter here: packets, their descriptors with the addresses of packets, and words of the
+/// frame.
 #[derive(Clone, Copy)]
 struct Regions<'a> {
     packet: Option<AliasRegion>,
     descriptor: Option<AliasRegion>,
     memory: &'a MemoryKinds,
-    /// What is in words of the frame.
+    /// The contents of words of the frame.
     kept: &'a HashMap<Word, Option<Value>>,
 }
 
 /// A word of the frame.
 type Word = (StackSlot, i32);
 
-/// What is stored in each word of the frame, if that is one value.
+/// The value of each word of the frame that is stored only once.
 fn kept(function: &Function, flags: &MemoryKinds) -> HashMap<Word, Option<Value>> {
     let mut kept = HashMap::new();
     for inst in function.layout.blocks().flat_map(|block| function.layout.block_insts(block)) {
@@ -73,21 +74,21 @@ fn word(function: &Function, address: Value, offset: i32) -> Option<Word> {
     }
 }
 
-/// What holds of those who go on.
+/// What a guard establishes.
 enum Predicate {
-    /// A number is not this one.
+    /// A value is not this number.
     Not(Value, i64),
-    /// It is this one.
+    /// A value is this number.
     Is(Value, i64),
     /// Something is less than a value.
     Less(Value),
-    /// An address in the packet, which is a sum of values and a number, is at most a value.
+    /// An address in the packet, the sum of values and a number, is at most a value.
     Within(Vec<Value>, i64, Value),
     Other,
 }
 
 impl Predicate {
-    /// It holds if another thing does.
+    /// Whether another predicate implies this one.
     fn follows_from(&self, other: &Predicate) -> bool {
         match (self, other) {
             (Predicate::Not(v, 0), Predicate::Less(more)) => v == more,
@@ -100,20 +101,20 @@ impl Predicate {
     }
 }
 
-/// What a block asks of packets at its end: those of whom it does not hold leave.
+/// A guard at the end of a block: packets for which the condition is not as expected take a side exit.
 pub(crate) struct Guard {
     pub condition: Value,
     pub holds: bool,
-    /// Where the others go.
+    /// The block on the trace.
     pub go_on: Block,
-    /// Where those go who leave.
+    /// The block that leads to the side exit.
     pub leave: Block,
     /// The branch.
     inst: Inst,
 }
 
 impl Guard {
-    pub fn at_end(function: &Function, block: Block, exit: Block) -> Option<Guard> {
+    pub(crate) fn at_end(function: &Function, block: Block, exit: Block) -> Option<Guard> {
         let inst = function.layout.last_inst(block)?;
         let InstructionData::Brif { arg: condition, .. } = function.dfg.insts[inst] else { return None };
         let &[yes, no] = successors(function, block).as_slice() else { return None };
@@ -129,16 +130,16 @@ impl Guard {
         plain.then_some(Guard { condition, holds, go_on, leave, inst })
     }
 
-    /// All go on.
-    pub fn remove(self, function: &mut Function) {
+    /// Removes the guard.
+    pub(crate) fn remove(self, function: &mut Function) {
         let mut at = FuncCursor::new(function).at_inst(self.inst);
         at.use_srcloc(self.inst);
         at.ins().jump(self.go_on, &[]);
         function.layout.remove_inst(self.inst);
     }
 
-    /// Those go on of whom another condition holds.
-    pub fn replace(self, function: &mut Function, make: impl FnOnce(&mut FuncCursor<'_>) -> Value) {
+    /// Replaces the guard's condition.
+    pub(crate) fn replace(self, function: &mut Function, make: impl FnOnce(&mut FuncCursor<'_>) -> Value) {
         let mut at = FuncCursor::new(function).at_inst(self.inst);
         at.use_srcloc(self.inst);
         let condition = make(&mut at);
@@ -147,7 +148,7 @@ impl Guard {
     }
 }
 
-/// Whether a block only goes to where packets leave.
+/// Whether a block is the side exit or only jumps there.
 fn leaves(function: &Function, block: Block, exit: Block) -> bool {
     let only_jump = || match function.layout.first_inst(block) {
         Some(inst) => function.dfg.insts[inst].opcode() == Opcode::Jump,
@@ -160,7 +161,7 @@ fn predicate_of(function: &Function, guard: &Guard, regions: Regions<'_>) -> Pre
     let dfg = &function.dfg;
     let condition = dfg.resolve_aliases(guard.condition);
     let not = |v: Value, number: i64| {
-        // What may be an address is asked for before something is read there.
+        // A number that may be an address is tested before memory is read there.
         let small = bound_of(dfg, &|_| None, v, DEPTH) <= u64::from(u32::MAX);
         if small || number != 0 { Predicate::Not(v, number) } else { Predicate::Other }
     };
@@ -186,7 +187,7 @@ fn predicate_of(function: &Function, guard: &Guard, regions: Regions<'_>) -> Pre
             let (mut terms, mut number) = (Vec::new(), 0);
             sum(function, a, regions, DEPTH, &mut terms, &mut number);
             terms.sort();
-            // An address and small numbers do not wrap around.
+            // The sum of an address and small numbers does not wrap around.
             let large = |v: &&Value| bound_of(dfg, &|_| None, **v, DEPTH) > u64::from(u32::MAX);
             match terms.iter().filter(large).collect::<Vec<_>>()[..] {
                 [address] if (0..1 << 16).contains(&number) && is_loaded(function, *address, regions.descriptor) => {
@@ -199,7 +200,7 @@ fn predicate_of(function: &Function, guard: &Guard, regions: Regions<'_>) -> Pre
     }
 }
 
-/// A value was loaded from a region.
+/// Whether a value was loaded from a region.
 fn is_loaded(function: &Function, v: Value, region: Option<AliasRegion>) -> bool {
     let dfg = &function.dfg;
     let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return false };
@@ -207,7 +208,7 @@ fn is_loaded(function: &Function, v: Value, region: Option<AliasRegion>) -> bool
     dfg.insts[inst].opcode() == Opcode::Load && from.is_some() && from == region
 }
 
-/// The terms of a sum.
+/// Collects the terms of a sum.
 fn sum(function: &Function, v: Value, regions: Regions<'_>, depth: u32, terms: &mut Vec<Value>, number: &mut i64) {
     let dfg = &function.dfg;
     let v = dfg.resolve_aliases(v);
@@ -232,7 +233,7 @@ fn sum(function: &Function, v: Value, regions: Regions<'_>, depth: u32, terms: &
     }
 }
 
-/// Whether all who go on from here are asked something that answers this, before it matters.
+/// Whether a later guard implies the predicate, before memory is accessed that depends on it.
 fn is_answered(
     function: &Function,
     predicate: &Predicate,
@@ -271,8 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// What is asked of a packet: a number of its first byte, or whether so many bytes are there behind as many as that
-    /// byte says.
+    /// A test of a packet: of a number in its first byte, or whether some bytes follow as many as that byte says.
     #[derive(Clone, Copy)]
     enum Ask {
         NotZero,
@@ -286,7 +286,7 @@ mod tests {
         Far(i64),
     }
 
-    /// The number of questions that are left of two, between which the packet may be read.
+    /// The number of guards that remain of two, between which the packet may be read.
     fn left(questions: [Ask; 2], reads: bool) -> usize {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let signature = Signature::new(isa.default_call_conv());

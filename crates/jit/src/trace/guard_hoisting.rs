@@ -1,6 +1,5 @@
-//! Questions of hot paths that have the same answer for all packets of a batch, because they are about what is the same
-//! for all: they are asked before the first packet, and if the answer is not that of the ways, the whole batch goes to the
-//! function for all packets until other ways are learned. Does not live here: what is asked of packets ([`crate::trace::guard_coalescing::packet`]).
+//! Guard hoisting: guards that compare batch invariants move to the prologue. If one of them fails, the generic
+//! function runs the whole batch.
 
 use std::mem::offset_of;
 
@@ -15,8 +14,7 @@ use crate::trace::batch_splitting::TraceShape;
 use crate::trace::guard_elimination::Guard;
 use hopwright_abi as abi;
 
-/// What holds for those who go on: a comparison of something in memory that is the same for all packets with something that
-/// is, too, or with a number.
+/// A hoisted guard: a comparison of an invariant in memory with another or with a number.
 #[derive(Clone, Copy, PartialEq)]
 struct HoistedGuard {
     cc: IntCC,
@@ -30,7 +28,7 @@ enum Operand {
     Number(i64),
 }
 
-/// Changes the function, whose packets leave at `exit`.
+/// Runs the pass. `exit` is the block of side exits.
 pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
     let Some(entry) = function.layout.entry_block() else { return };
     let blocks: Vec<Block> = function.layout.blocks().collect();
@@ -39,7 +37,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
         Some((steady(function, entry, &guard)?, guard))
     };
     let mut found: Vec<(HoistedGuard, Guard)> = blocks.into_iter().filter_map(found).collect();
-    // Where ways may differ in the answer, each asks for itself.
+    // Guards stay where paths expect different outcomes.
     let all: Vec<HoistedGuard> = found.iter().map(|(asked, _)| *asked).collect();
     found.retain(|(asked, _)| all.iter().all(|other| other == asked || other.a != asked.a));
     let mut chosen: Vec<HoistedGuard> = Vec::new();
@@ -54,7 +52,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
     }
 }
 
-/// What a question compares, if that is in memory and the same for all packets.
+/// The comparison of a guard, if it compares invariants in memory.
 fn steady(function: &Function, entry: Block, guard: &Guard) -> Option<HoistedGuard> {
     let dfg = &function.dfg;
     let loaded_once = |v: Value| match dfg.value_def(v) {
@@ -80,7 +78,7 @@ fn steady(function: &Function, entry: Block, guard: &Guard) -> Option<HoistedGua
     loaded_once(a).then_some(HoistedGuard { cc, a, b })
 }
 
-/// Asks at the end of the entry.
+/// Emits the guards at the end of the prologue.
 fn emit_hoisted(function: &mut Function, entry: Block, asked: &[HoistedGuard], shape: &TraceShape) {
     let Some(end) = function.layout.last_inst(entry) else { return };
     let away = function.dfg.make_block();
@@ -105,7 +103,7 @@ fn emit_hoisted(function: &mut Function, entry: Block, asked: &[HoistedGuard], s
     signature.returns.push(AbiParam::new(types::I64));
     let signature = function.import_signature(signature);
     let flags = shape.flags;
-    // Only here.
+    // Not movable.
     let here = MemFlagsData::new().with_notrap().with_alias_region(flags.runtime.alias_region());
     let mut at = FuncCursor::new(function).at_bottom(away);
     let left = at.ins().load(types::I64, here, runtime, offset_of!(abi::Runtime, side_exits) as i32);

@@ -1,6 +1,5 @@
-//! Selects of parser states on hot paths, by several keys: a tree of tests, in which nothing is asked twice and what
-//! leads away from all ways is asked for together with the rest. Does not live here: selects elsewhere, and whether a value
-//! is in a set ([`crate::emit::parser`]).
+//! Guard trees: a select of parser states by several keys becomes a tree of tests in a trace, in which no key is tested
+//! twice and tests that lead away from all paths are coalesced guards.
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 use hopwright_ir::{Expr, ExprKind, KeySet, SelectCase, Target};
@@ -12,10 +11,10 @@ use crate::emit::parser::has;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Sets that such a select has at most: a tree has a branch for each way to be in none of them.
+/// Most key sets of such a select: the tree branches for each way to be in none of them.
 const MOST_SETS: usize = 12;
 
-/// What is selected.
+/// A select statement.
 #[derive(Clone, Copy)]
 pub(crate) struct Select<'a, 'b> {
     pub keys: &'a [Expr],
@@ -31,7 +30,7 @@ struct SetTest<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Whether it is one of those.
+    /// Whether a select is emitted as a tree.
     pub(crate) fn is_tree(&self, select: Select<'a, '_>) -> bool {
         let sets = select.cases.iter().flat_map(|case| &case.sets);
         self.is_trace()
@@ -40,7 +39,7 @@ impl<'a> Emitter<'a> {
             && !sets.clone().any(|set| matches!(set, KeySet::ValueSet(_)))
     }
 
-    /// Goes where the cases from one on lead.
+    /// Emits the tree for the cases from one on.
     pub(crate) fn tree(&mut self, select: Select<'a, '_>, from: usize) -> Result<()> {
         for (number, case) in select.cases.iter().enumerate().skip(from) {
             self.at(case.span);
@@ -82,7 +81,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// What is to be asked to know whether a case is taken; nothing if it surely is not.
+    /// The tests that decide whether a case is taken; `None` if it cannot be.
     fn tests(&mut self, select: Select<'a, '_>, case: &'a SelectCase) -> Option<Vec<SetTest<'a>>> {
         let mut tests = Vec::new();
         for ((set, key), value) in case.sets.iter().zip(select.keys).zip(select.values) {
@@ -102,7 +101,7 @@ impl<'a> Emitter<'a> {
         Some(tests)
     }
 
-    /// All that the cases from one on may lead to is away from the ways.
+    /// Whether all targets of the cases from one on are off the paths.
     fn leads_away(&mut self, select: Select<'a, '_>, from: usize) -> Result<bool> {
         for case in &select.cases[from..] {
             let to = self.target(case.target)?;
@@ -117,7 +116,7 @@ impl<'a> Emitter<'a> {
         Ok(!self.is_on_path(&accepted))
     }
 
-    /// A key is in a set or is not.
+    /// Records whether a key is in a set.
     fn assume_set(&mut self, test: &SetTest<'a>, is: bool) {
         if let (KeySet::Value(v), ExprKind::Slot(slot)) = (test.set, &test.key.kind) {
             self.assume_value(*slot, test.key.ty, v.to_u64(), is);

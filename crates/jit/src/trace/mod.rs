@@ -1,12 +1,14 @@
-//! Hot paths: the ways that packets were seen to take, as straight code of their own.
+//! Traces: straight-line code for the paths that packets take most.
 //!
-//! A *way* is the sequence of points ([`crate::emit::schedule`]) that a packet passes. A recorder, a variant of the ordinary
-//! function, writes it down for the packets it runs. From a few ways comes a function without joins: ways part where
-//! packets decide, and never meet again, so that on each of them everything that follows from the decisions is known
-//! when the code is made: which headers are there, where they lie, what slots hold. Whoever leaves the ways is given to
-//! the ordinary function from the beginning. That is possible at any time because a hot path has no effects before its
-//! end: written fields wait in variables, counts and registers in a list ([`Held`]), and what cannot wait or be done
-//! twice is never on a hot path. Does not live here: when what is recorded and compiled (the data plane).
+//! A *path* is the sequence of program points ([`crate::emit::schedule`]) that a packet passes. The path profiler, a
+//! variant of the generic function, records it. A trace function is made from a few paths and has no joins: paths part
+//! where packets decide and never meet again, so that on each of them the outcome of every decision is known at compile
+//! time: which headers are valid, where they lie, what slots hold.
+//!
+//! A packet that leaves the paths takes a side exit: the generic function runs it from the beginning. That is possible
+//! at any point, because a trace has no effects before its end. Written fields wait in SSA values, and counts and
+//! register writes in a list ([`DeferredEffect`]). An effect that can neither be deferred nor repeated takes a side
+//! exit.
 
 pub(crate) mod batch_invariants;
 pub(crate) mod batch_splitting;
@@ -35,38 +37,38 @@ use crate::trace::condition_numbering::KnownConditions;
 use crate::trace::guard_coalescing::packet::PendingGuards;
 use hopwright_abi::{self as abi, ExternAttributes};
 
-/// Points of all ways together that a function is made for: it grows with them.
+/// Most blocks of a trace function: its size grows with the number of paths.
 const MAX_BLOCKS: usize = 4_000;
 
-/// The way a packet took.
+/// The path of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(pub(crate) Arc<[PointId]>);
 
-/// What the function is for.
+/// The kind of function that is emitted.
 pub(crate) enum Mode<'a> {
-    /// All packets.
+    /// For all packets.
     Generic,
-    /// All packets, and writes down their ways.
+    /// For all packets; records their paths.
     Profile(PointNumbers),
-    /// Packets on some ways.
+    /// For packets on some paths.
     Trace(TraceBuild<'a>),
 }
 
-/// The numbers that points have in what is written down.
+/// The numbers by which a path profiler records points.
 #[derive(Default)]
 pub(crate) struct PointNumbers {
     numbers: BTreeMap<PointId, u32>,
 }
 
 impl PointNumbers {
-    /// A point's number.
+    /// The number of a point.
     fn number(&mut self, point_id: &PointId) -> u32 {
         let next = self.numbers.len() as u32;
         *self.numbers.entry(point_id.clone()).or_insert(next)
     }
 
-    /// The points by number.
-    pub fn list(self) -> Vec<PointId> {
+    /// The points, indexed by number.
+    pub(crate) fn list(self) -> Vec<PointId> {
         let mut list = vec![PointId::new(); self.numbers.len()];
         for (point_id, number) in self.numbers {
             list[number as usize] = point_id;
@@ -75,27 +77,27 @@ impl PointNumbers {
     }
 }
 
-/// The ways to make code for.
+/// A trace function being built.
 pub(crate) struct TraceBuild<'a> {
     pub ways: &'a [Path],
-    /// The function for all packets.
+    /// The generic function.
     pub all: abi::RunBatch,
-    /// The extern objects.
+    /// Attributes of the extern objects.
     pub attributes: &'a [ExternAttributes],
-    /// Where packets leave the ways.
+    /// The block that packets take side exits to.
     pub exit: Option<Block>,
-    /// Addresses that others are relative to.
+    /// The values of roots, by number.
     pub roots: Vec<Value>,
-    /// The ways that code goes to the end of.
+    /// Indices of the paths whose end the code reaches.
     pub completed: BTreeSet<usize>,
-    /// The block methods that are called: by the address of one that for many blocks.
+    /// The block methods that are called: addresses of `run` to those of `run_all`.
     pub methods: BTreeMap<i64, i64>,
-    /// Packets read or write what others wrote.
+    /// The result depends on the order of packets.
     pub order_dependent: bool,
 }
 
 impl<'a> TraceBuild<'a> {
-    pub fn new(ways: &'a [Path], all: abi::RunBatch, attributes: &'a [ExternAttributes]) -> TraceBuild<'a> {
+    pub(crate) fn new(ways: &'a [Path], all: abi::RunBatch, attributes: &'a [ExternAttributes]) -> TraceBuild<'a> {
         TraceBuild {
             ways,
             all,
@@ -109,41 +111,41 @@ impl<'a> TraceBuild<'a> {
     }
 }
 
-/// What a hot path has put off.
+/// An effect that waits for the end of the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DeferredEffect {
-    /// A packet more in the counter cell that is so many bytes behind the first of the object with this handle.
+    /// Counts the packet in a cell: the offset of the counter's handle, and of the cell in the counter.
     Count(i32, Value),
-    /// The same if the address is not null.
+    /// Counts the packet in the cell at an address, unless that is null.
     CountIf(Value),
-    /// The cell of a register gets these words.
+    /// Writes words to a cell of a register.
     Register(ExternId, Value, Vec<Value>),
 }
 
-/// What is known on a hot path besides the facts.
+/// The part of the flow state that only traces have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TraceState {
-    /// The recorded ways this is the beginning of, and how many of their points are passed.
+    /// The paths that begin like this, and how many of their points are passed.
     pub ways: Vec<(usize, usize)>,
-    /// Fields that were written.
+    /// Deferred writes of fields.
     pub written: BTreeMap<SlotId, Vec<Value>>,
     pub held: Vec<DeferredEffect>,
     /// One past the packet's last byte.
     pub end: Option<Value>,
-    /// What was loaded from the packet since the last call: address, offset, bytes.
+    /// Values loaded from the packet since the last call, by address, offset and size.
     loaded: BTreeMap<(Value, i32, u32), Value>,
-    /// What was pending.
+    /// The outcomes of guards so far.
     pub conditions: KnownConditions,
-    /// What is still to be pending of the packet's bytes.
+    /// Guards on the packet's bytes that are not emitted yet.
     pub pending: PendingGuards,
-    /// The last emit whose header does not lie where it belongs.
+    /// The last emit whose header is not in place.
     pub which: usize,
-    /// Nobody gets here.
+    /// This code is unreachable: a side exit was taken.
     pub left: bool,
 }
 
 impl TraceState {
-    /// The ways that go on to a point.
+    /// The state behind a point, if a path continues there.
     fn to(&self, point: &PointId, ways: &[Path]) -> Option<TraceState> {
         let goes_on = |&&(way, passed): &&(usize, usize)| ways[way].0.get(passed).is_some_and(|p| p == point);
         let on: Vec<_> = self.ways.iter().filter(goes_on).map(|&(way, passed)| (way, passed + 1)).collect();
@@ -155,12 +157,12 @@ impl TraceState {
 }
 
 impl<'a> Emitter<'a> {
-    /// The function is for some ways only.
+    /// Whether a trace is emitted.
     pub(crate) fn is_trace(&self) -> bool {
         matches!(self.mode, Mode::Trace(_))
     }
 
-    /// Writes down that a packet passes a point.
+    /// In a path profiler, records that the packet passes a point.
     pub(crate) fn profile_point(&mut self, point_id: &PointId) {
         let Mode::Profile(points) = &mut self.mode else { return };
         let number = points.number(point_id);
@@ -179,7 +181,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().store(flags, number, place, 0);
     }
 
-    /// What is ahead on each of the ways that a packet here can be on.
+    /// The remaining points of each path that a packet here may be on.
     pub(crate) fn paths_ahead(&self) -> impl Iterator<Item = &'a [PointId]> {
         let ways = match &self.mode {
             Mode::Trace(build) => build.ways,
@@ -188,17 +190,17 @@ impl<'a> Emitter<'a> {
         self.flow.trace.ways.iter().filter_map(|&(way, passed)| ways[way].0.get(passed..))
     }
 
-    /// Whether a packet here can go to a point on its way; it can go to any point if this is no hot path.
+    /// Whether a path continues at a point. Always true in the generic function.
     pub(crate) fn is_on_path(&self, point: &Point<'a>) -> bool {
         !self.is_trace() || (!self.flow.trace.left && self.paths_ahead().any(|ahead| ahead.first() == Some(point.id())))
     }
 
-    /// Whether on the hot path packets can go to this point and to no other.
+    /// Whether all paths of a trace continue at this point.
     pub(crate) fn is_only_path(&self, point: &Point<'a>) -> bool {
         self.is_trace() && self.is_on_path(point) && self.paths_ahead().all(|ahead| ahead.first() == Some(point.id()))
     }
 
-    /// The parts of this place are not pending for, because it is known how that ends: the ways go on behind them.
+    /// Skips the points within a place whose outcome is known, on all paths.
     pub(crate) fn skip_within(&mut self, place: &PointId) {
         if let Mode::Trace(build) = &self.mode {
             for (way, passed) in &mut self.flow.trace.ways {
@@ -209,7 +211,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The beginning of a packet on all ways.
+    /// Begins a packet: it may be on any path.
     pub(crate) fn begin_paths(&mut self) {
         if let Mode::Trace(build) = &mut self.mode {
             let ways = (0..build.ways.len()).map(|way| (way, 0)).collect();
@@ -217,7 +219,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Where a packet goes on a hot path: to a point on the way, or away from all of them.
+    /// The state behind a point on a path, or the side exit if no path continues there.
     pub(crate) fn trace_edge(&mut self, point: &Point<'a>) -> Result<FlowState, Block> {
         let Mode::Trace(build) = &self.mode else { return Ok(self.flow.clone()) };
         let full = self.schedule.blocks() > MAX_BLOCKS;
@@ -231,7 +233,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Where packets leave the ways.
+    /// The block that packets take side exits to.
     pub(crate) fn side_exit_block(&mut self) -> Block {
         let exit = match &self.mode {
             Mode::Trace(build) => build.exit,
@@ -247,7 +249,7 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    /// On a hot path, a packet that gets here leaves it. True if so.
+    /// In a trace, takes a side exit, and what follows is unreachable. Returns whether this is a trace.
     pub(crate) fn side_exit(&mut self) -> bool {
         if !self.is_trace() {
             return false;
@@ -260,12 +262,12 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// Leaves the hot path unless the condition holds.
+    /// Takes a side exit unless the condition holds.
     pub(crate) fn guard(&mut self, condition: Value) {
         self.emit_guard(condition, true);
     }
 
-    /// The address of the function for all packets, which a hot path has.
+    /// The address of the generic function. Traces only.
     pub(crate) fn generic_function(&self) -> i64 {
         match &self.mode {
             Mode::Trace(build) => build.all as usize as i64,
@@ -273,13 +275,13 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Gives those who left to the function for all packets.
+    /// Emits the side exit: counts the packet and calls the generic function for it.
     pub(crate) fn emit_side_exit(&mut self, next_packet: Block, call_conv: cranelift_codegen::isa::CallConv) {
         let Mode::Trace(TraceBuild { exit: Some(exit), .. }) = self.mode else { return };
         self.enter(exit);
         let runtime = self.batch_invariant(BatchInvariant::Runtime);
         let left = offset_of!(abi::Runtime, side_exits) as i32;
-        // Only here: not before the first packet.
+        // Not movable: it must not be hoisted before the first packet.
         let flags = MemFlagsData::new().with_notrap().with_alias_region(self.flags.runtime.alias_region());
         let left = self.b.ins().load(types::I64, flags, runtime, left);
         let n = self.b.ins().load(types::I64, self.flags.cells, left, 0);
@@ -299,12 +301,12 @@ impl<'a> Emitter<'a> {
         self.b.ins().return_(&[behind]);
     }
 
-    /// Bytes that were loaded from the packet on this way, in whose memory nothing has changed.
+    /// A value loaded earlier from the packet, if its memory has not changed.
     pub(crate) fn loaded(&self, base: Value, at: i32, bytes: u32) -> Option<Value> {
         self.flow.trace.loaded.get(&(base, at, bytes)).copied()
     }
 
-    /// Keeps what was loaded from the packet.
+    /// Remembers a value loaded from the packet.
     pub(crate) fn keep_loaded(&mut self, base: Value, at: i32, bytes: u32, value: Value) {
         if let Mode::Trace(build) = &self.mode
             && build.roots.contains(&base)
@@ -313,29 +315,29 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A call is made: what was loaded would have to be kept in memory over it. Who is not on the way is spared the call.
+    /// Prepares for a call: emits pending guards, so that packets that leave are spared the call, and forgets loaded
+    /// values, which would have to be spilled over it.
     pub(crate) fn before_call(&mut self) {
         self.flush_guards();
         self.flow.trace.loaded.clear();
     }
 
-    /// The same where the way is cut in stages: what is still to be pending is pending behind it, together with what comes
-    /// then.
+    /// Prepares for a call at which the batch is split: pending guards are coalesced with those that follow it.
     pub(crate) fn before_block_method(&mut self) {
         self.flow.trace.loaded.clear();
     }
 
-    /// What a field was set to on this way.
+    /// The value of a deferred write of a field.
     pub(crate) fn deferred_field(&self, slot: SlotId) -> Option<Vec<Value>> {
         self.flow.trace.written.get(&slot).cloned()
     }
 
-    /// Puts off writing a field. False if there is no putting off.
+    /// Defers the write of a field. Returns false outside of traces.
     pub(crate) fn defer_field(&mut self, header: HeaderId, slot: SlotId, value: &[Value]) -> bool {
         if !self.is_trace() {
             return false;
         }
-        // What an invalid header holds without bytes of its own, nobody sees but who reads it before it is valid.
+        // A write to an invalid header without bytes of its own is visible only to reads before it becomes valid.
         if !self.flow.writable[header.index()] && self.known_valid(header) != Some(false) {
             self.side_exit();
         }
@@ -343,24 +345,24 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// Fields of this header are not yet in its bytes.
+    /// Whether writes of the header's fields are deferred.
     pub(crate) fn has_deferred_fields(&self, header: HeaderId) -> bool {
         let written = &self.flow.trace.written;
         !written.is_empty() && self.p[header].fields.iter().any(|f| written.contains_key(&f.slot))
     }
 
-    /// The fields of a header that are not yet in its bytes, for another header of its kind.
+    /// A header's deferred writes, as writes of another header of its type.
     pub(crate) fn deferred_fields_for(&self, header: HeaderId, other: HeaderId) -> Vec<(SlotId, Vec<Value>)> {
         let pairs = self.p[header].fields.iter().zip(&self.p[other].fields);
         pairs.filter_map(|(from, to)| Some((to.slot, self.deferred_field(from.slot)?))).collect()
     }
 
-    /// Fields are not yet in their headers' bytes.
+    /// Defers writes of fields.
     pub(crate) fn defer_fields(&mut self, fields: Vec<(SlotId, Vec<Value>)>) {
         self.flow.trace.written.extend(fields);
     }
 
-    /// A header's bytes are others now.
+    /// Discards the deferred writes of a header, because its bytes are replaced.
     pub(crate) fn drop_deferred_fields(&mut self, header: HeaderId) {
         if !self.flow.trace.written.is_empty() {
             for field in &self.p[header].fields {
@@ -369,7 +371,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Puts off an effect. False if there is no putting off.
+    /// Defers an effect. Returns false outside of traces.
     pub(crate) fn defer(&mut self, effect: DeferredEffect) -> bool {
         let is_trace = self.is_trace();
         if is_trace {
@@ -378,12 +380,12 @@ impl<'a> Emitter<'a> {
         is_trace
     }
 
-    /// A write to the register was put off.
+    /// Whether a write of the register is deferred.
     pub(crate) fn is_register_deferred(&self, id: ExternId) -> bool {
         self.flow.trace.held.iter().any(|e| matches!(e, DeferredEffect::Register(r, ..) if *r == id))
     }
 
-    /// Calling an extern object twice is not the same as calling it once.
+    /// Takes a side exit unless calling the object twice is the same as calling it once.
     pub(crate) fn side_exit_unless_repeatable(&mut self, object: Option<ExternId>) {
         if let Mode::Trace(build) = &self.mode
             && !object.and_then(|id| build.attributes.get(id.index())).is_some_and(|native| native.repeatable)
@@ -392,7 +394,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The native method of an extern object that takes and gives blocks in registers, on a hot path.
+    /// In traces, the method of an extern object that takes and returns blocks in registers.
     pub(crate) fn block_method(&mut self, object: Option<ExternId>) -> Option<abi::BlockMethod> {
         let Mode::Trace(build) = &mut self.mode else { return None };
         let method = build.attributes.get(object?.index())?.block?;
@@ -400,14 +402,14 @@ impl<'a> Emitter<'a> {
         Some(method)
     }
 
-    /// On a hot path: packets take turns.
+    /// Notes that the result depends on the order of packets.
     pub(crate) fn set_order_dependent(&mut self) {
         if let Mode::Trace(build) = &mut self.mode {
             build.order_dependent = true;
         }
     }
 
-    /// Packets for which there is more to do than to send them leave.
+    /// Guards that nothing is requested of the traffic manager.
     pub(crate) fn guard_no_requests(&mut self) {
         if !self.is_trace() {
             return;
@@ -422,7 +424,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Asks whether an index is within an array, unless it cannot be elsewhere: leaves the hot path if not.
+    /// Guards that an index is within an array, unless it is known to be.
     pub(crate) fn guard_within(&mut self, index: &Expr, value: Value, size: u64) {
         if most(index).is_none_or(|most| most >= size) {
             let within = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, size as i64);

@@ -1,7 +1,6 @@
-//! Questions of hot paths about an entry, asked together: whether fields of an entry that lie side by side are what they
-//! are on the way is one comparison, where the first of them was asked. A question may be asked earlier than it was, as
-//! long as the entry is there, since who leaves a way may do so anywhere before its end. Does not live here: questions
-//! about the packet's bytes ([`crate::trace::guard_coalescing::packet`]), and those that need not be asked ([`crate::trace::guard_elimination`]).
+//! Guard coalescing for entries: guards on adjacent fields of an entry, such as hit, action and small arguments, become
+//! one comparison at the place of the first. A guard may move up as long as the entry is there, because a side exit may
+//! be taken anywhere before the end of a trace.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, InstBuilder, InstructionData, Opcode, Value, ValueDef};
@@ -12,16 +11,16 @@ use crate::emit::bytes::int;
 use crate::emit::memory::{MemoryKinds, region_of};
 use crate::trace::guard_elimination::Guard;
 
-/// So many blocks further on are looked at.
+/// Number of following blocks that are examined.
 const FAR: usize = 200;
 
-/// Operations that are looked through.
+/// Depth of operations that are examined.
 const DEPTH: u32 = 4;
 
-/// Bytes that are compared at once, and to which entries are aligned.
+/// Bytes compared at once, and alignment of entries.
 const WORD: i32 = 8;
 
-/// Bits of an entry and what they are to be: those of the mask in the bytes from an offset on.
+/// Bits of an entry and the value they must have: those of the mask in `bytes` bytes at an offset.
 #[derive(Clone, Copy)]
 struct Bits {
     entry: Value,
@@ -29,7 +28,7 @@ struct Bits {
     bytes: i32,
     mask: u64,
     is: u64,
-    /// They are of what belongs to the action, which is known.
+    /// They are part of the data, whose action is known.
     data: bool,
 }
 
@@ -38,14 +37,14 @@ impl Bits {
         self.at + self.bytes
     }
 
-    /// The same in a window that begins at an offset before them.
+    /// Mask and value relative to a window that begins at an offset before them.
     fn within(&self, from: i32) -> (u64, u64) {
         let by = 8 * (self.at - from);
         (self.mask << by, self.is << by)
     }
 }
 
-/// Puts them together. `exit`: where packets leave.
+/// Runs the pass. `exit` is the block of side exits.
 pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     let arrivals = arrivals(function);
     let blocks: Vec<Block> = function.layout.blocks().collect();
@@ -73,7 +72,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
         for (block, bits) in with {
             let (more, wanted) = bits.within(start);
             if (is ^ wanted) & mask & more != 0 {
-                // Nobody gets there: let it be asked.
+                // Contradicts an earlier guard: it stays, and the code behind it is unreachable.
                 continue;
             }
             mask |= more;
@@ -98,9 +97,9 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     }
 }
 
-/// The offset and size of what is read for a question and as many others as can be asked with it, which are these. It lies
-/// within words of which the questions are about some bytes: those are there. Behind a header there is a word, so that what
-/// is asked of data may be asked with the action, too.
+/// The guards that can be coalesced with a guard, and offset and size of the load that serves all of them. The load
+/// lies within words of which guards test some bytes, so that they exist. A header is followed by at least one word, so
+/// that guards on data may be tested with the action.
 fn window(first: &Bits, others: &[(Block, Bits)]) -> (Vec<(Block, Bits)>, i32, i32) {
     let within = |start: i32| {
         let fits = move |bits: &Bits| bits.at >= start && bits.end() <= start + WORD;
@@ -118,7 +117,7 @@ fn window(first: &Bits, others: &[(Block, Bits)]) -> (Vec<(Block, Bits)>, i32, i
     (with, start.min(beyond - size), size)
 }
 
-/// What is asked at the end of a block, if that is what bits of an entry are.
+/// The bits that the guard at the end of a block tests, if they are an entry's.
 fn tested_bits(function: &Function, block: Block, exit: Block, flags: &MemoryKinds) -> Option<Bits> {
     let guard = Guard::at_end(function, block, exit)?;
     let dfg = &function.dfg;
@@ -143,13 +142,13 @@ fn tested_bits(function: &Function, block: Block, exit: Block, flags: &MemoryKin
     match equal {
         _ if is >> shift != number || is & !bits.mask != 0 => None,
         true => Some(Bits { is, ..bits }),
-        // One bit is the other way round.
+        // A single bit that is not equal is the negated bit.
         false if bits.mask.is_power_of_two() => Some(Bits { is: is ^ bits.mask, ..bits }),
         false => None,
     }
 }
 
-/// The bits of an entry that a value consists of, and how far they are shifted to the right in it.
+/// The bits of an entry that a value consists of, and how far they are shifted right in it.
 fn bits_of(function: &Function, v: Value, flags: &MemoryKinds, depth: u32) -> Option<(Bits, u32)> {
     let dfg = &function.dfg;
     let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
@@ -199,16 +198,16 @@ mod tests {
     use super::*;
     use crate::code::memory::Code;
 
-    /// What is asked of an entry: whether so many bytes at an offset are a number, or whether a bit of a byte is set.
+    /// A test of an entry: whether some bytes at an offset are a number, or whether a bit of a byte is set.
     #[derive(Clone, Copy)]
     enum Ask {
         Is(u32, i32, u64),
         Bit(i32, u32),
-        /// Nothing, but packets come here in two ways.
+        /// No test, but a join.
         Join,
     }
 
-    /// A function that gives 1 if all that is asked of an entry is so.
+    /// A function that returns 1 if an entry passes all tests.
     fn asking(asks: &[Ask]) -> (Function, Block, MemoryKinds) {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
@@ -268,7 +267,8 @@ mod tests {
         insts.filter(|inst| function.dfg.insts[*inst].opcode() == Opcode::Brif).count()
     }
 
-    /// How many questions are left of these. Entries are told apart as before, for any that differs in a byte.
+    /// The number of guards that remain. Results are compared before and after, also for entries that differ in one
+    /// byte.
     fn left(asks: &[Ask]) -> usize {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let (mut function, exit, flags) = asking(asks);
@@ -291,7 +291,7 @@ mod tests {
             }
         }
         let tell = |entry: &[u8; 32]| {
-            // SAFETY: the code reads within 32 bytes of what it is given first, and gives a number.
+            // SAFETY: the code reads within 32 bytes of its first argument and returns a number.
             let [a, b] =
                 [0, 1].map(|i| unsafe { codes[i].entry()(entry.as_ptr().cast(), std::ptr::null_mut(), 0) as u64 });
             assert_eq!(a, b, "{entry:x?}");

@@ -1,6 +1,6 @@
-//! What hot paths ask about the packet's bytes, pending together: whether bits of the packet are what they are on the way
-//! can be pending later, since nothing has effects before the way's end, so that one comparison asks for the bits of up to
-//! eight bytes. Does not live here: other conditions, which are pending at once.
+//! Guard coalescing for the packet's bytes: guards that compare bits of the packet with constants are delayed, and one
+//! comparison tests the bits of up to eight bytes. Side exits may be delayed, because a trace has no effects before its
+//! end. Other guards are emitted at once.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::emit::Emitter;
 use crate::emit::bytes::int;
 use crate::trace::Mode;
 
-/// Bits of bytes that are still to be pending for: for each byte behind an address, which and what they are to be.
+/// Delayed guards: for each byte relative to an address, the mask of tested bits and their values.
 pub(crate) type PendingGuards = BTreeMap<(Value, i32), (u8, u8)>;
 
-/// A value that consists of bits of the packet: `((number >> shift) & mask) << zeros` of so many bytes there.
+/// A value that consists of bits of the packet: `((number >> shift) & mask) << zeros` of a number of `bytes` bytes.
 #[derive(Clone, Copy)]
 struct Bits {
     base: Value,
     at: i32,
     bytes: u32,
-    /// The first byte is the highest.
+    /// The first byte is the most significant.
     big_endian: bool,
     shift: u32,
     mask: u64,
@@ -29,7 +29,8 @@ struct Bits {
 }
 
 impl Emitter<'_> {
-    /// Goes on only where a condition holds, or does not hold; leaves the hot path elsewhere.
+    /// Emits a guard: packets for which the condition is not as expected take a side exit. No code is emitted if
+    /// earlier guards decided the condition.
     pub(crate) fn emit_guard(&mut self, condition: Value, holds: bool) {
         if self.known_truth(condition) == Some(holds) {
             return;
@@ -48,7 +49,7 @@ impl Emitter<'_> {
         self.enter(go_on);
     }
 
-    /// Puts off asking, if it is about bits of the packet.
+    /// Delays a guard on bits of the packet. Returns false for other guards.
     fn defer_guard(&mut self, condition: Value, holds: bool) -> bool {
         let Some((bits, value)) = self.equal_bits(condition, holds) else { return false };
         let mut pending = self.flow.trace.pending.clone();
@@ -59,7 +60,7 @@ impl Emitter<'_> {
             if mask != 0 {
                 let (old_mask, old) = pending.entry((bits.base, bits.at + i as i32)).or_default();
                 if (*old ^ value) & *old_mask & mask != 0 {
-                    // Nobody gets there: let the comparison say so.
+                    // Contradicts an earlier guard: the code behind it is unreachable, which the comparison will show.
                     return false;
                 }
                 *old_mask |= mask;
@@ -70,7 +71,7 @@ impl Emitter<'_> {
         true
     }
 
-    /// Bits of the packet and what they are, if that is what a condition says.
+    /// The bits of the packet that a condition compares, and the value they must have.
     fn equal_bits(&self, condition: Value, holds: bool) -> Option<(Bits, u64)> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
@@ -85,7 +86,7 @@ impl Emitter<'_> {
         match (equal, bits.mask) {
             _ if value & !bits.mask != 0 => None,
             (true, _) => Some((bits, value)),
-            // One bit is the other way round.
+            // A single bit that is not equal is the negated bit.
             (false, mask) if mask.is_power_of_two() => Some((bits, value ^ mask)),
             _ => None,
         }
@@ -128,7 +129,7 @@ impl Emitter<'_> {
                 let bits = of(0)?;
                 let all = u64::MAX >> (64 - 8 * bits.bytes);
                 let whole = !bits.big_endian && bits.shift == 0 && bits.mask == all;
-                // The highest bytes become the lowest.
+                // The most significant bytes become the least significant.
                 let zeros = dfg.value_type(v).bits() - 8 * bits.bytes;
                 whole.then_some(Bits { big_endian: true, zeros, ..bits })
             }
@@ -143,7 +144,7 @@ impl Emitter<'_> {
             InstructionData::Binary { opcode: Opcode::Ushr, .. } => {
                 let (bits, by) = (of(0)?, u32::try_from(self.constant_of(args[1])?).ok().filter(|by| *by < 64)?);
                 let by = by.checked_sub(bits.zeros)?;
-                // What was masked away stays away.
+                // Bits that are masked out stay masked out.
                 let mask = bits.mask.checked_shr(by).unwrap_or(0);
                 Some(Bits { shift: bits.shift + by, mask, zeros: 0, ..bits })
             }
@@ -151,7 +152,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Asks what was put off.
+    /// Emits the delayed guards.
     pub(crate) fn flush_guards(&mut self) {
         let pending = std::mem::take(&mut self.flow.trace.pending);
         let mut rest: Vec<((Value, i32), (u8, u8))> = pending.into_iter().filter(|(_, (mask, _))| *mask != 0).collect();
@@ -161,7 +162,7 @@ impl Emitter<'_> {
                 let inside = |&&((b, at), _): &&((Value, i32), _)| b == base && at >= start && at < start + size;
                 rest.iter().rev().take_while(inside).count()
             };
-            // Bytes up to here are surely in the packet.
+            // Bytes before this offset are known to be in the packet.
             let last = rest.iter().filter(|((b, _), _)| *b == base).map(|((_, at), _)| *at).max().unwrap_or(first);
             let end = (last + 1).max(self.checked_from(base).unwrap_or(0));
             let windows = [2, 4, 8].into_iter().map(|size| (size, first.min(end - size)));
@@ -190,7 +191,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// So many bytes behind an address are surely in the packet.
+    /// The number of bytes after an address that are known to be in the packet.
     fn checked_from(&self, base: Value) -> Option<i32> {
         let Mode::Trace(build) = &self.mode else { return None };
         let checked = self.flow.checked?;
