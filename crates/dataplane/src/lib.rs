@@ -1,9 +1,9 @@
 //! Everything a packet meets at run time: packet buffers, tables, externs, programs and the switch around them.
 //!
-//! Lives here: [`Pool`] and [`Packet`]; [`Table`]s, whose updates never make a reader wait; externs with native code
-//! ([`externs`], AES among them); the [`VirtualDataPlane`], a program with its state and control interface; the
-//! [`switch`] with its worker; the [`Port`] trait. Does not live here: devices behind the trait (the `ports` crate),
-//! code generation, what a protocol means.
+//! - [`VirtualDataPlane`] is a running program; [`Control`] is its state and the control plane's access to it.
+//! - [`Switch`] moves packets between [`Port`]s and a program, with [`Worker`]s that run to completion.
+//! - [`Table`]s never make a reader wait; [`externs`] have native code.
+//! - [`Pool`] and [`Packet`] are packet memory.
 //!
 //! # How an agent uses it
 //!

@@ -1,7 +1,6 @@
 //! Packet buffers: one contiguous pool of equal frames per worker, packets that own a frame each, and batches.
 //!
-//! Nothing here allocates after construction. Does not live here: what moves packets in and out ([`crate::port`]),
-//! what a packet means.
+//! Nothing here allocates after construction.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
@@ -80,7 +79,7 @@ impl Packet {
     /// Wraps a descriptor.
     ///
     /// # Safety
-    /// `raw.buffer` must be valid for reads and writes of `raw.capacity` bytes and reached by nobody else for as long
+    /// `raw.buffer` must be valid for reads and writes of `raw.capacity` bytes and not accessed by others for as long
     /// as the packet lives, and `raw.start <= raw.end <= raw.capacity`.
     pub unsafe fn from_raw(raw: abi::Packet) -> Packet {
         Packet(raw)
@@ -274,7 +273,7 @@ pub enum PoolError {
     /// Zero frames or a size beyond what the machine can address.
     #[error("{frames} frames of {bytes} bytes make no pool")]
     Size {
-        /// Frames asked for.
+        /// Requested frames.
         frames: u32,
         /// Bytes of each.
         bytes: usize,
@@ -284,7 +283,7 @@ pub enum PoolError {
     Memory(usize),
 }
 
-/// The memory of a pool's frames. It lives as long as the pool or anybody who shares it, such as a device.
+/// The memory of a pool's frames. It lives as long as the pool and everything that shares it, such as a device.
 pub struct FrameMemory {
     start: NonNull<u8>,
     layout: Layout,
@@ -304,7 +303,7 @@ impl FrameMemory {
 
 impl Drop for FrameMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated in `Pool::new` with this layout; nobody who shares it is left.
+        // SAFETY: allocated in `Pool::new` with this layout; no sharer is left.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
@@ -363,12 +362,12 @@ impl Pool {
     #[inline]
     pub fn take(&mut self) -> Option<Packet> {
         let frame = self.free.pop()? as usize;
-        // SAFETY: it was on the free list, so nobody else has it.
+        // SAFETY: it was on the free list, so this is its only owner.
         Some(unsafe { self.packet(frame, self.size.headroom, self.size.headroom) })
     }
 
     /// # Safety
-    /// `frame` is a frame of the pool that nobody else has; `start <= end <= stride`.
+    /// `frame` is a frame of the pool without another owner; `start <= end <= stride`.
     #[inline]
     unsafe fn packet(&self, frame: usize, start: u32, end: u32) -> Packet {
         // SAFETY: frame < frames, so its stride bytes lie within the memory.
@@ -415,7 +414,7 @@ impl Pool {
         }
     }
 
-    /// Takes back the lent frame around `offset`. The device that had it must not use it any more.
+    /// Takes back the lent frame around `offset`. The device that had it must no longer use it.
     #[inline]
     pub fn take_back(&mut self, offset: u64) {
         let frame = offset / self.stride as u64;

@@ -1,6 +1,4 @@
-//! What packet I/O looks like to a worker: the [`Port`] trait.
-//!
-//! Does not live here: back ends (the `ports` crate) and port numbers (a worker gives them).
+//! Packet I/O as a worker sees it: the [`Port`] trait.
 
 use std::os::fd::RawFd;
 
@@ -8,7 +6,7 @@ use crate::packet::{Packet, Pool};
 
 /// A device that receives and sends bursts of packets. Owned by one worker; no method blocks.
 pub trait Port: Send {
-    /// A name for people: `eth0`, `out.pcap`.
+    /// A display name: `eth0`, `out.pcap`.
     fn name(&self) -> &str;
 
     /// Takes frames from the pool, fills them with up to `limit` received packets and appends these to `batch`.
@@ -20,7 +18,7 @@ pub trait Port: Send {
     /// is done with it. Packets the device cannot take now are lost. Returns how many it took.
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize;
 
-    /// Makes sure that what was transmitted is on its way.
+    /// Hands everything transmitted so far to the device.
     fn flush(&mut self) {}
 
     /// True if the device has not taken everything that was transmitted: to be flushed again soon.
@@ -28,7 +26,7 @@ pub trait Port: Send {
         false
     }
 
-    /// Packets that the device was given and has not sent yet, as far as it tells: what programs see as the depth of
+    /// Packets given to the device and not sent yet, as far as it reports them: what programs see as the depth of
     /// the port's queue.
     fn backlog(&mut self) -> u32 {
         0

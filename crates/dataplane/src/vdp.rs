@@ -1,4 +1,4 @@
-//! A virtual data plane: a program that runs, with its state.
+//! A virtual data plane: a running program and its state.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Programs that encrypt blocks: machine code, which encrypts those of several packets at once where it knows their ways,
-//! against the interpreter, whatever the batches, the ways packets leave by, and what follows from what was encrypted.
+//! Programs that encrypt blocks: machine code, which encrypts the blocks of a batch at once on a trace, against the
+//! interpreter, for all batch sizes and side exits.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Machine code agrees with the reference interpreter on generated programs: bytes, copies, verdicts, parser errors, counters,
-//! registers, hits of table entries. Packets go through in batches, so that nothing may leak from one to the next.
+//! registers, hits of table entries. Packets run in batches, so that nothing may leak from one to the next.
 //!
-//! `generated/` keeps programs as they were made once: those that showed a fault, and some that have much of everything,
-//! since other versions of the generator make other programs of the same seeds.
+//! `generated/` keeps programs that once showed a fault, and some that use many features: other versions of the generator
+//! make other programs of the same seeds.
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual; a failure names its seed, and
+//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual. A failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
 mod machine;

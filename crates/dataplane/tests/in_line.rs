@@ -1,4 +1,4 @@
-//! Tables that generated code searches by itself, while entries come and go: against the definition of matching.
+//! Tables whose lookup generated code inlines, while entries come and go: against the definition of matching.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is looked ahead for: the keys that the packet alone tells, and nothing else happens.
+//! Key prefetch finds the keys that the packet alone determines, and changes no result.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub struct Processed {
     pub digests: Vec<Digest>,
 }
 
-/// Runs a program: the control plane's wishes and packets. Errors are messages for people.
+/// Runs a program: packets and requests of the control plane. Errors are messages.
 pub trait Engine {
     /// The program.
     fn pipeline(&self) -> &Pipeline;

@@ -1,8 +1,7 @@
 //! Simple Test Framework files: table entries, packets in, packets expected.
 //!
-//! Lives here: the syntax ([`parse`]), names resolved against a pipeline ([`resolve`]), and the runner ([`run`]), which
-//! works with anything that can process packets ([`Engine`]); the reference interpreter is one. Does not live here:
-//! compiling programs, other engines.
+//! [`parse`] reads the syntax, [`resolve`] resolves names against a pipeline, and [`run`] runs a test on an [`Engine`]: the
+//! reference interpreter or a data plane ([`DataPlaneEngine`]).
 //!
 //! ```text
 //! add ipv4_lpm hdr.ipv4.dst_addr:0x0a000000/8 forward(port:2)

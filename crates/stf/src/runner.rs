@@ -24,7 +24,7 @@ pub struct Report {
     pub matched: usize,
     /// What was not as expected; empty if the test passed.
     pub failures: Vec<StfError>,
-    /// What lines that only read have read, and faults of packets, for people.
+    /// Values that lines print, and faults of packets.
     pub notes: Vec<String>,
 }
 

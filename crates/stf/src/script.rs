@@ -65,7 +65,7 @@ pub enum Command {
     MirrorGroup(u32, u16),
     /// `mirroring_delete SESSION`.
     MirrorDelete(u32),
-    /// `mirroring_get SESSION`: only for people.
+    /// `mirroring_get SESSION`: output only.
     MirrorGet(u32),
     /// `mc_mgrp_create GROUP`.
     GroupCreate(u16),
@@ -75,17 +75,17 @@ pub enum Command {
     NodeUpdate(usize, Vec<u16>),
     /// `mc_node_associate GROUP NODE`.
     NodeAssociate(u16, usize),
-    /// `counter_read NAME INDEX`: only for people.
+    /// `counter_read NAME INDEX`: output only.
     CounterRead(String, u64),
     /// `counter_write NAME INDEX PACKETS BYTES`.
     CounterWrite(String, u64, u64, u64),
-    /// `register_read NAME INDEX`: only for people.
+    /// `register_read NAME INDEX`: output only.
     RegisterRead(String, u64),
     /// `register_write NAME INDEX VALUE`.
     RegisterWrite(String, u64, BigUint),
     /// `register_reset NAME`.
     RegisterReset(String),
-    /// `meter_get_rates NAME INDEX`: only for people.
+    /// `meter_get_rates NAME INDEX`: output only.
     MeterGet(String, u64),
     /// `meter_set_rates NAME INDEX [CIR:CBURST PIR:PBURST]`; without rates it says green.
     MeterSet(String, CounterIndex, Option<Rates>),
@@ -108,7 +108,7 @@ pub enum Change {
     Add,
     /// Another one in its place.
     Modify,
-    /// None any more.
+    /// No more packets are expected.
     Delete,
 }
 

@@ -269,7 +269,7 @@ impl Control {
         });
     }
 
-    /// The oldest digest that nobody has taken. When too many wait, new ones are lost and counted.
+    /// Takes the oldest waiting digest. When too many wait, new ones are lost and counted.
     pub fn next_digest(&self) -> Option<Digest> {
         self.digests.next()
     }

@@ -1,4 +1,4 @@
-//! Table entries written by hand, with names.
+//! Table entries given by names.
 
 use hopwright_ir::WrittenMatch;
 use num_bigint::BigUint;

@@ -1,26 +1,27 @@
-//! Finding out whether something that does not change results makes batches faster: a few batches now and then are timed
-//! with it and without, and what was faster is kept up until the next such trial. Does not live here: what is tried.
+//! An autotuner for an optimisation that does not change results.
+//!
+//! Now and then it times a few batches with the optimisation and without, and keeps the faster setting until the next trial.
 
 use std::time::Instant;
 
-/// Fewest and most batches from one trial to the next: few while trials find this and that, as when the cache was cold.
+/// Fewest and most batches between two trials: few while their results differ, as with a cold cache.
 const WAIT: [u32; 2] = [64, 4096];
 /// Batches of a trial.
 const TRIAL: u32 = 16;
-/// What takes more than this part of the time without it does not pay.
+/// The optimisation pays if batches take less than this share of the time without it.
 const LEAST: f64 = 0.97;
 
-/// Finds out what is faster.
+/// An optimisation and whether it pays.
 pub(crate) struct Autotuner {
     /// Batches until the next one begins.
     wait: u32,
-    /// How many that were.
+    /// Batches between the last trial and this one.
     waited: u32,
-    /// Batches of this one so far.
+    /// Batches of this trial so far.
     number: u32,
-    /// What the last one found.
+    /// Result of the last trial.
     pays: bool,
-    /// This batch is one of it: with or without.
+    /// This batch is part of a trial: with the optimisation or without.
     timed: Option<(bool, Instant)>,
     /// Nanoseconds a packet, of batches without and with: sums, and the largest, which an interrupt may have made.
     costs: [Costs; 2],
@@ -39,7 +40,7 @@ struct Costs {
 }
 
 impl Autotuner {
-    /// A batch begins: whether it is to be done with that.
+    /// A batch begins. Returns whether to use the optimisation for it.
     #[inline]
     pub fn begin(&mut self) -> bool {
         self.timed = None;
@@ -47,7 +48,7 @@ impl Autotuner {
             self.wait -= 1;
             return self.pays;
         }
-        // Of any few batches in succession about one half.
+        // About one half of any few successive batches.
         let with = self.number.count_ones() % 2 == 1;
         self.timed = Some((with, Instant::now()));
         with
@@ -61,13 +62,13 @@ impl Autotuner {
         }
     }
 
-    /// This batch is one that is timed.
+    /// Whether this batch is timed.
     #[inline]
     pub fn is_running(&self) -> bool {
         self.timed.is_some()
     }
 
-    /// What was found last.
+    /// Result of the last trial.
     #[inline]
     pub fn pays(&self) -> bool {
         self.pays

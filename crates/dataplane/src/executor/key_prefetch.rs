@@ -1,8 +1,8 @@
-//! Looking ahead: before a batch runs, its packets' keys are gathered and what lookups will read is fetched for all of them.
+//! Key prefetch: before a batch runs, a slice of the program computes the keys of its lookups, and the memory that these
+//! lookups will read is prefetched for all packets at once.
 //!
-//! That pays for tables larger than the cache, when packets of a batch need different parts of them. So it is done only
-//! then: while tables are large, and as long as it is found to be faster ([`Autotuner`]). Results do not depend on any of it.
-//! Does not live here: the function that gathers keys ([`hopwright_jit::KeyPrefetcher`]), how tables are fetched.
+//! This pays for tables larger than the cache. It therefore runs only while tables are large and as long as the
+//! [`Autotuner`] measures a gain. Results do not depend on it: a wrong or missing key costs time only.
 
 use hopwright_abi::{Packet as RawPacket, RunBatch, Runtime};
 use hopwright_jit::{CompiledPipeline, PrefetchedTable};
@@ -11,14 +11,14 @@ use crate::executor::autotuner::Autotuner;
 use crate::packet::Packet;
 use crate::table::{Fetcher, Table};
 
-/// Packets that are looked ahead for at a time: what is fetched must not drive itself out of the first-level cache.
+/// Packets to prefetch for at a time: the prefetched lines must not evict one another from the first-level cache.
 const AT_ONCE: usize = 64;
-/// Fewer packets have nothing to overlap.
+/// Least packets in a batch for prefetching: fewer have nothing to overlap.
 const FEWEST: usize = 4;
-/// Tables of fewer bytes are in a cache that is near.
+/// Tables of fewer bytes stay in a near cache.
 const LARGE: usize = 256 << 10;
 
-/// What a program's scout is made from.
+/// What key prefetchers of a program are made from.
 #[derive(Clone)]
 pub(crate) struct Plan {
     run: RunBatch,
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Nothing if there is nothing to look ahead for. Valid as long as the program and its tables.
+    /// `None` if the program has no lookup to prefetch for. Valid as long as the program and its tables.
     pub fn of(compiled: &CompiledPipeline, tables: &[Table]) -> Option<Plan> {
         let scout = compiled.key_prefetcher()?;
         let with = |s: &PrefetchedTable| Some((*s, tables.get(s.table.index())?.fetcher()));
@@ -37,23 +37,23 @@ impl Plan {
     }
 }
 
-/// A worker's scout.
+/// A worker's key prefetcher.
 pub(crate) struct KeyPrefetcher {
     plan: Plan,
     /// For each table where its next key goes.
     cursors: Box<[*mut u64]>,
     /// Room for keys, table by table.
     keys: Box<[u64]>,
-    /// This batch is looked ahead for.
+    /// Whether it prefetches for this batch.
     active: bool,
-    /// Up to this packet it was done.
+    /// The first packet without prefetched keys.
     until: usize,
-    /// Whether every batch is to be looked ahead for, or none.
+    /// Prefetch for every batch, or for none; `None` leaves it to the autotuner.
     always: Option<bool>,
     tuner: Autotuner,
 }
 
-// SAFETY: the pointers are to the scout's own keys and to tables, which may be used from any thread.
+// SAFETY: the pointers are to the prefetcher's own keys and to tables, which may be used from any thread.
 unsafe impl Send for KeyPrefetcher {}
 
 impl KeyPrefetcher {
@@ -70,7 +70,7 @@ impl KeyPrefetcher {
         }
     }
 
-    /// Look ahead for every batch, or none, instead of finding out.
+    /// Prefetches for every batch, or for none; `None` leaves it to the autotuner.
     pub fn set_always(&mut self, always: Option<bool>) {
         self.always = always;
     }
@@ -100,13 +100,13 @@ impl KeyPrefetcher {
         self.tuner.end(packets);
     }
 
-    /// This batch is one that is timed.
+    /// Whether this batch is timed.
     #[inline]
     pub fn is_timed(&self) -> bool {
         self.tuner.is_running()
     }
 
-    /// Looks ahead for packets from number `done` on, and says up to which number they may run now.
+    /// Prefetches for packets from number `done` on and returns the number up to which they may run.
     ///
     /// # Safety
     /// The program and its tables are alive, the caller is in their domain, and the runtime is one for the program.
@@ -135,7 +135,7 @@ impl KeyPrefetcher {
         }
         let runtime = Runtime { context: self.cursors.as_mut_ptr().cast(), ..*runtime };
         let raw: *mut RawPacket = Packet::as_raw_batch(packets);
-        // SAFETY: as for the program's own function, by the caller's promise; the words of scouted tables point to room
+        // SAFETY: as for the program's own function, by the caller's promise; the words of prefetched tables point to room
         // for the keys of so many packets.
         unsafe { (self.plan.run)(&runtime, raw, packets.len()) };
         let mut at = 0;
@@ -145,7 +145,7 @@ impl KeyPrefetcher {
             at += room;
             let words = (self.cursors[table.table.index()].addr() - keys.as_ptr().addr()) / size_of::<u64>();
             debug_assert!(words <= room);
-            // SAFETY: the scout wrote so many words of whole keys of this table; the caller is in its domain.
+            // SAFETY: the key function wrote so many words of whole keys of this table; the caller is in its domain.
             unsafe { (fetcher.fetch)(fetcher.state, keys.as_ptr(), words / table.key_words) };
         }
     }

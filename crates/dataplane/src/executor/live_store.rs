@@ -1,5 +1,5 @@
-//! The state of a data plane as the interpreter's store: the interpreter reads and writes the tables and objects that the
-//! control plane sets and generated code uses.
+//! The interpreter's view of a data plane's state: the tables and objects that the control plane sets and generated code
+//! uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;

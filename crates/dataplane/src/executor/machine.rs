@@ -1,4 +1,4 @@
-//! Calling generated code: the handles it reaches tables and externs by, and a worker's memory for it.
+//! Calls generated code: the handles by which it reaches tables and externs, and a worker's memory for it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
@@ -25,9 +25,9 @@ use crate::table::{LINE, Table, prefetch_lines};
 use crate::trace::respecialise::Tally;
 use crate::vdp::BuildError;
 
-/// Most cache lines that are fetched of a packet: those of a batch must not drive one another out of the first-level cache.
+/// Most cache lines to prefetch of a packet: those of a batch must not evict one another from the first-level cache.
 const MOST_LINES: usize = 3;
-/// Fewer packets have little to overlap, and what they cost says little.
+/// Least packets in a batch for prefetching: fewer have little to overlap, and their cost says little.
 const FEWEST: usize = 16;
 
 /// A compiled program and the handles it is called with.
@@ -107,7 +107,7 @@ impl MachineProgram {
 }
 
 impl MachineProgram {
-    /// Code for some ways through the program. Must not be used after the program is dropped.
+    /// Compiles traces for these paths. They must not be used after the program is dropped.
     pub fn specialise(&self, pipeline: &Pipeline, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
         TraceCode::new(pipeline, &self.compiled, paths, &self.natives)
     }
@@ -174,7 +174,7 @@ pub(crate) struct Machine {
     key_prefetch: Option<Box<KeyPrefetcher>>,
     /// Cache lines at a packet's beginning that the program reads.
     lines: usize,
-    /// Whether it pays to fetch them ahead.
+    /// Whether prefetching them pays.
     line_prefetch: Autotuner,
     _context: AlignedMemory,
     _scratch: AlignedMemory,
@@ -183,7 +183,7 @@ pub(crate) struct Machine {
 // SAFETY: the pointers are to memory the machine owns and to a program that may be used from any thread.
 unsafe impl Send for Machine {}
 
-/// How many of a packet's lines are fetched ahead. A program that reads only one is short, and the processor begins with
+/// How many of a packet's lines to prefetch. A program that reads only one is short, and out-of-order execution reaches
 /// the next packets by itself.
 fn lines_to_touch(parsed_bytes: usize) -> usize {
     match parsed_bytes.div_ceil(LINE) {
@@ -230,7 +230,7 @@ impl Machine {
                 value_sets: program.value_sets.as_ptr(),
                 digests: program.digests,
                 profile: std::ptr::null_mut(),
-                side_exits: tally.left.as_ptr(),
+                side_exits: tally.exits.as_ptr(),
                 depths: depths.as_ptr(),
             },
             tally,
@@ -306,14 +306,13 @@ impl Machine {
         packets.len()
     }
 
-    /// Begins to fetch what the program will read of the packets, if that pays: while packets are in a cache that is near,
-    /// the processor finds enough to do meanwhile.
+    /// Prefetches the bytes that the program will read of the packets, if that pays.
     #[inline]
     fn touch(&mut self, packets: &[Packet]) {
         if self.lines == 0 || packets.len() < FEWEST {
             return;
         }
-        // One trial at a time.
+        // One autotuner measures at a time.
         let tried = self.key_prefetch.as_ref().is_some_and(|prefetcher| prefetcher.is_timed());
         let pays = if tried { self.line_prefetch.pays() } else { self.line_prefetch.begin() };
         match self.lines {
@@ -330,18 +329,18 @@ impl Machine {
         }
     }
 
-    /// Where a recorder writes down the next packet's way.
-    pub fn set_way(&mut self, way: *mut u32) {
-        self.runtime.profile = way;
+    /// Where the path profiler records the next packet's path.
+    pub fn set_path(&mut self, path: *mut u32) {
+        self.runtime.profile = path;
     }
 
-    /// So many packets were run.
+    /// Counts packets run.
     pub fn count(&self, packets: usize) {
         let before = self.tally.packets.load(Ordering::Relaxed);
         self.tally.packets.store(before + packets as u64, Ordering::Relaxed);
     }
 
-    /// Packets that were made and not yet taken.
+    /// Packets made and not yet taken.
     pub fn copies(&mut self) -> Option<&mut Copies> {
         self.traffic.as_mut().map(|t| &mut t.copies)
     }

@@ -1,7 +1,7 @@
-//! Running batches of packets through a virtual data plane's program.
+//! Runs batches of packets through the program of a virtual data plane.
 //!
-//! An [`Executor`] is one worker's: it owns the memory the program needs per worker and tells the data plane when it
-//! is between batches. Does not live here: what the program is and its control interface ([`crate::vdp`]).
+//! An [`Executor`] belongs to one worker. It owns the memory that the program needs per worker, and its batches are the
+//! read-side sections of the data plane's reclamation domain.
 
 pub(crate) mod autotuner;
 pub(crate) mod key_prefetch;
@@ -32,7 +32,7 @@ pub struct Executor {
     machine: Option<Machine>,
     /// The machine points into it.
     depths: QueueDepths,
-    /// The program asks for them.
+    /// The program reads them.
     reads_depths: bool,
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
@@ -74,8 +74,7 @@ impl Executor {
         self.reads_depths.then_some(&mut self.depths)
     }
 
-    /// Before a batch runs, what its packets' lookups in large tables will read can be fetched for all of them at once.
-    /// Whether that pays is found out; this is to do it for every batch, or for none. Results are the same.
+    /// Forces key prefetch on or off; `None` leaves it to the autotuner. Results do not depend on it.
     pub fn prefetch_keys(&mut self, always: Option<bool>) {
         if let Some(machine) = &mut self.machine {
             machine.prefetch_keys(always);
@@ -105,28 +104,28 @@ impl Executor {
         let destinations = self.vdp.control().destinations().get(&guard);
         let traces = self.vdp.traces();
         machine.count(packets.len());
-        let mut recorded = 0;
-        if let Some(mut recording) = traces.wanted() {
+        let mut profiled = 0;
+        if let Some(mut profile) = traces.active_profile() {
             for packet in packets.iter_mut() {
-                let there_is_room = recording.record(|recorder, way| {
-                    machine.set_way(way);
+                let there_is_room = profile.record(|profiler, path| {
+                    machine.set_path(path);
                     let (packet, pool) = (std::slice::from_mut(packet), pool.as_deref_mut());
-                    // SAFETY: as below; the recorder is of this program and has room for the way.
-                    unsafe { machine.run(packet, now_us, destinations, pool, Some(recorder)) };
+                    // SAFETY: as below; the profiler is of this program and has room for the path.
+                    unsafe { machine.run(packet, now_us, destinations, pool, Some(profiler)) };
                 });
                 if !there_is_room {
-                    traces.is_full();
+                    traces.stop_profiling();
                     break;
                 }
-                recorded += 1;
+                profiled += 1;
                 if machine.copies().is_some_and(|copies| !copies.ready.is_empty()) {
-                    return recorded;
+                    return profiled;
                 }
             }
         }
         // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
-        // tables and externs hand out, and the code for hot paths, alive until the batch is done.
-        recorded + unsafe { machine.run(&mut packets[recorded..], now_us, destinations, pool, traces.run(&guard)) }
+        // tables and externs hand out, and the traces, alive until the batch is done.
+        profiled + unsafe { machine.run(&mut packets[profiled..], now_us, destinations, pool, traces.run(&guard)) }
     }
 
     /// Takes the packets that the last run made beyond one for each it got: copies to multicast groups, clones.

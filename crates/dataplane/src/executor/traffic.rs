@@ -1,9 +1,9 @@
-//! The traffic manager of compiled programs: clones, copies to multicast groups, packets that come again.
+//! The traffic manager of compiled programs: clones, multicast copies, resubmitted and recirculated packets.
 //!
-//! Generated code pauses where a packet asks for something and leaves a [`Record`] of its state
-//! ([`hopwright_jit::Suspension`]). This module decides as `simple_switch` does, in the reference interpreter's order:
-//! copies wait in two queues, egress goes before new ingress work. Records and queues exist from the start and frames are
-//! the pool's; what finds no room is lost and counted. Does not live here: what generated code does of a packet's way.
+//! Generated code pauses where a packet makes a request and leaves a [`Record`] of its state
+//! ([`hopwright_jit::Suspension`]). This module then decides as `simple_switch` does, in the reference interpreter's order:
+//! copies wait in two queues, and egress precedes new ingress work. Records and queues are preallocated and frames come from
+//! the pool; copies that find no room are lost and counted.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ const WAITING: usize = 256;
 /// Packets beyond the first that may come of a packet's batch before somebody takes them.
 pub(crate) const MAX_COPIES: usize = 4096;
 
-/// What the control plane said, in a form to be read by a worker.
+/// Clone sessions and multicast groups in the form that workers read.
 #[derive(Debug, Default)]
 pub(crate) struct Destinations {
     /// By number.
@@ -48,7 +48,7 @@ impl Destinations {
     }
 }
 
-/// What a worker hands over for one call.
+/// What one call needs of the worker.
 pub(crate) struct Around<'a> {
     pub runtime: &'a mut Runtime,
     pub run: RunBatch,
@@ -327,7 +327,7 @@ impl Traffic {
         wrote.unwrap_or(At::MAX)
     }
 
-    /// Goes on behind a call that began with the packet's way or with egress. The record is the one it wrote, taken from
+    /// Goes on behind a call that began with the packet or with egress. The record is the one it wrote, taken from
     /// the free ones.
     ///
     /// # Safety

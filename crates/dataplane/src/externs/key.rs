@@ -76,7 +76,7 @@ impl KeyTable {
         self.swap(index, Some(Box::new(Aes128Key::new(key))))
     }
 
-    /// Takes a key away: nothing verifies with it any more.
+    /// Takes a key away: nothing verifies with it afterwards.
     pub fn clear_key(&self, index: u64) -> Result<(), NoSuchKey> {
         self.swap(index, None)
     }

@@ -1,8 +1,7 @@
 //! Externs registered by name: native code that programs call, with one meaning for every executor.
 //!
 //! A [`NativeExtern`] is one object of a P4 extern type. Generated code calls its [`NativeCall`] directly; the
-//! interpreter calls the same code through [`Model`]. Counters and registers are not here: executors know them
-//! themselves.
+//! interpreter calls the same code through [`Model`]. Executors implement counters and registers themselves.
 
 mod aes;
 mod key;

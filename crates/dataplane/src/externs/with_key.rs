@@ -1,6 +1,4 @@
 //! `Aes128WithKey` of `crypto.p4`: the block cipher under a key that the program has computed.
-//!
-//! Does not live here: keys of the control plane ([`super::key`]).
 
 use std::ffi::c_void;
 

@@ -1,7 +1,7 @@
-//! Copies of packets for those who want to see them, while a switch forwards: as they came in, and what became of them.
+//! Copies of packets, taken while a switch forwards: each as it was received, and its verdict.
 //!
-//! The worker looks at one flag a batch. While somebody samples it copies packets into buffers that exist already, and
-//! loses them if there is none. Does not live here: what is done with the copies ([`crate::observe::shadow`]).
+//! The worker checks one flag per batch. While a sampling is active it copies packets into preallocated buffers; packets that
+//! find no free buffer are not sampled.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use hopwright_abi::Verdict;
 
 use crate::packet::{MAX_BATCH, Packet};
 
-/// Those who may sample at the same time.
+/// Most samplings at the same time.
 const SLOTS: usize = 4;
 /// Packets that may wait for each of them.
 const WAITING: usize = 256;
@@ -53,7 +53,7 @@ impl Sample {
         self.verdict
     }
 
-    /// Where it went, if it was forwarded; copies that the program made are not told.
+    /// Where it went, if it was forwarded; copies that the program made are not reported.
     pub fn egress_port(&self) -> Option<u32> {
         (self.verdict == Verdict::Forward).then_some(self.egress_port)
     }
@@ -184,7 +184,7 @@ impl Samples {
     }
 }
 
-/// There are as many who sample as there may be.
+/// There are already as many samplings as are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{SLOTS} others look at the switch's packets already")]
 pub struct TooManySamplings;

@@ -1,6 +1,6 @@
-//! What a worker counts, and how others read it.
+//! Counters of a worker.
 //!
-//! Cells have one writer, the worker, and any number of readers; no cell is ever locked.
+//! Each cell has one writer, the worker, and any number of readers. No cell is ever locked.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

@@ -1,7 +1,7 @@
-//! Counter cells and register values: written by one worker without locks, read by anyone.
+//! Counter cells and register values: one worker writes them without locks, any thread reads them.
 //!
-//! Generated code accesses them as plain memory; everyone else through atomics of the same size. A reader may see a
-//! packet counted whose bytes are not yet.
+//! Generated code accesses them as plain memory, all other code through atomics of the same size. A reader may see a packet
+//! counted whose bytes are not counted yet.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ pub use hopwright_ir::interp::Count;
 struct Words(Box<[AtomicU64]>);
 
 impl Words {
-    /// Zeros. Pages that nobody counts in take no memory.
+    /// Zeros. Untouched pages take no memory.
     fn new(count: usize) -> Words {
         // SAFETY: an `AtomicU64` whose bytes are all zero is a valid one.
         Words(unsafe { Box::new_zeroed_slice(count).assume_init() })
@@ -80,7 +80,7 @@ impl Counters {
         self.size
     }
 
-    /// A copy for a worker. One that was left goes on.
+    /// A copy for a worker: one that a former worker left, or a new one.
     pub fn join(&self) -> Arc<Cells> {
         let mut copies = self.lock();
         if let Some(left) = copies.iter().find(|copy| Arc::strong_count(copy) == 1) {

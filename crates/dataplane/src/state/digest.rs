@@ -1,5 +1,5 @@
-//! Digests on their way from workers to the control plane: a bounded queue of buffers that exist from the start. Who sends
-//! never waits; what finds no buffer is lost and counted.
+//! Digests on their way from workers to the control plane: a bounded queue of preallocated buffers. A sender never waits; a
+//! digest that finds no buffer is lost and counted.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -17,7 +17,7 @@ use hopwright_abi::from_limbs;
 /// Digests that may wait.
 const WAITING: usize = 4096;
 
-/// Those of one data plane.
+/// The digests of one data plane.
 pub(crate) struct Digests {
     calls: Box<[DigestCall]>,
     /// Limbs of each call's arguments.
@@ -25,7 +25,7 @@ pub(crate) struct Digests {
     free: ArrayQueue<Box<[u64]>>,
     /// The number of the call in the first word, then its arguments.
     waiting: ArrayQueue<Box<[u64]>>,
-    /// Those that the interpreter sends.
+    /// Digests sent by the interpreter.
     interpreted: ArrayQueue<Digest>,
     lost: AtomicU64,
 }
@@ -60,7 +60,7 @@ impl Digests {
         }
     }
 
-    /// Sends one of the interpreter's.
+    /// Sends a digest of the interpreter.
     pub fn push(&self, digest: Digest) {
         if self.interpreted.push(digest).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Digests {
         ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(send) }
     }
 
-    /// The oldest that nobody has taken.
+    /// Takes the oldest waiting digest.
     pub fn next(&self) -> Option<Digest> {
         if let Some(digest) = self.interpreted.pop() {
             return Some(digest);
@@ -94,7 +94,7 @@ impl Digests {
         Some(digest)
     }
 
-    /// Takes the number of those that were lost.
+    /// Takes the number of lost digests.
     pub fn take_lost(&self) -> u64 {
         if self.lost.load(Ordering::Relaxed) == 0 { 0 } else { self.lost.swap(0, Ordering::Relaxed) }
     }

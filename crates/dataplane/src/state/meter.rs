@@ -1,7 +1,6 @@
-//! Meters as generated code runs them: written by one worker without locks, set by anyone.
+//! Meters as generated code runs them: one worker updates them without locks, any thread sets their rates.
 //!
-//! Setting rates puts a meter with full buckets in the old one's place, so that the worker never sees half of a change.
-//! Does not live here: how a meter measures (`hopwright_ir::meter`).
+//! Setting rates replaces a meter by one with full buckets, so that the worker never sees half of a change.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -39,20 +38,20 @@ impl MeterCell {
         MeterCell(AtomicPtr::default())
     }
 
-    /// Sets or takes away its rates. Callers see to it that nobody else calls this or [`MeterCell::rates`].
+    /// Sets or takes away its rates. Callers exclude concurrent calls of this and of [`MeterCell::rates`].
     pub fn set(&self, rates: Option<Rates>, domain: &Domain) {
         let state = |rates| Box::into_raw(Box::new(State { rates, meter: UnsafeCell::new(Meter::new(rates)) }));
         let old = self.0.swap(rates.map_or(std::ptr::null_mut(), state), Ordering::AcqRel);
         if !old.is_null() {
-            // SAFETY: it came from Box::into_raw and cannot be found any more; the worker may still use it.
+            // SAFETY: it came from Box::into_raw and is unlinked; the worker may still use it.
             domain.retire(Retired(unsafe { Box::from_raw(old) }));
         }
     }
 
-    /// Its rates. Callers see to it that nobody calls [`MeterCell::set`].
+    /// Its rates. Callers exclude concurrent calls of [`MeterCell::set`].
     pub fn rates(&self) -> Option<Rates> {
         let state = self.0.load(Ordering::Acquire);
-        // SAFETY: null, or alive as long as nobody sets it; the rates are constant.
+        // SAFETY: null, or alive until the next call of `set`; the rates are constant.
         (!state.is_null()).then(|| unsafe { (*state).rates })
     }
 
@@ -92,7 +91,7 @@ pub(crate) struct Meters {
     direct: bool,
     cells: Box<[MeterCell]>,
     domain: Arc<Domain>,
-    /// Held by whoever sets or reads rates.
+    /// Held while rates are set or read.
     writers: Mutex<()>,
 }
 

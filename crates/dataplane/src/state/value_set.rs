@@ -1,4 +1,4 @@
-//! Parser value sets: members that the control plane replaces as a whole, and the search for them.
+//! Parser value sets: the members, which the control plane replaces as a whole, and the lookup.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -137,7 +137,7 @@ impl ValueSet {
 unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
     // SAFETY: the state of a handle made by `ValueSet::handle`, whose set lives as long as the program.
     let set = unsafe { &*state.cast::<ValueSet>() };
-    // SAFETY: who runs generated code is in the domain of its data plane.
+    // SAFETY: generated code runs in the domain of its data plane.
     let search = unsafe { set.search.within() };
     // SAFETY: the caller passes the limbs of all keys.
     let keys = unsafe { std::slice::from_raw_parts(keys, search.words) };

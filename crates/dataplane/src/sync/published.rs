@@ -29,7 +29,7 @@ impl<T: Send + Sync> Published<T> {
         self.domain.retire(unsafe { Box::from_raw(old) });
     }
 
-    /// The value now. The guard must be of the domain this was made with.
+    /// The current value. The guard must be of the domain this was made with.
     #[inline]
     pub fn get<'g>(&self, _guard: &'g Guard<'_>) -> &'g T {
         // SAFETY: never null; what was unlinked since the guard's reader entered the domain is still alive, and the
@@ -37,7 +37,7 @@ impl<T: Send + Sync> Published<T> {
         unsafe { &*self.pointer.load(Ordering::Acquire) }
     }
 
-    /// The value now, for who is known to be in the domain otherwise.
+    /// The current value, for callers that are known to be in the domain otherwise.
     ///
     /// # Safety
     /// The caller entered the domain this was made with before and stays in it as long as the reference is used.

@@ -1,9 +1,8 @@
-//! When memory that readers may still see can be freed: quiescence-based reclamation for one writer side and few
-//! readers.
+//! Quiescence-based memory reclamation for few readers.
 //!
-//! A reader announces itself once per batch; what a writer unlinked is freed, by a writer, when every reader has been
-//! quiet since. Chosen over a general epoch library because those free memory on whichever thread pins next, and a
-//! worker must never run somebody's destructor in the middle of a batch.
+//! A reader announces itself once per batch. Unlinked memory is freed, by a writer, when every reader has been quiescent
+//! since. A general epoch library would free memory on whichever thread pins next, and a worker must never run a destructor
+//! in the middle of a batch.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -51,7 +50,7 @@ impl Domain {
         Reader { domain: self.clone(), announcement }
     }
 
-    /// Hands over what readers may still see but cannot find any more: to be called after it was unlinked. It is
+    /// Hands over what readers may still see but can no longer find: to be called after it was unlinked. It is
     /// dropped here, or by a later call, once no reader can have it.
     pub fn retire(&self, garbage: impl Send + 'static) {
         // Pairs with the fence in `Reader::enter`: either that reader's announcement is seen by `free` below, or the

@@ -1,7 +1,6 @@
-//! Memory for many pieces of one size: what is freed is used again, and all goes back to the system together.
+//! An arena of pieces of one size: freed pieces are reused, and all memory goes back to the system together.
 //!
-//! Pieces are cut from ever larger chunks, so that those of a large table lie in few large pages. Does not live here: what is
-//! in the pieces.
+//! Pieces are cut from ever larger chunks, so that those of a large table lie in few large pages.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,11 +77,11 @@ impl Arena {
     /// Takes a piece back.
     ///
     /// # Safety
-    /// It is from [`Arena::take`] of this arena, and nobody uses it any more.
+    /// It is from [`Arena::take`] of this arena, and no longer used.
     pub unsafe fn give(&self, piece: NonNull<u8>) {
         let mut state = self.lock();
         let next = state.free.map_or(std::ptr::null_mut(), NonNull::as_ptr);
-        // SAFETY: the piece is at least a line, aligned to it, and nobody else's.
+        // SAFETY: the piece is at least a line, aligned to it, and has no other user.
         unsafe { piece.cast::<*mut u8>().write(next) };
         state.free = Some(piece);
     }
@@ -115,7 +114,7 @@ mod tests {
         let before: HashSet<_> = pieces.iter().copied().collect();
         assert_eq!(before.len(), pieces.len());
         for piece in pieces {
-            // SAFETY: it is from this arena and not used any more.
+            // SAFETY: it is from this arena and no longer used.
             unsafe { arena.give(piece) };
         }
         assert!((0..100_000).all(|_| before.contains(&arena.take())));

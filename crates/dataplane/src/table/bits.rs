@@ -1,12 +1,12 @@
 //! Ternary matching by bit vectors: a few instructions for 64 entries at once.
 //!
-//! A key is cut into pieces of four bits. For each piece and each value it may have, a line of bits says which of 512
-//! entries do not mind; the lines that a key picks, all and-ed, leave the entries it hits. Cost grows with the number of
-//! entries, not with how many different masks they have: right for lists of thousands of rules, not for millions.
-//! The idea is Lakshman and Stiliadis's (SIGCOMM 1998), with pieces of fixed size as in hardware.
+//! A key is cut into pieces of four bits. For each piece and each of its values, a line of bits says which of 512 entries
+//! match it; the AND of the lines that a key selects leaves the entries it hits. The cost grows with the number of entries,
+//! not with the number of masks: right for lists of thousands of rules, not for millions. The method is that of Lakshman and
+//! Stiliadis (SIGCOMM 1998), with pieces of fixed size as in hardware.
 //!
-//! One writer; readers never wait. An entry can be found when its last bit is set, and its place is given to another only
-//! when no reader can still have seen its bits.
+//! One writer; readers never wait. An entry can be found once its last bit is set, and its place is reused only when no reader
+//! can still have seen its bits.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
@@ -301,7 +301,7 @@ impl BitsWriter {
     /// Adds an entry. True if readers need another [`BitsWriter::reader`] to find it.
     ///
     /// # Safety
-    /// `node` is the address of a live linked block, which stays alive until it is removed and readers are quiet; nobody else
+    /// `node` is the address of a live linked block, which stays alive until it is removed and readers are quiet; no other thread
     /// writes.
     pub unsafe fn insert(&mut self, node: NodePtr, pattern: &Pattern<'_>) -> bool {
         let reused = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();

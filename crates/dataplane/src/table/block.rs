@@ -111,7 +111,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block in memory of the arena, if it is told one with pieces that are large enough.
+    /// A block in memory of the arena, if there is one with large enough pieces.
     pub fn new(shape: Shape, contents: &Contents<'_>, arena: Option<&Arc<Arena>>) -> Block {
         debug_assert_eq!(contents.key.len(), shape.key_words);
         debug_assert_eq!(contents.bounds.len(), shape.bound_words);
@@ -128,7 +128,7 @@ impl Block {
         let address = unsafe { base.add(shape.before()) };
         let (entry_offset, before) = (shape.entry_offset() as u32, shape.before_bytes() as u32);
         let block = Block { address, entry_offset, before, memory };
-        // SAFETY: all offsets lie within the bytes computed above; nobody else has the memory yet; ActionEntry is
+        // SAFETY: all offsets lie within the bytes computed above; the memory has no other user yet; ActionEntry is
         // 8-aligned like every word.
         unsafe {
             let rank = &contents.rank;

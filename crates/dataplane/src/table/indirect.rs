@@ -1,4 +1,4 @@
-//! Entries of tables with an action profile, and direct meters: the control side.
+//! The control side of entries with an action profile and of direct meters.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! The structures lookups run on, but for the trie ([`super::trie`]), and the functions generated code calls.
+//! The lookup structures except the trie ([`super::trie`]), and the functions that generated code calls.
 //!
-//! [`Exact`] is one hash table. [`Masked`] serves every shape that has no structure of its own: entries with the same mask form a *group* with a
-//! hash table of masked keys, each leading to a chain of entries by falling rank; groups are searched by falling
-//! priority of their best entry until none can win any more. For lpm a group is a prefix length, for ternary a
-//! combination of masks; a range is checked on the chain. Where there are many groups for few entries, bit vectors serve
-//! instead ([`super::bits`]).
+//! [`Exact`] is one hash table. [`Masked`] serves every shape without a structure of its own. Entries with the same mask form a
+//! *group* with a hash table of masked keys, each leading to a chain of entries by falling rank. Groups are searched by
+//! falling priority of their best entry until no other can win. For lpm a group is a prefix length, for ternary a combination
+//! of masks; a range is checked on the chain. Where there are many groups for few entries, bit vectors serve instead
+//! ([`super::bits`]).
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -389,14 +389,14 @@ impl MaskedWriter {
     ///
     /// # Safety
     /// `block` belongs to `table`'s shape, its key is masked by `mask`, it stays alive until unlinked and readers
-    /// are quiet; this writer always goes with `table`, and nobody else writes.
+    /// are quiet; this writer always goes with `table`, and there is no other writer.
     pub unsafe fn insert(&mut self, table: &Masked, mask: &[u64], block: &Block, domain: &Arc<Domain>) {
         if let Some(bits) = &mut self.bits {
             // SAFETY: the caller's contract.
             if unsafe { bits.insert(block.address(), &table.pattern(block.address(), mask)) } {
                 let search = Search::Bits(bits.reader());
                 table.publish(search, domain);
-                // Not at once when the other way was taken up.
+                // With hysteresis after a change in the other direction.
                 if bits.lines() > 2 * LINES_A_GROUP * bits.masks() {
                     // SAFETY: the caller's contract.
                     unsafe { self.leave_bits(table, domain) };

@@ -1,11 +1,11 @@
-//! Tables: what the control plane writes and packets look up.
+//! Match-action tables.
 //!
-//! One writer at a time (a lock among writers), readers that never wait: an update changes a few words and retires
-//! what it replaced. Lives here: [`Table`], the control side. The structures are in `lookup` and `trie`, their parts in
-//! `slots` and `block`; what entries lead to that have no action of their own, in `profile` and `indirect`; what a legal
-//! entry is, in `hopwright_ir::entry`.
+//! A table has one writer at a time, behind a lock, and readers that never wait: an update changes a few words and retires
+//! what it replaced. [`Table`] is the control side. The structures are in `lookup` and `trie`, their parts in `slots` and
+//! `block`; `profile` and `indirect` are for entries that lead to action profiles. `hopwright_ir::entry` defines legal
+//! entries.
 //!
-//! Direct counters have one cell per entry, written by the worker: a table serves one worker.
+//! Direct counters have one cell per entry, written by the worker: a table with them serves one worker.
 
 mod arena;
 mod bits;

@@ -1,7 +1,4 @@
-//! Memory for large tables: in pages of 2 MiB where the system has them, so that a lookup does not wait for the
-//! translation of its addresses, too.
-//!
-//! Does not live here: what is in it, but for arrays ([`Zeroed`]).
+//! Memory for large tables, in pages of 2 MiB where the system has them, which saves lookups most TLB misses.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -50,7 +47,7 @@ impl Pages {
         Pages { start, from: From::Allocator(layout) }
     }
 
-    /// Fresh pages from the system, which it is asked to make large ones.
+    /// Fresh pages from the system, large ones if it has them.
     fn map(bytes: usize) -> Option<Pages> {
         let length = bytes.checked_next_multiple_of(LARGE)?.checked_add(LARGE)?;
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -61,7 +58,7 @@ impl Pages {
         }
         let mapping = NonNull::new(mapping.cast::<u8>())?;
         let padding = mapping.addr().get().wrapping_neg() % LARGE;
-        // SAFETY: there is room for the padding, which is less than a large page, and all that was asked for.
+        // SAFETY: there is room for the padding, which is less than a large page, and the requested bytes.
         let start = unsafe { mapping.add(padding) };
         // SAFETY: the range lies within the mapping. Where there are no large pages it fails, and nothing is lost.
         #[cfg(target_os = "linux")]
@@ -81,7 +78,7 @@ impl Drop for Pages {
         match self.from {
             // SAFETY: allocated in `new` with this layout.
             From::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
-            // SAFETY: mapped in `map` with this length; nobody else knows of it.
+            // SAFETY: mapped in `map` with this length; it has no other owner.
             From::System(mapping, length) => unsafe {
                 libc::munmap(mapping.as_ptr().cast(), length);
             },

@@ -1,7 +1,6 @@
-//! Fetching what the lookups of a batch will read: for many keys at once, one dependent step after the other for all of
-//! them, so that the waits for memory overlap.
+//! Prefetches what the lookups of a batch will read.
 //!
-//! Does not live here: where the keys come from ([`crate::executor::key_prefetch`]); how each structure is walked (with the structure).
+//! It takes one dependent step after the other for all keys at once, so that the waits for memory overlap.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,8 @@
-//! Members and groups of an action profile or selector as generated code finds them.
+//! Members and groups of an action profile or selector as generated code reads them.
 //!
-//! An entry of a table with a profile leads to a [`Choice`]: a snapshot of members with their shares, from which a hash
-//! picks. A member is a place that holds an action entry. So a change of a member is one store, and so is a change of
-//! a group, in whatever uses it; readers never wait. Does not live here: what is allowed
-//! (`hopwright_ir::profile`), the tables.
+//! An entry of a table with a profile leads to a [`Choice`]: a snapshot of members and weights, from which a hash selects. A
+//! member is a cell that holds an action entry. Changing a member is therefore one store, and so is changing a group,
+//! whatever uses them. Readers never wait.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -68,7 +67,7 @@ impl Choice {
 
     fn set(&self, snapshot: Snapshot, domain: &Domain) {
         let old = self.0.swap(Box::into_raw(Box::new(snapshot)), Ordering::AcqRel);
-        // SAFETY: `old` came from Box::into_raw and cannot be found any more; readers may still use it, so it is
+        // SAFETY: `old` came from Box::into_raw and is unlinked; readers may still use it, so it is
         // retired.
         domain.retire(unsafe { Box::from_raw(old) });
     }
@@ -225,7 +224,7 @@ impl Profiles {
         Ok((choice.unwrap_or_else(|| Choice::new(Snapshot::default())), first))
     }
 
-    /// An entry does not lead there any more.
+    /// An entry no longer leads there.
     pub(super) fn release(&self, from: &EntryTarget) {
         self.lock().book.count(from, false);
     }

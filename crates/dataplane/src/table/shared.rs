@@ -1,7 +1,7 @@
-//! Entries that are alike, in memory once: as routes to the same next hop are.
+//! Entry blocks shared by entries with the same action, such as routes to the same next hop.
 //!
-//! Only of tables whose lookups do not look at an entry's key, and whose entries are nothing but an action: so a million
-//! routes read as many lines of entries as there are next hops.
+//! Only tables whose lookups do not read an entry's key, and whose entries are nothing but an action, share blocks. A million
+//! routes then read as many cache lines of entries as there are next hops.
 
 use std::collections::HashMap;
 use std::sync::Arc;

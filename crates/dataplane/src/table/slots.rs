@@ -1,9 +1,8 @@
 //! A hash table of addresses ([`HashTable`]) for one writer and wait-free readers: open addressing, linear probing, one word
-//! per slot: 48 bits of address and 16 of the hash.
+//! per slot with 48 bits of address and 16 bits of hash.
 //!
-//! The keys are in the blocks the addresses point to. The array is at most half full, or an eighth where that costs little
-//! memory, so that most keys are alone in their place and most lookups look at one slot; it is replaced when it grows, so
-//! an update costs a slot, amortised.
+//! The keys are in the blocks that the addresses point to. The array is at most half full, or an eighth where that costs
+//! little memory, so that most lookups read one slot. It is replaced when it grows: an update costs a slot, amortised.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -325,7 +324,7 @@ impl SlotsWriter {
     ///
     /// # Safety
     /// `node` is a live block's address with a key of `width` words, and stays alive until it is unlinked and readers
-    /// are quiet; `slots` is the one this writer always goes with; nobody else writes.
+    /// are quiet; `slots` is the one this writer always goes with; there is no other writer.
     pub unsafe fn put(&mut self, slots: &Slots, width: usize, node: NodePtr, domain: &Arc<Domain>) -> NodePtr {
         // SAFETY: the caller is the only writer, so the array stays.
         let mut array = unsafe { &*slots.array.load(Ordering::Relaxed) };
@@ -400,7 +399,7 @@ impl SlotsWriter {
         slots.start.store(array.words.as_ptr().cast_mut(), Ordering::Release);
         let new = Box::into_raw(array);
         let old = slots.array.swap(new, Ordering::AcqRel);
-        // SAFETY: `old` came from Box::into_raw and is not reachable any more; readers may still use it, so it is
+        // SAFETY: `old` came from Box::into_raw and is unreachable; readers may still use it, so it is
         // retired rather than dropped.
         domain.retire(unsafe { Box::from_raw(old) });
         // SAFETY: `new` is now the current array; it stays while there is no other writer.

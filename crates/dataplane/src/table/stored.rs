@@ -1,7 +1,7 @@
-//! The writer's memory of a table's entries, by what they match.
+//! The writer's copy of a table's entries, by key.
 //!
-//! StoredEntries lie one behind the other; an index of hashes and numbers finds them. So a table that grows does not look at all
-//! keys again: they lie all over the memory, and a million of them are in no cache.
+//! Entries lie one behind the other, and an index of hashes and positions finds them. Growing the index therefore reads no
+//! keys: those of a million entries are in no cache.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 

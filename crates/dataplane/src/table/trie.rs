@@ -1,10 +1,10 @@
-//! Longest prefix match in one walk: a trie of 16, then 8, then 4 bits a step.
+//! Longest prefix match: a multibit trie with strides of 16, then 8, then 4 bits.
 //!
-//! A slot holds the entry of the longest prefix that ends in its node and covers it, or leads to a node of longer
-//! prefixes, which remembers that entry for where it has none. So an update writes only slots of one node, and a lookup
-//! reads two words a step. Keys that are matched exactly stand before the prefix as if they were its first bits.
+//! A slot holds the entry of the longest prefix that ends in its node and covers it, or leads to a node of longer prefixes,
+//! which remembers that entry for its own misses. An update therefore writes only slots of one node, and a lookup reads two
+//! words per step. Exact keys precede the prefix as if they were its first bits.
 //!
-//! For keys of few bits only: a prefix costs up to a node for each step, and a hash table serves long ones better.
+//! The trie is for keys of few bits: a prefix costs up to a node per step, and a hash table serves long keys better.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -130,13 +130,13 @@ unsafe impl Send for Unlinked {}
 
 impl Drop for Unlinked {
     fn drop(&mut self) {
-        // SAFETY: the node is at this depth, nobody else reaches it any more.
+        // SAFETY: the node is at this depth, it is unlinked.
         unsafe { free(&self.nodes, self.node, self.depth) };
     }
 }
 
 /// # Safety
-/// The node is at this depth and was made by these; nobody else reaches it any more.
+/// The node is at this depth and was made by these; it is unlinked.
 unsafe fn free(nodes: &Nodes, node: NonNull<Node>, depth: u32) {
     // SAFETY: the caller's; what is below a node is reached through it only.
     unsafe {
@@ -374,7 +374,7 @@ impl TrieWriter {
     /// Links an entry for a key's prefix, in place of the one with the same prefix if there is one.
     ///
     /// # Safety
-    /// The entry stays alive until it is unlinked and readers are quiet; this writer always goes with `trie`, and nobody
+    /// The entry stays alive until it is unlinked and readers are quiet; this writer always goes with `trie`, and no other thread
     /// else writes.
     pub unsafe fn put(&mut self, trie: &Trie, key: u64, prefix_len: u32, entry: *const ActionEntry) {
         let len = trie.length(prefix_len);

@@ -1,3 +1,3 @@
-//! Traces: functions specialised to the paths that packets take most.
+//! Traces: machine code specialised to the paths that packets take most.
 
 pub(crate) mod respecialise;

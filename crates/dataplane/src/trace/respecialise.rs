@@ -1,10 +1,11 @@
-//! Learning which ways packets take through a program, and giving these ways code of their own
+//! Profile-guided re-specialisation: profiling the paths that packets take and compiling traces for the most frequent ones
 //! ([`hopwright_jit::TraceCode`]).
 //!
-//! To learn, an executor runs some packets by a recorder; from what it wrote down, whoever asked for it compiles the most
-//! frequent ways and publishes the function, which executors use from their next batch on. It computes what the ordinary
-//! function computes, so learning can happen at any time or never. A switch learns by itself where packets
-//! flow, and again when they take other ways. Does not live here: what a way is, and code (the compiler).
+//! While a profile is taken, executors run packets with the path profiler, a variant of the generic function that records
+//! the path of each packet. The caller of [`VirtualDataPlane::respecialise`] then compiles the most frequent paths and
+//! publishes the function; executors use it from their next batch on. A trace computes what the generic function computes, so
+//! it can be replaced at any time. A switch re-specialises by itself while packets flow, and again when they take other
+//! paths.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,39 +20,39 @@ use crate::sync::quiescence::{Domain, Guard};
 use crate::vdp::{Engine, VirtualDataPlane};
 use crate::worker::switch::Switch;
 
-/// Most ways that get code.
-const MAX_WAYS: usize = 24;
+/// Most paths that get a trace.
+const MAX_PATHS: usize = 24;
 
-/// Words of what is written down of one packet.
+/// Words of the profile of one packet: the number of its points, and the points.
 const WORDS: usize = MAX_PROFILE_POINTS + 1;
 
-/// What an executor tells: written by it alone.
+/// Counts of an executor, which alone writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Tally {
     /// Packets run.
     pub packets: AtomicU64,
-    /// Packets of these that left the hot paths.
-    pub left: AtomicU64,
+    /// Packets of these that took a side exit.
+    pub exits: AtomicU64,
 }
 
-/// The hot paths of a data plane.
+/// The traces of a data plane.
 pub struct Traces {
     code: Published<Option<hopwright_jit::TraceCode>>,
-    /// Executors are to record.
-    wanted: AtomicBool,
-    recording: Mutex<Recording>,
+    /// Executors are to profile packets.
+    profiling: AtomicBool,
+    profile: Mutex<PathProfile>,
     tallies: Mutex<Vec<Weak<Tally>>>,
 }
 
-/// What was done.
+/// The outcome of a re-specialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specialisation {
-    /// Packets whose ways were recorded.
+    /// Packets profiled.
     pub packets: usize,
-    /// Different ways they took.
-    pub ways: usize,
-    /// Packets of these on ways that have code now.
+    /// Different paths they took.
+    pub paths: usize,
+    /// Packets of these whose paths have a trace.
     pub covered: usize,
     /// How long compiling took.
     pub compile_time: Duration,
@@ -59,21 +60,21 @@ pub struct Specialisation {
     pub code_bytes: usize,
 }
 
-/// Ways that are being written down.
+/// The profile that is being taken.
 #[derive(Default)]
-pub(crate) struct Recording {
-    recorder: Option<Arc<PathProfiler>>,
+pub(crate) struct PathProfile {
+    profiler: Option<Arc<PathProfiler>>,
     words: Vec<u32>,
     packets: usize,
 }
 
-impl Recording {
-    /// Runs a packet by the recorder: the function is called with it and the place for the packet's way. False if the
-    /// recording is full.
+impl PathProfile {
+    /// Runs a packet with the profiler: `run` gets its function and the place for the packet's path. False if the profile
+    /// is full.
     pub fn record(&mut self, run: impl FnOnce(RunBatch, *mut u32)) -> bool {
-        let Some(recorder) = &self.recorder else { return false };
+        let Some(profiler) = &self.profiler else { return false };
         let Some(place) = self.words.get_mut(self.packets * WORDS..(self.packets + 1) * WORDS) else { return false };
-        run(recorder.run(), place.as_mut_ptr());
+        run(profiler.run(), place.as_mut_ptr());
         self.packets += 1;
         true
     }
@@ -83,123 +84,124 @@ impl Traces {
     pub(crate) fn new(domain: &Arc<Domain>) -> Traces {
         Traces {
             code: Published::new(None, domain),
-            wanted: AtomicBool::new(false),
-            recording: Mutex::default(),
+            profiling: AtomicBool::new(false),
+            profile: Mutex::default(),
             tallies: Mutex::default(),
         }
     }
 
-    /// The function for packets on hot paths, if there is one.
+    /// The function of the traces, if there is one.
     #[inline]
     pub(crate) fn run(&self, guard: &Guard<'_>) -> Option<RunBatch> {
         self.code.get(guard).as_ref().map(hopwright_jit::TraceCode::run)
     }
 
-    /// Counts for one more executor.
+    /// Counts for another executor.
     pub(crate) fn tally(&self) -> Arc<Tally> {
         let tally = Arc::<Tally>::default();
         lock(&self.tallies).push(Arc::downgrade(&tally));
         tally
     }
 
-    /// The recording, if packets are to be recorded and nobody else is at it.
+    /// The profile, if packets are to be profiled and no other executor does so at the moment.
     #[inline]
-    pub(crate) fn wanted(&self) -> Option<MutexGuard<'_, Recording>> {
-        if !self.wanted.load(Ordering::Relaxed) {
+    pub(crate) fn active_profile(&self) -> Option<MutexGuard<'_, PathProfile>> {
+        if !self.profiling.load(Ordering::Relaxed) {
             return None;
         }
-        match self.recording.try_lock() {
-            Ok(recording) => Some(recording),
-            Err(TryLockError::Poisoned(recording)) => Some(recording.into_inner()),
+        match self.profile.try_lock() {
+            Ok(profile) => Some(profile),
+            Err(TryLockError::Poisoned(profile)) => Some(profile.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    /// The recording is full.
-    pub(crate) fn is_full(&self) {
-        self.wanted.store(false, Ordering::Release);
+    /// Ends profiling.
+    pub(crate) fn stop_profiling(&self) {
+        self.profiling.store(false, Ordering::Release);
     }
 
-    /// Packets run and packets that left the hot paths, of all executors that are alive.
+    /// Packets run, and packets of these that took a side exit, of all executors that are alive.
     pub fn counts(&self) -> (u64, u64) {
         let mut tallies = lock(&self.tallies);
         tallies.retain(|t| t.strong_count() > 0);
         let sum = |of: fn(&Tally) -> &AtomicU64| {
             tallies.iter().filter_map(Weak::upgrade).map(|t| of(&t).load(Ordering::Relaxed)).sum()
         };
-        (sum(|t| &t.packets), sum(|t| &t.left))
+        (sum(|t| &t.packets), sum(|t| &t.exits))
     }
 }
 
 impl VirtualDataPlane {
-    /// Records the ways of the next packets, up to so many, whichever executor runs them.
+    /// Profiles the paths of the next packets, up to this many, whichever executor runs them.
     ///
     /// # Errors
-    /// What the compiler says; [`VirtualDataPlane::respecialise`] then has nothing to learn from.
+    /// What the compiler says; [`VirtualDataPlane::respecialise`] then finds an empty profile.
     pub fn start_profiling(&self, packets: usize) -> Result<(), Unsupported> {
         let Engine::Jit(_) = self.engine() else { return Ok(()) };
         self.prepare_profiler()?;
         let traces = self.traces();
-        let mut recording = lock(&traces.recording);
-        recording.packets = 0;
-        recording.words.clear();
-        recording.words.resize(packets * WORDS, 0);
-        drop(recording);
-        traces.wanted.store(true, Ordering::Release);
+        let mut profile = lock(&traces.profile);
+        profile.packets = 0;
+        profile.words.clear();
+        profile.words.resize(packets * WORDS, 0);
+        drop(profile);
+        traces.profiling.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Compiles the recorder, which takes longer than all the rest. Done before, it is not done when it is needed.
+    /// Compiles the path profiler ahead of its use, which takes longer than the rest of a re-specialisation.
     ///
     /// # Errors
     /// What the compiler says.
     pub fn prepare_profiler(&self) -> Result<(), Unsupported> {
-        let there = lock(&self.traces().recording).recorder.is_some();
+        let there = lock(&self.traces().profile).profiler.is_some();
         if there || !matches!(self.engine(), Engine::Jit(_)) {
             return Ok(());
         }
-        let recorder = Arc::new(PathProfiler::new(self.pipeline())?);
-        lock(&self.traces().recording).recorder = Some(recorder);
+        let profiler = Arc::new(PathProfiler::new(self.pipeline())?);
+        lock(&self.traces().profile).profiler = Some(profiler);
         Ok(())
     }
 
-    /// Whether there are packets still to be recorded.
+    /// Whether packets are still to be profiled.
     pub fn is_profiling(&self) -> bool {
-        self.traces().wanted.load(Ordering::Acquire)
+        self.traces().profiling.load(Ordering::Acquire)
     }
 
-    /// Ends the recording and gives the most frequent ways code of their own. `None` if nothing was recorded.
+    /// Ends profiling and compiles traces for the most frequent paths. `None` if no packet was profiled.
     ///
     /// # Errors
-    /// What the compiler says; then everything stays as it is.
+    /// What the compiler says; the traces then stay as they are.
     pub fn respecialise(&self) -> Result<Option<Specialisation>, Unsupported> {
         let Engine::Jit(program) = self.engine() else { return Ok(None) };
         let traces = self.traces();
-        traces.is_full();
-        let (words, packets, recorder) = {
-            let mut recording = lock(&traces.recording);
-            let packets = std::mem::take(&mut recording.packets);
-            (std::mem::take(&mut recording.words), packets, recording.recorder.clone())
+        traces.stop_profiling();
+        let (words, packets, profiler) = {
+            let mut profile = lock(&traces.profile);
+            let packets = std::mem::take(&mut profile.packets);
+            (std::mem::take(&mut profile.words), packets, profile.profiler.clone())
         };
-        let Some(recorder) = recorder.filter(|_| packets > 0) else { return Ok(None) };
+        let Some(profiler) = profiler.filter(|_| packets > 0) else { return Ok(None) };
         let mut found: HashMap<&[u32], usize> = HashMap::new();
         for words in words.chunks_exact(WORDS).take(packets) {
             let points = (words[0] as usize).min(MAX_PROFILE_POINTS);
             *found.entry(&words[1..=points]).or_default() += 1;
         }
-        let ways = found.len();
+        let different = found.len();
         let mut found: Vec<(&[u32], usize)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        found.truncate(MAX_WAYS);
+        found.truncate(MAX_PATHS);
         let frequent: Vec<(Path, usize)> =
-            found.iter().map(|(numbers, packets)| (recorder.path(numbers), *packets)).collect();
+            found.iter().map(|(numbers, packets)| (profiler.path(numbers), *packets)).collect();
         let of = |code: &hopwright_jit::TraceCode| {
-            frequent.iter().filter(|(way, _)| code.paths().contains(way)).map(|(_, packets)| packets).sum::<usize>()
+            frequent.iter().filter(|(path, _)| code.paths().contains(path)).map(|(_, packets)| packets).sum::<usize>()
         };
-        let paths: Vec<Path> = frequent.iter().map(|(way, _)| way.clone()).collect();
-        // Who leaves has gone part of the way for nothing: most must stay.
+        let paths: Vec<Path> = frequent.iter().map(|(path, _)| path.clone()).collect();
+        // A packet that takes a side exit has run part of the trace for nothing: most must complete it.
         let code = program.specialise(self.pipeline(), &paths)?.filter(|code| of(code) * 2 >= packets);
-        let mut done = Specialisation { packets, ways, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
+        let mut done =
+            Specialisation { packets, paths: different, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
         if let Some(code) = &code {
             let (covered, compile_time, code_bytes) = (of(code), code.compile_time(), code.code().len());
             done = Specialisation { covered, compile_time, code_bytes, ..done };
@@ -209,34 +211,34 @@ impl VirtualDataPlane {
     }
 }
 
-/// Fewest packets between two looks that say which ways are hot.
-const ENOUGH: u64 = 10_000;
+/// Least packets between two checks for a decision.
+const MIN_PACKETS: u64 = 10_000;
 
-/// Packets recorded to learn from.
+/// Packets of a profile.
 const SAMPLE: usize = 1_024;
 
-/// Learns the ways of packets as they flow, for as long as the switch lives.
+/// Re-specialises while packets flow, for as long as the switch lives.
 ///
-/// Looks once a second: when packets flow that have no hot paths, or of which one in eight leaves them, it learns; the
-/// more often that does not help, the longer it waits before it tries again.
+/// Checks once a second whether packets flow without traces, or at least one in eight of them takes a side exit. If so it
+/// re-specialises; each attempt doubles the wait before the next one, up to a minute, until traces hold.
 fn adapt(switch: &Weak<Switch>) {
-    const LOOK: Duration = Duration::from_secs(1);
+    const INTERVAL: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(64);
     let mut watched: Option<(Weak<VirtualDataPlane>, (u64, u64), bool)> = None;
-    let mut pause = LOOK;
+    let mut pause = INTERVAL;
     let mut not_before = Instant::now();
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(INTERVAL);
         let Some(vdp) = switch.upgrade().map(|s| s.vdp()) else { return };
         let now = vdp.traces().counts();
         let same = watched.take().filter(|(it, ..)| it.as_ptr() == Arc::as_ptr(&vdp));
         let (before, mut done) = same.map_or(((0, 0), false), |(_, before, done)| (before, done));
         let (packets, left) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
-        if packets >= ENOUGH && done && left * 8 < packets {
-            pause = LOOK;
-        } else if packets >= ENOUGH && Instant::now() >= not_before {
-            // What the compiler cannot do now it will not do later.
-            let Ok(found) = profile_and_respecialise(&vdp, LOOK) else { return };
+        if packets >= MIN_PACKETS && done && left * 8 < packets {
+            pause = INTERVAL;
+        } else if packets >= MIN_PACKETS && Instant::now() >= not_before {
+            // The compiler would refuse later, too.
+            let Ok(found) = profile_and_respecialise(&vdp, INTERVAL) else { return };
             done |= found.is_some_and(|found| found.covered > 0);
             not_before = Instant::now() + pause;
             pause = (pause * 2).min(LONGEST);
@@ -256,8 +258,8 @@ fn profile_and_respecialise(vdp: &VirtualDataPlane, longest: Duration) -> Result
     vdp.respecialise()
 }
 
-/// Has somebody learn for as long as the switch lives, who gives way to everybody else. Without a thread for that, packets
-/// take the ordinary function.
+/// Starts a thread of low priority that re-specialises for as long as the switch lives. If no thread can be started,
+/// packets run the generic function.
 pub(crate) fn start_respecialiser(switch: &Arc<Switch>) {
     let switch = Arc::downgrade(switch);
     let _ = std::thread::Builder::new().name("respecialiser".into()).spawn(move || {

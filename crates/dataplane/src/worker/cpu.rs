@@ -1,5 +1,7 @@
-//! The way between a worker and the control plane: bounded queues of packets whose buffers exist from the start, so
-//! that the worker neither allocates nor waits. A full queue loses packets and counts them.
+//! Bounded packet queues between a worker and the control plane.
+//!
+//! Their buffers are preallocated, so that the worker neither allocates nor waits. A full queue drops packets and counts
+//! them.
 
 use std::fmt;
 use std::io;

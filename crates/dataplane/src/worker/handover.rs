@@ -1,7 +1,7 @@
-//! How the control plane reaches into a running worker between two rounds: to give it another program, or to have it
-//! wait while several changes are made that packets must see together.
+//! Control of a running worker between two rounds: replacing its program, or pausing it while several changes are made that
+//! packets must see together.
 //!
-//! The worker looks at one flag a round. Does not live here: what a program is ([`crate::vdp`]), the worker's loop.
+//! The worker checks one flag per round.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

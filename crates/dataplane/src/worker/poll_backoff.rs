@@ -1,8 +1,8 @@
-//! When a worker looks for packets again: at once while there are many; when none come, as soon as there is one; and
-//! after a short rest where that lets them come in batches, which cost less each.
+//! Poll back-off: when a worker polls its ports again.
 //!
-//! If nobody says how long it may rest, a worker rests only above [`FREQUENT`] packets a second: more than a router forwards
-//! that takes them one by one.
+//! Under load it polls again at once. Without packets it sleeps until one arrives. In between it may rest for some
+//! microseconds, because larger batches cost less per packet. Unless a longest rest is configured, a worker rests only above
+//! [`FREQUENT`] packets a second, which is more than a router forwards that takes packets one by one.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 const ENOUGH: usize = 96;
 /// The shortest rest; a shorter one costs more than it saves.
 const SHORTEST: Duration = Duration::from_micros(20);
-/// The time over which packets are counted to tell their rate.
+/// The window over which the packet rate is measured.
 const WINDOW: Duration = Duration::from_millis(2);
-/// Packets a second from which on a worker rests that may rest as it likes, and how long it does for each packet a second,
-/// in seconds, until batches are large enough.
+/// Without a configured longest rest a worker rests from this many packets a second on, and for this many seconds per
+/// packet a second, until batches are large enough.
 const FREQUENT: f64 = 160_000.0;
 const LONGER: f64 = 1e-9;
-/// Looks at ports without finding a packet before a worker sleeps, and rounds of them at least.
+/// Empty polls before a worker sleeps, and least rounds of them.
 const LOOKS: usize = 16;
 const ROUNDS: usize = 2;
 
@@ -31,10 +31,10 @@ pub(crate) enum Next {
     Sleep,
 }
 
-/// How a worker takes its turns.
+/// The state of a worker's back-off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PollBackoff {
-    /// None: as it likes.
+    /// `None`: rest only above [`FREQUENT`].
     longest: Option<Duration>,
     enough: usize,
     /// Packets a second.
@@ -48,18 +48,19 @@ pub(crate) struct PollBackoff {
 }
 
 impl PollBackoff {
-    /// Rests so long at most, zero: never; or as it likes. `batch`: packets that a round takes from one port at most.
+    /// `longest`: the longest rest; zero: never rest; `None`: rest only above [`FREQUENT`] packets a second. `batch`: most
+    /// packets that a round takes from one port.
     pub fn new(longest: Option<Duration>, batch: usize) -> PollBackoff {
         let (enough, since) = (ENOUGH.min(batch), Instant::now());
         PollBackoff { longest, enough, rate: 0.0, counted: 0, since, spins: LOOKS, idle: 0 }
     }
 
-    /// A round looks at so many ports from now on.
+    /// Sets the number of ports that a round polls.
     pub fn set_ports(&mut self, count: usize) {
         self.spins = (LOOKS / count.max(1)).max(ROUNDS);
     }
 
-    /// After a round that took in so many packets.
+    /// What to do after a round that received so many packets.
     pub fn next(&mut self, packets: usize, now: impl FnOnce() -> Instant) -> Next {
         if packets == 0 {
             self.idle += 1;
@@ -86,7 +87,7 @@ impl PollBackoff {
         }
     }
 
-    /// How long a rest is worth while: until two thirds of enough have come, as more come while these are processed.
+    /// How long to rest: until two thirds of a worthwhile batch have come, as more come while these are processed.
     fn rest(&self) -> Duration {
         let longest = match self.longest {
             Some(longest) => longest.as_secs_f64(),
@@ -94,7 +95,7 @@ impl PollBackoff {
             None => return Duration::ZERO,
         };
         let rest = longest.min(2.0 / 3.0 * self.enough as f64 / self.rate);
-        // Nobody comes in a rest that is too short for two.
+        // A rest in which fewer than two packets come gains nothing.
         if self.rate * rest < 2.0 { Duration::ZERO } else { Duration::from_secs_f64(rest) }
     }
 }

@@ -1,8 +1,7 @@
-//! The ports of a switch: how they are added and taken away while a worker runs, and their counts.
+//! The ports of a switch: adding and removing them while workers run, and their counts.
 //!
-//! A port has a queue in each worker. The control plane hands changes over by a queue for each worker, which looks into it
-//! between rounds; what the worker no longer uses comes back by another, so that it closes nothing itself. Does not live
-//! here: moving packets ([`crate::worker::switch`]).
+//! A port has a queue in each worker. The control plane sends changes through a mailbox per worker, which the worker empties
+//! between rounds. Queues that a worker gives up come back through the mailbox, so that the worker never closes a device.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,13 +43,13 @@ impl PortQueue {
     }
 }
 
-/// What the worker is to do between two rounds.
+/// A change for a worker to apply between two rounds.
 pub(crate) enum Change {
     Add(PortQueue),
     Remove(u32),
 }
 
-/// The way to one worker and back.
+/// Port queues on their way to one worker and back.
 pub(crate) struct Mailbox {
     changes: ArrayQueue<Change>,
     returned: ArrayQueue<PortQueue>,
@@ -76,7 +75,7 @@ impl Mailbox {
 
     /// Worker side: gives back a port that is no longer used.
     pub fn give_back(&self, queue: PortQueue) {
-        // There is room: whoever removes a port first takes what came back.
+        // There is room: removing a port first takes what came back.
         let _ = self.returned.push(queue);
     }
 
@@ -86,7 +85,7 @@ impl Mailbox {
     }
 }
 
-/// The ports as the control plane sees them, and the ways to the workers.
+/// The ports as the control plane sees them, and the mailboxes of the workers.
 pub(crate) struct Ports {
     list: Mutex<List>,
     workers: Box<[Mailbox]>,
@@ -107,7 +106,7 @@ struct Listed {
     cells: Vec<Arc<PortCells>>,
     /// Of workers that gave it back.
     before: PortStats,
-    /// The workers were told to give it back.
+    /// The workers are to give it back.
     leaving: bool,
 }
 
@@ -159,7 +158,7 @@ impl Ports {
         })
     }
 
-    /// The way to a worker.
+    /// The mailbox of a worker.
     pub fn worker(&self, index: usize) -> &Mailbox {
         &self.workers[index]
     }
@@ -219,13 +218,13 @@ impl Ports {
         })
     }
 
-    /// Whether every worker can be told something. Only asked with the list locked: nobody else tells them then.
+    /// Whether every mailbox has room. Call with the list locked, which excludes other senders.
     fn room(&self) -> Result<(), SwitchError> {
         let full = self.workers.iter().any(|worker| worker.changes.is_full());
         if full { Err(SwitchError::WorkerBehind) } else { Ok(()) }
     }
 
-    /// Works on the list, after ports that came back are closed.
+    /// Works on the list, after closing the ports that came back.
     fn with<R>(&self, work: impl FnOnce(&mut List) -> R) -> R {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         for queue in self.workers.iter().flat_map(|worker| std::iter::from_fn(|| worker.returned.pop())) {

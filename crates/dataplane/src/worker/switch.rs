@@ -1,8 +1,7 @@
-//! A switch: ports, a virtual data plane, and the worker that moves packets between them.
+//! The switch, its builder and its workers.
 //!
-//! The worker runs to completion: a burst from a port goes through the program and out of its egress ports before the
-//! next is received. Per packet it neither allocates, locks, logs nor blocks. Lives here: building a switch, its
-//! shared handle, the worker's loop. Does not live here: devices (`ports`), programs ([`crate::vdp`]).
+//! A worker runs to completion: a burst from a port goes through the program and out of its egress ports before the next is
+//! received. Per packet it neither allocates, locks, logs nor blocks.
 
 use std::fmt;
 use std::io;
@@ -143,13 +142,13 @@ impl SwitchBuilder {
         self
     }
 
-    /// Packets that may wait in each direction between worker and control plane; 1024 if not told.
+    /// Packets that may wait in each direction between worker and control plane; 1024 by default.
     pub fn cpu_queue(mut self, packets: usize) -> SwitchBuilder {
         self.queue = packets;
         self
     }
 
-    /// Packet buffers, how many and how large; 2048 of [`FrameSize::JUMBO`] if not told. There are at least two
+    /// Packet buffers, how many and how large; 2048 of [`FrameSize::JUMBO`] by default. There are at least two
     /// batches.
     pub fn pool(mut self, frames: u32, size: FrameSize) -> SwitchBuilder {
         self.frames = frames.max(2 * MAX_BATCH as u32);
@@ -173,8 +172,8 @@ impl SwitchBuilder {
         self
     }
 
-    /// How long a worker may rest between rounds so that packets come in batches, which cost less each; zero: never. If not
-    /// told it rests only above 160,000 packets a second.
+    /// How long a worker may rest between rounds so that packets come in batches, which cost less each; zero: never. By
+    /// default it rests only above 160,000 packets a second.
     pub fn longest_rest(mut self, time: Duration) -> SwitchBuilder {
         self.longest_rest = Some(time);
         self
@@ -366,7 +365,7 @@ impl Switch {
         self.cpu_port
     }
 
-    /// The oldest digest nobody has taken. When too many wait, new ones are lost and counted.
+    /// Takes the oldest waiting digest. When too many wait, new ones are lost and counted.
     pub fn next_digest(&self) -> Option<Digest> {
         self.vdp().control().next_digest()
     }
@@ -431,7 +430,7 @@ impl Switch {
     /// more than the caller takes are lost. The workers pay for it only while it is going on.
     ///
     /// # Errors
-    /// If there are too many who do so.
+    /// If there are too many samplings.
     pub fn sample(&self, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
         Samples::begin(&self.samples, port)
     }

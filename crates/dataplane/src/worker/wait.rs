@@ -16,7 +16,7 @@ impl Wakeup {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         Ok(Wakeup(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -94,7 +94,7 @@ impl Sleeper {
     /// Wakes at such intervals.
     pub fn new(interval: Duration) -> io::Result<Sleeper> {
         let check = |result| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
-        // SAFETY: plain system calls with checked results; new descriptors that nobody else owns.
+        // SAFETY: plain system calls with checked results; new descriptors without another owner.
         let (epoll, timer) = unsafe {
             let epoll = OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?);
             let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;

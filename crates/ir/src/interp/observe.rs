@@ -1,10 +1,10 @@
-//! What an observer of a packet's way sees: the source of traces.
+//! Events of a packet's execution, the source of execution traces.
 
 use crate::model::{ActionCall, ExternCall, HeaderId, SlotId, Span, StateId, TableEntry, TableId, Target};
 
 use super::Value;
 
-/// Told of everything that happens to a packet, in order. Does nothing unless told otherwise.
+/// Receives everything that happens to a packet, in order.
 pub trait Observer {
     /// Something happened.
     fn event(&mut self, event: &Event<'_>);

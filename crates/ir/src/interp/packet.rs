@@ -1,4 +1,4 @@
-//! One packet on its way through the pipeline.
+//! The state of a packet in the pipeline.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct PacketState {
     pub(super) requests: Requests,
 }
 
-/// What the program asked the traffic manager for.
+/// Requests of the program to the traffic manager.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     /// Session and field list; the last call wins.

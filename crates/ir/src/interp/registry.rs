@@ -1,4 +1,4 @@
-//! Externs that the interpreter knows only by name: their models come from outside.
+//! Models of externs that the interpreter knows only by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! A packet's way through a program, for people: states, keys, entries hit, fields changed, each with its P4 line.
-//! Does not live here: what happens (the interpreter tells it).
+//! The execution trace of a packet as text: states, keys, entries hit, fields changed, each with its P4 line.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,6 @@
 //! The v1model switch around the program: what `simple_switch` does between parser, ingress, egress and deparser.
 //!
-//! Copies wait in two queues; egress goes before new ingress work, so packets leave in the order in which they were
-//! made. Does not live here: the blocks' contents.
+//! Copies wait in two queues. Egress precedes new ingress work, so packets leave in the order in which they were made.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
