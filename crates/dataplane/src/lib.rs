@@ -51,21 +51,23 @@
 //! - A table holds as many entries as its `size` says, 1,024 if it says nothing.
 //! - An action's change keeps its entry's direct counter.
 
-pub mod control;
-pub mod executor;
+mod control;
+mod executor;
 pub mod externs;
-pub mod observe;
+mod observe;
 pub mod packet;
 pub mod port;
-pub mod sync;
-pub mod table;
-pub mod vdp;
-pub mod worker;
-
 mod state;
+mod sync;
+pub mod table;
 mod trace;
+mod vdp;
+mod worker;
 
-pub use control::{Control, ControlError, Difference, EntrySpec};
+pub use control::{
+    ActionProfile, Control, ControlError, CounterArray, Difference, EntrySpec, MeterArray, ObjectRef, RegisterArray,
+    ValueSetMembers,
+};
 pub use executor::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;
@@ -85,5 +87,5 @@ pub use trace::respecialise::{Specialisation, Traces};
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};
 pub use worker::cpu::{CpuQueue, Injector, PuntedPacket};
 pub use worker::handover::WorkerBusy;
-pub use worker::switch::{Switch, SwitchBuilder, SwitchError, Worker};
+pub use worker::switch::{PortSummary, ReplaceError, Switch, SwitchBuilder, SwitchError, Worker};
 pub use worker::wait;

@@ -42,7 +42,7 @@ struct Costs {
 impl Autotuner {
     /// A batch begins. Returns whether to use the optimisation for it.
     #[inline]
-    pub fn begin(&mut self) -> bool {
+    pub(crate) fn begin(&mut self) -> bool {
         self.timed = None;
         if self.wait > 0 {
             self.wait -= 1;
@@ -56,7 +56,7 @@ impl Autotuner {
 
     /// The batch is done.
     #[inline]
-    pub fn end(&mut self, packets: usize) {
+    pub(crate) fn end(&mut self, packets: usize) {
         if let Some((with, begun)) = self.timed.take() {
             self.note(with, begun.elapsed().as_nanos() as f64 / packets.max(1) as f64);
         }
@@ -64,13 +64,13 @@ impl Autotuner {
 
     /// Whether this batch is timed.
     #[inline]
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.timed.is_some()
     }
 
     /// Result of the last trial.
     #[inline]
-    pub fn pays(&self) -> bool {
+    pub(crate) fn pays(&self) -> bool {
         self.pays
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// `None` if the program has no lookup to prefetch for. Valid as long as the program and its tables.
-    pub fn of(compiled: &CompiledPipeline, tables: &[Table]) -> Option<Plan> {
+    pub(crate) fn of(compiled: &CompiledPipeline, tables: &[Table]) -> Option<Plan> {
         let scout = compiled.key_prefetcher()?;
         let with = |s: &PrefetchedTable| Some((*s, tables.get(s.table.index())?.fetcher()));
         let scouted: Option<Vec<_>> = scout.tables.iter().map(with).collect();
@@ -57,7 +57,7 @@ pub(crate) struct KeyPrefetcher {
 unsafe impl Send for KeyPrefetcher {}
 
 impl KeyPrefetcher {
-    pub fn new(plan: Plan) -> KeyPrefetcher {
+    pub(crate) fn new(plan: Plan) -> KeyPrefetcher {
         let words: usize = plan.scouted.iter().map(|(t, _)| AT_ONCE * t.uses * t.key_words).sum();
         KeyPrefetcher {
             cursors: vec![std::ptr::null_mut(); plan.tables].into(),
@@ -71,7 +71,7 @@ impl KeyPrefetcher {
     }
 
     /// Prefetches for every batch, or for none; `None` leaves it to the autotuner.
-    pub fn set_always(&mut self, always: Option<bool>) {
+    pub(crate) fn set_always(&mut self, always: Option<bool>) {
         self.always = always;
     }
 
@@ -80,7 +80,7 @@ impl KeyPrefetcher {
     /// # Safety
     /// The tables are alive.
     #[inline]
-    pub unsafe fn begin(&mut self, packets: usize) {
+    pub(crate) unsafe fn begin(&mut self, packets: usize) {
         // SAFETY: the caller's promise.
         let bytes: usize = self.plan.scouted.iter().map(|(_, f)| unsafe { f.bytes() }).sum();
         self.until = 0;
@@ -96,13 +96,13 @@ impl KeyPrefetcher {
 
     /// The batch is done.
     #[inline]
-    pub fn end(&mut self, packets: usize) {
+    pub(crate) fn end(&mut self, packets: usize) {
         self.tuner.end(packets);
     }
 
     /// Whether this batch is timed.
     #[inline]
-    pub fn is_timed(&self) -> bool {
+    pub(crate) fn is_timed(&self) -> bool {
         self.tuner.is_running()
     }
 
@@ -111,7 +111,7 @@ impl KeyPrefetcher {
     /// # Safety
     /// The program and its tables are alive, the caller is in their domain, and the runtime is one for the program.
     #[inline]
-    pub unsafe fn ahead(&mut self, runtime: &Runtime, packets: &mut [Packet], done: usize) -> usize {
+    pub(crate) unsafe fn ahead(&mut self, runtime: &Runtime, packets: &mut [Packet], done: usize) -> usize {
         if !self.active {
             return packets.len();
         }

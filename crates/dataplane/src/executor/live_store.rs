@@ -35,13 +35,13 @@ enum Access {
 
 impl LiveStore {
     /// For the one interpreter that is the engine.
-    pub fn of_engine(control: &Arc<Control>) -> LiveStore {
+    pub(crate) fn of_engine(control: &Arc<Control>) -> LiveStore {
         let counters = control.join_counters().into_iter().map(|(at, cells)| (ExternId(at as u32), cells)).collect();
         LiveStore { control: control.clone(), access: Access::Engine { counters } }
     }
 
     /// For shadow execution: meters say green, and nothing is counted.
-    pub fn shadow(control: &Arc<Control>) -> LiveStore {
+    pub(crate) fn shadow(control: &Arc<Control>) -> LiveStore {
         LiveStore { control: control.clone(), access: Access::Shadow { written: HashMap::new() } }
     }
 

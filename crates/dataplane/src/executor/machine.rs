@@ -59,7 +59,7 @@ struct Renumbered {
 
 impl MachineProgram {
     /// The control interface, whose objects generated code reaches, must live as long as the program.
-    pub fn new(compiled: CompiledPipeline, control: &Arc<Control>) -> Result<MachineProgram, BuildError> {
+    pub(crate) fn new(compiled: CompiledPipeline, control: &Arc<Control>) -> Result<MachineProgram, BuildError> {
         let pipeline = control.pipeline();
         if let Some(function) = compiled.interface().functions.first() {
             return Err(BuildError::Program(format!("extern function `{}` has no implementation", function.name)));
@@ -108,7 +108,7 @@ impl MachineProgram {
 
 impl MachineProgram {
     /// Compiles traces for these paths. They must not be used after the program is dropped.
-    pub fn specialise(&self, pipeline: &Pipeline, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
+    pub(crate) fn specialise(&self, pipeline: &Pipeline, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
         TraceCode::new(pipeline, &self.compiled, paths, &self.natives)
     }
 }
@@ -202,7 +202,7 @@ fn touch<const LINES: usize>(packets: &[Packet]) {
 
 impl Machine {
     /// `counters`: the worker's copies, by the number of their object; `depths`: which must live as long as the machine.
-    pub fn new(
+    pub(crate) fn new(
         program: &MachineProgram,
         pipeline: &Pipeline,
         counters: Vec<(usize, Arc<Cells>)>,
@@ -251,7 +251,7 @@ impl Machine {
     /// # Safety
     /// The program this was made for is alive, and the caller is within the domain of its tables and externs.
     #[inline]
-    pub unsafe fn run(
+    pub(crate) unsafe fn run(
         &mut self,
         packets: &mut [Packet],
         now_us: u64,
@@ -323,25 +323,25 @@ impl Machine {
     }
 
     /// Prefetches keys for every batch, or for none, instead of letting the autotuner decide.
-    pub fn prefetch_keys(&mut self, always: Option<bool>) {
+    pub(crate) fn prefetch_keys(&mut self, always: Option<bool>) {
         if let Some(prefetcher) = &mut self.key_prefetch {
             prefetcher.set_always(always);
         }
     }
 
     /// Where the path profiler records the next packet's path.
-    pub fn set_path(&mut self, path: *mut u32) {
+    pub(crate) fn set_path(&mut self, path: *mut u32) {
         self.runtime.profile = path;
     }
 
     /// Counts packets run.
-    pub fn count(&self, packets: usize) {
+    pub(crate) fn count(&self, packets: usize) {
         let before = self.tally.packets.load(Ordering::Relaxed);
         self.tally.packets.store(before + packets as u64, Ordering::Relaxed);
     }
 
     /// Packets made and not yet taken.
-    pub fn copies(&mut self) -> Option<&mut Copies> {
+    pub(crate) fn copies(&mut self) -> Option<&mut Copies> {
         self.traffic.as_mut().map(|t| &mut t.copies)
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Destinations {
 }
 
 impl Destinations {
-    pub fn of(manager: &TrafficManager) -> Destinations {
+    pub(crate) fn of(manager: &TrafficManager) -> Destinations {
         Destinations {
             sessions: manager.sessions.iter().map(|(n, s)| (*n, *s)).collect(),
             groups: manager.groups.iter().map(|(n, r)| (*n, r.clone())).collect(),
@@ -115,7 +115,7 @@ struct Shape {
 }
 
 impl Traffic {
-    pub fn new(requests: &Suspension, pipeline: &Pipeline) -> Traffic {
+    pub(crate) fn new(requests: &Suspension, pipeline: &Pipeline) -> Traffic {
         let words = requests.record.words();
         // One more for what is at hand, one that it becomes, one that a copy begins with.
         let count = WAITING + 4;
@@ -148,7 +148,7 @@ impl Traffic {
     }
 
     /// Where the next call of generated code is to write a record and a packet's beginning.
-    pub fn prepare(&mut self, runtime: &mut Runtime) {
+    pub(crate) fn prepare(&mut self, runtime: &mut Runtime) {
         // One is always free: queues are shorter than there are records.
         let out = self.free.last().copied().unwrap_or_default();
         runtime.record = self.record(out).as_mut_ptr();
@@ -160,7 +160,7 @@ impl Traffic {
     ///
     /// # Safety
     /// As for [`crate::executor::machine::Machine::run`]; the runtime was prepared before the call that paused.
-    pub unsafe fn finish(&mut self, packet: &mut Packet, pause: Pause, around: &mut Around<'_>) {
+    pub(crate) unsafe fn finish(&mut self, packet: &mut Packet, pause: Pause, around: &mut Around<'_>) {
         let (parser_error, port) = (packet.parser_error(), packet.ingress_port());
         let record = self.free.pop().unwrap_or_default();
         let taken = std::mem::replace(packet, Packet::nothing());

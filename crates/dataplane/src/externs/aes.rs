@@ -225,7 +225,7 @@ mod x86 {
 
     impl RoundKeys {
         /// To be called only where [`available`] holds.
-        pub fn new(key: &[u8; 16]) -> Box<RoundKeys> {
+        pub(super) fn new(key: &[u8; 16]) -> Box<RoundKeys> {
             assert!(available());
             let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
             // SAFETY: the features are there.
@@ -242,7 +242,7 @@ mod x86 {
         /// The processor has AES-NI and SSSE3.
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
-        pub unsafe fn encrypt(&self, block: u128) -> u128 {
+        pub(super) unsafe fn encrypt(&self, block: u128) -> u128 {
             // SAFETY: the caller's.
             unsafe { self.run(block, &self.rounds[0]) }
         }
@@ -251,7 +251,7 @@ mod x86 {
         /// The processor has AES-NI and SSSE3.
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
-        pub unsafe fn cmac_block(&self, block: u128) -> u128 {
+        pub(super) unsafe fn cmac_block(&self, block: u128) -> u128 {
             // SAFETY: the caller's.
             unsafe { self.run(block, &self.cmac_first) }
         }

@@ -143,7 +143,7 @@ pub(super) struct KeyedAes {
 
 impl KeyedAes {
     /// From the constructor's arguments: the number of keys.
-    pub fn new(function: Function, args: &[BigUint], domain: &Arc<Domain>) -> Result<KeyedAes, String> {
+    pub(super) fn new(function: Function, args: &[BigUint], domain: &Arc<Domain>) -> Result<KeyedAes, String> {
         let [size] = args else { return Err(format!("one constructor argument is expected, not {}", args.len())) };
         let size = size.to_u64().unwrap_or(u64::MAX);
         Ok(KeyedAes { function, table: Arc::new(KeyTable::new(size, domain)?) })

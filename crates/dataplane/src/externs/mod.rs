@@ -130,7 +130,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub fn new(object: Arc<dyn NativeExtern>, domain: &Arc<Domain>) -> Model {
+    pub(crate) fn new(object: Arc<dyn NativeExtern>, domain: &Arc<Domain>) -> Model {
         Model { object, reader: domain.reader() }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct WithKey;
 
 impl WithKey {
     /// From the constructor's arguments: none.
-    pub fn new(args: &[BigUint]) -> Result<WithKey, String> {
+    pub(super) fn new(args: &[BigUint]) -> Result<WithKey, String> {
         if args.is_empty() { Ok(WithKey) } else { Err("no constructor argument is expected".into()) }
     }
 }

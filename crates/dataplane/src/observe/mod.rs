@@ -1,5 +1,5 @@
 //! What the control plane sees of a running switch: counts, copies of packets, shadow execution.
 
-pub mod sample;
-pub mod shadow;
-pub mod stats;
+pub(crate) mod sample;
+pub(crate) mod shadow;
+pub(crate) mod stats;

@@ -91,14 +91,14 @@ pub(crate) struct Samples {
 pub(crate) struct Held(Vec<(usize, usize, Box<Sample>)>);
 
 impl Held {
-    pub fn new() -> Held {
+    pub(crate) fn new() -> Held {
         Held(Vec::with_capacity(SLOTS * MAX_BATCH))
     }
 }
 
 impl Samples {
     /// For packets up to this length.
-    pub fn new(longest: usize) -> Samples {
+    pub(crate) fn new(longest: usize) -> Samples {
         let slot = || Slot {
             taken: AtomicBool::new(false),
             on: AtomicBool::new(false),
@@ -112,7 +112,7 @@ impl Samples {
     }
 
     /// Begins to sample.
-    pub fn begin(samples: &Arc<Samples>, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
+    pub(crate) fn begin(samples: &Arc<Samples>, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
         let free = |s: &Slot| s.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         let at = samples.slots.iter().position(free).ok_or(TooManySamplings)?;
         let slot = &samples.slots[at];
@@ -139,13 +139,13 @@ impl Samples {
 
     /// Worker side: whether anybody samples.
     #[inline]
-    pub fn wanted(&self) -> bool {
+    pub(crate) fn wanted(&self) -> bool {
         self.active.load(Ordering::Relaxed) != 0
     }
 
     /// Worker side: copies of a batch before it is processed.
     #[cold]
-    pub fn before(&self, batch: &[Packet], time_us: u64, held: &mut Held) {
+    pub(crate) fn before(&self, batch: &[Packet], time_us: u64, held: &mut Held) {
         for (number, slot) in self.slots.iter().enumerate() {
             if !slot.on.load(Ordering::Acquire) {
                 continue;
@@ -172,7 +172,7 @@ impl Samples {
 
     /// Worker side: what became of them.
     #[cold]
-    pub fn after(&self, batch: &[Packet], held: &mut Held) {
+    pub(crate) fn after(&self, batch: &[Packet], held: &mut Held) {
         for (number, at, mut sample) in held.0.drain(..) {
             if let Some(packet) = batch.get(at) {
                 sample.verdict = packet.verdict();

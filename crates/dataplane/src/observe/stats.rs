@@ -13,16 +13,16 @@ pub(crate) struct Cell(AtomicU64);
 
 impl Cell {
     #[inline]
-    pub fn add(&self, n: u64) {
+    pub(crate) fn add(&self, n: u64) {
         // One writer: no read-modify-write needed.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
-    pub fn set(&self, n: u64) {
+    pub(crate) fn set(&self, n: u64) {
         self.0.store(n, Ordering::Relaxed);
     }
 
-    pub fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -79,7 +79,7 @@ pub(crate) struct StageCells {
 }
 
 impl StageCells {
-    pub fn get(&self) -> StageTime {
+    pub(crate) fn get(&self) -> StageTime {
         StageTime { ns: self.ns.get(), packets: self.packets.get() }
     }
 }
@@ -95,13 +95,13 @@ impl Stopwatch {
     /// Batches from one that is measured to the next.
     const EVERY: u32 = 64;
 
-    pub fn new() -> Stopwatch {
+    pub(crate) fn new() -> Stopwatch {
         Stopwatch { batches_left: Self::EVERY, since: None }
     }
 
     /// A batch may come now.
     #[inline]
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         if self.batches_left == 0 {
             self.since = Some(Instant::now());
         }
@@ -109,13 +109,13 @@ impl Stopwatch {
 
     /// No batch came.
     #[inline]
-    pub fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         self.since = None;
     }
 
     /// A stage has ended.
     #[inline]
-    pub fn lap(&mut self, cells: &Cells, stage: Stage, packets: usize) {
+    pub(crate) fn lap(&mut self, cells: &Cells, stage: Stage, packets: usize) {
         let Some(since) = self.since else { return };
         let now = Instant::now();
         let cells = &cells.stages[stage as usize];
@@ -126,7 +126,7 @@ impl Stopwatch {
 
     /// The batch is done.
     #[inline]
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.batches_left = if self.since.take().is_some() { Self::EVERY } else { self.batches_left.saturating_sub(1) };
     }
 }

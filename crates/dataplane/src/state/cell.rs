@@ -32,33 +32,33 @@ impl Words {
 pub(crate) struct Cells(Words);
 
 impl Cells {
-    pub fn new(count: usize) -> Cells {
+    pub(crate) fn new(count: usize) -> Cells {
         Cells(Words::new(count * 2))
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.0.len() / 2
     }
 
     /// The cells, for generated code.
-    pub fn as_ptr(&self) -> *mut CounterCell {
+    pub(crate) fn as_ptr(&self) -> *mut CounterCell {
         self.0.as_ptr().cast()
     }
 
     /// Panics beyond the length: callers check.
-    pub fn read(&self, index: usize) -> Count {
+    pub(crate) fn read(&self, index: usize) -> Count {
         let word = |i: usize| self.0.0[i].load(Ordering::Relaxed);
         Count { packets: word(2 * index), bytes: word(2 * index + 1) }
     }
 
     /// Counts a packet; only one thread may do so at a time. Panics beyond the length: callers check.
-    pub fn count(&self, index: usize, bytes: u64) {
+    pub(crate) fn count(&self, index: usize, bytes: u64) {
         let Count { packets, bytes: sum } = self.read(index);
         self.write(index, Count { packets: packets.wrapping_add(1), bytes: sum.wrapping_add(bytes) });
     }
 
     /// A worker that counts at the same moment may lose this.
-    pub fn write(&self, index: usize, count: Count) {
+    pub(crate) fn write(&self, index: usize, count: Count) {
         self.0.0[2 * index].store(count.packets, Ordering::Relaxed);
         self.0.0[2 * index + 1].store(count.bytes, Ordering::Relaxed);
     }
@@ -72,16 +72,16 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub fn new(size: usize) -> Counters {
+    pub(crate) fn new(size: usize) -> Counters {
         Counters { size, copies: Mutex::default() }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.size
     }
 
     /// A copy for a worker: one that a former worker left, or a new one.
-    pub fn join(&self) -> Arc<Cells> {
+    pub(crate) fn join(&self) -> Arc<Cells> {
         let mut copies = self.lock();
         if let Some(left) = copies.iter().find(|copy| Arc::strong_count(copy) == 1) {
             return left.clone();
@@ -92,7 +92,7 @@ impl Counters {
     }
 
     /// Panics beyond the length: callers check.
-    pub fn read(&self, index: usize) -> Count {
+    pub(crate) fn read(&self, index: usize) -> Count {
         self.lock().iter().map(|copy| copy.read(index)).fold(Count::default(), |sum, count| Count {
             packets: sum.packets.wrapping_add(count.packets),
             bytes: sum.bytes.wrapping_add(count.bytes),
@@ -100,7 +100,7 @@ impl Counters {
     }
 
     /// A worker that counts at the same moment may lose this.
-    pub fn write(&self, index: usize, count: Count) {
+    pub(crate) fn write(&self, index: usize, count: Count) {
         let mut copies = self.lock();
         if copies.is_empty() {
             copies.push(Arc::new(Cells::new(self.size)));
@@ -123,26 +123,26 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    pub fn new(count: usize, limbs: usize) -> Registers {
+    pub(crate) fn new(count: usize, limbs: usize) -> Registers {
         Registers { words: Words::new(count * limbs), limbs }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.words.0.len() / self.limbs
     }
 
     /// The values, for generated code.
-    pub fn as_ptr(&self) -> *mut u64 {
+    pub(crate) fn as_ptr(&self) -> *mut u64 {
         self.words.as_ptr()
     }
 
     /// Panics beyond the length: callers check.
-    pub fn read(&self, index: usize) -> Vec<u64> {
+    pub(crate) fn read(&self, index: usize) -> Vec<u64> {
         let at = index * self.limbs;
         self.words.0[at..at + self.limbs].iter().map(|w| w.load(Ordering::Relaxed)).collect()
     }
 
-    pub fn write(&self, index: usize, limbs: &[u64]) {
+    pub(crate) fn write(&self, index: usize, limbs: &[u64]) {
         let at = index * self.limbs;
         for (word, limb) in self.words.0[at..at + self.limbs].iter().zip(limbs) {
             word.store(*limb, Ordering::Relaxed);

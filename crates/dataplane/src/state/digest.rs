@@ -32,12 +32,12 @@ pub(crate) struct Digests {
 
 impl Digests {
     /// Room for the calls of generated code.
-    pub fn compiled(calls: &[DigestCall]) -> Digests {
+    pub(crate) fn compiled(calls: &[DigestCall]) -> Digests {
         Digests::new(calls, 1)
     }
 
     /// Room for what the interpreter sends.
-    pub fn interpreted() -> Digests {
+    pub(crate) fn interpreted() -> Digests {
         Digests::new(&[], WAITING)
     }
 
@@ -61,19 +61,19 @@ impl Digests {
     }
 
     /// Sends a digest of the interpreter.
-    pub fn push(&self, digest: Digest) {
+    pub(crate) fn push(&self, digest: Digest) {
         if self.interpreted.push(digest).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// What generated code gets; it is valid as long as this stays where it is.
-    pub fn handle(&self) -> ExternHandle {
+    pub(crate) fn handle(&self) -> ExternHandle {
         ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(send) }
     }
 
     /// Takes the oldest waiting digest.
-    pub fn next(&self) -> Option<Digest> {
+    pub(crate) fn next(&self) -> Option<Digest> {
         if let Some(digest) = self.interpreted.pop() {
             return Some(digest);
         }
@@ -95,7 +95,7 @@ impl Digests {
     }
 
     /// Takes the number of lost digests.
-    pub fn take_lost(&self) -> u64 {
+    pub(crate) fn take_lost(&self) -> u64 {
         if self.lost.load(Ordering::Relaxed) == 0 { 0 } else { self.lost.swap(0, Ordering::Relaxed) }
     }
 }

@@ -34,12 +34,12 @@ struct Retired(#[expect(dead_code, reason = "kept to be dropped later")] Box<Sta
 unsafe impl Send for Retired {}
 
 impl MeterCell {
-    pub fn new() -> MeterCell {
+    pub(crate) fn new() -> MeterCell {
         MeterCell(AtomicPtr::default())
     }
 
     /// Sets or takes away its rates. Callers exclude concurrent calls of this and of [`MeterCell::rates`].
-    pub fn set(&self, rates: Option<Rates>, domain: &Domain) {
+    pub(crate) fn set(&self, rates: Option<Rates>, domain: &Domain) {
         let state = |rates| Box::into_raw(Box::new(State { rates, meter: UnsafeCell::new(Meter::new(rates)) }));
         let old = self.0.swap(rates.map_or(std::ptr::null_mut(), state), Ordering::AcqRel);
         if !old.is_null() {
@@ -49,7 +49,7 @@ impl MeterCell {
     }
 
     /// Its rates. Callers exclude concurrent calls of [`MeterCell::set`].
-    pub fn rates(&self) -> Option<Rates> {
+    pub(crate) fn rates(&self) -> Option<Rates> {
         let state = self.0.load(Ordering::Acquire);
         // SAFETY: null, or alive until the next call of `set`; the rates are constant.
         (!state.is_null()).then(|| unsafe { (*state).rates })
@@ -59,7 +59,7 @@ impl MeterCell {
     ///
     /// # Safety
     /// The caller is the one worker, and in the domain or keeps others from calling [`MeterCell::set`].
-    pub unsafe fn execute(&self, now_us: u64, cost: u64) -> Color {
+    pub(crate) unsafe fn execute(&self, now_us: u64, cost: u64) -> Color {
         let state = self.0.load(Ordering::Acquire);
         if state.is_null() {
             return Color::Green;
@@ -69,7 +69,7 @@ impl MeterCell {
     }
 
     /// The address that entries carry.
-    pub fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         std::ptr::from_ref(self).expose_provenance() as u64
     }
 }
@@ -97,35 +97,35 @@ pub(crate) struct Meters {
 
 impl Meters {
     /// So many indirect meters.
-    pub fn indirect(unit: Unit, count: usize, domain: &Arc<Domain>) -> Box<Meters> {
+    pub(crate) fn indirect(unit: Unit, count: usize, domain: &Arc<Domain>) -> Box<Meters> {
         // SAFETY: zeros are null pointers: meters without rates.
         let cells = unsafe { Box::new_zeroed_slice(count).assume_init() };
         Box::new(Meters { unit, direct: false, cells, domain: domain.clone(), writers: Mutex::new(()) })
     }
 
     /// For direct meters.
-    pub fn direct(unit: Unit, domain: &Arc<Domain>) -> Box<Meters> {
+    pub(crate) fn direct(unit: Unit, domain: &Arc<Domain>) -> Box<Meters> {
         Box::new(Meters { direct: true, ..*Meters::indirect(unit, 0, domain) })
     }
 
     /// What generated code calls.
-    pub fn handle(&self) -> ExternHandle {
+    pub(crate) fn handle(&self) -> ExternHandle {
         let call = if self.direct { execute_direct } else { execute };
         ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(call) }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// Panics beyond the length: callers check.
-    pub fn set(&self, index: usize, rates: Option<Rates>) {
+    pub(crate) fn set(&self, index: usize, rates: Option<Rates>) {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         self.cells[index].set(rates, &self.domain);
     }
 
     /// Panics beyond the length: callers check.
-    pub fn rates(&self, index: usize) -> Option<Rates> {
+    pub(crate) fn rates(&self, index: usize) -> Option<Rates> {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         self.cells[index].rates()
     }
@@ -134,7 +134,7 @@ impl Meters {
     ///
     /// # Safety
     /// No worker runs this meter at the same time.
-    pub unsafe fn measure(&self, index: usize, now_us: u64, cost: u64) -> Color {
+    pub(crate) unsafe fn measure(&self, index: usize, now_us: u64, cost: u64) -> Color {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the caller is the one worker, and the lock keeps others from setting the meter.
         unsafe { self.cells[index].execute(now_us, cost) }

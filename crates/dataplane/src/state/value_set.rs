@@ -106,17 +106,17 @@ impl Pattern {
 
 impl ValueSet {
     /// An empty set.
-    pub fn new(model: &Model, domain: &Arc<Domain>) -> ValueSet {
+    pub(crate) fn new(model: &Model, domain: &Arc<Domain>) -> ValueSet {
         ValueSet { search: Published::new(Search::new(model, &[]), domain), members: Mutex::default() }
     }
 
     /// The members.
-    pub fn members(&self) -> MutexGuard<'_, Vec<Vec<MatchValue>>> {
+    pub(crate) fn members(&self) -> MutexGuard<'_, Vec<Vec<MatchValue>>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces all members. `model` is what the set was made for.
-    pub fn replace(&self, model: &Model, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
+    pub(crate) fn replace(&self, model: &Model, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
         let name = || model.name.clone();
         if members.len() as u64 > model.size {
             return Err(ControlError::FullValueSet { name: name(), size: model.size });
@@ -129,7 +129,7 @@ impl ValueSet {
     }
 
     /// What generated code gets; it is valid as long as the set stays where it is.
-    pub fn handle(&self) -> ValueSetHandle {
+    pub(crate) fn handle(&self) -> ValueSetHandle {
         ValueSetHandle { contains, state: std::ptr::from_ref(self).cast() }
     }
 }

@@ -18,12 +18,12 @@ unsafe impl<T: Send + Sync> Sync for Published<T> {}
 
 impl<T: Send + Sync> Published<T> {
     /// The first value.
-    pub fn new(value: T, domain: &Arc<Domain>) -> Published<T> {
+    pub(crate) fn new(value: T, domain: &Arc<Domain>) -> Published<T> {
         Published { pointer: AtomicPtr::new(Box::into_raw(Box::new(value))), domain: domain.clone() }
     }
 
     /// Replaces the value.
-    pub fn set(&self, value: T) {
+    pub(crate) fn set(&self, value: T) {
         let old = self.pointer.swap(Box::into_raw(Box::new(value)), Ordering::AcqRel);
         // SAFETY: it came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
         self.domain.retire(unsafe { Box::from_raw(old) });
@@ -31,7 +31,7 @@ impl<T: Send + Sync> Published<T> {
 
     /// The current value. The guard must be of the domain this was made with.
     #[inline]
-    pub fn get<'g>(&self, _guard: &'g Guard<'_>) -> &'g T {
+    pub(crate) fn get<'g>(&self, _guard: &'g Guard<'_>) -> &'g T {
         // SAFETY: never null; what was unlinked since the guard's reader entered the domain is still alive, and the
         // guard outlives the reference.
         unsafe { &*self.pointer.load(Ordering::Acquire) }
@@ -42,7 +42,7 @@ impl<T: Send + Sync> Published<T> {
     /// # Safety
     /// The caller entered the domain this was made with before and stays in it as long as the reference is used.
     #[inline]
-    pub unsafe fn within(&self) -> &T {
+    pub(crate) unsafe fn within(&self) -> &T {
         // SAFETY: never null; the caller's promise keeps it alive.
         unsafe { &*self.pointer.load(Ordering::Acquire) }
     }

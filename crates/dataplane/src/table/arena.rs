@@ -37,17 +37,17 @@ unsafe impl Send for State {}
 
 impl Arena {
     /// For pieces of at least so many bytes.
-    pub fn new(bytes: usize) -> Arc<Arena> {
+    pub(super) fn new(bytes: usize) -> Arc<Arena> {
         Arc::new(Arena { size: bytes.max(1).next_multiple_of(ALIGN), state: Mutex::default() })
     }
 
     /// Bytes of a piece.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.size
     }
 
     /// A piece, at a multiple of 64, with anything in it.
-    pub fn take(&self) -> NonNull<u8> {
+    pub(super) fn take(&self) -> NonNull<u8> {
         let mut state = self.lock();
         if let Some(piece) = state.free {
             // SAFETY: a free piece begins with the address of the next one, or null.
@@ -78,7 +78,7 @@ impl Arena {
     ///
     /// # Safety
     /// It is from [`Arena::take`] of this arena, and no longer used.
-    pub unsafe fn give(&self, piece: NonNull<u8>) {
+    pub(super) unsafe fn give(&self, piece: NonNull<u8>) {
         let mut state = self.lock();
         let next = state.free.map_or(std::ptr::null_mut(), NonNull::as_ptr);
         // SAFETY: the piece is at least a line, aligned to it, and has no other user.

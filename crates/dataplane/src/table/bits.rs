@@ -78,7 +78,7 @@ impl Bits {
     /// # Safety
     /// `key` points to a key of the table; the caller is in its domain.
     #[inline]
-    pub unsafe fn find(&self, key: *const u64, fits: impl Fn(NodePtr) -> bool) -> NodePtr {
+    pub(super) unsafe fn find(&self, key: *const u64, fits: impl Fn(NodePtr) -> bool) -> NodePtr {
         let mut picked = [const { MaybeUninit::<u16>::uninit() }; MAX_PIECES];
         let mut rest = picked[..self.pieces].iter_mut();
         let mut first = 0;
@@ -246,7 +246,7 @@ pub(super) struct BitsWriter {
 
 impl BitsWriter {
     /// For keys with fields of these widths in bits, each in words of its own. None if they are too wide.
-    pub fn new(widths: &[u32]) -> Option<BitsWriter> {
+    pub(super) fn new(widths: &[u32]) -> Option<BitsWriter> {
         let (mut pieces, mut runs) = (Vec::new(), Vec::new());
         for &width in widths {
             for bits in (0..width).step_by(64).map(|bit| 64.min(width - bit)) {
@@ -266,32 +266,32 @@ impl BitsWriter {
         })
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.placed.is_empty()
     }
 
     /// Lines a lookup looks at.
-    pub fn lines(&self) -> usize {
+    pub(super) fn lines(&self) -> usize {
         self.sections.len() * self.pieces.len()
     }
 
     /// Lines it would look at among so many entries.
-    pub fn lines_for(&self, entries: usize) -> usize {
+    pub(super) fn lines_for(&self, entries: usize) -> usize {
         entries.div_ceil(SECTION) * self.pieces.len()
     }
 
     /// Different masks.
-    pub fn masks(&self) -> usize {
+    pub(super) fn masks(&self) -> usize {
         self.placed.values().map(|p| &*p.mask).collect::<HashSet<_>>().len()
     }
 
     /// What readers are to use from now on.
-    pub fn reader(&self) -> Bits {
+    pub(super) fn reader(&self) -> Bits {
         Bits { runs: self.runs.clone(), pieces: self.pieces.len(), sections: self.sections.iter().cloned().collect() }
     }
 
     /// The entries and their masks.
-    pub fn entries(&self) -> impl Iterator<Item = (NodePtr, &[u64])> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (NodePtr, &[u64])> {
         self.placed.values().map(|p| {
             let section = &self.sections[p.place as usize / SECTION];
             (section.nodes[p.place as usize % SECTION].load(Ordering::Relaxed), &*p.mask)
@@ -303,7 +303,7 @@ impl BitsWriter {
     /// # Safety
     /// `node` is the address of a live linked block, which stays alive until it is removed and readers are quiet; no other thread
     /// writes.
-    pub unsafe fn insert(&mut self, node: NodePtr, pattern: &Pattern<'_>) -> bool {
+    pub(super) unsafe fn insert(&mut self, node: NodePtr, pattern: &Pattern<'_>) -> bool {
         let reused = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let place = reused.unwrap_or_else(|| {
             self.fresh += 1;
@@ -330,7 +330,7 @@ impl BitsWriter {
     }
 
     /// Puts an entry with the same match and rank in another's place.
-    pub fn replace(&mut self, old: NodePtr, new: NodePtr) {
+    pub(super) fn replace(&mut self, old: NodePtr, new: NodePtr) {
         if let Some(placed) = self.placed.remove(&old.addr()) {
             let place = placed.place as usize;
             self.sections[place / SECTION].nodes[place % SECTION].store(new, Ordering::Release);
@@ -339,7 +339,7 @@ impl BitsWriter {
     }
 
     /// Takes an entry out.
-    pub fn remove(&mut self, node: NodePtr, domain: &Domain) {
+    pub(super) fn remove(&mut self, node: NodePtr, domain: &Domain) {
         let Some(Placed { place, .. }) = self.placed.remove(&node.addr()) else { return };
         let (section, at) = (&self.sections[place as usize / SECTION], place as usize % SECTION);
         for line in &section.lines {

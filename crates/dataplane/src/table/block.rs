@@ -42,7 +42,7 @@ pub(super) struct Shape {
 
 impl Shape {
     /// Of what is found otherwise than by a key.
-    pub const ALONE: Shape = Shape { link: Link::None, key_words: 0, bound_words: 0 };
+    pub(super) const ALONE: Shape = Shape { link: Link::None, key_words: 0, bound_words: 0 };
 
     fn before(self) -> usize {
         match self.link {
@@ -52,17 +52,17 @@ impl Shape {
     }
 
     /// Bytes of a block with so many words of data, from the aligned address on.
-    pub fn bytes(self, data_words: usize) -> usize {
+    pub(super) fn bytes(self, data_words: usize) -> usize {
         (self.before() + self.key_words + self.bound_words + data_words) * WORD + size_of::<ActionEntry>()
     }
 
     /// Bytes from there to the published address.
-    pub fn before_bytes(self) -> usize {
+    pub(super) fn before_bytes(self) -> usize {
         self.before() * WORD
     }
 
     /// Distance in bytes from the published address to the action entry.
-    pub fn entry_offset(self) -> usize {
+    pub(super) fn entry_offset(self) -> usize {
         (self.key_words + self.bound_words) * WORD
     }
 }
@@ -112,7 +112,7 @@ unsafe impl Sync for Block {}
 
 impl Block {
     /// A block in memory of the arena, if there is one with large enough pieces.
-    pub fn new(shape: Shape, contents: &Contents<'_>, arena: Option<&Arc<Arena>>) -> Block {
+    pub(super) fn new(shape: Shape, contents: &Contents<'_>, arena: Option<&Arc<Arena>>) -> Block {
         debug_assert_eq!(contents.key.len(), shape.key_words);
         debug_assert_eq!(contents.bounds.len(), shape.bound_words);
         let bytes = shape.bytes(contents.data.len());
@@ -151,12 +151,12 @@ impl Block {
     }
 
     /// The address that slots and links hold: of the key's first word.
-    pub fn address(&self) -> NodePtr {
+    pub(super) fn address(&self) -> NodePtr {
         self.address.as_ptr()
     }
 
     /// The action entry.
-    pub fn entry(&self) -> *const ActionEntry {
+    pub(super) fn entry(&self) -> *const ActionEntry {
         // SAFETY: the entry lies that far behind the key in the same allocation.
         unsafe { self.address.byte_add(self.entry_offset as usize).as_ptr().cast() }
     }

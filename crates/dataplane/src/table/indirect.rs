@@ -24,7 +24,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// The words in front of the action's data, see [`lead_words`].
-    pub fn words(&self) -> [u64; 2] {
+    pub(super) fn words(&self) -> [u64; 2] {
         let meter = self.meter.as_ref().map_or(0, |m| m.address());
         match &self.target {
             Some((_, choice)) => [choice.address(), meter],
@@ -35,7 +35,7 @@ impl Beside {
 
 impl StoredEntry {
     /// In tables with an action profile: what the entry leads to.
-    pub fn target(&self) -> Option<&EntryTarget> {
+    pub(super) fn target(&self) -> Option<&EntryTarget> {
         self.beside.as_ref()?.target.as_ref().map(|(target, _)| target)
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Exact {
 
 impl Exact {
     /// An empty table; `direct`: how many entries generated code finds by key.
-    pub fn new(shape: Shape, data_words: usize, direct: usize) -> Box<Exact> {
+    pub(super) fn new(shape: Shape, data_words: usize, direct: usize) -> Box<Exact> {
         let direct = (0..direct).map(|_| AtomicPtr::default()).collect();
         Box::new(Exact {
             slots: Slots::new(shape.key_words),
@@ -50,7 +50,7 @@ impl Exact {
     }
 
     /// Makes an entry the one that generated code finds for a key; `None`: the default entry.
-    pub fn set_direct(&self, key: &[u64], entry: Option<*const ActionEntry>) {
+    pub(super) fn set_direct(&self, key: &[u64], entry: Option<*const ActionEntry>) {
         if let [key] = key
             && let Some(place) = self.direct.get(*key as usize)
         {
@@ -59,7 +59,7 @@ impl Exact {
         }
     }
 
-    pub fn handle(&self) -> TableHandle {
+    pub(super) fn handle(&self) -> TableHandle {
         let lookup = match self.key_words {
             0 => default_only,
             1 => exact::<Const<1>>,
@@ -78,18 +78,18 @@ impl Exact {
     }
 
     /// By the only writer.
-    pub fn set_default(&self, entry: *const ActionEntry) {
+    pub(super) fn set_default(&self, entry: *const ActionEntry) {
         let old = self.default.swap(entry.cast_mut(), Ordering::AcqRel);
         for place in self.direct.iter().filter(|place| place.load(Ordering::Relaxed) == old) {
             place.store(entry.cast_mut(), Ordering::Release);
         }
     }
 
-    pub fn slots(&self) -> &Slots {
+    pub(super) fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    pub fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
+    pub(super) fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
         match self.key_words {
             0 => no_fetch,
             1 => fetch::<Const<1>>,
@@ -202,7 +202,7 @@ pub(super) struct Masked {
 }
 
 impl Masked {
-    pub fn new(shape: Shape, ranges: Box<[RangeField]>) -> Box<Masked> {
+    pub(super) fn new(shape: Shape, ranges: Box<[RangeField]>) -> Box<Masked> {
         Box::new(Masked {
             search: AtomicPtr::new(Box::into_raw(Box::new(Search::Groups(Vec::new())))),
             default: AtomicPtr::default(),
@@ -211,7 +211,7 @@ impl Masked {
         })
     }
 
-    pub fn handle(&self) -> TableHandle {
+    pub(super) fn handle(&self) -> TableHandle {
         let lookup = match (self.shape.key_words, self.ranges.is_empty()) {
             (1, true) => masked::<Const<1>, false>,
             (2, true) => masked::<Const<2>, false>,
@@ -231,7 +231,7 @@ impl Masked {
         }
     }
 
-    pub fn set_default(&self, entry: *const ActionEntry) {
+    pub(super) fn set_default(&self, entry: *const ActionEntry) {
         self.default.store(entry.cast_mut(), Ordering::Release);
     }
 
@@ -381,7 +381,7 @@ struct GroupWriter {
 
 impl MaskedWriter {
     /// For keys with fields of these widths in bits.
-    pub fn new(widths: Box<[u32]>) -> MaskedWriter {
+    pub(super) fn new(widths: Box<[u32]>) -> MaskedWriter {
         MaskedWriter { groups: Vec::new(), bits: None, widths }
     }
 
@@ -390,7 +390,7 @@ impl MaskedWriter {
     /// # Safety
     /// `block` belongs to `table`'s shape, its key is masked by `mask`, it stays alive until unlinked and readers
     /// are quiet; this writer always goes with `table`, and there is no other writer.
-    pub unsafe fn insert(&mut self, table: &Masked, mask: &[u64], block: &Block, domain: &Arc<Domain>) {
+    pub(super) unsafe fn insert(&mut self, table: &Masked, mask: &[u64], block: &Block, domain: &Arc<Domain>) {
         if let Some(bits) = &mut self.bits {
             // SAFETY: the caller's contract.
             if unsafe { bits.insert(block.address(), &table.pattern(block.address(), mask)) } {
@@ -510,7 +510,7 @@ impl MaskedWriter {
     ///
     /// # Safety
     /// As for [`MaskedWriter::insert`]; `old` is linked; `new` has its mask, key and rank.
-    pub unsafe fn replace(
+    pub(super) unsafe fn replace(
         &mut self,
         table: &Masked,
         mask: &[u64],

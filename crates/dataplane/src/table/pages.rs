@@ -32,7 +32,7 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     /// So many bytes, at least one.
-    pub fn new(bytes: usize) -> Pages {
+    pub(super) fn new(bytes: usize) -> Pages {
         let layout = match Layout::from_size_align(bytes.max(1), ALIGN) {
             Ok(layout) => layout,
             Err(_) => unreachable!("a table of {bytes} bytes"),
@@ -68,7 +68,7 @@ impl Pages {
         Some(Pages { start, from: From::System(mapping, length) })
     }
 
-    pub fn start(&self) -> NonNull<u8> {
+    pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }
 }
@@ -106,7 +106,7 @@ pub(super) struct Zeroed<T: Zeroable> {
 
 impl<T: Zeroable> Zeroed<T> {
     /// So many.
-    pub fn new(count: usize) -> Zeroed<T> {
+    pub(super) fn new(count: usize) -> Zeroed<T> {
         Zeroed { pages: Pages::new(count * size_of::<T>()), count, _of: PhantomData }
     }
 }

@@ -52,7 +52,7 @@ impl Fetcher {
     ///
     /// # Safety
     /// The table is alive.
-    pub unsafe fn bytes(&self) -> usize {
+    pub(crate) unsafe fn bytes(&self) -> usize {
         // SAFETY: it points into the table.
         unsafe { &*self.bytes }.load(Ordering::Relaxed)
     }

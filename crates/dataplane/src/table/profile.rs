@@ -73,7 +73,7 @@ impl Choice {
     }
 
     /// The address that entries carry.
-    pub fn address(&self) -> u64 {
+    pub(super) fn address(&self) -> u64 {
         std::ptr::from_ref(self).expose_provenance() as u64
     }
 
@@ -125,7 +125,7 @@ struct Inner {
 
 impl Profiles {
     /// An empty profile; `None` if the object is none.
-    pub fn new(pipeline: &Arc<Pipeline>, id: ExternId, domain: &Arc<Domain>) -> Option<Arc<Profiles>> {
+    pub(crate) fn new(pipeline: &Arc<Pipeline>, id: ExternId, domain: &Arc<Domain>) -> Option<Arc<Profiles>> {
         let book = Profile::new(pipeline, id)?;
         let inner = Inner { book, members: HashMap::new(), groups: HashMap::new() };
         Some(Arc::new(Profiles { pipeline: pipeline.clone(), domain: domain.clone(), inner: Mutex::new(inner) }))
@@ -151,11 +151,11 @@ impl Profiles {
     }
 
     /// Reads members and groups.
-    pub fn read<T>(&self, f: impl FnOnce(&Profile) -> T) -> T {
+    pub(crate) fn read<T>(&self, f: impl FnOnce(&Profile) -> T) -> T {
         f(&self.lock().book)
     }
 
-    pub fn insert_member(&self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
+    pub(crate) fn insert_member(&self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         inner.book.insert_member(&self.pipeline, id, action.clone())?;
         let member = Member::new(self.block(&action));
@@ -164,7 +164,7 @@ impl Profiles {
         Ok(())
     }
 
-    pub fn modify_member(&self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
+    pub(crate) fn modify_member(&self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         inner.book.modify_member(&self.pipeline, id, action.clone())?;
         if let Some((member, _)) = inner.members.get(&id) {
@@ -173,14 +173,14 @@ impl Profiles {
         Ok(())
     }
 
-    pub fn delete_member(&self, id: u32) -> Result<(), ProfileError> {
+    pub(crate) fn delete_member(&self, id: u32) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         inner.book.delete_member(id)?;
         self.domain.retire(inner.members.remove(&id));
         Ok(())
     }
 
-    pub fn insert_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
+    pub(crate) fn insert_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         let snapshot = inner.snapshot(&group);
         inner.book.insert_group(id, group)?;
@@ -188,7 +188,7 @@ impl Profiles {
         Ok(())
     }
 
-    pub fn modify_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
+    pub(crate) fn modify_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         let snapshot = inner.snapshot(&group);
         inner.book.modify_group(id, group)?;
@@ -198,7 +198,7 @@ impl Profiles {
         Ok(())
     }
 
-    pub fn delete_group(&self, id: u32) -> Result<(), ProfileError> {
+    pub(crate) fn delete_group(&self, id: u32) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         inner.book.delete_group(id)?;
         self.domain.retire(inner.groups.remove(&id));

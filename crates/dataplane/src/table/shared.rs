@@ -32,7 +32,7 @@ impl std::ops::Deref for EntryMemory {
 
 impl EntryMemory {
     /// The action entry.
-    pub fn entry(&self) -> *const ActionEntry {
+    pub(super) fn entry(&self) -> *const ActionEntry {
         (**self).entry()
     }
 }
@@ -45,7 +45,7 @@ pub(super) struct SharedBlocks {
 
 impl SharedBlocks {
     /// The entry for an action, made if there is none.
-    pub fn take(&mut self, action: &ActionCall, make: impl FnOnce() -> Block) -> EntryMemory {
+    pub(super) fn take(&mut self, action: &ActionCall, make: impl FnOnce() -> Block) -> EntryMemory {
         if let Some((block, sharers)) = self.blocks.get_mut(action) {
             *sharers += 1;
             return EntryMemory::Shared(block.clone());
@@ -57,12 +57,12 @@ impl SharedBlocks {
 
     /// Number of blocks.
     #[cfg(test)]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.blocks.len()
     }
 
     /// An entry with this action is given up. What it had still is to be kept for readers.
-    pub fn give_up(&mut self, action: &ActionCall) {
+    pub(super) fn give_up(&mut self, action: &ActionCall) {
         if let Some((_, sharers)) = self.blocks.get_mut(action) {
             *sharers -= 1;
             if *sharers == 0 {

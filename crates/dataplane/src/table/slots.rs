@@ -231,14 +231,14 @@ pub(super) struct Slots {
 impl Slots {
     /// Without a block. The multipliers are random, because agents insert keys that strangers chose, such as hosts'
     /// addresses. `width`: words of a key.
-    pub fn new(width: usize) -> Slots {
+    pub(super) fn new(width: usize) -> Slots {
         let seed = RandomState::new().build_hasher().finish();
         let array = Array::new(slots_for(1), width, seed);
         Slots { start: AtomicPtr::new(array.words.as_ptr().cast_mut()), array: AtomicPtr::new(Box::into_raw(array)) }
     }
 
     /// Where generated code finds the [`HashTable`].
-    pub fn hash_table(&self) -> *const *const u64 {
+    pub(super) fn hash_table(&self) -> *const *const u64 {
         (&raw const self.start).cast()
     }
 
@@ -253,7 +253,7 @@ impl Slots {
     /// `key` points to `width` words; `width` is that of the table's blocks; every block in the table and every
     /// array unlinked since the caller entered its domain is still alive.
     #[inline(always)]
-    pub unsafe fn get<W: Width>(&self, width: W, key: *const u64) -> NodePtr {
+    pub(super) unsafe fn get<W: Width>(&self, width: W, key: *const u64) -> NodePtr {
         // SAFETY: arrays live until all readers that may have loaded them are quiet; the rest is the caller's.
         match unsafe { self.view(width).get(key) } {
             Some((_, node)) => node,
@@ -266,7 +266,7 @@ impl Slots {
     /// # Safety
     /// As for [`Slots::get`] for `count` keys, at most [`AT_ONCE`], one behind the other.
     #[inline(always)]
-    pub unsafe fn fetch<W: Width>(&self, width: W, keys: *const u64, count: usize, lines: usize) {
+    pub(super) unsafe fn fetch<W: Width>(&self, width: W, keys: *const u64, count: usize, lines: usize) {
         let view = self.view(width);
         let mut hashes = [0; AT_ONCE];
         for (i, place) in hashes.iter_mut().enumerate().take(count) {
@@ -289,14 +289,14 @@ impl Slots {
     ///
     /// # Safety
     /// `key` points to `width` words; the caller is the only writer.
-    pub unsafe fn prefetch(&self, width: usize, key: *const u64) {
+    pub(super) unsafe fn prefetch(&self, width: usize, key: *const u64) {
         let view = self.view(width);
         // SAFETY: the caller's; only the writer, who calls this, replaces the array.
         prefetch(unsafe { view.slot(view.home(view.hash(key)).0) });
     }
 
     /// All blocks' addresses. For the writer: others may miss some.
-    pub fn all(&self) -> impl Iterator<Item = NodePtr> {
+    pub(super) fn all(&self) -> impl Iterator<Item = NodePtr> {
         // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
         let array = unsafe { &*self.array.load(Ordering::Relaxed) };
         let words = array.slots().iter().map(|slot| block(slot.load(Ordering::Relaxed)));
@@ -325,7 +325,7 @@ impl SlotsWriter {
     /// # Safety
     /// `node` is a live block's address with a key of `width` words, and stays alive until it is unlinked and readers
     /// are quiet; `slots` is the one this writer always goes with; there is no other writer.
-    pub unsafe fn put(&mut self, slots: &Slots, width: usize, node: NodePtr, domain: &Arc<Domain>) -> NodePtr {
+    pub(super) unsafe fn put(&mut self, slots: &Slots, width: usize, node: NodePtr, domain: &Arc<Domain>) -> NodePtr {
         // SAFETY: the caller is the only writer, so the array stays.
         let mut array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         let view = array.view(width);
@@ -353,7 +353,7 @@ impl SlotsWriter {
     ///
     /// # Safety
     /// As for [`SlotsWriter::put`]; `key` points to `width` words.
-    pub unsafe fn remove(&mut self, slots: &Slots, width: usize, key: *const u64) -> NodePtr {
+    pub(super) unsafe fn remove(&mut self, slots: &Slots, width: usize, key: *const u64) -> NodePtr {
         // SAFETY: the caller is the only writer, so the array stays.
         let array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         // SAFETY: linked blocks are alive.

@@ -45,12 +45,12 @@ fn number(word: u64) -> usize {
 }
 
 impl StoredEntries {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// What the other methods want to know of a key.
-    pub fn hash(&self, matches: &[MatchValue], priority: i32) -> u32 {
+    pub(super) fn hash(&self, matches: &[MatchValue], priority: i32) -> u32 {
         let mut hasher = self.state.build_hasher();
         for value in matches {
             value.hash(&mut hasher);
@@ -60,7 +60,7 @@ impl StoredEntries {
     }
 
     /// Begins to fetch what will be looked at.
-    pub fn prefetch(&self, hash: u32) {
+    pub(super) fn prefetch(&self, hash: u32) {
         prefetch(&raw const self.index[self.home(hash)]);
     }
 
@@ -84,7 +84,7 @@ impl StoredEntries {
         None
     }
 
-    pub fn get(&self, matches: &[MatchValue], priority: i32) -> Option<&StoredEntry> {
+    pub(super) fn get(&self, matches: &[MatchValue], priority: i32) -> Option<&StoredEntry> {
         let at = self.find(self.hash(matches, priority), matches, priority)?;
         match &self.places[number(self.index[at])] {
             Place::Used(_, record) => Some(record),
@@ -92,7 +92,7 @@ impl StoredEntries {
         }
     }
 
-    pub fn get_mut(&mut self, key: &MatchKey) -> Option<&mut StoredEntry> {
+    pub(super) fn get_mut(&mut self, key: &MatchKey) -> Option<&mut StoredEntry> {
         let at = self.find(self.hash(&key.matches, key.priority), &key.matches, key.priority)?;
         match &mut self.places[number(self.index[at])] {
             Place::Used(_, record) => Some(record),
@@ -101,12 +101,12 @@ impl StoredEntries {
     }
 
     /// `hash`: the key's.
-    pub fn contains(&self, hash: u32, key: &MatchKey) -> bool {
+    pub(super) fn contains(&self, hash: u32, key: &MatchKey) -> bool {
         self.find(hash, &key.matches, key.priority).is_some()
     }
 
     /// Adds a record whose key, with this hash, is not there yet. Tables hold less than 2^32.
-    pub fn insert(&mut self, hash: u32, key: MatchKey, record: StoredEntry) {
+    pub(super) fn insert(&mut self, hash: u32, key: MatchKey, record: StoredEntry) {
         debug_assert!(!self.contains(hash, &key));
         if (self.len + 1) * 4 > self.index.len() * 3 {
             self.grow();
@@ -142,7 +142,12 @@ impl StoredEntries {
         old.iter().filter(|w| **w != 0).for_each(|w| self.link(*w));
     }
 
-    pub fn remove(&mut self, hash: u32, matches: &[MatchValue], priority: i32) -> Option<(MatchKey, StoredEntry)> {
+    pub(super) fn remove(
+        &mut self,
+        hash: u32,
+        matches: &[MatchValue],
+        priority: i32,
+    ) -> Option<(MatchKey, StoredEntry)> {
         let mut hole = self.find(hash, matches, priority)?;
         let number = number(self.index[hole]);
         // Words behind the hole move into it, unless it is before where they may stand.
@@ -165,7 +170,7 @@ impl StoredEntries {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&MatchKey, &StoredEntry)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&MatchKey, &StoredEntry)> {
         self.places.iter().filter_map(|place| match place {
             Place::Used(key, record) => Some((key, record)),
             Place::Free(_) => None,
@@ -173,7 +178,7 @@ impl StoredEntries {
     }
 
     /// Takes all.
-    pub fn take(&mut self) -> impl Iterator<Item = (MatchKey, StoredEntry)> + use<> {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = (MatchKey, StoredEntry)> + use<> {
         std::mem::take(self).places.into_iter().filter_map(|place| match place {
             Place::Used(key, record) => Some((key, record)),
             Place::Free(_) => None,

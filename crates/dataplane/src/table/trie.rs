@@ -182,7 +182,7 @@ pub(super) struct Trie {
 impl Trie {
     /// An empty trie for keys of one word, with so many bits: those matched exactly, then the prefix; at most [`PrefixTree::MAX_BITS`]
     /// together, at least 1. `lines`: cache lines of an entry that are to be fetched.
-    pub fn new((exact_bits, prefix_bits): (u32, u32), lines: usize) -> Box<Trie> {
+    pub(super) fn new((exact_bits, prefix_bits): (u32, u32), lines: usize) -> Box<Trie> {
         let bits = exact_bits + prefix_bits;
         debug_assert!((1..=PrefixTree::MAX_BITS).contains(&bits));
         let root_bits = PrefixTree::root_bits(bits);
@@ -198,7 +198,7 @@ impl Trie {
         })
     }
 
-    pub fn handle(&self) -> TableHandle {
+    pub(super) fn handle(&self) -> TableHandle {
         TableHandle {
             lookup,
             state: std::ptr::from_ref(self).cast(),
@@ -208,7 +208,7 @@ impl Trie {
         }
     }
 
-    pub fn set_default(&self, entry: *const ActionEntry) {
+    pub(super) fn set_default(&self, entry: *const ActionEntry) {
         self.default.store(entry.cast_mut(), Ordering::Release);
     }
 
@@ -267,7 +267,7 @@ impl Trie {
         entry(self.all.load(Ordering::Acquire))
     }
 
-    pub fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
+    pub(super) fn fetcher(&self) -> unsafe fn(*const c_void, *const u64, usize) {
         fetch
     }
 
@@ -376,7 +376,7 @@ impl TrieWriter {
     /// # Safety
     /// The entry stays alive until it is unlinked and readers are quiet; this writer always goes with `trie`, and no other thread
     /// else writes.
-    pub unsafe fn put(&mut self, trie: &Trie, key: u64, prefix_len: u32, entry: *const ActionEntry) {
+    pub(super) unsafe fn put(&mut self, trie: &Trie, key: u64, prefix_len: u32, entry: *const ActionEntry) {
         let len = trie.length(prefix_len);
         let v = trie.aligned(key) & ones(len);
         let slot = with_entry(entry, len);
@@ -398,7 +398,7 @@ impl TrieWriter {
     ///
     /// # Safety
     /// As for [`TrieWriter::put`].
-    pub unsafe fn remove(&mut self, trie: &Trie, key: u64, prefix_len: u32, domain: &Arc<Domain>) {
+    pub(super) unsafe fn remove(&mut self, trie: &Trie, key: u64, prefix_len: u32, domain: &Arc<Domain>) {
         let len = trie.length(prefix_len);
         let v = trie.aligned(key) & ones(len);
         if self.entries.remove(&(v, len)).is_none() {

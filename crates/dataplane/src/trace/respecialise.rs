@@ -71,7 +71,7 @@ pub(crate) struct PathProfile {
 impl PathProfile {
     /// Runs a packet with the profiler: `run` gets its function and the place for the packet's path. False if the profile
     /// is full.
-    pub fn record(&mut self, run: impl FnOnce(RunBatch, *mut u32)) -> bool {
+    pub(crate) fn record(&mut self, run: impl FnOnce(RunBatch, *mut u32)) -> bool {
         let Some(profiler) = &self.profiler else { return false };
         let Some(place) = self.words.get_mut(self.packets * WORDS..(self.packets + 1) * WORDS) else { return false };
         run(profiler.run(), place.as_mut_ptr());

@@ -33,7 +33,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub fn new(packets: usize, bytes: usize) -> io::Result<Arc<Queue>> {
+    pub(crate) fn new(packets: usize, bytes: usize) -> io::Result<Arc<Queue>> {
         let queue = Queue {
             filled: ArrayQueue::new(packets.max(1)),
             free: ArrayQueue::new(packets.max(1)),
@@ -63,37 +63,37 @@ impl Queue {
         true
     }
 
-    pub fn wake_fd(&self) -> RawFd {
+    pub(crate) fn wake_fd(&self) -> RawFd {
         self.wakeup.as_raw_fd()
     }
 
-    pub fn clear_wakeup(&self) {
+    pub(crate) fn clear_wakeup(&self) {
         self.wakeup.clear();
     }
 
-    pub fn notify(&self) {
+    pub(crate) fn notify(&self) {
         self.wakeup.notify();
     }
 
     /// Worker side of punting: copies the packet. The sleeper is woken by [`Queue::notify`].
-    pub fn punt(&self, bytes: &[u8], ingress_port: u32, time_us: u64) -> bool {
+    pub(crate) fn punt(&self, bytes: &[u8], ingress_port: u32, time_us: u64) -> bool {
         self.push(bytes, ingress_port, time_us, false)
     }
 
     /// Worker side of injection: the next packet, handed to `use_it` with its port and whether it goes to that port
     /// as it is (rather than through the program as if received there).
-    pub fn take(&self, use_it: impl FnOnce(&[u8], u32, bool)) -> bool {
+    pub(crate) fn take(&self, use_it: impl FnOnce(&[u8], u32, bool)) -> bool {
         let Some(buffer) = self.filled.pop() else { return false };
         use_it(&buffer.bytes[..buffer.len], buffer.port, buffer.raw);
         let _ = self.free.push(buffer);
         true
     }
 
-    pub fn has_packets(&self) -> bool {
+    pub(crate) fn has_packets(&self) -> bool {
         !self.filled.is_empty()
     }
 
-    pub fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 }

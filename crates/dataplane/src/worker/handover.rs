@@ -38,7 +38,7 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    pub fn new() -> Handover {
+    pub(crate) fn new() -> Handover {
         Handover {
             attention: AtomicBool::new(false),
             next: ArrayQueue::new(1),
@@ -50,7 +50,7 @@ impl Handover {
     }
 
     /// Hands over an executor and waits until the worker uses it, if it runs. `wake` wakes the worker.
-    pub fn replace(&self, executor: Executor, wake: impl Fn()) -> Result<(), WorkerBusy> {
+    pub(crate) fn replace(&self, executor: Executor, wake: impl Fn()) -> Result<(), WorkerBusy> {
         let _control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was never taken up is dropped here.
         drop(self.next.force_push(executor));
@@ -63,7 +63,7 @@ impl Handover {
 
     /// Makes the worker wait between two rounds until the result is dropped. If the worker does not run there is
     /// nothing to wait for. `wake` wakes the worker.
-    pub fn stop(&self, wake: impl Fn()) -> Result<Waiting<'_>, WorkerBusy> {
+    pub(crate) fn stop(&self, wake: impl Fn()) -> Result<Waiting<'_>, WorkerBusy> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = Waiting { gate: &self.gate, _control: control };
         self.gate.store(CLOSING, Ordering::Release);
@@ -87,18 +87,18 @@ impl Handover {
     }
 
     /// Worker side: it runs, or does no more.
-    pub fn set_running(&self, running: bool) {
+    pub(crate) fn set_running(&self, running: bool) {
         self.running.store(running, Ordering::Release);
     }
 
     /// Worker side: whether to call [`Handover::attend`].
     #[inline]
-    pub fn calls(&self) -> bool {
+    pub(crate) fn calls(&self) -> bool {
         self.attention.load(Ordering::Acquire)
     }
 
     /// Worker side, between rounds: takes up a new executor, waits if it is to wait.
-    pub fn attend(&self, executor: &mut Executor, stopping: impl Fn() -> bool) {
+    pub(crate) fn attend(&self, executor: &mut Executor, stopping: impl Fn() -> bool) {
         self.attention.store(false, Ordering::Release);
         if let Some(next) = self.next.pop() {
             // There is room: the control side empties it each time.

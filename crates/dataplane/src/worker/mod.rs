@@ -1,7 +1,7 @@
 //! The switch and its workers: each worker owns its port queues, packet pool and counters and runs to completion.
 
-pub mod cpu;
-pub mod switch;
+pub(crate) mod cpu;
+pub(crate) mod switch;
 pub mod wait;
 
 pub(crate) mod handover;

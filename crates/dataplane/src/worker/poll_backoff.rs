@@ -50,18 +50,18 @@ pub(crate) struct PollBackoff {
 impl PollBackoff {
     /// `longest`: the longest rest; zero: never rest; `None`: rest only above [`FREQUENT`] packets a second. `batch`: most
     /// packets that a round takes from one port.
-    pub fn new(longest: Option<Duration>, batch: usize) -> PollBackoff {
+    pub(crate) fn new(longest: Option<Duration>, batch: usize) -> PollBackoff {
         let (enough, since) = (ENOUGH.min(batch), Instant::now());
         PollBackoff { longest, enough, rate: 0.0, counted: 0, since, spins: LOOKS, idle: 0 }
     }
 
     /// Sets the number of ports that a round polls.
-    pub fn set_ports(&mut self, count: usize) {
+    pub(crate) fn set_ports(&mut self, count: usize) {
         self.spins = (LOOKS / count.max(1)).max(ROUNDS);
     }
 
     /// What to do after a round that received so many packets.
-    pub fn next(&mut self, packets: usize, now: impl FnOnce() -> Instant) -> Next {
+    pub(crate) fn next(&mut self, packets: usize, now: impl FnOnce() -> Instant) -> Next {
         if packets == 0 {
             self.idle += 1;
             return if self.idle < self.spins { Next::Now } else { Next::Sleep };

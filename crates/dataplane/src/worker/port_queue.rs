@@ -29,12 +29,12 @@ pub(crate) struct PortQueue {
 }
 
 impl PortQueue {
-    pub fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
+    pub(crate) fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
         PortQueue { number, port, out: Vec::with_capacity(MAX_BATCH), cells: Arc::default() }
     }
 
     /// Looks at the device's own counters.
-    pub fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         let stats = self.port.stats();
         self.cells.rx_overrun.set(stats.rx_overrun);
         self.cells.rx_too_long.set(stats.rx_too_long);
@@ -63,24 +63,24 @@ impl Mailbox {
     }
 
     /// Worker side: the next change, if there is one.
-    pub fn next_change(&self) -> Option<Change> {
+    pub(crate) fn next_change(&self) -> Option<Change> {
         self.changes.pop()
     }
 
     /// Whether changes wait for the worker.
     #[inline]
-    pub fn changing(&self) -> bool {
+    pub(crate) fn changing(&self) -> bool {
         !self.changes.is_empty()
     }
 
     /// Worker side: gives back a port that is no longer used.
-    pub fn give_back(&self, queue: PortQueue) {
+    pub(crate) fn give_back(&self, queue: PortQueue) {
         // There is room: removing a port first takes what came back.
         let _ = self.returned.push(queue);
     }
 
     /// Wakes the worker.
-    pub fn wakeup(&self) -> &Wakeup {
+    pub(crate) fn wakeup(&self) -> &Wakeup {
         &self.wakeup
     }
 }
@@ -147,7 +147,7 @@ fn counts(c: &PortCells) -> PortStats {
 
 impl Ports {
     /// `queues`: each worker's, in the same order of ports.
-    pub fn new(queues: &[Vec<PortQueue>], cpu_ports: [Option<u32>; 2]) -> io::Result<Ports> {
+    pub(crate) fn new(queues: &[Vec<PortQueue>], cpu_ports: [Option<u32>; 2]) -> io::Result<Ports> {
         let ports = queues.first().map_or(0, Vec::len);
         let ports =
             (0..ports).map(|i| Listed::new(&queues.iter().map(|queues| &queues[i]).collect::<Vec<_>>())).collect();
@@ -159,31 +159,31 @@ impl Ports {
     }
 
     /// The mailbox of a worker.
-    pub fn worker(&self, index: usize) -> &Mailbox {
+    pub(crate) fn worker(&self, index: usize) -> &Mailbox {
         &self.workers[index]
     }
 
     /// Whether changes wait for a worker.
-    pub fn changing(&self) -> bool {
+    pub(crate) fn changing(&self) -> bool {
         self.workers.iter().any(Mailbox::changing)
     }
 
     /// Wakes all workers.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.workers.iter().for_each(|worker| worker.wakeup.notify());
     }
 
     /// Ports that are there, in order of addition.
-    pub fn summaries(&self) -> Vec<PortSummary> {
+    pub(crate) fn summaries(&self) -> Vec<PortSummary> {
         self.with(|list| list.ports.iter().filter(|p| !p.leaving).map(|p| p.summary.clone()).collect())
     }
 
     /// The counts of the ports, and the sum of those of ports that are gone.
-    pub fn stats(&self) -> (Vec<PortStats>, PortStats) {
+    pub(crate) fn stats(&self) -> (Vec<PortStats>, PortStats) {
         self.with(|list| (list.ports.iter().map(Listed::stats).collect(), list.gone.clone()))
     }
 
-    pub fn add(&self, number: u32, ports: Vec<Box<dyn Port>>) -> Result<(), SwitchError> {
+    pub(crate) fn add(&self, number: u32, ports: Vec<Box<dyn Port>>) -> Result<(), SwitchError> {
         if number > MAX_PORT {
             return Err(SwitchError::PortNumber(number));
         }
@@ -205,7 +205,7 @@ impl Ports {
         })
     }
 
-    pub fn remove(&self, number: u32) -> Result<(), SwitchError> {
+    pub(crate) fn remove(&self, number: u32) -> Result<(), SwitchError> {
         self.with(|list| {
             let listed = list.ports.iter_mut().find(|p| p.summary.number == number && !p.leaving);
             let Some(listed) = listed else { return Err(SwitchError::NoSuchPort(number)) };

@@ -92,7 +92,7 @@ impl Sleeper {
     const TIMER: u64 = 1 << 63;
 
     /// Wakes at such intervals.
-    pub fn new(interval: Duration) -> io::Result<Sleeper> {
+    pub(crate) fn new(interval: Duration) -> io::Result<Sleeper> {
         let check = |result| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
         // SAFETY: plain system calls with checked results; new descriptors without another owner.
         let (epoll, timer) = unsafe {
@@ -114,7 +114,7 @@ impl Sleeper {
 
     /// Input or an error of this descriptor wakes, too; [`Sleeper::sleep`] then returns its bits. Once it is closed it
     /// does not.
-    pub fn add(&self, fd: RawFd, bits: u64) -> io::Result<()> {
+    pub(crate) fn add(&self, fd: RawFd, bits: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: bits };
         // SAFETY: the kernel reads a live value.
         let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
@@ -127,7 +127,7 @@ impl Sleeper {
     }
 
     /// Sleeps until something wakes it. The result is the bits of what did, though not always of all.
-    pub fn sleep(&self) -> u64 {
+    pub(crate) fn sleep(&self) -> u64 {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
         // SAFETY: the kernel writes as many events as there is room for.
         let count =
