@@ -81,8 +81,8 @@ fn masked_keys_have_values_and_masks_but_no_priorities() {
     let mut client = client(&server, 1);
     let field = client.names().table("t").unwrap().match_fields[0].clone();
     assert_eq!(field.r#match, Some(match_field::Match::OtherMatchType("masked".into())));
-    let wide = "d.a=0x12f0&&&0xfff0 d.c=0x1 => set(v=0x3)";
-    let exact = "d.a=0x12f7 d.b=0x5&&&0x7 d.c=0x1 => set(v=0x4)";
+    let wide = "d.a=4848&&&65520 d.c=1 => set(v=3)";
+    let exact = "d.a=4855 d.b=0x5&&&0x7 d.c=1 => set(v=4)";
     client.write(Type::Insert, vec![entry(&client, "t", wide), entry(&client, "t", exact)]).unwrap();
     let seen: Vec<String> = entries(&mut client).into_iter().filter(|e| e.contains("set(")).collect();
     assert_eq!(seen, [wide, exact]);
