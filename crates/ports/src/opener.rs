@@ -257,14 +257,15 @@ impl Opener {
             found
         });
         let mut known = lock(&self.devices);
-        let mut keep = |((device, frames), found): (&(&str, &FrameMatch), Result<(Opened, Device), OpenerError>)| {
-            let (opened, found) = found?;
-            if !frames.is_everything() {
-                known.insert((*device).into(), found);
-            }
-            Ok(opened)
-        };
-        let opened = devices.iter().zip(found).map(&mut keep).collect();
+        let mut opened = Vec::with_capacity(devices.len());
+        for (&(device, frames), found) in devices.iter().zip(found) {
+            opened.push(found.map(|(opened, found)| {
+                if !frames.is_everything() {
+                    known.insert(device.into(), found);
+                }
+                opened
+            }));
+        }
         self.tell_sockets(&mut known)?;
         Ok(opened)
     }
