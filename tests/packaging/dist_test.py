@@ -15,7 +15,7 @@ HOPWRIGHT = Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 
 
 def output(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, errors="replace", check=True).stdout
 
 
 class Dist(unittest.TestCase):
