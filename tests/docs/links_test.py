@@ -45,6 +45,10 @@ class Links(unittest.TestCase):
                         found += 1
         self.assertGreater(found, 20)
 
+    def test_every_packet_test_is_listed(self):
+        named = set(re.findall(r"\w+", (ROOT / "tests/stf/README.md").read_text()))
+        self.assertEqual([f for f in tracked() if re.fullmatch(r"tests/stf/\w+\.stf", f) and f[10:-4] not in named], [])
+
 
 if __name__ == "__main__":
     unittest.main()
