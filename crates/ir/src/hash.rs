@@ -64,7 +64,8 @@ const fn crc_tables(polynomial: u32) -> CrcTables {
     tables
 }
 
-/// Processes four bytes per step.
+/// Processes four bytes per step. Generated code calls this for each packet, mostly for keys of under 16 bytes, for which
+/// the `crc` crate processes one byte per step.
 fn crc(tables: &CrcTables, mut crc: u32, data: &[u8]) -> u32 {
     let (words, rest) = data.as_chunks::<4>();
     for word in words {

@@ -3,8 +3,8 @@
 //! Single-block AES-CMAC (RFC 4493) of a whole block is one encryption of the block xored with the subkey K1, so K1 is
 //! part of the schedule, already combined with the first round key.
 //!
-//! The `aes` crate encrypts several blocks at once only under one key, and with VAES only 30 or 64 at a time; smaller
-//! batches, as here, go one by one. `benches/aes.rs` compares the two.
+//! The `aes` crate encrypts several blocks at once only under one key, and with VAES only 30 or 64 at a time; it encrypts
+//! the blocks of smaller batches one by one. `benches/aes.rs` compares the two.
 
 use std::ffi::c_void;
 use std::fmt;
