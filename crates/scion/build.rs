@@ -8,6 +8,8 @@ use hopwright_syntax::{Program, SourceMap};
 
 #[path = "build/constants.rs"]
 mod constants;
+// The crate itself exports these.
+#[allow(unreachable_pub)]
 #[path = "src/control/sources.rs"]
 mod sources;
 

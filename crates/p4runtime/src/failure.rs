@@ -28,7 +28,7 @@ macro_rules! constructors {
     ($($name:ident => $code:ident;)*) => {
         $(
             #[doc = concat!("`", stringify!($code), "`.")]
-            pub fn $name(message: impl Into<String>) -> Failure {
+            pub(crate) fn $name(message: impl Into<String>) -> Failure {
                 Failure { code: Code::$code, message: message.into() }
             }
         )*

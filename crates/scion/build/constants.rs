@@ -10,7 +10,7 @@ use hopwright_syntax::Program;
 use hopwright_syntax::ast::{DeclKind, ExprKind};
 
 /// The text of a Rust module.
-pub fn generate(program: &Program, typed: &TypedProgram, pipeline: &Pipeline) -> String {
+pub(crate) fn generate(program: &Program, typed: &TypedProgram, pipeline: &Pipeline) -> String {
     let mut out = String::from("// Generated from the P4 program by the build script.\n\n");
     constants(&mut out, program);
     for e in &typed.enums {

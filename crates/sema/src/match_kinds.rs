@@ -43,12 +43,12 @@ const KINDS: [MatchKind; 7] = [
 
 impl MatchKind {
     /// The rules of a kind, if the compiler knows it.
-    pub fn by_name(name: &str) -> Option<&'static MatchKind> {
+    pub(crate) fn by_name(name: &str) -> Option<&'static MatchKind> {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
     /// Whether entries may give this set for such a key.
-    pub fn allows(&self, set: &Set) -> bool {
+    pub(crate) fn allows(&self, set: &Set) -> bool {
         match set {
             Set::Value(_) => true,
             Set::Any => self.sets.contains(&Any),

@@ -6,11 +6,11 @@ use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_ir::Pipeline;
 use hopwright_stf::DataPlaneEngine;
 
-pub fn text(error: impl std::fmt::Display) -> String {
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-pub fn machine(pipeline: Arc<Pipeline>) -> Result<DataPlaneEngine, String> {
+pub(crate) fn machine(pipeline: Arc<Pipeline>) -> Result<DataPlaneEngine, String> {
     let vdp = VirtualDataPlane::new(pipeline, EngineKind::Jit).map_err(text)?;
     // Generated programs emit much that was not received.
     DataPlaneEngine::new(vdp, FrameSize { headroom: 1024, ..FrameSize::JUMBO }).map_err(text)

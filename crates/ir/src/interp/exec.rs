@@ -40,14 +40,14 @@ pub(super) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    pub fn tell(&mut self, event: Event<'_>) {
+    pub(super) fn tell(&mut self, event: Event<'_>) {
         if let Some(observer) = &mut self.observer {
             observer.event(&event);
         }
     }
 
     /// Runs a control from its start.
-    pub fn control(&mut self, stage: Stage) -> Result<(), Fault> {
+    pub(super) fn control(&mut self, stage: Stage) -> Result<(), Fault> {
         let pipeline = self.pipeline;
         let control = match stage {
             Stage::Parser => return self.parse(),
@@ -67,7 +67,7 @@ impl Machine<'_> {
         }
     }
 
-    pub fn block(&mut self, body: &[Stmt]) -> Result<Flow, Fault> {
+    pub(super) fn block(&mut self, body: &[Stmt]) -> Result<Flow, Fault> {
         for stmt in body {
             let flow = self.statement(stmt)?;
             if flow != Flow::Next {
@@ -150,7 +150,7 @@ impl Machine<'_> {
     }
 
     /// An expression's value.
-    pub fn eval(&self, e: &Expr) -> Value {
+    pub(super) fn eval(&self, e: &Expr) -> Value {
         let width = e.ty.width();
         let bits = match &e.kind {
             ExprKind::Const(bits) => bits.clone(),
@@ -179,7 +179,7 @@ impl Machine<'_> {
         Value { bits, width }
     }
 
-    pub fn assign(&mut self, slot: SlotId, new: Value, span: Span) {
+    pub(super) fn assign(&mut self, slot: SlotId, new: Value, span: Span) {
         let target = &mut self.packet.slots[slot.index()];
         let old = std::mem::replace(target, new);
         if let Some(observer) = &mut self.observer {
@@ -187,11 +187,11 @@ impl Machine<'_> {
         }
     }
 
-    pub fn is_valid(&self, header: HeaderId) -> bool {
+    pub(super) fn is_valid(&self, header: HeaderId) -> bool {
         self.packet.get(self.pipeline[header].valid).is_true()
     }
 
-    pub fn set_validity(&mut self, header: HeaderId, valid: bool, span: Span) {
+    pub(super) fn set_validity(&mut self, header: HeaderId, valid: bool, span: Span) {
         let slot = self.pipeline[header].valid;
         self.packet.set(slot, u64::from(valid));
         self.tell(Event::Validity { header, valid, span });
@@ -291,7 +291,7 @@ impl Machine<'_> {
     }
 
     /// Several values as one, the first highest.
-    pub fn concatenate(&self, list: &[Expr]) -> bits::BitString {
+    pub(super) fn concatenate(&self, list: &[Expr]) -> bits::BitString {
         let mut string = bits::BitString::new();
         for e in list {
             let value = self.eval(e);
@@ -301,7 +301,7 @@ impl Machine<'_> {
     }
 
     /// A `bit<32>` or narrower expression as a number.
-    pub fn eval_u64(&self, e: &Expr) -> u64 {
+    pub(super) fn eval_u64(&self, e: &Expr) -> u64 {
         self.eval(e).bits.to_u64().unwrap_or(u64::MAX)
     }
 

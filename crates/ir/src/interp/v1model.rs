@@ -84,7 +84,11 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new<S: Store>(interp: &'a mut Interp<S>, observer: Option<&'a mut dyn Observer>, now_us: u64) -> Run<'a> {
+    pub(super) fn new<S: Store>(
+        interp: &'a mut Interp<S>,
+        observer: Option<&'a mut dyn Observer>,
+        now_us: u64,
+    ) -> Run<'a> {
         let Interp { pipeline, store, externs, depths } = interp;
         store.begin();
         Run {
@@ -100,7 +104,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub fn process(mut self, bytes: &[u8], port: u16) -> Output {
+    pub(super) fn process(mut self, bytes: &[u8], port: u16) -> Output {
         let bytes: Arc<[u8]> = bytes.into();
         let packet = self.fresh(bytes, u64::from(port), InstanceType::Normal);
         self.ingress.push_back(ToIngress { packet });

@@ -11,7 +11,7 @@ use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
 /// Removes assignments and calls whose results are never read.
-pub fn eliminate(pipeline: &mut Pipeline) {
+pub(super) fn eliminate(pipeline: &mut Pipeline) {
     never_read(pipeline);
     overwritten(pipeline);
 }

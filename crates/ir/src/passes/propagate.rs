@@ -42,7 +42,7 @@ struct Propagation<'p> {
 }
 
 /// Propagates constants and copies through the pipeline.
-pub fn propagate(pipeline: &mut Pipeline) {
+pub(super) fn propagate(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
     for i in 0..pipeline.parser.states.len() {
         let mut block = std::mem::take(&mut pipeline.parser.states[i].body);

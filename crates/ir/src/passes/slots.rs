@@ -5,7 +5,7 @@ use crate::{Expr, ExprKind, ExternArg, Pipeline, SlotId, SlotKind, Stmt, StmtKin
 use crate::walk;
 
 /// Removes unused locals.
-pub fn compact(pipeline: &mut Pipeline) {
+pub(super) fn compact(pipeline: &mut Pipeline) {
     let mut used: Vec<bool> = pipeline.slots.iter().map(|s| s.kind != SlotKind::Local).collect();
     for block in walk::all_blocks(pipeline) {
         walk::stmts(block, &mut |stmt| {

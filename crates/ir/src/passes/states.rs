@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use crate::{KeySet, Pipeline, StateId, Target, Transition, Type, bits};
 
 /// Cleans the parser graph.
-pub fn clean(pipeline: &mut Pipeline) {
+pub(super) fn clean(pipeline: &mut Pipeline) {
     for state in &mut pipeline.parser.states {
         resolve(&mut state.transition);
     }

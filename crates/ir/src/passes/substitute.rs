@@ -11,7 +11,7 @@ use crate::walk;
 const MAX_SIZE: usize = 64;
 
 /// Substitutes single-use locals everywhere.
-pub fn substitute(pipeline: &mut Pipeline) {
+pub(super) fn substitute(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
     let single = single_use(pipeline);
     for i in 0..pipeline.parser.states.len() {

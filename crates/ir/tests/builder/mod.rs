@@ -6,17 +6,17 @@ use std::sync::Arc;
 use hopwright_ir::*;
 use num_bigint::BigUint;
 
-pub const PACKET_TOO_SHORT: u32 = 1;
-pub const STACK_OUT_OF_BOUNDS: u32 = 3;
-pub const HEADER_TOO_SHORT: u32 = 4;
-pub const INVALID_ARGUMENT: u32 = 6;
+pub(crate) const PACKET_TOO_SHORT: u32 = 1;
+pub(crate) const STACK_OUT_OF_BOUNDS: u32 = 3;
+pub(crate) const HEADER_TOO_SHORT: u32 = 4;
+pub(crate) const INVALID_ARGUMENT: u32 = 6;
 
-pub fn span() -> Span {
+pub(crate) fn span() -> Span {
     Span::none()
 }
 
 /// A pipeline that parses nothing and sends everything to port 0.
-pub fn pipeline() -> Pipeline {
+pub(crate) fn pipeline() -> Pipeline {
     let mut slots = Vec::new();
     let standard = StandardMetadata::of(|name, width| {
         slots.push(Slot {
@@ -73,17 +73,17 @@ pub fn pipeline() -> Pipeline {
     }
 }
 
-pub fn slot(p: &mut Pipeline, name: &str, ty: Type, kind: SlotKind) -> SlotId {
+pub(crate) fn slot(p: &mut Pipeline, name: &str, ty: Type, kind: SlotKind) -> SlotId {
     p.slots.push(Slot { name: name.into(), ty, kind, span: span() });
     SlotId(p.slots.len() as u32 - 1)
 }
 
-pub fn meta(p: &mut Pipeline, name: &str, ty: Type) -> SlotId {
+pub(crate) fn meta(p: &mut Pipeline, name: &str, ty: Type) -> SlotId {
     slot(p, name, ty, SlotKind::Metadata)
 }
 
 /// A header with these fields; a varbit one gets its type.
-pub fn header(p: &mut Pipeline, name: &str, fields: &[(&str, Type)]) -> HeaderId {
+pub(crate) fn header(p: &mut Pipeline, name: &str, fields: &[(&str, Type)]) -> HeaderId {
     let id = HeaderId(p.headers.len() as u32);
     let mut offset = 0;
     let mut varbit = None;
@@ -111,7 +111,7 @@ pub fn header(p: &mut Pipeline, name: &str, fields: &[(&str, Type)]) -> HeaderId
     id
 }
 
-pub fn stack(p: &mut Pipeline, name: &str, size: u32, fields: &[(&str, Type)]) -> StackId {
+pub(crate) fn stack(p: &mut Pipeline, name: &str, size: u32, fields: &[(&str, Type)]) -> StackId {
     let id = StackId(p.stacks.len() as u32);
     let next_index = slot(p, &format!("{name}.$next"), Type::Bits(32), SlotKind::NextIndex(id));
     let elements = (0..size)
@@ -126,47 +126,47 @@ pub fn stack(p: &mut Pipeline, name: &str, size: u32, fields: &[(&str, Type)]) -
     id
 }
 
-pub fn field(p: &Pipeline, header: HeaderId, index: usize) -> SlotId {
+pub(crate) fn field(p: &Pipeline, header: HeaderId, index: usize) -> SlotId {
     p[header].fields[index].slot
 }
 
-pub fn stmt(kind: StmtKind) -> Stmt {
+pub(crate) fn stmt(kind: StmtKind) -> Stmt {
     Stmt { kind, span: span() }
 }
 
-pub fn konst(value: u64, width: u32) -> Expr {
+pub(crate) fn konst(value: u64, width: u32) -> Expr {
     Expr::constant(value, Type::Bits(width), span())
 }
 
-pub fn read(p: &Pipeline, slot: SlotId) -> Expr {
+pub(crate) fn read(p: &Pipeline, slot: SlotId) -> Expr {
     Expr::slot(slot, p[slot].ty, span())
 }
 
-pub fn binary(op: BinaryOp, a: Expr, b: Expr, ty: Type) -> Expr {
+pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, ty: Type) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(a), Box::new(b)), ty, span: span() }
 }
 
-pub fn assign(slot: SlotId, value: Expr) -> Stmt {
+pub(crate) fn assign(slot: SlotId, value: Expr) -> Stmt {
     stmt(StmtKind::Assign(slot, value))
 }
 
-pub fn extract(header: HeaderId) -> Stmt {
+pub(crate) fn extract(header: HeaderId) -> Stmt {
     stmt(StmtKind::Extract { header, varbit_bits: None })
 }
 
-pub fn emit(header: HeaderId) -> Stmt {
+pub(crate) fn emit(header: HeaderId) -> Stmt {
     stmt(StmtKind::Emit(header))
 }
 
-pub fn call(function: ExternFn, args: Vec<ExternArg>) -> Stmt {
+pub(crate) fn call(function: ExternFn, args: Vec<ExternArg>) -> Stmt {
     stmt(StmtKind::Extern(ExternCall { function, args, span: span() }))
 }
 
-pub fn send_to(p: &Pipeline, port: u64) -> Stmt {
+pub(crate) fn send_to(p: &Pipeline, port: u64) -> Stmt {
     assign(p.standard.egress_spec, konst(port, 9))
 }
 
-pub fn action(p: &mut Pipeline, name: &str, params: &[(&str, u32)], body: Block) -> ActionId {
+pub(crate) fn action(p: &mut Pipeline, name: &str, params: &[(&str, u32)], body: Block) -> ActionId {
     p.actions.push(Action {
         name: name.into(),
         id: None,
@@ -177,7 +177,7 @@ pub fn action(p: &mut Pipeline, name: &str, params: &[(&str, u32)], body: Block)
     ActionId(p.actions.len() as u32 - 1)
 }
 
-pub fn table(
+pub(crate) fn table(
     p: &mut Pipeline,
     name: &str,
     keys: Vec<(SlotId, MatchKind)>,
@@ -205,11 +205,11 @@ pub fn table(
     TableId(p.tables.len() as u32 - 1)
 }
 
-pub fn apply(table: TableId) -> Stmt {
+pub(crate) fn apply(table: TableId) -> Stmt {
     stmt(StmtKind::Apply { table, hit: None, action_run: None })
 }
 
-pub fn entry(matches: Vec<MatchValue>, priority: i32, action: ActionId, args: &[u64]) -> TableEntry {
+pub(crate) fn entry(matches: Vec<MatchValue>, priority: i32, action: ActionId, args: &[u64]) -> TableEntry {
     TableEntry {
         matches,
         priority,
@@ -217,16 +217,16 @@ pub fn entry(matches: Vec<MatchValue>, priority: i32, action: ActionId, args: &[
     }
 }
 
-pub fn lpm(value: u64, prefix_len: u32) -> MatchValue {
+pub(crate) fn lpm(value: u64, prefix_len: u32) -> MatchValue {
     MatchValue::Lpm { value: value.into(), prefix_len }
 }
 
-pub fn ternary(value: u64, mask: u64) -> MatchValue {
+pub(crate) fn ternary(value: u64, mask: u64) -> MatchValue {
     MatchValue::Ternary { value: value.into(), mask: mask.into() }
 }
 
 /// An extern object.
-pub fn object(p: &mut Pipeline, name: &str, kind: ExternKind) -> ExternId {
+pub(crate) fn object(p: &mut Pipeline, name: &str, kind: ExternKind) -> ExternId {
     p.externs.push(ExternInstance { name: name.into(), kind, id: None, concurrent: false, span: span() });
     ExternId(p.externs.len() as u32 - 1)
 }

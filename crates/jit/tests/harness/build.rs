@@ -5,36 +5,36 @@ use std::sync::Arc;
 use hopwright_ir::*;
 use num_bigint::BigUint;
 
-pub fn span() -> Span {
+pub(crate) fn span() -> Span {
     Span::none()
 }
 
-pub fn stmt(kind: StmtKind) -> Stmt {
+pub(crate) fn stmt(kind: StmtKind) -> Stmt {
     Stmt { kind, span: span() }
 }
 
-pub fn expr(kind: ExprKind, ty: Type) -> Expr {
+pub(crate) fn expr(kind: ExprKind, ty: Type) -> Expr {
     Expr { kind, ty, span: span() }
 }
 
-pub fn constant(v: impl Into<BigUint>, ty: Type) -> Expr {
+pub(crate) fn constant(v: impl Into<BigUint>, ty: Type) -> Expr {
     Expr::constant(v, ty, span())
 }
 
-pub fn assign(slot: SlotId, value: Expr) -> Stmt {
+pub(crate) fn assign(slot: SlotId, value: Expr) -> Stmt {
     stmt(StmtKind::Assign(slot, value))
 }
 
-pub fn extract(header: HeaderId) -> Stmt {
+pub(crate) fn extract(header: HeaderId) -> Stmt {
     stmt(StmtKind::Extract { header, varbit_bits: None })
 }
 
-pub fn binary(op: BinaryOp, a: Expr, b: Expr, ty: Type) -> Expr {
+pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, ty: Type) -> Expr {
     expr(ExprKind::Binary(op, Box::new(a), Box::new(b)), ty)
 }
 
 /// A pipeline whose parser accepts at once and that sends everything to port 0.
-pub fn pipeline() -> Pipeline {
+pub(crate) fn pipeline() -> Pipeline {
     let mut slots = Vec::new();
     let standard = StandardMetadata::of(|name, width| {
         slots.push(Slot {
@@ -88,17 +88,17 @@ pub fn pipeline() -> Pipeline {
     }
 }
 
-pub fn state(name: &str, body: Block, transition: Transition) -> State {
+pub(crate) fn state(name: &str, body: Block, transition: Transition) -> State {
     State { name: name.into(), body, transition, span: span() }
 }
 
-pub fn local(p: &mut Pipeline, name: &str, ty: Type) -> SlotId {
+pub(crate) fn local(p: &mut Pipeline, name: &str, ty: Type) -> SlotId {
     p.slots.push(Slot { name: name.into(), ty, kind: SlotKind::Local, span: span() });
     SlotId(p.slots.len() as u32 - 1)
 }
 
 /// A header with fields of these types; `Varbit` for the variable one.
-pub fn header(p: &mut Pipeline, name: &str, types: &[Type]) -> HeaderId {
+pub(crate) fn header(p: &mut Pipeline, name: &str, types: &[Type]) -> HeaderId {
     header_of(p, name, "h_t", types, None)
 }
 
@@ -138,7 +138,7 @@ fn header_of(p: &mut Pipeline, name: &str, type_name: &str, types: &[Type], stac
 }
 
 /// A stack of headers with fields of these types.
-pub fn stack(p: &mut Pipeline, name: &str, types: &[Type], size: u32) -> StackId {
+pub(crate) fn stack(p: &mut Pipeline, name: &str, types: &[Type], size: u32) -> StackId {
     let id = StackId(p.stacks.len() as u32);
     let elements = (0..size).map(|i| header_of(p, &format!("{name}[{i}]"), "h_t", types, Some((id, i)))).collect();
     p.slots.push(Slot {
@@ -152,16 +152,16 @@ pub fn stack(p: &mut Pipeline, name: &str, types: &[Type], size: u32) -> StackId
     id
 }
 
-pub fn emit(header: HeaderId) -> Stmt {
+pub(crate) fn emit(header: HeaderId) -> Stmt {
     stmt(StmtKind::Emit(header))
 }
 
 /// A slot as an expression.
-pub fn slot(p: &Pipeline, id: SlotId) -> Expr {
+pub(crate) fn slot(p: &Pipeline, id: SlotId) -> Expr {
     Expr::slot(id, p[id].ty, span())
 }
 
 /// Field number `f` of a header.
-pub fn field(p: &Pipeline, h: HeaderId, f: usize) -> SlotId {
+pub(crate) fn field(p: &Pipeline, h: HeaderId, f: usize) -> SlotId {
     p[h].fields[f].slot
 }

@@ -15,9 +15,9 @@ use hopwright_jit::{
 };
 use num_bigint::BigUint;
 
-pub mod build;
+pub(crate) mod build;
 
-pub const HEADROOM: usize = 512;
+pub(crate) const HEADROOM: usize = 512;
 
 /// Nothing waits at any port.
 static NO_DEPTHS: [u32; 512] = [0; 512];
@@ -72,18 +72,18 @@ fn hash_table(table: &Table, layout: &KeyLayout) -> Box<[u64]> {
 }
 
 /// A value's limbs.
-pub fn limbs(value: &BigUint, width: u32) -> Vec<u64> {
+pub(crate) fn limbs(value: &BigUint, width: u32) -> Vec<u64> {
     let mut digits = value.to_u64_digits();
     digits.resize(width.div_ceil(64) as usize, 0);
     digits
 }
 
 /// The value that limbs stand for.
-pub fn number(limbs: &[u64]) -> BigUint {
+pub(crate) fn number(limbs: &[u64]) -> BigUint {
     BigUint::new(limbs.iter().flat_map(|&l| [l as u32, (l >> 32) as u32]).collect())
 }
 
-pub struct Table {
+pub(crate) struct Table {
     layout: KeyLayout,
     has_priority: bool,
     entries: Vec<(TableEntry, Entry)>,
@@ -122,18 +122,18 @@ unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const Act
 }
 
 /// A method or function that a test gives: told the method's index and the arguments' limbs.
-pub type Native = unsafe extern "C" fn(*mut c_void, u32, *mut u64);
+pub(crate) type Native = unsafe extern "C" fn(*mut c_void, u32, *mut u64);
 
 /// What a packet became.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub verdict: u32,
     pub port: u32,
     pub parser_error: u32,
     pub bytes: Vec<u8>,
 }
 
-pub struct Machine {
+pub(crate) struct Machine {
     pub compiled: CompiledPipeline,
     pipeline: Pipeline,
     tables: Vec<Table>,
@@ -149,17 +149,21 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(pipeline: &Pipeline) -> Result<Machine, Unsupported> {
+    pub(crate) fn new(pipeline: &Pipeline) -> Result<Machine, Unsupported> {
         Machine::with_natives(pipeline, &[], &[])
     }
 
     /// With natives for the named objects' methods (all objects share it) and functions, by index.
-    pub fn with_natives(pipeline: &Pipeline, methods: &[Native], functions: &[Native]) -> Result<Machine, Unsupported> {
+    pub(crate) fn with_natives(
+        pipeline: &Pipeline,
+        methods: &[Native],
+        functions: &[Native],
+    ) -> Result<Machine, Unsupported> {
         Machine::of(compile(pipeline, &Options { keep_text: true })?, pipeline, methods, functions)
     }
 
     /// With code that was made ahead. `None` if this machine is too old for it.
-    pub fn ahead(pipeline: &Pipeline) -> Result<Option<Machine>, Unsupported> {
+    pub(crate) fn ahead(pipeline: &Pipeline) -> Result<Option<Machine>, Unsupported> {
         let ahead = compile_ahead(pipeline)?;
         // SAFETY: it was made just now, from this pipeline.
         let loaded = unsafe { load(pipeline, ahead) }?;
@@ -239,23 +243,23 @@ impl Machine {
     }
 
     /// A direct counter's packets and bytes.
-    pub fn direct_counter(&self, table: TableId, entry: usize) -> CounterCell {
+    pub(crate) fn direct_counter(&self, table: TableId, entry: usize) -> CounterCell {
         *self.tables[table.index()].entries[entry].1.counter
     }
 
     /// The words behind a counter or register array.
-    pub fn cells(&self, id: usize) -> &[u64] {
+    pub(crate) fn cells(&self, id: usize) -> &[u64] {
         &self.cells[id]
     }
 
     /// Runs packets as one batch of the generic function.
-    pub fn run(&mut self, packets: &[&[u8]], ingress_port: u32, now_us: u64, headroom: usize) -> Vec<Outcome> {
+    pub(crate) fn run(&mut self, packets: &[&[u8]], ingress_port: u32, now_us: u64, headroom: usize) -> Vec<Outcome> {
         let run = self.compiled.run();
         self.run_function(run, packets, (ingress_port, now_us), headroom, &mut [], &mut 0)
     }
 
     /// Runs packets one by one with a path profiler, and gives their paths.
-    pub fn profile(&mut self, packets: &[&[u8]], at: (u32, u64)) -> Result<Vec<(Path, Outcome)>, Unsupported> {
+    pub(crate) fn profile(&mut self, packets: &[&[u8]], at: (u32, u64)) -> Result<Vec<(Path, Outcome)>, Unsupported> {
         let profiler = PathProfiler::new(&self.pipeline)?;
         let one = |packet: &&[u8]| {
             let mut words = vec![0; abi::MAX_PROFILE_POINTS + 1];
@@ -267,20 +271,20 @@ impl Machine {
     }
 
     /// Traces for these paths.
-    pub fn traces(&self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
+    pub(crate) fn traces(&self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
         let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
         TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes)
     }
 
     /// Runs packets as one batch of traces, and says how many took a side exit.
-    pub fn run_traces(&mut self, traces: &TraceCode, packets: &[&[u8]], at: (u32, u64)) -> (Vec<Outcome>, u64) {
+    pub(crate) fn run_traces(&mut self, traces: &TraceCode, packets: &[&[u8]], at: (u32, u64)) -> (Vec<Outcome>, u64) {
         let mut side_exits = 0;
         let outcomes = self.run_function(traces.run(), packets, at, HEADROOM, &mut [], &mut side_exits);
         (outcomes, side_exits)
     }
 
     /// Counters and registers are zero again.
-    pub fn clear_cells(&mut self) {
+    pub(crate) fn clear_cells(&mut self) {
         self.cells.iter_mut().for_each(|cells| cells.fill(0));
     }
 
@@ -347,7 +351,7 @@ impl Machine {
 }
 
 /// Checks that a packet's outcome is what the interpreter says.
-pub fn same(outcome: &Outcome, expected: &Output, packet: &[u8]) -> Result<(), String> {
+pub(crate) fn same(outcome: &Outcome, expected: &Output, packet: &[u8]) -> Result<(), String> {
     let complain = |what: &str| {
         Err(format!(
             "{what} differ for packet {}:\n  code        {outcome:x?}\n  interpreter {expected:x?}",
@@ -380,12 +384,12 @@ pub fn same(outcome: &Outcome, expected: &Output, packet: &[u8]) -> Result<(), S
     Ok(())
 }
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Runs packets through both executors, the machine code made for this process and made ahead, and compares.
-pub fn compare(pipeline: &Pipeline, packets: &[Vec<u8>]) -> Result<(), String> {
+pub(crate) fn compare(pipeline: &Pipeline, packets: &[Vec<u8>]) -> Result<(), String> {
     let machine = Machine::new(pipeline).map_err(|e| format!("not compiled: {e}"))?;
     compare_machine(machine, pipeline, packets)?;
     match Machine::ahead(pipeline).map_err(|e| format!("not compiled ahead: {e}"))? {
@@ -407,7 +411,7 @@ fn compare_machine(mut machine: Machine, pipeline: &Pipeline, packets: &[Vec<u8>
 
 /// How packets went through traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OnTraces {
+pub(crate) struct OnTraces {
     /// Packets that ran to the end of a trace.
     pub completed: u64,
     /// Packets that took a side exit to the generic function.
@@ -419,7 +423,11 @@ pub struct OnTraces {
 ///
 /// Packets whose paths have traces must stay on them, and only packets with other paths may leave. `None` if none of the
 /// paths can have a trace.
-pub fn compare_traces(pipeline: &Pipeline, profiled: &[&[u8]], all: &[&[u8]]) -> Result<Option<OnTraces>, String> {
+pub(crate) fn compare_traces(
+    pipeline: &Pipeline,
+    profiled: &[&[u8]],
+    all: &[&[u8]],
+) -> Result<Option<OnTraces>, String> {
     let at = (3, 1_234_567);
     let mut machine = Machine::new(pipeline).map_err(|e| format!("not compiled: {e}"))?;
     let mut interp = Interp::new(std::sync::Arc::new(pipeline.clone())).map_err(|e| format!("{e:?}"))?;

@@ -38,7 +38,7 @@ parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metad
 ";
 
 /// A program with the given top-level declarations, declarations of the ingress control, and its apply block.
-pub fn ingress(top: &str, locals: &str, apply: &str) -> String {
+pub(crate) fn ingress(top: &str, locals: &str, apply: &str) -> String {
     format!(
         "{TYPES}{top}{PARSER}control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{ \
          {locals} apply {{ {apply} }} }}{REST}"
@@ -46,7 +46,7 @@ pub fn ingress(top: &str, locals: &str, apply: &str) -> String {
 }
 
 /// A program with the given parser (named `P`) and declarations; ingress does nothing but `apply`.
-pub fn parser(parser: &str, apply: &str) -> String {
+pub(crate) fn parser(parser: &str, apply: &str) -> String {
     format!(
         "{TYPES}{parser} control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{ \
          apply {{ {apply} }} }}{REST}"
@@ -54,18 +54,18 @@ pub fn parser(parser: &str, apply: &str) -> String {
 }
 
 /// Compiles; a failure shows the diagnostics.
-pub fn pipeline(text: &str, optimise: bool) -> Pipeline {
+pub(crate) fn pipeline(text: &str, optimise: bool) -> Pipeline {
     let compiled = compile(text, optimise);
     let shown = render::render(&compiled.diagnostics, &compiled.sources, false);
     compiled.pipeline.unwrap_or_else(|| panic!("{shown}"))
 }
 
-pub fn compile(text: &str, optimise: bool) -> Compiled {
+pub(crate) fn compile(text: &str, optimise: bool) -> Compiled {
     compile_text("test.p4", text, &Options::default(), optimise)
 }
 
 /// What a packet becomes on port 0, the same before and after all passes.
-pub fn run(text: &str, packet: &[u8]) -> Output {
+pub(crate) fn run(text: &str, packet: &[u8]) -> Output {
     let [plain, optimised] = [false, true].map(|optimise| {
         let mut interp = Interp::new(Arc::new(pipeline(text, optimise))).expect("no named externs");
         // The second packet sees what the first may have left behind.
@@ -79,17 +79,17 @@ pub fn run(text: &str, packet: &[u8]) -> Output {
 }
 
 /// The bytes of the one packet that leaves.
-pub fn bytes(text: &str, packet: &[u8]) -> Vec<u8> {
+pub(crate) fn bytes(text: &str, packet: &[u8]) -> Vec<u8> {
     let mut output = run(text, packet);
     assert_eq!(output.sent.len(), 1, "{output:?}");
     output.sent.remove(0).bytes
 }
 
 /// Two headers: a=1 b=2 c=0x0304 d=0x05060708, and the same plus 0x10 per byte.
-pub const PACKET: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18];
+pub(crate) const PACKET: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18];
 
 /// The first header's bytes a and b after running `apply` in ingress on [`PACKET`].
-pub fn ab(top: &str, locals: &str, apply: &str) -> (u8, u8) {
+pub(crate) fn ab(top: &str, locals: &str, apply: &str) -> (u8, u8) {
     let bytes = bytes(&ingress(top, locals, apply), &PACKET);
     (bytes[0], bytes[1])
 }

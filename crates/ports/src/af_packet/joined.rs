@@ -18,7 +18,7 @@ pub(crate) struct Joiner {
 }
 
 impl Joiner {
-    pub fn new(device: &str, index: i32) -> Result<Joiner, DeviceError> {
+    pub(crate) fn new(device: &str, index: i32) -> Result<Joiner, DeviceError> {
         let socket = sending_socket(device)?;
         let works = sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int)).is_ok();
         sys::bind_packet(&socket, index, 0).map_err(failed(device, "bind"))?;
@@ -28,18 +28,18 @@ impl Joiner {
     }
 
     /// Whether datagrams over IPv4 without a UDP checksum may get one.
-    pub fn fill_checksums(&mut self, yes: bool) {
+    pub(crate) fn fill_checksums(&mut self, yes: bool) {
         self.fill = yes;
     }
 
     /// How many packets from the first on may leave as one; 1 if the first has to leave alone.
     #[inline]
-    pub fn alike(&self, packets: &[Packet], longest: usize) -> usize {
+    pub(crate) fn alike(&self, packets: &[Packet], longest: usize) -> usize {
         if self.works { segmentation::alike(packets, longest, self.fill) } else { 1.min(packets.len()) }
     }
 
     /// Sends packets that are alike. False if none of them was sent; one by one they may.
-    pub fn send(&mut self, packets: &[Packet]) -> bool {
+    pub(crate) fn send(&mut self, packets: &[Packet]) -> bool {
         let length = segmentation::join(packets, &mut self.buffer);
         loop {
             let Err(error) = sys::send(&self.socket, &self.buffer[..length]) else { return true };

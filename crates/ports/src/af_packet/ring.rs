@@ -84,7 +84,7 @@ pub(super) struct Ring {
 
 impl Ring {
     /// Makes the ring of a packet socket that is not bound yet.
-    pub fn new(socket: &OwnedFd, size: RingSize) -> io::Result<Ring> {
+    pub(super) fn new(socket: &OwnedFd, size: RingSize) -> io::Result<Ring> {
         let powers = size.slot.is_power_of_two() && size.slots.is_power_of_two();
         let sound = powers && (256..=BLOCK).contains(&size.slot) && size.slots >= 2 * AHEAD;
         if !sound {
@@ -127,7 +127,7 @@ impl Ring {
     /// Hands the slots back that were read: many in a row, because a CPU waits for each slot's memory, which another
     /// wrote, unless it may wait for several at a time.
     #[inline]
-    pub fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         for slot in 0..self.read {
             let slot = self.next.wrapping_sub(self.read).wrapping_add(slot);
             self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -156,7 +156,7 @@ impl Ring {
     /// The next frame, handed to `use_it`, which says whether it wants the same again. False if there is none now.
     /// `socket` is the ring's. [`Ring::release`] gives the slots back.
     #[inline]
-    pub fn next(&mut self, socket: &OwnedFd, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
+    pub(super) fn next(&mut self, socket: &OwnedFd, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
         if self.ready == 0 {
             // It must not come round to what was read.
             if self.read >= self.size.slots / 2 {

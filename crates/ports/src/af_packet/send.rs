@@ -38,31 +38,31 @@ pub(super) struct Sent {
 
 impl Burst {
     /// The ring is bound to the device of the socket that goes with each call.
-    pub fn new(ring: Option<SendRing>, joiner: Joiner) -> Burst {
+    pub(super) fn new(ring: Option<SendRing>, joiner: Joiner) -> Burst {
         // SAFETY: all-zero is a valid iovec and mmsghdr.
         let (vector, message) = unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
         let (vectors, messages) = (vec![vector; MAX_BATCH].into(), vec![message; MAX_BATCH].into());
         Burst { joiner, ring, fallback: None, vectors, messages }
     }
 
-    pub fn fill_checksums(&mut self, yes: bool) {
+    pub(super) fn fill_checksums(&mut self, yes: bool) {
         self.joiner.fill_checksums(yes);
     }
 
     /// Has somebody else send what the device cannot, or not now.
-    pub fn fall_back(&mut self, sender: UdpSender) {
+    pub(super) fn fall_back(&mut self, sender: UdpSender) {
         self.fallback = Some(sender);
     }
 
     /// The ring's socket.
-    pub fn ring_socket(&self) -> Option<&OwnedFd> {
+    pub(super) fn ring_socket(&self) -> Option<&OwnedFd> {
         self.ring.as_ref().map(SendRing::socket)
     }
 
     /// Sends the packets in order out of the device the socket is bound to. The MTU certainly allows frames of
     /// `longest` bytes; whether it does longer ones the kernel says. If it `segments`, the device takes several
     /// datagrams as one frame.
-    pub fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
+    pub(super) fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
         let mut result = Sent::default();
         let mut rest = packets;
         while let Some(fallback) = &self.fallback

@@ -39,7 +39,7 @@ pub(super) struct SendRing {
 
 impl SendRing {
     /// Makes the ring of a packet socket that is not bound yet. `slots`: a power of two, 32 at least.
-    pub fn new(socket: SlowToClose, slots: usize) -> io::Result<SendRing> {
+    pub(super) fn new(socket: SlowToClose, slots: usize) -> io::Result<SendRing> {
         if !slots.is_power_of_two() || slots * SLOT < BLOCK {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -57,14 +57,14 @@ impl SendRing {
         Ok(SendRing { memory, socket, next: 0, slots })
     }
 
-    pub fn socket(&self) -> &OwnedFd {
+    pub(super) fn socket(&self) -> &OwnedFd {
         &self.socket
     }
 
     /// Sends packets from the first on, in order, and says how many the device took. It stops before one that is longer
     /// than [`LONGEST`] or `longest`, before a slot that is still in flight, and where the system refuses; nothing of
     /// the rest stays.
-    pub fn send(&mut self, packets: &[Packet], longest: usize) -> usize {
+    pub(super) fn send(&mut self, packets: &[Packet], longest: usize) -> usize {
         let longest = longest.min(LONGEST);
         let filled = packets.iter().take(self.slots).take_while(|packet| packet.len() <= longest);
         let filled = filled.enumerate().take_while(|(i, packet)| self.fill(self.next + i, packet.bytes())).count();

@@ -68,7 +68,7 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub fn new() -> Assembler {
+    pub(super) fn new() -> Assembler {
         Assembler::default()
     }
 
@@ -77,87 +77,87 @@ impl Assembler {
     }
 
     /// `to = *(from + offset)`, extended with zeros.
-    pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
+    pub(super) fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
         self.emit(0x61 | width as u8, to, from, offset, 0);
     }
 
     /// `*(to + offset) = from`
-    pub fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) {
+    pub(super) fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) {
         self.emit(0x63 | width as u8, to, from, offset, 0);
     }
 
     /// `*(to + offset) = value`
-    pub fn store_value(&mut self, width: Width, to: Register, offset: i16, value: i32) {
+    pub(super) fn store_value(&mut self, width: Width, to: Register, offset: i16, value: i32) {
         self.emit(0x62 | width as u8, to, R0, offset, value);
     }
 
     /// `to = from`
-    pub fn copy(&mut self, to: Register, from: Register) {
+    pub(super) fn copy(&mut self, to: Register, from: Register) {
         self.emit(0xbf, to, from, 0, 0);
     }
 
     /// `to = value`
-    pub fn set(&mut self, to: Register, value: i32) {
+    pub(super) fn set(&mut self, to: Register, value: i32) {
         self.emit(0xb7, to, R0, 0, value);
     }
 
     /// `to += value`
-    pub fn add(&mut self, to: Register, value: i32) {
+    pub(super) fn add(&mut self, to: Register, value: i32) {
         self.emit(0x07, to, R0, 0, value);
     }
 
     /// `to &= value`
-    pub fn and(&mut self, to: Register, value: i32) {
+    pub(super) fn and(&mut self, to: Register, value: i32) {
         self.emit(0x57, to, R0, 0, value);
     }
 
     /// `to` = a map or an address in it.
-    pub fn map(&mut self, to: Register, what: MapUse, map: i32) {
+    pub(super) fn map(&mut self, to: Register, what: MapUse, map: i32) {
         self.emit(0x18, to, Register(what as u8), 0, map);
         self.emit(0, R0, R0, 0, 0);
     }
 
     /// Calls a helper function of the kernel.
-    pub fn call(&mut self, helper: i32) {
+    pub(super) fn call(&mut self, helper: i32) {
         self.emit(0x85, R0, R0, 0, helper);
     }
 
     /// Ends the program with the result in `R0`.
-    pub fn exit(&mut self) {
+    pub(super) fn exit(&mut self) {
         self.emit(0x95, R0, R0, 0, 0);
     }
 
     /// A label that is not placed yet.
-    pub fn label(&mut self) -> Label {
+    pub(super) fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
     /// Places a label here.
-    pub fn place(&mut self, label: Label) {
+    pub(super) fn place(&mut self, label: Label) {
         self.labels[label.0] = Some(self.code.len());
     }
 
     /// Jumps.
-    pub fn jump(&mut self, to: Label) {
+    pub(super) fn jump(&mut self, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(0x05, R0, R0, 0, 0);
     }
 
     /// Jumps if `left` compares so with a value.
-    pub fn jump_if(&mut self, left: Register, when: When, value: i32, to: Label) {
+    pub(super) fn jump_if(&mut self, left: Register, when: When, value: i32, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(0x05 | when as u8, left, R0, 0, value);
     }
 
     /// Jumps if two registers compare so.
-    pub fn jump_if_register(&mut self, left: Register, when: When, right: Register, to: Label) {
+    pub(super) fn jump_if_register(&mut self, left: Register, when: When, right: Register, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(0x0d | when as u8, left, right, 0, 0);
     }
 
     /// The program. Labels that were jumped to but never placed end it there: the kernel's verifier refuses that.
-    pub fn finish(mut self) -> Vec<Instruction> {
+    pub(super) fn finish(mut self) -> Vec<Instruction> {
         for (at, label) in self.jumps {
             let target = self.labels[label.0].unwrap_or(self.code.len());
             self.code[at].offset = (target as i64 - at as i64 - 1) as i16;

@@ -69,7 +69,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    pub fn new(kind: MapKind, name: &str, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Map> {
+    pub(super) fn new(kind: MapKind, name: &str, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Map> {
         #[repr(C)]
         struct Attributes {
             kind: u32,
@@ -121,17 +121,17 @@ impl Map {
     }
 
     /// Adds or changes an element.
-    pub fn put(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+    pub(super) fn put(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.change(MAP_UPDATE, key, Some(value))
     }
 
     /// Removes an element.
-    pub fn remove(&self, key: &[u8]) -> io::Result<()> {
+    pub(super) fn remove(&self, key: &[u8]) -> io::Result<()> {
         self.change(MAP_DELETE, key, None)
     }
 
     /// What a program names the map by.
-    pub fn number(&self) -> i32 {
+    pub(super) fn number(&self) -> i32 {
         self.fd.as_raw_fd()
     }
 }

@@ -237,7 +237,7 @@ pub(super) struct Redirect {
 impl Redirect {
     /// Attaches it to take the frames of a device with Ethernet address `mac` that match. Of the frames to UDP
     /// destinations it leaves those `apart` to the kernel.
-    pub fn attach(
+    pub(super) fn attach(
         device: u32,
         mac: [u8; 6],
         frames: &FrameMatch,
@@ -260,17 +260,17 @@ impl Redirect {
     }
 
     /// Redirects a receive queue's frames to a socket until the socket is closed.
-    pub fn serve(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
+    pub(super) fn serve(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
         self.sockets.put(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
     }
 
     /// Leaves a receive queue's frames to the kernel again.
-    pub fn unserve(&self, queue: u32) -> io::Result<()> {
+    pub(super) fn unserve(&self, queue: u32) -> io::Result<()> {
         self.sockets.remove(&queue.to_ne_bytes())
     }
 
     /// Tells the program that the device's Ethernet address has changed.
-    pub fn set_mac(&self, mac: [u8; 6]) -> io::Result<()> {
+    pub(super) fn set_mac(&self, mac: [u8; 6]) -> io::Result<()> {
         self.ours.as_ref().map_or(Ok(()), |ours| put_mac(&ours.mac, mac))
     }
 
@@ -278,7 +278,7 @@ impl Redirect {
     ///
     /// # Errors
     /// If it is of another kind: that is another program.
-    pub fn change(&self, from: &FrameMatch, to: &FrameMatch) -> io::Result<()> {
+    pub(super) fn change(&self, from: &FrameMatch, to: &FrameMatch) -> io::Result<()> {
         if std::mem::discriminant(from) != std::mem::discriminant(to) {
             return Err(io::ErrorKind::InvalidInput.into());
         }

@@ -72,13 +72,18 @@ pub(super) struct Producer<T: Copy> {
 }
 
 impl<T: Copy> Producer<T> {
-    pub fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Producer<T>> {
+    pub(super) fn map(
+        socket: &OwnedFd,
+        page: i64,
+        offsets: libc::xdp_ring_offset,
+        size: u32,
+    ) -> io::Result<Producer<T>> {
         Ok(Producer { shared: Shared::map(socket, page, offsets, size)?, next: 0, taken: 0 })
     }
 
     /// Slots that can be written now. Looks at the kernel's index only if fewer than `wanted` are known.
     #[inline]
-    pub fn room(&mut self, wanted: u32) -> u32 {
+    pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let size = self.shared.mask + 1;
         if size - self.next.wrapping_sub(self.taken) < wanted {
             self.taken = self.shared.consumer().load(Ordering::Acquire);
@@ -88,7 +93,7 @@ impl<T: Copy> Producer<T> {
 
     /// Writes the next slot. To be called only as often as [`Producer::room`] said.
     #[inline]
-    pub fn push(&mut self, value: T) {
+    pub(super) fn push(&mut self, value: T) {
         // SAFETY: within the mapping; the kernel does not read it before it is published.
         unsafe { self.shared.slot(self.next).write(value) };
         self.next = self.next.wrapping_add(1);
@@ -96,25 +101,25 @@ impl<T: Copy> Producer<T> {
 
     /// Hands what was written to the kernel.
     #[inline]
-    pub fn publish(&self) {
+    pub(super) fn publish(&self) {
         self.shared.producer().store(self.next, Ordering::Release);
     }
 
     /// Slots that the kernel has not taken yet.
     #[inline]
-    pub fn outstanding(&mut self) -> u32 {
+    pub(super) fn outstanding(&mut self) -> u32 {
         self.taken = self.shared.consumer().load(Ordering::Acquire);
         self.next.wrapping_sub(self.taken)
     }
 
     /// Whether the kernel must be told by a system call.
     #[inline]
-    pub fn needs_wakeup(&self) -> bool {
+    pub(super) fn needs_wakeup(&self) -> bool {
         self.shared.needs_wakeup()
     }
 
     /// What the kernel has not taken, once it uses the ring no more.
-    pub fn drain(&mut self, mut use_it: impl FnMut(T)) {
+    pub(super) fn drain(&mut self, mut use_it: impl FnMut(T)) {
         let left = self.outstanding().min(self.shared.mask + 1);
         for i in 0..left {
             // SAFETY: within the mapping; written by us.
@@ -135,13 +140,18 @@ pub(super) struct Consumer<T: Copy> {
 }
 
 impl<T: Copy> Consumer<T> {
-    pub fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Consumer<T>> {
+    pub(super) fn map(
+        socket: &OwnedFd,
+        page: i64,
+        offsets: libc::xdp_ring_offset,
+        size: u32,
+    ) -> io::Result<Consumer<T>> {
         Ok(Consumer { shared: Shared::map(socket, page, offsets, size)?, next: 0, filled: 0 })
     }
 
     /// The next value. [`Consumer::release`] gives its slot back.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
+    pub(super) fn pop(&mut self) -> Option<T> {
         if self.next == self.filled {
             self.filled = self.shared.producer().load(Ordering::Acquire);
             if self.next == self.filled {
@@ -156,7 +166,7 @@ impl<T: Copy> Consumer<T> {
 
     /// Gives the slots that were read back to the kernel.
     #[inline]
-    pub fn release(&self) {
+    pub(super) fn release(&self) {
         self.shared.consumer().store(self.next, Ordering::Release);
     }
 }

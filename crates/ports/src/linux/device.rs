@@ -39,7 +39,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
+    pub(crate) fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
         let mtu = sys::mtu(&socket, name)?;
         let (longest, segments) = (AtomicU32::new(longest_frame(mtu)), AtomicBool::new(false));
         let mut facts = Facts { name: name.into(), socket, longest, segmentation: None, segments };
@@ -51,30 +51,30 @@ impl Facts {
         Ok(facts)
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Bytes of the longest frame, its Ethernet header and tags included.
     #[inline]
-    pub fn longest(&self) -> u32 {
+    pub(crate) fn longest(&self) -> u32 {
         self.longest.load(Ordering::Relaxed)
     }
 
     /// Bytes of the longest frame without tags.
     #[inline]
-    pub fn longest_untagged(&self) -> u32 {
+    pub(crate) fn longest_untagged(&self) -> u32 {
         self.longest().saturating_sub(TAGS)
     }
 
     /// Whether it takes frames of several UDP datagrams (`tx-udp-segmentation`).
     #[inline]
-    pub fn segments_udp(&self) -> bool {
+    pub(crate) fn segments_udp(&self) -> bool {
         self.segments.load(Ordering::Relaxed)
     }
 
     /// Reads the facts that may change again.
-    pub fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         let segments = self
             .segmentation
             .is_some_and(|feature| sys::has_feature(&self.socket, &self.name, feature).unwrap_or_default());
@@ -84,19 +84,19 @@ impl Facts {
         }
     }
 
-    pub fn mac(&self) -> io::Result<Option<[u8; 6]>> {
+    pub(crate) fn mac(&self) -> io::Result<Option<[u8; 6]>> {
         sys::mac(&self.socket, &self.name)
     }
 
-    pub fn is_ethernet(&self) -> bool {
+    pub(crate) fn is_ethernet(&self) -> bool {
         matches!(self.mac(), Ok(Some(_)))
     }
 
-    pub fn socket(&self) -> &OwnedFd {
+    pub(crate) fn socket(&self) -> &OwnedFd {
         &self.socket
     }
 
-    pub fn info(&self) -> PortInfo {
+    pub(crate) fn info(&self) -> PortInfo {
         PortInfo {
             mac: self.mac().ok().flatten(),
             mtu: sys::mtu(&self.socket, &self.name).ok(),

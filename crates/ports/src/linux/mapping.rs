@@ -16,7 +16,7 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Maps so many bytes of a socket's memory from an offset on: a ring that was made before.
-    pub fn new(socket: &OwnedFd, offset: i64, bytes: usize) -> io::Result<Mapping> {
+    pub(crate) fn new(socket: &OwnedFd, offset: i64, bytes: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh mapping, which no memory of ours is part of; the result is checked.
         let memory = unsafe {
             libc::mmap(
@@ -37,7 +37,7 @@ impl Mapping {
 
     /// Where it begins, on a page; good as long as this value lives.
     #[inline]
-    pub fn start(&self) -> NonNull<u8> {
+    pub(crate) fn start(&self) -> NonNull<u8> {
         self.memory
     }
 }

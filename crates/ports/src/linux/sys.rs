@@ -9,14 +9,14 @@ use crate::filter::Filter;
 use crate::linux::closing::SlowToClose;
 
 /// Kernel option numbers the libc crate does not have everywhere.
-pub const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 /// A packet socket that is not bound and receives nothing yet.
-pub fn packet_socket() -> io::Result<SlowToClose> {
+pub(crate) fn packet_socket() -> io::Result<SlowToClose> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
     // SAFETY: a new descriptor nobody else owns.
@@ -32,7 +32,7 @@ fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd>
 }
 
 /// A socket that gets ICMP messages "fragmentation needed", with their IPv4 headers.
-pub fn icmp_socket() -> io::Result<OwnedFd> {
+pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
     const ICMP_FILTER: libc::c_int = 1;
     const DESTINATION_UNREACHABLE: u32 = 3;
     let socket = raw_socket(libc::AF_INET, libc::IPPROTO_ICMP)?;
@@ -42,7 +42,7 @@ pub fn icmp_socket() -> io::Result<OwnedFd> {
 }
 
 /// A socket that gets ICMPv6 messages "packet too big", without IPv6 headers.
-pub fn icmpv6_socket() -> io::Result<OwnedFd> {
+pub(crate) fn icmpv6_socket() -> io::Result<OwnedFd> {
     const ICMP6_FILTER: libc::c_int = 1;
     const PACKET_TOO_BIG: u32 = 2;
     let socket = raw_socket(libc::AF_INET6, libc::IPPROTO_ICMPV6)?;
@@ -53,7 +53,7 @@ pub fn icmpv6_socket() -> io::Result<OwnedFd> {
 }
 
 /// The number of a network device.
-pub fn interface_index(name: &str) -> io::Result<i32> {
+pub(crate) fn interface_index(name: &str) -> io::Result<i32> {
     let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: a terminated string.
     let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
@@ -61,7 +61,7 @@ pub fn interface_index(name: &str) -> io::Result<i32> {
 }
 
 /// Sets a socket option to a plain value.
-pub fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the pointer and size are those of a live value, which the kernel only reads.
     let result = unsafe {
         libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const *value).cast(), size_of::<T>() as libc::socklen_t)
@@ -70,7 +70,7 @@ pub fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, 
 }
 
 /// Attaches a filter in place of the one that may be there.
-pub fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
+pub(crate) fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
     let instructions = filter.instructions();
     let program = libc::sock_fprog {
         len: instructions.len() as u16,
@@ -81,7 +81,7 @@ pub fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
 }
 
 /// Binds a packet socket to a device. `protocol` is `libc::ETH_P_ALL` to receive, 0 to only send.
-pub fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Result<()> {
+pub(crate) fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Result<()> {
     // SAFETY: all-zero is a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { MaybeUninit::zeroed().assume_init() };
     address.sll_family = libc::AF_PACKET as u16;
@@ -95,7 +95,7 @@ pub fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Result<()
 }
 
 /// Packets received and dropped since the last call (`PACKET_STATISTICS`).
-pub fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
+pub(crate) fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
     #[repr(C)]
     #[derive(Default)]
     struct Statistics {
@@ -119,7 +119,7 @@ pub fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
 }
 
 /// Takes a pending error off a socket: while it is there, `poll` returns at once.
-pub fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
+pub(crate) fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
     let mut code: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into a live value.
@@ -132,7 +132,7 @@ pub fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
 
 /// Attaches to the TAP device of a name in this thread's network namespace, and makes it if it is not there. Reading
 /// and writing it does not block.
-pub fn tap(name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     let options = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: a terminated string; the result is checked.
     let fd = check(unsafe { libc::open(c"/dev/net/tun".as_ptr(), options) })?;
@@ -146,34 +146,34 @@ pub fn tap(name: &str) -> io::Result<OwnedFd> {
 }
 
 /// Moves this thread into a network namespace.
-pub fn enter_network_namespace(file: &std::fs::File) -> io::Result<()> {
+pub(crate) fn enter_network_namespace(file: &std::fs::File) -> io::Result<()> {
     // SAFETY: plain system call on an open descriptor.
     check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
 /// Reads one frame of a device, truncated if the buffer is too small.
-pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
     let result = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
 /// Writes one frame to a device.
-pub fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     // SAFETY: pointer and length are those of a live buffer, which is only read.
     let result = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Sends one message by a socket without waiting.
-pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     // SAFETY: pointer and length are those of a live buffer, which is only read.
     let result = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Takes one frame off a socket without waiting, cut off if the buffer is too small.
-pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
     let result = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
@@ -199,14 +199,14 @@ fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Resu
 }
 
 /// A device's MTU.
-pub fn mtu(fd: &OwnedFd, name: &str) -> io::Result<u32> {
+pub(crate) fn mtu(fd: &OwnedFd, name: &str) -> io::Result<u32> {
     let ifreq = interface_request(fd, name, libc::SIOCGIFMTU)?;
     // SAFETY: SIOCGIFMTU filled this member.
     Ok(unsafe { ifreq.ifr_ifru.ifru_mtu } as u32)
 }
 
 /// A device's Ethernet address; none if it is not an Ethernet device.
-pub fn mac(fd: &OwnedFd, name: &str) -> io::Result<Option<[u8; 6]>> {
+pub(crate) fn mac(fd: &OwnedFd, name: &str) -> io::Result<Option<[u8; 6]>> {
     let ifreq = interface_request(fd, name, libc::SIOCGIFHWADDR)?;
     // SAFETY: SIOCGIFHWADDR filled this member.
     let address = unsafe { ifreq.ifr_ifru.ifru_hwaddr };
@@ -215,7 +215,7 @@ pub fn mac(fd: &OwnedFd, name: &str) -> io::Result<Option<[u8; 6]>> {
 }
 
 /// Whether a device is up and has a link.
-pub fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
+pub(crate) fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
     let ifreq = interface_request(fd, name, libc::SIOCGIFFLAGS)?;
     // SAFETY: SIOCGIFFLAGS filled this member.
     let flags = i32::from(unsafe { ifreq.ifr_ifru.ifru_flags });
@@ -224,7 +224,7 @@ pub fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
 }
 
 /// A socket that is only good for asking about devices.
-pub fn control_socket() -> io::Result<OwnedFd> {
+pub(crate) fn control_socket() -> io::Result<OwnedFd> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
     // SAFETY: a new descriptor nobody else owns.
@@ -258,7 +258,7 @@ const FEATURE_NAMES: u32 = 4;
 const MOST_FEATURES: usize = 256;
 
 /// Receive queues of a device.
-pub fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
+pub(crate) fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
     #[repr(C)]
     #[derive(Clone, Copy, Default)]
     struct Channels {
@@ -275,7 +275,7 @@ pub fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
 }
 
 /// Name of a device's driver.
-pub fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
+pub(crate) fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
     #[repr(C)]
     #[derive(Clone, Copy)]
     struct Info {
@@ -290,7 +290,7 @@ pub fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
 }
 
 /// The number of a device's feature with a name that `ethtool -k` knows; none if the kernel does not have it.
-pub fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Option<usize>> {
+pub(crate) fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Option<usize>> {
     #[repr(C)]
     #[derive(Clone, Copy)]
     struct Counts {
@@ -321,7 +321,7 @@ pub fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Option<usiz
 }
 
 /// Whether a feature of a device is on.
-pub fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool> {
+pub(crate) fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool> {
     const BLOCKS: usize = MOST_FEATURES / 32;
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -338,7 +338,7 @@ pub fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool>
 }
 
 /// Waits for an RCU grace period, after which no CPU uses a removed map element.
-pub fn wait_for_readers() -> io::Result<()> {
+pub(crate) fn wait_for_readers() -> io::Result<()> {
     const MEMBARRIER_CMD_GLOBAL: libc::c_int = 1;
     // SAFETY: plain system call.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0) };
@@ -346,7 +346,7 @@ pub fn wait_for_readers() -> io::Result<()> {
 }
 
 /// Whether a device has IP addresses beside link-local ones.
-pub fn is_used_by_kernel(name: &str) -> bool {
+pub(crate) fn is_used_by_kernel(name: &str) -> bool {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: writes the list's head into a local.
     if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
@@ -381,7 +381,7 @@ pub fn is_used_by_kernel(name: &str) -> bool {
 
 /// Makes a packet socket one of a group that share what a device receives, by flow. `group` is the group's number,
 /// none for the first, which founds it. Returns the number.
-pub fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
+pub(crate) fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
     const PACKET_FANOUT_HASH: u32 = 0;
     const PACKET_FANOUT_FLAG_UNIQUEID: u32 = 0x2000;
     let (number, flags) = match group {
@@ -407,12 +407,12 @@ pub fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
 }
 
 /// Takes a socket's filter off.
-pub fn detach_filter(fd: &OwnedFd) -> io::Result<()> {
+pub(crate) fn detach_filter(fd: &OwnedFd) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &(0 as libc::c_int))
 }
 
 /// One descriptor that has input when any of some has. They must stay open as long as it is used.
-pub fn poll_group(members: &[RawFd]) -> io::Result<OwnedFd> {
+pub(crate) fn poll_group(members: &[RawFd]) -> io::Result<OwnedFd> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
     // SAFETY: a new descriptor nobody else owns.
@@ -422,49 +422,49 @@ pub fn poll_group(members: &[RawFd]) -> io::Result<OwnedFd> {
 }
 
 /// Adds a descriptor to a group. `data` comes with its events.
-pub fn poll_add(group: &OwnedFd, member: RawFd, data: u64) -> io::Result<()> {
+pub(crate) fn poll_add(group: &OwnedFd, member: RawFd, data: u64) -> io::Result<()> {
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: data };
     // SAFETY: the kernel copies the event.
     check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_ADD, member, &raw mut event) }).map(drop)
 }
 
 /// Takes a descriptor out of a group.
-pub fn poll_remove(group: &OwnedFd, member: RawFd) -> io::Result<()> {
+pub(crate) fn poll_remove(group: &OwnedFd, member: RawFd) -> io::Result<()> {
     let none = std::ptr::null_mut();
     // SAFETY: the kernel reads no event.
     check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_DEL, member, none) }).map(drop)
 }
 
 /// Which members of a group have input.
-pub struct Events<const N: usize>([libc::epoll_event; N]);
+pub(crate) struct Events<const N: usize>([libc::epoll_event; N]);
 
 impl<const N: usize> Events<N> {
     /// None yet.
-    pub fn new() -> Events<N> {
+    pub(crate) fn new() -> Events<N> {
         Events([libc::epoll_event { events: 0, u64: 0 }; N])
     }
 
     /// Asks, without waiting, and says how many have; those not told are told the next time.
-    pub fn take(&mut self, group: &OwnedFd) -> usize {
+    pub(crate) fn take(&mut self, group: &OwnedFd) -> usize {
         // SAFETY: the kernel writes at most N events.
         let count = unsafe { libc::epoll_wait(group.as_raw_fd(), self.0.as_mut_ptr(), N as libc::c_int, 0) };
         usize::try_from(count).unwrap_or(0)
     }
 
     /// What came with the member in the group.
-    pub fn data(&self, at: usize) -> u64 {
+    pub(crate) fn data(&self, at: usize) -> u64 {
         self.0[at].u64
     }
 }
 
 /// Closes what a descriptor stands for and makes it stand for something else.
-pub fn replace(fd: &OwnedFd, other: &OwnedFd) -> io::Result<()> {
+pub(crate) fn replace(fd: &OwnedFd, other: &OwnedFd) -> io::Result<()> {
     // SAFETY: both are open; the first stays so, as its owner expects.
     check(unsafe { libc::dup3(other.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) }).map(drop)
 }
 
 /// Lets the process have as many descriptors as it may.
-pub fn allow_descriptors() -> io::Result<()> {
+pub(crate) fn allow_descriptors() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes a live value.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;

@@ -17,20 +17,20 @@ struct Slot {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Destinations {
+pub(super) struct Destinations {
     slots: Box<[Slot]>,
     /// Whether anything was added since the reader looked.
     any: AtomicU32,
 }
 
 impl Destinations {
-    pub fn new() -> Destinations {
+    pub(super) fn new() -> Destinations {
         Destinations { slots: (0..SLOTS).map(|_| Slot::default()).collect(), any: AtomicU32::new(0) }
     }
 
     /// Counts a packet. Called by one thread only. What finds no room is forgotten.
     #[inline]
-    pub fn add(&self, address: IpAddr) {
+    pub(super) fn add(&self, address: IpAddr) {
         let bits = match address {
             IpAddr::V4(a) => u128::from(a.to_ipv6_mapped()),
             IpAddr::V6(a) => u128::from(a),
@@ -60,7 +60,7 @@ impl Destinations {
     }
 
     /// Empties the table into `into`. Called by one thread at a time.
-    pub fn take(&self, into: &mut Vec<(IpAddr, u32)>) {
+    pub(super) fn take(&self, into: &mut Vec<(IpAddr, u32)>) {
         if self.any.swap(0, Ordering::AcqRel) == 0 {
             return;
         }

@@ -11,24 +11,24 @@ pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub const OTHERS_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// Bytes of Ethernet, IPv4 and UDP headers.
-pub const IPV4_HEADERS: usize = 14 + 20 + 8;
+pub(super) const IPV4_HEADERS: usize = 14 + 20 + 8;
 /// Bytes of Ethernet, IPv6 and UDP headers.
-pub const IPV6_HEADERS: usize = 14 + 40 + 8;
+pub(super) const IPV6_HEADERS: usize = 14 + 40 + 8;
 
 /// Bytes of headers before a datagram to an address.
-pub fn headers(to: IpAddr) -> usize {
+pub(super) fn headers(to: IpAddr) -> usize {
     if to.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS }
 }
 
 /// Writes the headers before the payload that `frame` ends with, and the checksums. Both addresses are of the IP version
 /// that the length of the headers is for.
-pub fn finish(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
+pub(super) fn finish(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
     write_headers(frame, from, to);
     checksum::complete(frame);
 }
 
 /// The same without UDP's checksum.
-pub fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
+pub(super) fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
     let whole = frame.len();
     let (out, _) = frame.split_at_mut(headers(to.ip()));
     out.fill(0);
@@ -68,7 +68,7 @@ pub fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
 
 /// A frame's datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Datagram<'a> {
+pub(super) struct Datagram<'a> {
     pub from: (IpAddr, u16),
     pub to: (IpAddr, u16),
     pub payload: &'a [u8],
@@ -77,7 +77,7 @@ pub struct Datagram<'a> {
 /// What an untagged frame carries that is UDP over IPv4 without options, or over IPv6 without extension headers. None if
 /// it is something else.
 #[inline]
-pub fn datagram(frame: &[u8]) -> Option<Datagram<'_>> {
+pub(super) fn datagram(frame: &[u8]) -> Option<Datagram<'_>> {
     let (from, to, udp): (IpAddr, IpAddr, usize) = match frame.get(12..15)? {
         [0x08, 0x00, 0x45] if *frame.get(23)? == 17 => {
             let address = |at: usize| Some(<[u8; 4]>::try_from(frame.get(at..at + 4)?).ok()?.into());

@@ -9,7 +9,7 @@ use hopwright_dataplane::Packet;
 use hopwright_dataplane::packet::JUMBO_BYTES;
 
 /// Datagrams received with one call, at most.
-pub const RECEIVED_AT_ONCE: usize = 64;
+pub(super) const RECEIVED_AT_ONCE: usize = 64;
 /// Messages of several datagrams received with one call, at most, and the bytes of one.
 const JOINED_AT_ONCE: usize = 8;
 const JOINED_BYTES: usize = 1 << 16;
@@ -100,7 +100,7 @@ struct Envelopes {
 
 /// Metadata of a received message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Received {
+pub(super) struct Received {
     /// Bytes of the payload that are there.
     pub length: usize,
     /// There were more.
@@ -178,7 +178,7 @@ impl Envelopes {
 }
 
 /// Where datagrams are received one by one: in packets, and what they have no room for behind them.
-pub struct Inbox {
+pub(super) struct Inbox {
     envelopes: Envelopes,
     vectors: Box<[libc::iovec]>,
     rest: Box<[u8]>,
@@ -188,7 +188,7 @@ pub struct Inbox {
 unsafe impl Send for Inbox {}
 
 impl Inbox {
-    pub fn new() -> Inbox {
+    pub(super) fn new() -> Inbox {
         Inbox {
             envelopes: Envelopes::new(RECEIVED_AT_ONCE),
             vectors: vec![NO_VECTOR; 2 * RECEIVED_AT_ONCE].into(),
@@ -199,7 +199,7 @@ impl Inbox {
 
     /// Receives into the buffers of packets, each behind its start and so many bytes of headers. Returns how many
     /// datagrams there were.
-    pub fn receive(&mut self, socket: RawFd, packets: &mut [Packet], headers: usize) -> io::Result<usize> {
+    pub(super) fn receive(&mut self, socket: RawFd, packets: &mut [Packet], headers: usize) -> io::Result<usize> {
         let count = packets.len().min(RECEIVED_AT_ONCE);
         let places = self.vectors.chunks_exact_mut(2).zip(self.rest.chunks_exact_mut(LONGEST));
         for (packet, (vectors, rest)) in packets.iter_mut().take(count).zip(places) {
@@ -213,18 +213,18 @@ impl Inbox {
     }
 
     /// Metadata of a datagram that the last call received.
-    pub fn received(&self, at: usize) -> Received {
+    pub(super) fn received(&self, at: usize) -> Received {
         self.envelopes.received(at)
     }
 
     /// What the packet had no room for.
-    pub fn rest(&self, at: usize) -> &[u8] {
+    pub(super) fn rest(&self, at: usize) -> &[u8] {
         &self.rest[at * LONGEST..(at + 1) * LONGEST]
     }
 }
 
 /// Where datagrams are received several at a time, of one flow each (the kernel's GRO).
-pub struct Joined {
+pub(super) struct Joined {
     envelopes: Envelopes,
     vectors: Box<[libc::iovec]>,
     buffers: Box<[u8]>,
@@ -238,7 +238,7 @@ pub struct Joined {
 unsafe impl Send for Joined {}
 
 impl Joined {
-    pub fn new() -> Joined {
+    pub(super) fn new() -> Joined {
         Joined {
             envelopes: Envelopes::new(JOINED_AT_ONCE),
             vectors: vec![NO_VECTOR; JOINED_AT_ONCE].into(),
@@ -251,12 +251,12 @@ impl Joined {
     }
 
     /// Whether all that was received has been taken.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.at == self.count
     }
 
     /// Receives messages in place of those there were.
-    pub fn receive(&mut self, socket: RawFd) -> io::Result<()> {
+    pub(super) fn receive(&mut self, socket: RawFd) -> io::Result<()> {
         (self.count, self.at, self.offset) = (0, 0, 0);
         for (vector, buffer) in self.vectors.iter_mut().zip(self.buffers.chunks_exact_mut(JOINED_BYTES)) {
             *vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -267,7 +267,7 @@ impl Joined {
     }
 
     /// The next datagram, and what the kernel told of its message. The length is the message's.
-    pub fn next(&mut self) -> Option<(Received, &[u8])> {
+    pub(super) fn next(&mut self) -> Option<(Received, &[u8])> {
         if self.is_empty() {
             return None;
         }
@@ -286,7 +286,7 @@ impl Joined {
 
 /// Datagrams that wait to be sent by one socket. Those that stand side by side, go to the same address and are equally
 /// long are one message, which the kernel takes apart as late as it can (UDP segmentation).
-pub struct Outbox {
+pub(super) struct Outbox {
     messages: Box<[libc::mmsghdr]>,
     /// Of each message.
     pieces: Box<[Pieces]>,
@@ -314,7 +314,7 @@ struct Pieces {
 unsafe impl Send for Outbox {}
 
 /// What became of the datagrams of a message.
-pub struct Refused {
+pub(super) struct Refused {
     /// How many.
     pub count: usize,
     /// Bytes of the first.
@@ -323,7 +323,7 @@ pub struct Refused {
 }
 
 impl Outbox {
-    pub fn new() -> Outbox {
+    pub(super) fn new() -> Outbox {
         Outbox {
             messages: vec![no_message(); SENT_AT_ONCE].into(),
             pieces: vec![Pieces::default(); SENT_AT_ONCE].into(),
@@ -336,7 +336,7 @@ impl Outbox {
     }
 
     /// Whether it is full.
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.count == SENT_AT_ONCE || self.parts == PARTS
     }
 
@@ -344,7 +344,7 @@ impl Outbox {
     ///
     /// # Safety
     /// The payload lives, unchanged, until the box is sent or cleared.
-    pub unsafe fn push(&mut self, to: (IpAddr, u16), payload: &[u8], longest: usize) {
+    pub(super) unsafe fn push(&mut self, to: (IpAddr, u16), payload: &[u8], longest: usize) {
         let vector = libc::iovec { iov_base: payload.as_ptr().cast_mut().cast(), iov_len: payload.len() };
         self.vectors[self.parts] = vector;
         self.parts += 1;
@@ -368,7 +368,7 @@ impl Outbox {
 
     /// Sends everything and leaves the box empty. Returns how many datagrams the kernel took; each message that it did
     /// not take is shown to `refused`, which may have its datagrams sent one by one.
-    pub fn send(&mut self, socket: RawFd, mut refused: impl FnMut(Refused) -> Again) -> usize {
+    pub(super) fn send(&mut self, socket: RawFd, mut refused: impl FnMut(Refused) -> Again) -> usize {
         for at in 0..self.count {
             self.prepare(at);
         }
@@ -457,7 +457,7 @@ impl Outbox {
 
 /// What to do about a message that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub(super) enum Again {
     /// Nothing: its datagrams are lost.
     No,
     /// Try its datagrams one by one.

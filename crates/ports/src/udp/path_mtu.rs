@@ -36,7 +36,7 @@ struct Slot {
 
 /// The paths that are narrower than their device. Any thread may read them.
 #[derive(Debug)]
-pub struct PathMtus {
+pub(super) struct PathMtus {
     slots: Box<[Slot]>,
     used: AtomicU32,
     start: Instant,
@@ -54,7 +54,7 @@ struct TooBig {
 
 impl PathMtus {
     /// Without CAP_NET_RAW nothing is ever learned, and there are no raw ports that would have to know.
-    pub fn new() -> PathMtus {
+    pub(super) fn new() -> PathMtus {
         PathMtus {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
             used: AtomicU32::new(0),
@@ -65,7 +65,7 @@ impl PathMtus {
 
     /// Whether a frame's packet is longer than the path MTU of its destination.
     #[inline]
-    pub fn is_too_long(&self, frame: &[u8]) -> bool {
+    pub(super) fn is_too_long(&self, frame: &[u8]) -> bool {
         if self.used.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -85,7 +85,7 @@ impl PathMtus {
     }
 
     /// Reads pending ICMP messages; called by one thread.
-    pub fn learn(&self, is_ours: impl Fn(&(IpAddr, u16)) -> bool) {
+    pub(super) fn learn(&self, is_ours: impl Fn(&(IpAddr, u16)) -> bool) {
         let mut buffer = [0; MESSAGE];
         for (socket, read) in self.sockets.iter().zip([too_big_ipv4 as fn(&[u8]) -> _, too_big_ipv6]) {
             let Some(socket) = socket else { continue };
@@ -118,7 +118,7 @@ impl PathMtus {
     }
 
     /// Forgets expired path MTUs.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         if self.used.load(Ordering::Relaxed) == 0 {
             return;
         }

@@ -12,7 +12,7 @@ use super::set::{Cells, Shared, Socket, Sockets, add};
 const RETRY: u32 = 4096;
 
 /// What ports and senders send with.
-pub struct Outgoing {
+pub(super) struct Outgoing {
     shared: Arc<Shared>,
     sockets: Arc<Sockets>,
     outbox: Outbox,
@@ -25,7 +25,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(shared: Arc<Shared>) -> Outgoing {
+    pub(super) fn new(shared: Arc<Shared>) -> Outgoing {
         let cells = shared.cells();
         Outgoing {
             shared,
@@ -39,23 +39,27 @@ impl Outgoing {
     }
 
     /// The current sockets.
-    pub fn sockets(&mut self) -> &Arc<Sockets> {
+    pub(super) fn sockets(&mut self) -> &Arc<Sockets> {
         self.shared.refresh(&mut self.sockets);
         &self.sockets
     }
 
     /// Reads ICMP messages about path MTUs.
-    pub fn learn_path_mtus(&self) {
+    pub(super) fn learn_path_mtus(&self) {
         self.shared.paths.learn(|from| self.sockets.by_address.contains_key(from));
     }
 
     /// Forgets path MTUs that have expired.
-    pub fn forget_path_mtus(&self) {
+    pub(super) fn forget_path_mtus(&self) {
         self.shared.paths.forget();
     }
 
     /// Sends frames in order. Returns how many datagrams the kernel took.
-    pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>, destinations: Option<&Destinations>) -> usize {
+    pub(super) fn send<'a>(
+        &mut self,
+        frames: impl Iterator<Item = &'a [u8]>,
+        destinations: Option<&Destinations>,
+    ) -> usize {
         self.shared.refresh(&mut self.sockets);
         self.to = None;
         let mut socket: Option<Arc<Socket>> = None;

@@ -18,7 +18,7 @@ use crate::filter::{Filter, Pattern};
 use crate::linux::sys;
 
 /// The numbers of sockets are less; this is that of ICMP in a worker's group.
-pub const ICMP: u64 = u64::MAX;
+pub(super) const ICMP: u64 = u64::MAX;
 /// Receive buffer of a socket, in bytes.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 /// Bytes that may wait in the kernel to be sent. What goes to a neighbour that does not answer waits for seconds.
@@ -80,7 +80,7 @@ impl UdpCounts {
 
 /// The counts of one port or sender, read by others.
 #[derive(Debug, Default)]
-pub struct Cells {
+pub(super) struct Cells {
     pub received: AtomicU64,
     pub sent: AtomicU64,
     pub sent_for_raw: AtomicU64,
@@ -94,7 +94,7 @@ pub struct Cells {
 
 /// Adds to a count that only this thread writes.
 #[inline]
-pub fn add(cell: &AtomicU64, count: u64) {
+pub(super) fn add(cell: &AtomicU64, count: u64) {
     cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
 }
 
@@ -112,7 +112,7 @@ impl Cells {
         sum.refused += get(&self.refused);
     }
 
-    pub fn counts(&self) -> UdpCounts {
+    pub(super) fn counts(&self) -> UdpCounts {
         let mut counts = UdpCounts::default();
         self.add_to(&mut counts);
         counts
@@ -121,7 +121,7 @@ impl Cells {
 
 /// A socket on an address.
 #[derive(Debug)]
-pub struct Socket {
+pub(super) struct Socket {
     socket: OwnedFd,
     pub address: SocketAddr,
     /// Unique among all sockets of this process.
@@ -162,7 +162,7 @@ impl Socket {
     }
 
     /// Whether datagrams come several at a time.
-    pub fn joins(&self) -> bool {
+    pub(super) fn joins(&self) -> bool {
         self.joins.load(Ordering::Relaxed)
     }
 
@@ -179,7 +179,7 @@ impl Socket {
 
     /// Datagrams lost since this was asked last, because nobody read fast enough: of all that the socket has dropped. Not
     /// known while a filter drops some.
-    pub fn overrun(&self, dropped: u32) -> u64 {
+    pub(super) fn overrun(&self, dropped: u32) -> u64 {
         let before = self.dropped.load(Ordering::Relaxed);
         if before == u64::from(dropped) {
             return 0;
@@ -191,18 +191,18 @@ impl Socket {
         u64::from(dropped.wrapping_sub(before as u32))
     }
 
-    pub fn key(&self) -> (IpAddr, u16) {
+    pub(super) fn key(&self) -> (IpAddr, u16) {
         (self.address.ip(), self.address.port())
     }
 
-    pub fn fd(&self) -> RawFd {
+    pub(super) fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 }
 
 /// The sockets there were at some time.
 #[derive(Clone, Debug, Default)]
-pub struct Sockets {
+pub(super) struct Sockets {
     pub version: u64,
     pub by_number: HashMap<u64, Arc<Socket>>,
     pub by_address: HashMap<(IpAddr, u16), Arc<Socket>>,
@@ -210,7 +210,7 @@ pub struct Sockets {
 
 /// What a worker's port and other threads share.
 #[derive(Debug)]
-pub struct Worker {
+pub(super) struct Worker {
     /// Has input when one of the worker's sockets has.
     pub ready: OwnedFd,
     pub destinations: Destinations,
@@ -218,7 +218,7 @@ pub struct Worker {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Shared {
+pub(super) struct Shared {
     version: AtomicU64,
     state: Mutex<State>,
     /// What closed sockets become while others still hold them.
@@ -242,7 +242,7 @@ struct State {
 }
 
 impl Shared {
-    pub fn new() -> io::Result<Shared> {
+    pub(super) fn new() -> io::Result<Shared> {
         let nothing = OwnedFd::from(std::fs::File::open("/dev/null")?);
         let state = State {
             sockets: Arc::default(),
@@ -263,13 +263,13 @@ impl Shared {
 
     /// Replaces an outdated list by the current one.
     #[inline]
-    pub fn refresh(&self, sockets: &mut Arc<Sockets>) {
+    pub(super) fn refresh(&self, sockets: &mut Arc<Sockets>) {
         if self.version.load(Ordering::Acquire) != sockets.version {
             *sockets = self.state().sockets.clone();
         }
     }
 
-    pub fn bind(&self, addresses: &[SocketAddr]) -> Result<(), BindError> {
+    pub(super) fn bind(&self, addresses: &[SocketAddr]) -> Result<(), BindError> {
         let mut state = self.state();
         let mut sockets = Sockets::clone(&state.sockets);
         let mut new = Vec::new();
@@ -293,7 +293,7 @@ impl Shared {
         Ok(())
     }
 
-    pub fn close(&self, addresses: &[SocketAddr]) {
+    pub(super) fn close(&self, addresses: &[SocketAddr]) {
         let mut state = self.state();
         let mut sockets = Sockets::clone(&state.sockets);
         for address in addresses {
@@ -313,14 +313,14 @@ impl Shared {
         state.sockets = Arc::new(sockets);
     }
 
-    pub fn addresses(&self) -> Vec<SocketAddr> {
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses: Vec<_> = self.state().sockets.by_number.values().map(|socket| socket.address).collect();
         addresses.sort_unstable();
         addresses
     }
 
     /// Spreads the sockets over so many workers.
-    pub fn watch(&self, workers: usize) -> io::Result<Vec<Arc<Worker>>> {
+    pub(super) fn watch(&self, workers: usize) -> io::Result<Vec<Arc<Worker>>> {
         let mut state = self.state();
         let new = || Ok(Arc::new(Worker { ready: sys::poll_group(&[])?, destinations: Destinations::new() }));
         let workers: Vec<_> = (0..workers).map(|_| new()).collect::<io::Result<_>>()?;
@@ -334,7 +334,7 @@ impl Shared {
         Ok(workers)
     }
 
-    pub fn take_destinations(&self) -> Vec<(IpAddr, u32)> {
+    pub(super) fn take_destinations(&self) -> Vec<(IpAddr, u32)> {
         let state = self.state();
         let mut all = Vec::new();
         state.workers.iter().for_each(|worker| worker.destinations.take(&mut all));
@@ -342,7 +342,7 @@ impl Shared {
     }
 
     /// New counters.
-    pub fn cells(&self) -> Arc<Cells> {
+    pub(super) fn cells(&self) -> Arc<Cells> {
         let cells = Arc::new(Cells::default());
         let mut state = self.state();
         state.forget_unused();
@@ -350,20 +350,20 @@ impl Shared {
         cells
     }
 
-    pub fn counts(&self) -> UdpCounts {
+    pub(super) fn counts(&self) -> UdpCounts {
         let state = self.state();
         let mut sum = state.past;
         state.counters.iter().for_each(|cells| cells.add_to(&mut sum));
         sum
     }
 
-    pub fn set_raw(&self, raw: Vec<RawDevice>) -> io::Result<()> {
+    pub(super) fn set_raw(&self, raw: Vec<RawDevice>) -> io::Result<()> {
         let mut state = self.state();
         state.raw = raw;
         state.filter_all()
     }
 
-    pub fn set_arrivals(&self, arrivals: &[(IpAddr, Vec<u32>)]) -> io::Result<()> {
+    pub(super) fn set_arrivals(&self, arrivals: &[(IpAddr, Vec<u32>)]) -> io::Result<()> {
         let mut state = self.state();
         state.arrivals = arrivals.iter().cloned().collect();
         state.filter_all()

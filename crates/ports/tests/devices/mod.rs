@@ -4,17 +4,17 @@
 
 use std::process::Command;
 
-pub const MAC_A: &str = "02:00:00:00:00:0a";
-pub const MAC_B: &str = "02:00:00:00:00:0b";
+pub(crate) const MAC_A: &str = "02:00:00:00:00:0a";
+pub(crate) const MAC_B: &str = "02:00:00:00:00:0b";
 
-pub fn ip(arguments: &str) {
+pub(crate) fn ip(arguments: &str) {
     let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Whether to skip a test that needs a network. Without root or the `ip` command a test fails, unless
 /// `HOPWRIGHT_SKIP_PRIVILEGED_TESTS` is set.
-pub fn skips() -> bool {
+pub(crate) fn skips() -> bool {
     // SAFETY: plain system call without arguments.
     let able = unsafe { libc::geteuid() } == 0 && Command::new("ip").arg("-V").output().is_ok();
     if !able {
@@ -29,7 +29,7 @@ pub fn skips() -> bool {
 }
 
 /// Runs a test on a thread in a fresh network namespace with devices `va` and `vb` that are each other's peer.
-pub fn with_devices(test: impl FnOnce() + Send) {
+pub(crate) fn with_devices(test: impl FnOnce() + Send) {
     if skips() {
         return;
     }

@@ -43,7 +43,7 @@ enum State {
 }
 
 impl Reload {
-    pub fn new(setup: &Setup) -> Reload {
+    pub(super) fn new(setup: &Setup) -> Reload {
         let mut reload =
             Reload { watch: None, noticed: None, told: false, state: State::Idle, counts: ReloadCounts::default() };
         reload.watch(setup);
@@ -60,19 +60,19 @@ impl Reload {
         }
     }
 
-    pub fn counts(&self) -> ReloadCounts {
+    pub(super) fn counts(&self) -> ReloadCounts {
         self.counts.clone()
     }
 
     /// What to wait for.
-    pub fn add_to(&self, poll: &mut PollSet) {
+    pub(super) fn add_to(&self, poll: &mut PollSet) {
         if let Some(watch) = &self.watch {
             poll.add(watch.fd());
         }
     }
 
     /// The setup that is being prepared.
-    pub fn preparing(&self) -> Option<&Setup> {
+    pub(super) fn preparing(&self) -> Option<&Setup> {
         match &self.state {
             State::Preparing(setup) => Some(setup),
             _ => None,
@@ -80,7 +80,7 @@ impl Reload {
     }
 
     /// Whether a change is in progress.
-    pub fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.told || self.noticed.is_some() || !matches!(self.state, State::Idle)
     }
 

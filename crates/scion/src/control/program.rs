@@ -45,7 +45,7 @@ impl BuiltIn {
 }
 
 /// Enums, controller headers, numbers and names, as the build script found them in the program.
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/border_router.rs"));
 }

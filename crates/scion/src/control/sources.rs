@@ -33,7 +33,7 @@ pub fn compile(optimise: bool) -> Compiled {
 }
 
 /// How it is compiled.
-pub fn options() -> Options {
+pub(super) fn options() -> Options {
     Options {
         embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
         no_disk: true,

@@ -37,18 +37,18 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    pub fn new(limit: Limit) -> Limiter {
+    pub(super) fn new(limit: Limit) -> Limiter {
         Limiter { limit, buckets: HashMap::new() }
     }
 
-    pub fn set(&mut self, limit: Limit) {
+    pub(super) fn set(&mut self, limit: Limit) {
         if limit != self.limit {
             *self = Limiter::new(limit);
         }
     }
 
     /// Takes a token for a packet. False if there is none.
-    pub fn admit(&mut self, reason: u8, interface: u16, now: Instant) -> bool {
+    pub(super) fn admit(&mut self, reason: u8, interface: u16, now: Instant) -> bool {
         let Some(each) = 1_000_000_000_u64.checked_div(self.limit.rate.into()) else { return false };
         let each = each.max(1);
         let full = each * u64::from(self.limit.burst);

@@ -87,34 +87,34 @@ impl Message {
     }
 
     /// No route to the destination.
-    pub fn destination_unreachable() -> Message {
+    pub(super) fn destination_unreachable() -> Message {
         Message::new(DESTINATION_UNREACHABLE, 0, vec![0; 4])
     }
 
     /// Longer than the link's MTU, bytes of SCION packet.
-    pub fn packet_too_big(mtu: u16) -> Message {
+    pub(super) fn packet_too_big(mtu: u16) -> Message {
         Message::new(PACKET_TOO_BIG, 0, [[0; 2], mtu.to_be_bytes()].concat())
     }
 
     /// A field is wrong; the pointer is its offset in the packet.
-    pub fn parameter_problem(code: u8, pointer: usize) -> Message {
+    pub(super) fn parameter_problem(code: u8, pointer: usize) -> Message {
         // A SCION header has at most 1020 bytes.
         Message::new(PARAMETER_PROBLEM, code, [[0; 2], (pointer as u16).to_be_bytes()].concat())
     }
 
     /// The link to another AS is down.
-    pub fn external_interface_down(ia: IsdAs, egress: u16) -> Message {
+    pub(super) fn external_interface_down(ia: IsdAs, egress: u16) -> Message {
         Message::new(EXTERNAL_INTERFACE_DOWN, 0, [ia.0.to_be_bytes(), interface(egress)].concat())
     }
 
     /// The link to another router of the AS is down.
-    pub fn internal_connectivity_down(ia: IsdAs, ingress: u16, egress: u16) -> Message {
+    pub(super) fn internal_connectivity_down(ia: IsdAs, ingress: u16, egress: u16) -> Message {
         let body = [ia.0.to_be_bytes(), interface(ingress), interface(egress)].concat();
         Message::new(INTERNAL_CONNECTIVITY_DOWN, 0, body)
     }
 
     /// The answer to a traceroute request, if that is what an SCMP message is.
-    pub fn traceroute_reply(request: &[u8], ia: IsdAs, id: u16) -> Option<Message> {
+    pub(super) fn traceroute_reply(request: &[u8], ia: IsdAs, id: u16) -> Option<Message> {
         // Type, code, checksum; identifier and sequence number come back.
         if request.len() < 24 || request[..2] != [TRACEROUTE_REQUEST, 0] {
             return None;

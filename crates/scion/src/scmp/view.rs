@@ -41,7 +41,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 impl<'a> Underlay<'a> {
-    pub fn parse(frame: &'a [u8]) -> Option<Underlay<'a>> {
+    pub(crate) fn parse(frame: &'a [u8]) -> Option<Underlay<'a>> {
         let ip = frame.get(ETHERNET..)?;
         let (src, dst, ip_header): (IpAddr, IpAddr, usize) = match word(frame, 12)? {
             0x0800 if ip.first()? >> 4 == 4 && *ip.get(9)? == UDP => {
@@ -70,7 +70,7 @@ impl<'a> Underlay<'a> {
     }
 
     /// Whether the UDP checksum is right. Over IPv4 there need not be one.
-    pub fn has_good_checksum(&self) -> bool {
+    pub(crate) fn has_good_checksum(&self) -> bool {
         match [self.udp[6], self.udp[7]] {
             [0, 0] => self.src.is_ipv4(),
             sum => sum == packet::udp_checksum(self.src.ip(), self.dst.ip(), self.udp).to_be_bytes(),
@@ -78,7 +78,7 @@ impl<'a> Underlay<'a> {
     }
 
     /// What the datagram carries: the SCION packet.
-    pub fn payload(&self) -> &'a [u8] {
+    pub(crate) fn payload(&self) -> &'a [u8] {
         &self.udp[8..]
     }
 }
@@ -100,7 +100,7 @@ pub(super) struct View {
 
 impl View {
     /// `None` if a length is wrong, the path type unknown, or the order of extension headers.
-    pub fn parse(packet: &[u8]) -> Option<View> {
+    pub(super) fn parse(packet: &[u8]) -> Option<View> {
         let lengths = *packet.get(9)?;
         let dst_host = COMMON + 16..COMMON + 16 + 4 * (usize::from(lengths >> 4 & 3) + 1);
         let src_host = dst_host.end..dst_host.end + 4 * (usize::from(lengths & 3) + 1);
@@ -136,7 +136,7 @@ impl View {
         Some(View { dst_host, src_host, path_header, path, end_to_end, l4, payload })
     }
 
-    pub fn src_ia(packet: &[u8]) -> IsdAs {
+    pub(super) fn src_ia(packet: &[u8]) -> IsdAs {
         IsdAs(array(packet, COMMON + 8).map_or(0, u64::from_be_bytes))
     }
 }

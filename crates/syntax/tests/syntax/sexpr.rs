@@ -18,7 +18,7 @@ fn arg(a: &Arg) -> String {
     }
 }
 
-pub fn expr(e: &Expr) -> String {
+pub(crate) fn expr(e: &Expr) -> String {
     match &e.kind {
         ExprKind::Int(lit) => match lit.width {
             Some(w) => format!("{}{}{}", w.bits, if w.signed { 's' } else { 'w' }, lit.value),
@@ -67,7 +67,7 @@ pub fn expr(e: &Expr) -> String {
     }
 }
 
-pub fn ty(t: &TypeExpr) -> String {
+pub(crate) fn ty(t: &TypeExpr) -> String {
     match &t.kind {
         TypeKind::Bool => "bool".into(),
         TypeKind::Error => "error".into(),
@@ -94,15 +94,15 @@ pub fn ty(t: &TypeExpr) -> String {
     }
 }
 
-pub fn keyset(k: &Keyset) -> String {
+pub(crate) fn keyset(k: &Keyset) -> String {
     if k.is_tuple { list("tuple", &k.items, expr) } else { expr(&k.items[0]) }
 }
 
-pub fn block(b: &Block) -> String {
+pub(crate) fn block(b: &Block) -> String {
     list("block", &b.stmts, stmt)
 }
 
-pub fn stmt(s: &Stmt) -> String {
+pub(crate) fn stmt(s: &Stmt) -> String {
     match &s.kind {
         StmtKind::Decl(d) => match &d.kind {
             DeclKind::Var(v) => match &v.init {

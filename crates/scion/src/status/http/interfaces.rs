@@ -7,7 +7,7 @@ use crate::config::topology::LinkBfd;
 use crate::status::{ActiveConfig, Snapshot};
 
 /// The page's content.
-pub fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
+pub(super) fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
     let (links, topology) = (&active.links, &active.topology);
     let state = |index: u16| if snapshot.sessions.get(&index).is_none_or(|s| s.up) { "up" } else { "down" };
     let own = topology.border_routers.get(&active.config.general.id);

@@ -26,7 +26,7 @@ const OPENAPI: &str = include_str!("openapi.json");
 
 /// What the pages are made from.
 #[derive(Debug)]
-pub struct Source {
+pub(super) struct Source {
     /// The running router.
     pub status: Arc<Status>,
     /// Its log.
@@ -36,7 +36,7 @@ pub struct Source {
 
 impl Source {
     /// Pages about a router.
-    pub fn new(status: Arc<Status>, level: Arc<dyn LogLevel>) -> Arc<Source> {
+    pub(super) fn new(status: Arc<Status>, level: Arc<dyn LogLevel>) -> Arc<Source> {
         Arc::new(Source { status, level, metrics: Mutex::new(None) })
     }
 
@@ -57,7 +57,7 @@ impl Source {
 type Pages = State<Arc<Source>>;
 
 /// What is served at `metrics.prometheus`.
-pub fn status(source: Arc<Source>) -> Router {
+pub(super) fn status(source: Arc<Source>) -> Router {
     Router::new()
         .route("/", any(index))
         .route("/info", any(info))
@@ -70,7 +70,7 @@ pub fn status(source: Arc<Source>) -> Router {
 }
 
 /// What is served at `api.addr`.
-pub fn api(source: Arc<Source>) -> Router {
+pub(super) fn api(source: Arc<Source>) -> Router {
     Router::new()
         .route("/", get(api_index))
         .route("/openapi.json", get(openapi))

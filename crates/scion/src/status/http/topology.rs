@@ -10,7 +10,7 @@ use crate::config::topology::{Interface, Topology};
 const DISPATCHER_PORT: u16 = 30041;
 
 /// The page's content.
-pub fn page(topology: &Topology) -> Value {
+pub(super) fn page(topology: &Topology) -> Value {
     let mut routers = Map::new();
     let mut interfaces: BTreeMap<u16, Value> = BTreeMap::new();
     for (name, router) in &topology.border_routers {

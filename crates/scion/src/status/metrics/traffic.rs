@@ -43,7 +43,7 @@ fn class_of_step(step: usize) -> usize {
 }
 
 /// Packets by size class.
-pub type BySize = [Count; SIZE_CLASSES.len()];
+pub(super) type BySize = [Count; SIZE_CLASSES.len()];
 
 /// What the router itself sends: SCMP messages, BFD. Kept by the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
