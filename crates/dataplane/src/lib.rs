@@ -25,8 +25,9 @@
 //! // Packets move on a thread of the worker's own.
 //! let moving = std::thread::spawn(move || worker.run());
 //!
-//! // Packets the program sent to the CPU port; their bytes begin with its packet-in header.
-//! while let Some(packet) = switch.cpu().receive(Duration::from_millis(100)) {
+//! // A packet that the program sent to the CPU port, if one comes in time; its bytes begin with the packet-in header.
+//! // An agent's main loop receives until it is told to stop.
+//! if let Some(packet) = switch.cpu().receive(Duration::from_millis(100)) {
 //!     println!("{} bytes from port {}", packet.len(), packet.ingress_port());
 //! }
 //!

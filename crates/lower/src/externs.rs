@@ -197,8 +197,9 @@ impl Lowering<'_> {
             "static_assert" => return Ok(Some(Value::Scalar(Expr::boolean(true, span)))),
             _ => match ExternFn::find(name, None, &[]) {
                 Some(function) => {
-                    args.described(self, &function)?;
-                    function
+                    let result = args.described(self, &function, ty)?;
+                    args.finish(self, function, span)?;
+                    return Ok(result);
                 }
                 None => return self.named(None, name, args, ty),
             },
@@ -237,8 +238,9 @@ impl Lowering<'_> {
             }
             _ => match ExternFn::find(name, Some((id, &self.externs[id.index()])), &[]) {
                 Some(method) => {
-                    args.described(self, &method)?;
-                    method
+                    let result = args.described(self, &method, ty)?;
+                    args.finish(self, method, call.span)?;
+                    return Ok(result);
                 }
                 None => return self.named(Some(id), name, args, ty),
             },
@@ -266,17 +268,7 @@ impl Lowering<'_> {
                 (_, None) => {}
             }
         }
-        let result = match ty {
-            Some(ty) if *ty != hir::Type::Void => {
-                let Some(scalar) = self.scalar_type(ty) else {
-                    return Err(self.unsupported(span, "an extern's result that is no scalar"));
-                };
-                let slot = self.temp(scalar, span);
-                args.args.push(ExternArg::Out(slot));
-                Some(Value::Loc(Loc::Place(Place::Scalar(slot))))
-            }
-            _ => None,
-        };
+        let result = args.result(self, ty)?;
         let no_side_effects = args.call.no_side_effects;
         args.finish(self, ExternFn::Named { instance, name: name.to_string(), no_side_effects }, span)?;
         Ok(result)
@@ -686,8 +678,19 @@ impl<'a> Arguments<'a> {
     }
 
     /// All arguments, as the function's description says, for functions that have the parameters of their declaration.
-    fn described(&mut self, lowering: &mut Lowering<'_>, function: &ExternFn) -> Result<()> {
-        for (index, shape) in function.info().params.unwrap_or_default().iter().enumerate() {
+    /// One more parameter, an out parameter behind them, is the result.
+    fn described(
+        &mut self,
+        lowering: &mut Lowering<'_>,
+        function: &ExternFn,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let shapes = function.info().params.unwrap_or_default();
+        let declared = match shapes.split_last() {
+            Some((ParamShape::Out(_), others)) if others.len() == self.call.args.len() => others,
+            _ => shapes,
+        };
+        for (index, shape) in declared.iter().enumerate() {
             if let ParamShape::In(TypeRule::Bits)
             | ParamShape::Out(TypeRule::Bits)
             | ParamShape::InOut(TypeRule::Bits) = shape
@@ -701,7 +704,19 @@ impl<'a> Arguments<'a> {
                 ParamShape::InOut(_) => self.in_out(lowering, index)?,
             }
         }
-        Ok(())
+        if declared.len() == shapes.len() { Ok(None) } else { self.result(lowering, ty) }
+    }
+
+    /// A temporary for the result, as the last argument, if there is one.
+    fn result(&mut self, lowering: &mut Lowering<'_>, ty: Option<&hir::Type>) -> Result<Option<Value>> {
+        let Some(ty) = ty.filter(|ty| **ty != hir::Type::Void) else { return Ok(None) };
+        let span = self.call.span;
+        let Some(scalar) = lowering.scalar_type(ty) else {
+            return Err(lowering.unsupported(span, "an extern's result that is no scalar"));
+        };
+        let slot = lowering.temp(scalar, span);
+        self.args.push(ExternArg::Out(slot));
+        Ok(Some(Value::Loc(Loc::Place(Place::Scalar(slot)))))
     }
 
     /// Whether an argument after `index` has effects.

@@ -180,6 +180,22 @@ pub struct Wanted<'a> {
     pub options: XdpOptions,
 }
 
+impl Default for Wanted<'_> {
+    /// One device with the MTU of Ethernet and one worker; nothing urgent, no sockets.
+    fn default() -> Self {
+        Wanted {
+            choice: PortChoice::default(),
+            urgent: None,
+            sockets: None,
+            fill_checksums: false,
+            mtu: 1500,
+            devices: 1,
+            workers: 1,
+            options: XdpOptions::default(),
+        }
+    }
+}
+
 impl Opener {
     /// An opener, and the packet buffers for each worker to use its ports with.
     pub fn new(wanted: &Wanted<'_>) -> Result<(Opener, Vec<Pool>), OpenerError> {

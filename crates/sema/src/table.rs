@@ -240,7 +240,7 @@ impl<'a> Analyser<'a> {
         let ok = number || !numbers && matches!(inner, Ty::Bool | Ty::Enum(_) | Ty::Error);
         if !ok {
             let shown = self.show(&t.ty);
-            let mut d = Diagnostic::error("E0311", format!("a `{shown}` cannot be an `{kind}` key"))
+            let mut d = Diagnostic::error("E0311", format!("a `{shown}` cannot be a key of kind `{kind}`"))
                 .at(k.expr.span, "not possible as key");
             if inner == Ty::InfInt {
                 d = d.help("give the number a width");
@@ -663,8 +663,8 @@ impl<'a> Analyser<'a> {
             self.error(
                 "E0313",
                 span,
-                format!("this set is not possible for an `{kind}` key"),
-                format!("an `{kind}` key matches {}", rules.takes),
+                format!("this set is not possible for a key of kind `{kind}`"),
+                format!("a key of kind `{kind}` matches {}", rules.takes),
             );
         }
     }

@@ -50,14 +50,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port)).batch(args.batch.into());
     let (opener, pools) = Opener::new(&Wanted {
-        urgent: None,
         choice: args.ports,
-        sockets: None,
-        fill_checksums: false,
         mtu: JUMBO_MTU,
         devices: args.interfaces.len(),
-        workers: 1,
-        options: XdpOptions::default(),
+        ..Wanted::default()
     })?;
     builder = builder.pools(pools);
     let mut how = Vec::new();

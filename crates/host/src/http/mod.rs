@@ -22,6 +22,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::Notify;
 use tokio_io_timeout::TimeoutStream;
 
+/// The library of [`serve`]'s routers.
+pub use axum;
 pub use log_level::{Level, LogLevel, NoLog, answer as log_level_response};
 
 use connections::Connections;

@@ -127,6 +127,10 @@ impl Machine<'_> {
                 let before = self.packet.get(*checksum).bits.iter_u32_digits().next().unwrap_or(0) as u16;
                 self.assign_bits(*checksum, adjusted(before, &removed, &added).into(), call);
             }
+            (ExternFn::PopulationCount, [ExternArg::In(value), ExternArg::Out(ones)]) => {
+                let count = self.eval(value).bits.count_ones();
+                self.assign_bits(*ones, count.into(), call);
+            }
             (ExternFn::Named { instance, name, .. }, _) => self.call_named(*instance, name, call)?,
             _ => return Err(malformed()),
         }

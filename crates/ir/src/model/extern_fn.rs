@@ -67,6 +67,8 @@ pub enum ExternFn {
     /// `adjust_checksum(InOut checksum, List removed, List added)`: `~(~checksum + ~removed + added)` in one's complement
     /// sums of 16-bit words.
     AdjustChecksum,
+    /// `population_count(In value, Out ones)`: how many bits are ones.
+    PopulationCount,
     /// A method of a [`ExternKind::Named`] object, or a free function, found by name in the extern registry.
     /// Pure but for its object's own state; arguments are scalars.
     Named {
@@ -267,6 +269,9 @@ mod table {
     pub(super) static ADJUST_CHECKSUM: ExternInfo = ExternInfo {
         name: "adjust_checksum", params: Some(&[InOut(Width(16)), List, List]), latency: Latency::Pipeline, ..PLAIN
     };
+    pub(super) static POPULATION_COUNT: ExternInfo = ExternInfo {
+        name: "population_count", params: Some(&[In(Bits), Out(Bits)]), ..PLAIN
+    };
     pub(super) static NAMED: ExternInfo = ExternInfo {
         params: None, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
     };
@@ -298,6 +303,7 @@ impl ExternFn {
             ExternFn::UpdateChecksum { payload: false, .. } => &table::UPDATE_CHECKSUM,
             ExternFn::UpdateChecksum { payload: true, .. } => &table::UPDATE_CHECKSUM_WITH_PAYLOAD,
             ExternFn::AdjustChecksum => &table::ADJUST_CHECKSUM,
+            ExternFn::PopulationCount => &table::POPULATION_COUNT,
             ExternFn::Named { no_side_effects: false, .. } => &table::NAMED,
             ExternFn::Named { no_side_effects: true, .. } => &table::NAMED_PURE,
         }
@@ -406,8 +412,8 @@ impl ExternFn {
                 ExternFn::UpdateChecksum { algorithm, payload }
             }
             (_, []) => {
-                use ExternFn::{AdjustChecksum, Assert, Assume, Random, Truncate};
-                let functions = [Random, Truncate, Assert, Assume, AdjustChecksum];
+                use ExternFn::{AdjustChecksum, Assert, Assume, PopulationCount, Random, Truncate};
+                let functions = [Random, Truncate, Assert, Assume, AdjustChecksum, PopulationCount];
                 return functions.into_iter().find(|function| function.info().name == name);
             }
             _ => return None,
@@ -439,6 +445,7 @@ mod tests {
             ExternFn::UpdateChecksum { algorithm, payload: false },
             ExternFn::UpdateChecksum { algorithm, payload: true },
             ExternFn::AdjustChecksum,
+            ExternFn::PopulationCount,
         ];
         for function in functions {
             assert_eq!(ExternFn::find(function.name(), None, &function.constants()), Some(function));

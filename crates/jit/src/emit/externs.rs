@@ -126,6 +126,17 @@ impl Emitter<'_> {
             {
                 self.adjust_checksum(*to, removed, added)
             }
+            (ExternFn::PopulationCount, [ExternArg::In(value), ExternArg::Out(to)]) => {
+                let limbs = self.value(value)?;
+                let mut sum = self.c64(0);
+                for limb in limbs {
+                    let ones = self.b.ins().popcnt(limb);
+                    sum = self.b.ins().iadd(sum, ones);
+                }
+                let ones = self.fit(vec![sum], 64, *to);
+                self.write(*to, &ones);
+                Ok(())
+            }
             (ExternFn::Named { instance, name, .. }, _) => self.named(*instance, name, call),
             (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
                 self.digest(name, receiver, data)

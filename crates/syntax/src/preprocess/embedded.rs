@@ -8,11 +8,12 @@ use crate::ast::{Decl, DeclKind};
 use hopwright_source::SourceMap;
 
 /// The built-in include files, those that others include first.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("core.p4", include_str!("../../../../p4/include/core.p4")),
     ("v1model.p4", include_str!("../../../../p4/include/v1model.p4")),
     ("crypto.p4", include_str!("../../../../p4/include/crypto.p4")),
     ("internet_checksum.p4", include_str!("../../../../p4/include/internet_checksum.p4")),
+    ("bits.p4", include_str!("../../../../p4/include/bits.p4")),
 ];
 
 /// The text of a built-in include file.

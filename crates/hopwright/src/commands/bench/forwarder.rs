@@ -16,16 +16,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Forwards until the process is killed.
 pub(crate) fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
-    let (opener, mut pools) = Opener::new(&Wanted {
-        choice: args.ports,
-        sockets: None,
-        urgent: None,
-        fill_checksums: false,
-        mtu: 9000,
-        devices: 2,
-        workers: 1,
-        options: XdpOptions::default(),
-    })?;
+    let (opener, mut pools) = Opener::new(&Wanted { choice: args.ports, mtu: 9000, devices: 2, ..Wanted::default() })?;
     let mut ports = Vec::new();
     for device in [&args.from, &args.to] {
         let opened = opener.open(device, &FrameMatch::Everything).map_err(|e| Failure::message(e.to_string()))?;

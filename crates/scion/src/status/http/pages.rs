@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{any, get};
+use hopwright_host::http::axum::body::Bytes;
+use hopwright_host::http::axum::extract::State;
+use hopwright_host::http::axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use hopwright_host::http::axum::response::{Html, IntoResponse, Response};
+use hopwright_host::http::axum::routing::{any, get};
+use hopwright_host::http::axum::{self, Router};
 use hopwright_host::http::{LogLevel, log_level_response};
 use hopwright_host::metrics::CONTENT_TYPE;
 
