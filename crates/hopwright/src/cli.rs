@@ -100,7 +100,7 @@ pub(crate) struct Source {
     /// The P4 program
     #[arg(value_name = "FILE.p4")]
     pub file: PathBuf,
-    /// Add a directory to the search path of #include (core.p4, v1model.p4, crypto.p4 and internet_checksum.p4 are built in)
+    /// Add a directory to the search path of #include (core.p4, v1model.p4, crypto.p4, internet_checksum.p4 and bits.p4 are built in)
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
     /// Define a macro

@@ -41,7 +41,7 @@ fn without_implementation(p: &Pipeline) -> Vec<Diagnostic> {
     let warning = |(span, what): (Span, String)| {
         Diagnostic::warning("W0028", format!("{what} has no implementation: the program cannot run"))
             .at(span, "needed here")
-            .note("there are those of v1model.p4, crypto.p4 and internet_checksum.p4")
+            .note("there are those of v1model.p4, crypto.p4, internet_checksum.p4 and bits.p4")
     };
     missing.into_iter().map(warning).collect()
 }

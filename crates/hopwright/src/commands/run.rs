@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
 use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
-use hopwright_ports::{FrameMatch, Opener, Wanted, XdpOptions};
+use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
 use crate::commands::interfaces::{self, Interface};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{MAX_BATCH, Packet, Pool};
-use hopwright_ports::{FrameMatch, Opener, Wanted, XdpOptions};
+use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::BenchForwarderArgs;
 use crate::failure::Failure;
