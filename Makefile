@@ -7,20 +7,23 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test prepare compile tools together alone lint unit docs stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo test prepare compile tools computing waiting alone lint unit docs stf p4runtime tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
-# Everything CI checks. Everything is built first, what Cargo builds beside the rest. Most tests wait more than they
-# compute and run side by side, each printing its output when it ends. Tests that count every packet at a given rate
-# have the machine to themselves.
+# Everything CI checks. Everything is built first, what Cargo builds beside the rest. Tests that compute come next. Those
+# that mostly wait, with networks of namespaces, run side by side, each printing its output when it ends. Tests that count
+# every packet at a given rate have the machine to themselves.
 test:
 	$(MAKE) --jobs=2 --output-sync=line prepare
-	$(MAKE) --jobs=4 --output-sync=target together
+	$(MAKE) --jobs=2 --output-sync=target computing
+	$(MAKE) --jobs=3 --output-sync=target waiting
 	$(MAKE) alone
 
 prepare: compile tools
+
+computing: unit docs stf test-dist
 
 # Cargo's commands in one row: side by side they would wait for each other.
 compile: lint
@@ -32,7 +35,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
 
 unit:
-	$(CARGO) test --workspace --profile bench
+	$(CARGO) test --workspace --profile bench --no-fail-fast
 	cd tests/interop && python3 -m unittest -q braccept_test
 	tests/stf/widths.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
@@ -49,7 +52,7 @@ ifneq ($(ROOT),)
 tools: interop-tools
 	tests/tutorial/setup.sh
 
-together: network-mixes unit braccept docs stf test-dist p4runtime tutorial side-by-side
+waiting: network-mixes braccept p4runtime tutorial side-by-side
 
 alone: test-reload test-hosts test-underlay soak-short
 
@@ -72,9 +75,7 @@ export HOPWRIGHT_SKIP_PRIVILEGED_TESTS := 1
 
 tools:
 
-together: unit docs stf test-dist
-
-alone p4runtime tutorial interop:
+waiting alone p4runtime tutorial interop:
 	@echo "==================================================================" >&2
 	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2

@@ -101,7 +101,7 @@ fn slow_path() {
         "bounce",
         "malformed",
         "no_port",
-        "no_way_back",
+        "no_return_path",
         "not_ours",
         "process",
         "scmp_error",
