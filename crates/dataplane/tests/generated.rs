@@ -94,7 +94,7 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
     hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
     let tables: Vec<TableId> = (0..pipeline.tables.len()).map(|t| TableId(t as u32)).collect();
 
-    // The same packets once more, on the ways that the first half of them took.
+    // The same packets once more, on the paths that the first half took.
     let mut numbers = 0..;
     let mut before = (0, 0);
     for again in [false, true] {

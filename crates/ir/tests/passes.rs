@@ -61,7 +61,7 @@ fn a_way_out_that_is_certain_is_taken_at_once() {
                }";
     let apply = "if (meta.m == 0) { check.apply(hdr, meta); if (meta.m != 0) { return; } hdr.h.a = 7; }";
     let pipeline = optimised(top, "Check() check;", apply);
-    // Nobody looks at the reason again: it is known on both ways.
+    // Nothing reads the reason again: both paths know it.
     let mut branches = 0;
     walk::stmts(&pipeline.ingress.body, &mut |s| branches += u32::from(matches!(s.kind, StmtKind::If { .. })));
     assert_eq!(branches, 3, "{:?}", pipeline.ingress.body);

@@ -164,7 +164,7 @@ fn frequent() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Packets that no frequent packet goes the way of: each leaves at another guard.
+/// Packets that leave the traces, each at another guard.
 fn others() -> Vec<Vec<u8>> {
     let mut bad_sum = PLAIN.bytes();
     bad_sum[24] ^= 1;

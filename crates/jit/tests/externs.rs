@@ -120,17 +120,6 @@ const LISTS: &[&[u32]] = &[
     &[1, 6, 33, 128, 8, 48],
 ];
 
-const ALGORITHMS: [HashAlgorithm; 8] = [
-    HashAlgorithm::Crc32,
-    HashAlgorithm::Crc32Custom,
-    HashAlgorithm::Crc16,
-    HashAlgorithm::Crc16Custom,
-    HashAlgorithm::Random,
-    HashAlgorithm::Identity,
-    HashAlgorithm::Csum16,
-    HashAlgorithm::Xor16,
-];
-
 fn packets(length: usize) -> Vec<Vec<u8>> {
     let mut random = hash::Random::new(7);
     let mut out = vec![vec![0; length], vec![0xff; length], vec![0xff; length + 1]];
@@ -143,7 +132,7 @@ fn packets(length: usize) -> Vec<Vec<u8>> {
 #[test]
 fn hashes_and_checksums() {
     for list in LISTS {
-        for algorithm in ALGORITHMS {
+        for algorithm in HashAlgorithm::ALL {
             for payload in [false, true] {
                 let total: u32 = list.iter().sum();
                 let mut types: Vec<Type> = list.iter().map(|&w| Type::Bits(w)).collect();

@@ -6,20 +6,9 @@ use hopwright_ir::{HashAlgorithm, hash as algorithms};
 #[cfg(test)]
 use num_bigint::BigUint;
 
-const ALGORITHMS: [HashAlgorithm; 8] = [
-    HashAlgorithm::Crc32,
-    HashAlgorithm::Crc32Custom,
-    HashAlgorithm::Crc16,
-    HashAlgorithm::Crc16Custom,
-    HashAlgorithm::Random,
-    HashAlgorithm::Identity,
-    HashAlgorithm::Csum16,
-    HashAlgorithm::Xor16,
-];
-
 /// The number of an algorithm in calls.
 pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
-    ALGORITHMS.iter().position(|&a| a == algorithm).unwrap_or(0) as u64
+    HashAlgorithm::ALL.iter().position(|&a| a == algorithm).unwrap_or(0) as u64
 }
 
 /// The functions.
@@ -135,7 +124,7 @@ pub(crate) unsafe extern "C" fn divide(n: u64, remainder: u64, words: *mut u64) 
 /// `data` must be valid for reads of `length` bytes.
 pub(crate) unsafe extern "C" fn hash(algorithm: u64, data: *const u8, length: u64) -> u64 {
     // SAFETY: the caller's promise.
-    algorithms::hash(ALGORITHMS[algorithm as usize % 8], unsafe { bytes(data, length) })
+    algorithms::hash(HashAlgorithm::ALL[algorithm as usize % 8], unsafe { bytes(data, length) })
 }
 
 /// The checksum of bytes followed by the payload.
@@ -151,7 +140,7 @@ pub(crate) unsafe extern "C" fn checksum(
 ) -> u64 {
     // SAFETY: the caller's promise.
     let (data, payload) = unsafe { (bytes(data, length), bytes(payload, payload_length)) };
-    algorithms::hash_of_both(ALGORITHMS[algorithm as usize % 8], data, payload)
+    algorithms::hash_of_both(HashAlgorithm::ALL[algorithm as usize % 8], data, payload)
 }
 
 thread_local! {

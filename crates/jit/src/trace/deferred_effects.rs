@@ -32,11 +32,11 @@ impl Emitter<'_> {
     /// Ends the trace: emits pending guards and commits all deferred effects.
     pub(crate) fn commit(&mut self) {
         self.flush_guards();
-        let TraceState { written, held, ways, left, .. } = std::mem::take(&mut self.flow.trace);
+        let TraceState { written, held, paths, left, .. } = std::mem::take(&mut self.flow.trace);
         if let Mode::Trace(build) = &mut self.mode
             && !left
         {
-            build.completed.extend(ways.iter().map(|(way, _)| *way));
+            build.completed.extend(paths.iter().map(|(path, _)| *path));
         }
         let mut pieces: BTreeMap<Root, Vec<Piece>> = BTreeMap::new();
         for (slot, value) in written {

@@ -79,7 +79,7 @@ impl PointNumbers {
 
 /// A trace function being built.
 pub(crate) struct TraceBuild<'a> {
-    pub ways: &'a [Path],
+    pub paths: &'a [Path],
     /// The generic function.
     pub all: abi::RunBatch,
     /// Attributes of the extern objects.
@@ -97,9 +97,9 @@ pub(crate) struct TraceBuild<'a> {
 }
 
 impl<'a> TraceBuild<'a> {
-    pub(crate) fn new(ways: &'a [Path], all: abi::RunBatch, attributes: &'a [ExternAttributes]) -> TraceBuild<'a> {
+    pub(crate) fn new(paths: &'a [Path], all: abi::RunBatch, attributes: &'a [ExternAttributes]) -> TraceBuild<'a> {
         TraceBuild {
-            ways,
+            paths,
             all,
             attributes,
             exit: None,
@@ -126,7 +126,7 @@ pub(crate) enum DeferredEffect {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TraceState {
     /// The paths that begin like this, and how many of their points are passed.
-    pub ways: Vec<(usize, usize)>,
+    pub paths: Vec<(usize, usize)>,
     /// Deferred writes of fields.
     pub written: BTreeMap<SlotId, Vec<Value>>,
     pub held: Vec<DeferredEffect>,
@@ -146,13 +146,13 @@ pub(crate) struct TraceState {
 
 impl TraceState {
     /// The state behind a point, if a path continues there.
-    fn to(&self, point: &PointId, ways: &[Path]) -> Option<TraceState> {
-        let goes_on = |&&(way, passed): &&(usize, usize)| ways[way].0.get(passed).is_some_and(|p| p == point);
-        let on: Vec<_> = self.ways.iter().filter(goes_on).map(|&(way, passed)| (way, passed + 1)).collect();
+    fn to(&self, point: &PointId, paths: &[Path]) -> Option<TraceState> {
+        let goes_on = |&&(path, passed): &&(usize, usize)| paths[path].0.get(passed).is_some_and(|p| p == point);
+        let on: Vec<_> = self.paths.iter().filter(goes_on).map(|&(path, passed)| (path, passed + 1)).collect();
         if self.left || on.is_empty() {
             return None;
         }
-        Some(TraceState { ways: on, ..self.clone() })
+        Some(TraceState { paths: on, ..self.clone() })
     }
 }
 
@@ -168,26 +168,26 @@ impl<'a> Emitter<'a> {
         let number = points.number(point_id);
         let flags = self.flags.cells;
         let at = offset_of!(abi::Runtime, profile) as i32;
-        let way = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
-        let passed = self.b.ins().load(types::I32, flags, way, 0);
+        let path = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
+        let passed = self.b.ins().load(types::I32, flags, path, 0);
         let passed = self.b.ins().iadd_imm_s(passed, 1);
         let last = self.b.ins().iconst(types::I32, abi::MAX_PROFILE_POINTS as i64);
         let passed = self.b.ins().umin(passed, last);
-        self.b.ins().store(flags, passed, way, 0);
+        self.b.ins().store(flags, passed, path, 0);
         let offset = self.b.ins().uextend(types::I64, passed);
         let offset = self.b.ins().ishl_imm_u(offset, 2);
-        let place = self.b.ins().iadd(way, offset);
+        let place = self.b.ins().iadd(path, offset);
         let number = self.b.ins().iconst(types::I32, i64::from(number));
         self.b.ins().store(flags, number, place, 0);
     }
 
     /// The remaining points of each path that a packet here may be on.
     pub(crate) fn paths_ahead(&self) -> impl Iterator<Item = &'a [PointId]> {
-        let ways = match &self.mode {
-            Mode::Trace(build) => build.ways,
+        let paths = match &self.mode {
+            Mode::Trace(build) => build.paths,
             _ => &[],
         };
-        self.flow.trace.ways.iter().filter_map(|&(way, passed)| ways[way].0.get(passed..))
+        self.flow.trace.paths.iter().filter_map(|&(path, passed)| paths[path].0.get(passed..))
     }
 
     /// Whether a path continues at a point. Always true in the generic function.
@@ -203,8 +203,8 @@ impl<'a> Emitter<'a> {
     /// Skips the points within a place whose outcome is known, on all paths.
     pub(crate) fn skip_within(&mut self, place: &PointId) {
         if let Mode::Trace(build) = &self.mode {
-            for (way, passed) in &mut self.flow.trace.ways {
-                while build.ways[*way].0.get(*passed).is_some_and(|p| p.starts_with(place)) {
+            for (path, passed) in &mut self.flow.trace.paths {
+                while build.paths[*path].0.get(*passed).is_some_and(|p| p.starts_with(place)) {
                     *passed += 1;
                 }
             }
@@ -214,8 +214,8 @@ impl<'a> Emitter<'a> {
     /// Begins a packet: it may be on any path.
     pub(crate) fn begin_paths(&mut self) {
         if let Mode::Trace(build) = &mut self.mode {
-            let ways = (0..build.ways.len()).map(|way| (way, 0)).collect();
-            self.flow.trace = TraceState { ways, ..TraceState::default() };
+            let paths = (0..build.paths.len()).map(|path| (path, 0)).collect();
+            self.flow.trace = TraceState { paths, ..TraceState::default() };
         }
     }
 
@@ -223,7 +223,7 @@ impl<'a> Emitter<'a> {
     pub(crate) fn trace_edge(&mut self, point: &Point<'a>) -> Result<FlowState, Block> {
         let Mode::Trace(build) = &self.mode else { return Ok(self.flow.clone()) };
         let full = self.schedule.blocks() > MAX_BLOCKS;
-        match self.flow.trace.to(point.id(), build.ways) {
+        match self.flow.trace.to(point.id(), build.paths) {
             Some(trace) if !full => {
                 let mut flow = self.flow.clone();
                 flow.trace = trace;
