@@ -318,9 +318,9 @@ fn maps(mac: [u8; 6], frames: &FrameMatch) -> io::Result<(Map, Option<Matched>)>
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv6Addr;
 
     use super::*;
+    use crate::filter::test_frames;
 
     const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0x0b];
     /// `XDP_DROP`, which stands for "taken" here.
@@ -359,27 +359,11 @@ mod tests {
     }
 
     fn v4(dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
-        let mut f = OWN.to_vec();
-        f.extend([9; 6]);
-        f.extend([8, 0, 0x45 + options as u8, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0, 9, 9, 9, 9]);
-        f.extend(dst);
-        f.extend(vec![1; options * 4]);
-        f.extend([0x30, 0x39]);
-        f.extend(port.to_be_bytes());
-        f.extend([0; 8]);
-        f
+        test_frames::udp4(OWN, dst, port, options)
     }
 
     fn v6(dst: &str, port: u16) -> Vec<u8> {
-        let mut f = OWN.to_vec();
-        f.extend([9; 6]);
-        f.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
-        f.extend([9; 16]);
-        f.extend(dst.parse::<Ipv6Addr>().unwrap().octets());
-        f.extend([0x30, 0x39]);
-        f.extend(port.to_be_bytes());
-        f.extend([0; 4]);
-        f
+        test_frames::udp6(OWN, dst.parse().unwrap(), port)
     }
 
     #[test]

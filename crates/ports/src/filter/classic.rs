@@ -437,6 +437,7 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::test_frames;
 
     /// What the kernel does with the program: an interpreter of the instructions used here. A load beyond the packet
     /// drops it.
@@ -506,25 +507,11 @@ mod tests {
     }
 
     fn v4(dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
-        let mut f = vec![0; 12];
-        f.extend([8, 0, 0x45 + options as u8, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0, 9, 9, 9, 9]);
-        f.extend(dst);
-        f.extend(vec![1; options * 4]);
-        f.extend([0x30, 0x39]);
-        f.extend(port.to_be_bytes());
-        f.extend([0; 8]);
-        f
+        test_frames::udp4([0; 6], dst, port, options)
     }
 
     fn v6(dst: &str, port: u16) -> Vec<u8> {
-        let mut f = vec![0; 12];
-        f.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
-        f.extend([9; 16]);
-        f.extend(dst.parse::<Ipv6Addr>().unwrap().octets());
-        f.extend([0x30, 0x39]);
-        f.extend(port.to_be_bytes());
-        f.extend([0; 4]);
-        f
+        test_frames::udp6([0; 6], dst.parse().unwrap(), port)
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! their XDP program, TAP and pcap ports in software ([`FrameMatch::matches`]).
 
 mod classic;
+#[cfg(test)]
+pub(crate) mod test_frames;
 
 use std::net::IpAddr;
 
