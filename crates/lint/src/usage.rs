@@ -82,7 +82,7 @@ impl<'p> Used<'p> {
                 let property = if o.type_name == "direct_counter" { "counters" } else { "meters" };
                 self.out.push(
                     Diagnostic::warning("W0031", format!("`{}` belongs to no table", o.name))
-                        .at(o.span, "what is asked of it is ignored")
+                        .at(o.span, "calls of its methods have no effect")
                         .help(format!("name it in a table: `{property} = ...;`")),
                 );
             }

@@ -123,7 +123,7 @@ impl<'a> Analyser<'a> {
         {
             self.report(
                 Diagnostic::error("E0301", format!("`{name}` is no value"))
-                    .at(span, "not how to ask what a table found")
+                    .at(span, "does not say whether a table found an entry")
                     .help(format!("write `table.apply().{name}`")),
             );
             return Typed::error(span);

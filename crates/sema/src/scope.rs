@@ -311,7 +311,7 @@ fn of_other_languages(name: &str) -> Option<String> {
     let digits: String = lower.chars().filter(char::is_ascii_digit).collect();
     Some(match lower.as_str() {
         "true" | "false" => format!("write `{lower}`"),
-        "hit" | "miss" => format!("what a table found is asked like this: `table.apply().{name}`"),
+        "hit" | "miss" => format!("`table.apply().{name}` says whether the table found an entry"),
         "byte" | "char" | "uchar" => "write `bit<8>`".to_string(),
         "short" | "ushort" => "write `bit<16>`".to_string(),
         "uint" | "unsigned" | "long" => "write `bit<32>` or another width".to_string(),
