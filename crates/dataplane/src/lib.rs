@@ -1,7 +1,7 @@
 //! Everything a packet meets at run time: packet buffers, tables, externs, programs and the switch around them.
 //!
 //! - [`VirtualDataPlane`] is a running program; [`Control`] is its state and the control plane's access to it.
-//! - [`Switch`] moves packets between [`Port`]s and a program, with [`Worker`]s that run to completion.
+//! - [`Switch`] moves packets between [`Port`]s and the programs of its [`Tenant`]s, with [`Worker`]s that run to completion.
 //! - [`Table`]s never make a reader wait; [`externs`] have native code.
 //! - [`Pool`] and [`Packet`] are packet memory.
 //!
@@ -13,6 +13,8 @@
 //! # fn demo(pipeline: Arc<hopwright_ir::Pipeline>, eth0: Box<dyn Port>) -> Result<(), Box<dyn std::error::Error>> {
 //! let vdp = VirtualDataPlane::new(pipeline, EngineKind::Jit)?;
 //! let (switch, mut worker) = SwitchBuilder::new(vdp.clone()).port(0, eth0).cpu_port(510).build()?;
+//! // What belongs to the program: its queues, counts and port numbers.
+//! let tenant = switch.default_tenant();
 //!
 //! // Table entries by name; values are anything that becomes a BigUint. `put` inserts or changes.
 //! let control = vdp.control();
@@ -27,13 +29,13 @@
 //!
 //! // A packet that the program sent to the CPU port, if one comes in time; its bytes begin with the packet-in header.
 //! // An agent's main loop receives until it is told to stop.
-//! if let Some(packet) = switch.cpu().receive(Duration::from_millis(100)) {
+//! if let Some(packet) = tenant.cpu().receive(Duration::from_millis(100)) {
 //!     println!("{} bytes from port {}", packet.len(), packet.ingress_port());
 //! }
 //!
 //! // A whole frame out of a port, and a packet-out through the program.
-//! switch.injector().transmit(0, &[0; 64])?;
-//! switch.injector().packet_out(510, &[0; 64])?;
+//! tenant.injector().transmit(0, &[0; 64])?;
+//! tenant.injector().packet_out(510, &[0; 64])?;
 //!
 //! // Counters of the program, and of the switch.
 //! println!("{:?} {:?}", control.counter("reasons")?.read(7)?, switch.stats());
@@ -78,7 +80,7 @@ pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
 pub use hopwright_jit::Ahead;
 pub use observe::sample::{Sample, Sampling, TooManySamplings};
 pub use observe::shadow::ShadowExecution;
-pub use observe::stats::{PortStats, Stage, StageTime, SwitchStats, WorkerStats};
+pub use observe::stats::{PortStats, Stage, StageTime, SwitchStats, TenantStats, WorkerStats};
 pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};
 pub use state::cell::Count;
@@ -88,5 +90,7 @@ pub use trace::respecialise::{Specialisation, Traces};
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};
 pub use worker::cpu::{CpuQueue, Injector, PuntedPacket};
 pub use worker::handover::WorkerBusy;
-pub use worker::switch::{PortSummary, ReplaceError, Switch, SwitchBuilder, SwitchError, Worker};
+pub use worker::round::Worker;
+pub use worker::switch::{PortSummary, Switch, SwitchBuilder, SwitchError};
+pub use worker::tenant::{ReplaceError, Tenant, TenantPorts, TenantSpec};
 pub use worker::wait;

@@ -159,7 +159,7 @@ fn packet(a: u8, b: u8) -> Vec<u8> {
 fn packets_go_where_the_tables_say_and_are_counted() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        let vdp = switch.vdp();
+        let vdp = switch.default_tenant().vdp();
         vdp.control().insert(&by_a(1, "forward").arg(1u32).arg(0x55u32)).unwrap();
         vdp.control().insert(&by_a(2, "forward").arg(300u32).arg(0u32)).unwrap();
         for (a, b) in [(1, 2), (1, 3), (2, 0), (9, 9)] {
@@ -173,9 +173,9 @@ fn packets_go_where_the_tables_say_and_are_counted() {
         let stats = switch.stats();
         assert_eq!((stats.ports[0].rx_packets, stats.ports[0].rx_bytes), (5, 89));
         assert_eq!((stats.ports[1].tx_packets, stats.ports[1].tx_bytes), (2, 44));
-        assert_eq!((stats.no_such_port, stats.dropped_by_program), (1, 2));
-        assert_eq!(stats.parser_errors[PACKET_TOO_SHORT as usize], 1);
-        assert_eq!((stats.packets, stats.batches), (5, 1));
+        assert_eq!((stats.total.no_such_port, stats.total.dropped_by_program), (1, 2));
+        assert_eq!(stats.total.parser_errors[PACKET_TOO_SHORT as usize], 1);
+        assert_eq!((stats.total.packets, stats.total.batches), (5, 1));
 
         let counts: Vec<_> =
             vdp.control().counter("hits").map(|c| c.read_all()).unwrap().iter().map(|c| (c.packets, c.bytes)).collect();
@@ -214,7 +214,7 @@ fn headers_that_do_not_fit_the_headroom_drop_the_packet() {
         wire.offer(&packet(1, 0));
         worker.step();
         assert!(wire.sent().is_empty());
-        assert_eq!(switch.stats().no_headroom, 1, "{engine:?}");
+        assert_eq!(switch.stats().total.no_headroom, 1, "{engine:?}");
     }
 }
 
@@ -222,7 +222,7 @@ fn headers_that_do_not_fit_the_headroom_drop_the_packet() {
 fn keys_come_from_outside_and_without_one_nothing_verifies() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        let vdp = switch.vdp();
+        let vdp = switch.default_tenant().vdp();
         // RFC 4493, section 4, example 2.
         let key = 0x2b7e1516_28aed2a6_abf71588_09cf4f3c_u128.to_be_bytes();
         let block = 0x6bc1bee2_2e409f96_e93d7e11_7393172a_u128.to_be_bytes();
@@ -253,12 +253,12 @@ fn keys_come_from_outside_and_without_one_nothing_verifies() {
 fn the_cpu_port_hands_packets_over_and_never_waits() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        switch.vdp().control().insert(&by_a(1, "forward").arg(CPU).arg(9u32)).unwrap();
+        switch.default_tenant().vdp().control().insert(&by_a(1, "forward").arg(CPU).arg(9u32)).unwrap();
         for b in 0..6 {
             wires[b % 2].offer(&packet(1, b as u8));
         }
         worker.step();
-        let cpu = switch.cpu();
+        let cpu = switch.default_tenant().cpu();
         let got: Vec<_> = std::iter::from_fn(|| cpu.receive(Duration::from_millis(1))).collect();
         let ports: Vec<_> = got.iter().map(|p| p.ingress_port()).collect();
         // The queue holds four.
@@ -266,7 +266,7 @@ fn the_cpu_port_hands_packets_over_and_never_waits() {
         assert_eq!(&got[0][..], packet(1, 9));
         assert!(got[0].time_us() > 1_600_000_000_000_000);
         let stats = switch.stats();
-        assert_eq!((stats.punted, stats.punt_lost), (4, 2));
+        assert_eq!((stats.total.punted, stats.total.punt_lost), (4, 2));
         // Their buffers come back.
         drop(got);
         wires[0].offer(&packet(1, 0));
@@ -279,8 +279,8 @@ fn the_cpu_port_hands_packets_over_and_never_waits() {
 fn the_control_plane_sends_past_the_program_and_through_it() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        switch.vdp().control().insert(&by_a(3, "forward").arg(0u32).arg(4u32)).unwrap();
-        let injector = switch.injector();
+        switch.default_tenant().vdp().control().insert(&by_a(3, "forward").arg(0u32).arg(4u32)).unwrap();
+        let injector = switch.default_tenant().injector();
         injector.transmit(1, b"as it is").unwrap();
         injector.packet_out(CPU, &packet(3, 0)).unwrap();
         injector.transmit(77, b"nowhere").unwrap();
@@ -289,7 +289,7 @@ fn the_control_plane_sends_past_the_program_and_through_it() {
         assert_eq!(wires[1].sent(), [b"as it is"]);
         assert_eq!(wires[0].sent(), [packet(3, 4)]);
         let stats = switch.stats();
-        assert_eq!((stats.injected, stats.no_such_port), (3, 1));
+        assert_eq!((stats.total.injected, stats.total.no_such_port), (3, 1));
     }
 }
 
@@ -297,7 +297,7 @@ fn the_control_plane_sends_past_the_program_and_through_it() {
 fn a_busy_device_loses_packets_and_no_frame_is_lost() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        switch.vdp().control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+        switch.default_tenant().vdp().control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
         for _ in 0..300 {
             for _ in 0..10 {
                 wires[0].offer(&packet(1, 0));
@@ -313,7 +313,7 @@ fn a_busy_device_loses_packets_and_no_frame_is_lost() {
 #[test]
 fn a_worker_ends_when_told_and_when_its_ports_are_finished() {
     let Rig { switch, mut worker, wires } = rig(EngineKind::Interp);
-    switch.vdp().control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
+    switch.default_tenant().vdp().control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
     wires[0].offer(&packet(1, 0));
     worker.run();
     assert_eq!(wires[1].sent().len(), 1);
@@ -356,7 +356,7 @@ fn wrong_names_and_numbers_are_told() {
 fn ports_come_and_go_between_rounds() {
     for engine in BOTH {
         let Rig { switch, mut worker, wires } = rig(engine);
-        let vdp = switch.vdp();
+        let vdp = switch.default_tenant().vdp();
         vdp.control().insert(&by_a(1, "forward").arg(1u32).arg(0u32)).unwrap();
         vdp.control().insert(&by_a(7, "forward").arg(7u32).arg(0u32)).unwrap();
         let new = Wire::default();
@@ -404,7 +404,7 @@ fn some_batches_are_measured_by_stage() {
         }
         worker.step();
         // What the control plane sends is not measured, nor are rounds in which nothing comes.
-        let _ = switch.injector().packet_out(0, &packet(3, 0));
+        let _ = switch.default_tenant().injector().packet_out(0, &packet(3, 0));
         worker.step();
     }
     let stages = switch.stats().stages;
@@ -435,8 +435,8 @@ fn the_ledger_balances() {
             }
             wires[0].offer(&[3]);
             for port in [0, 1, 300, CPU] {
-                let _ = switch.injector().transmit(port, &packet(1, 0));
-                let _ = switch.injector().packet_out(port, &packet(3, 0));
+                let _ = switch.default_tenant().injector().transmit(port, &packet(1, 0));
+                let _ = switch.default_tenant().injector().packet_out(port, &packet(3, 0));
             }
             worker.step();
         }
@@ -444,13 +444,13 @@ fn the_ledger_balances() {
         assert_eq!(s.packets_in(), s.packets_out(), "{engine:?}: {s:?}");
         assert_eq!(s.ports[0].rx_packets + s.ports[1].rx_packets, 20 * 41);
         let kinds = [
-            s.dropped_by_program,
-            s.no_headroom,
-            s.no_such_port,
-            s.punted,
-            s.punt_lost,
+            s.total.dropped_by_program,
+            s.total.no_headroom,
+            s.total.no_such_port,
+            s.total.punted,
+            s.total.punt_lost,
             s.ports[1].tx_lost,
-            s.injected,
+            s.total.injected,
         ];
         assert!(kinds.iter().all(|k| *k > 0), "{engine:?}: {kinds:?}");
     }

@@ -1,10 +1,10 @@
-//! A device: a switch with the program that controllers gave it, who may control it, and the messages it sends them.
+//! A device: a tenant of a switch with the program that controllers gave it, who may control it, and the messages it sends them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopwright_dataplane::{Switch, VirtualDataPlane};
+use hopwright_dataplane::{Tenant, VirtualDataPlane};
 use hopwright_ir::{ActionCall, TableEntry};
 use tonic::Status;
 
@@ -42,10 +42,10 @@ pub struct Counts {
     pub packets_out: AtomicU64,
 }
 
-/// A switch under P4Runtime.
+/// A tenant of a switch under P4Runtime.
 pub struct Device {
     id: u64,
-    switch: Arc<Switch>,
+    tenant: Arc<Tenant>,
     policy: EnginePolicy,
     elections: Mutex<Elections>,
     state: Mutex<Option<State>>,
@@ -54,11 +54,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device for a switch, which need not run yet. The policy selects the engine of programs that controllers push.
-    pub fn new(id: u64, switch: Arc<Switch>, policy: EnginePolicy) -> Device {
+    /// A device for a tenant of a switch, which need not run yet. The policy selects the engine of programs that controllers push.
+    pub fn new(id: u64, tenant: Arc<Tenant>, policy: EnginePolicy) -> Device {
         Device {
             id,
-            switch,
+            tenant,
             policy,
             elections: Mutex::default(),
             state: Mutex::default(),
@@ -67,9 +67,9 @@ impl Device {
         }
     }
 
-    /// Registers the program that the switch runs already, so that controllers find it.
+    /// Registers the program that the tenant runs already, so that controllers find it.
     pub fn with_program(self, program: Program) -> Device {
-        let vdp = self.switch.vdp();
+        let vdp = self.tenant.vdp();
         *lock(&self.state) = Some(State::new(program, vdp));
         self
     }
@@ -84,9 +84,9 @@ impl Device {
         &self.counts
     }
 
-    /// The switch.
-    pub fn switch(&self) -> &Arc<Switch> {
-        &self.switch
+    /// The tenant.
+    pub fn tenant(&self) -> &Arc<Tenant> {
+        &self.tenant
     }
 
     pub(crate) fn elections(&self) -> MutexGuard<'_, Elections> {
@@ -109,7 +109,7 @@ impl Device {
             Ok(Atomicity::ContinueOnError) => state.write_each(&request.updates, &rights),
             Ok(Atomicity::RollbackOnError) => state.write_all(&request.updates, &rights),
             Ok(Atomicity::DataplaneAtomic) => self
-                .switch
+                .tenant
                 .between_rounds(|| state.write_all(&request.updates, &rights))
                 .map_err(|e| exhausted(e.to_string()).status())?,
             Err(_) => return Err(invalid("no such atomicity").status()),
@@ -173,7 +173,7 @@ impl Device {
             let (kept, lost) = carry_over(old, &mut next);
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
         }
-        self.switch.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
+        self.tenant.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
         tracing::info!("device {}: program `{}` is running", self.id, next.program.pipeline.name);
         *state = Some(next);
         Ok(())
@@ -187,10 +187,10 @@ impl Device {
 
     /// Sends a controller's packet.
     pub(crate) fn packet_out(&self, said: &v1::PacketOut) -> Result<()> {
-        let port = self.switch.cpu_port().ok_or_else(|| precondition("the switch has no CPU port"))?;
+        let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
         let schema = lock(&self.state).as_ref().ok_or_else(no_program)?.program.schema.clone();
         let bytes = packet::packet_out(&schema, said)?;
-        self.switch.injector().packet_out(port, &bytes).map_err(|e| exhausted(e.to_string()))?;
+        self.tenant.injector().packet_out(port, &bytes).map_err(|e| exhausted(e.to_string()))?;
         self.counts.packets_out.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Device {
     }
 
     fn tell_once(&self, swept: &mut Instant) {
-        let cpu = self.switch.cpu();
+        let cpu = self.tenant.cpu();
         if let Some(first) = cpu.receive(TICK) {
             let schema = lock(&self.state).as_ref().map(|s| s.program.schema.clone());
             let mut next = Some(first);
@@ -233,7 +233,7 @@ impl Device {
         let (mut lists, mut idle) = (Vec::new(), Vec::new());
         if let Some(state) = lock(&self.state).as_mut() {
             for _ in 0..DIGESTS_A_TURN {
-                let Some(digest) = self.switch.next_digest() else { break };
+                let Some(digest) = self.tenant.next_digest() else { break };
                 lists.extend(state.digests.add(&digest, now));
             }
             lists.extend(state.digests.due(now));
@@ -258,15 +258,15 @@ impl Device {
 
 impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Device").field("id", &self.id).field("switch", &self.switch).finish_non_exhaustive()
+        f.debug_struct("Device").field("id", &self.id).field("tenant", &self.tenant).finish_non_exhaustive()
     }
 }
 
-/// Runs until the device is gone or its switch stops.
+/// Runs until the device is gone or the tenant stops.
 fn tell(device: &Weak<Device>) {
     let mut swept = Instant::now();
     while let Some(device) = device.upgrade() {
-        if device.switch.stopping() {
+        if device.tenant.stopping() {
             break;
         }
         device.tell_once(&mut swept);

@@ -78,7 +78,7 @@ impl Watch {
     fn new(device: Arc<Device>, request: &trace::WatchRequest) -> Result<Watch> {
         let follower = follower(&device)?;
         let conditions = conditions(follower.vdp().pipeline(), &request.r#where)?;
-        let sampling = device.switch().sample(request.ingress_port).map_err(|e| exhausted(e.to_string()))?;
+        let sampling = device.tenant().sample(request.ingress_port).map_err(|e| exhausted(e.to_string()))?;
         let left = if request.packets == 0 { u64::MAX } else { request.packets };
         Ok(Watch { device, sampling, follower, conditions, wanted: request.r#where.clone(), left })
     }
@@ -88,7 +88,7 @@ impl Watch {
         if to.blocking_send(Ok(trace::WatchReply::default())).is_err() {
             return;
         }
-        while self.left > 0 && !to.is_closed() && !self.device.switch().stopping() {
+        while self.left > 0 && !to.is_closed() && !self.device.tenant().stopping() {
             if let Err(failure) = self.take_up_program() {
                 let _ = to.blocking_send(Err(failure.status()));
                 return;
@@ -107,7 +107,7 @@ impl Watch {
 
     /// The program may be replaced at any time.
     fn take_up_program(&mut self) -> Result<()> {
-        if Arc::ptr_eq(&self.device.switch().vdp(), self.follower.vdp()) {
+        if Arc::ptr_eq(&self.device.tenant().vdp(), self.follower.vdp()) {
             return Ok(());
         }
         self.follower = follower(&self.device)?;
@@ -117,7 +117,7 @@ impl Watch {
 }
 
 fn follower(device: &Device) -> Result<ShadowExecution> {
-    ShadowExecution::new(device.switch().vdp()).map_err(|e| unimplemented(e.to_string()))
+    ShadowExecution::new(device.tenant().vdp()).map_err(|e| unimplemented(e.to_string()))
 }
 
 /// The interpreter's trace of a packet; `None` if the packet does not meet the conditions.

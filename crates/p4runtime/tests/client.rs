@@ -27,7 +27,7 @@ fn server_of(compile: impl Fn() -> Compiled) -> Server {
         let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Jit).unwrap();
         let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(CPU).build().unwrap();
         std::thread::spawn(move || worker.run());
-        Device::new(id, switch, EnginePolicy::Jit).with_program(program)
+        Device::new(id, switch.default_tenant().clone(), EnginePolicy::Jit).with_program(program)
     };
     let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: None };
     Server::start(&options, [1, 2].map(device)).unwrap()
@@ -110,7 +110,7 @@ fn packets_are_followed() {
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[14] = 0x45;
     frame[30..34].copy_from_slice(&[10, 1, 2, 3]);
-    let inject = |frame: &[u8]| server.devices()[0].switch().injector().packet_out(3, frame).unwrap();
+    let inject = |frame: &[u8]| server.devices()[0].tenant().injector().packet_out(3, frame).unwrap();
     inject(&frame);
     let packet = next().unwrap();
     assert_eq!((packet.ingress_port, &packet.bytes[..]), (3, &frame[..]));

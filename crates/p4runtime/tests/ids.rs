@@ -120,7 +120,7 @@ fn serve(source: &str, engine: EngineKind) -> Server {
     let vdp = VirtualDataPlane::new(program.pipeline.clone(), engine).unwrap();
     let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
     std::thread::spawn(move || worker.run());
-    let device = Device::new(1, switch, EnginePolicy::Auto).with_program(program);
+    let device = Device::new(1, switch.default_tenant().clone(), EnginePolicy::Auto).with_program(program);
     Server::start(&Options { address: "127.0.0.1:0".parse().unwrap(), tls: None }, [device]).unwrap()
 }
 

@@ -35,7 +35,7 @@ fn errors_that_nobody_reads_are_few_and_memory_comes_back() {
     let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Interp).unwrap();
     let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
     std::thread::spawn(move || worker.run());
-    let device = Device::new(1, switch, EnginePolicy::Auto).with_program(program);
+    let device = Device::new(1, switch.default_tenant().clone(), EnginePolicy::Auto).with_program(program);
     let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: None };
     let server = Server::start(&options, [device]).unwrap();
 

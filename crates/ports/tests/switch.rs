@@ -67,7 +67,7 @@ fn packets_pass_through_and_the_worker_wakes_and_stops() {
         let wake = |_| {
             std::thread::sleep(Duration::from_millis(20));
             let before = Instant::now();
-            switch.injector().transmit(2, &[7; 100]).unwrap();
+            switch.default_tenant().injector().transmit(2, &[7; 100]).unwrap();
             assert_eq!(receive(&mut sink, &mut pool, 1), 1);
             before.elapsed()
         };
@@ -75,7 +75,7 @@ fn packets_pass_through_and_the_worker_wakes_and_stops() {
         assert!(best < Duration::from_millis(20), "the worker is not woken: {best:?}");
         let stats = switch.stats();
         assert_eq!((stats.ports[0].rx_packets, stats.ports[1].tx_packets), (1600, 1610));
-        assert!(stats.ns_per_packet().is_some_and(|ns| ns > 0.0));
+        assert!(stats.total.ns_per_packet().is_some_and(|ns| ns > 0.0));
         switch.stop();
         moving.join().unwrap();
     });

@@ -77,9 +77,9 @@ fn run(packets: &[Vec<u8>], workers: usize, batch: usize) -> (BTreeMap<u32, Vec<
         }
     });
     let stats = switch.stats();
-    assert_eq!(stats.packets, packets.len() as u64);
-    assert_eq!(stats.workers.len(), workers);
-    assert!(stats.workers.iter().all(|w| w.packets > 0), "every worker worked");
+    assert_eq!(stats.total.packets, packets.len() as u64);
+    assert_eq!(stats.total.workers.len(), workers);
+    assert!(stats.total.workers.iter().all(|w| w.packets > 0), "every worker worked");
     assert_eq!(stats.packets_in(), stats.packets_out());
     let out = (0..3).map(|number| {
         let mut sent: Vec<_> = wires[number as usize].iter().flat_map(|wire| wire.receive_all()).collect();

@@ -247,7 +247,7 @@ fn switch(
         ends.iter().for_each(|wire| add(&mut sent, *number, wire.receive_all()));
     }
     // What two workers hand to the agent is mixed.
-    let punted = std::iter::from_fn(|| switch.cpu().try_receive());
+    let punted = std::iter::from_fn(|| switch.default_tenant().cpu().try_receive());
     let punted: Vec<Vec<u8>> = punted.map(|p| PacketIn::split(&p).unwrap().1.to_vec()).collect();
     for worker in 0..workers {
         let number = |frame: &[u8]| u16::from_be_bytes(frame[FLOW + 2..FLOW + 4].try_into().unwrap());
@@ -255,11 +255,17 @@ fn switch(
         add(&mut sent, CPU_PORT, its.cloned().collect());
     }
     let stats = switch.stats();
-    assert!(stats.workers.iter().all(|w| w.packets > 0), "every worker worked");
+    assert!(stats.total.workers.iter().all(|w| w.packets > 0), "every worker worked");
     assert_eq!(stats.packets_in(), stats.packets_out());
-    let mut counts = vec![stats.packets, stats.punted, stats.punt_lost, stats.dropped_by_program, stats.faults];
+    let mut counts = vec![
+        stats.total.packets,
+        stats.total.punted,
+        stats.total.punt_lost,
+        stats.total.dropped_by_program,
+        stats.total.faults,
+    ];
     counts.extend(stats.ports.iter().flat_map(|p| [p.rx_packets, p.rx_bytes, p.tx_packets, p.tx_bytes, p.tx_lost]));
-    counts.extend(&stats.parser_errors);
+    counts.extend(&stats.total.parser_errors);
     (sent, counts, counters(vdp))
 }
 

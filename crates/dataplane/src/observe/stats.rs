@@ -115,7 +115,7 @@ impl Stopwatch {
 
     /// A stage has ended.
     #[inline]
-    pub(crate) fn lap(&mut self, cells: &Cells, stage: Stage, packets: usize) {
+    pub(crate) fn lap(&mut self, cells: &WorkerCells, stage: Stage, packets: usize) {
         let Some(since) = self.since else { return };
         let now = Instant::now();
         let cells = &cells.stages[stage as usize];
@@ -131,8 +131,21 @@ impl Stopwatch {
     }
 }
 
+/// What a worker counts.
 #[derive(Debug, Default)]
-pub(crate) struct Cells {
+pub(crate) struct WorkerCells {
+    pub rounds: Cell,
+    pub stages: [StageCells; Stage::ALL.len()],
+}
+
+/// What a worker counts for a tenant.
+#[derive(Debug, Default)]
+pub(crate) struct TenantCells {
+    pub rx_packets: Cell,
+    pub rx_bytes: Cell,
+    pub tx_packets: Cell,
+    pub tx_bytes: Cell,
+    pub tx_lost: Cell,
     pub dropped_by_program: Cell,
     pub no_headroom: Cell,
     pub faults: Cell,
@@ -146,8 +159,15 @@ pub(crate) struct Cells {
     pub batches: Cell,
     pub packets: Cell,
     pub busy_ns: Cell,
-    pub stages: [StageCells; Stage::ALL.len()],
-    pub rounds: Cell,
+}
+
+/// Parser errors that are counted apart, whatever the program.
+pub(crate) const MAX_ERRORS: usize = 256;
+
+impl TenantCells {
+    pub(crate) fn new() -> TenantCells {
+        TenantCells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..TenantCells::default() }
+    }
 }
 
 /// A port's counts.
@@ -193,15 +213,52 @@ pub struct SwitchStats {
     pub ports: Vec<PortStats>,
     /// The sum of the counts of ports that were taken away; it has no number and no name.
     pub removed_ports: PortStats,
+    /// The sum of the counts of all tenants. With one tenant its counts.
+    pub total: TenantStats,
+    /// Time of each stage of [`Stage::ALL`].
+    pub stages: [StageTime; Stage::ALL.len()],
+}
+
+impl SwitchStats {
+    /// Packets that came: received, sent by the control plane, made by programs. Every one of them ends in exactly
+    /// one of the counts of [`SwitchStats::packets_out`].
+    pub fn packets_in(&self) -> u64 {
+        self.all_ports().map(|p| p.rx_packets).sum::<u64>() + self.total.injected + self.total.copied
+    }
+
+    /// What became of them: sent, not taken by the device, handed to the control plane, or dropped, by the reasons
+    /// there are. The same as [`SwitchStats::packets_in`] when the worker has stopped.
+    pub fn packets_out(&self) -> u64 {
+        self.all_ports().map(|p| p.tx_packets + p.tx_lost).sum::<u64>() + self.total.punted + self.total.lost()
+    }
+
+    fn all_ports(&self) -> impl Iterator<Item = &PortStats> {
+        self.ports.iter().chain([&self.removed_ports])
+    }
+}
+
+/// A tenant's counts since it was added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TenantStats {
+    /// Packets received for it.
+    pub rx_packets: u64,
+    /// Bytes of these.
+    pub rx_bytes: u64,
+    /// Packets of it that devices took for sending.
+    pub tx_packets: u64,
+    /// Bytes of these.
+    pub tx_bytes: u64,
+    /// Packets of it that a device did not take.
+    pub tx_lost: u64,
     /// Packets the program dropped.
     pub dropped_by_program: u64,
     /// Dropped: grown headers did not fit the headroom.
     pub no_headroom: u64,
     /// Dropped: the program looped, failed an assertion or the like.
     pub faults: u64,
-    /// Dropped: sent to a port number that no port has.
+    /// Dropped: sent to a port number that the tenant has no port for.
     pub no_such_port: u64,
-    /// Dropped: copies and injected packets for which the pool had no frame, or which none fits.
+    /// Dropped: copies and injected packets for which there was no frame, or which none fits.
     pub no_frame: u64,
     /// Packets handed to the control plane.
     pub punted: u64,
@@ -221,8 +278,6 @@ pub struct SwitchStats {
     pub packets: u64,
     /// Nanoseconds spent in the program, packet I/O not included.
     pub busy_ns: u64,
-    /// Time of each stage of [`Stage::ALL`].
-    pub stages: [StageTime; Stage::ALL.len()],
     /// Batches, packets and time by worker.
     pub workers: Vec<WorkerStats>,
 }
@@ -238,32 +293,87 @@ pub struct WorkerStats {
     pub busy_ns: u64,
 }
 
-impl SwitchStats {
+impl TenantStats {
     /// Packets that came: received, sent by the control plane, made by the program. Every one of them ends in exactly
-    /// one of the counts of [`SwitchStats::packets_out`].
+    /// one of the counts of [`TenantStats::packets_out`], or waits to be processed.
     pub fn packets_in(&self) -> u64 {
-        self.all_ports().map(|p| p.rx_packets).sum::<u64>() + self.injected + self.copied
+        self.rx_packets + self.injected + self.copied
     }
 
-    /// What became of them: sent, not taken by the device, handed to the control plane, or dropped, by the reasons
-    /// there are. The same as [`SwitchStats::packets_in`] when the worker has stopped.
+    /// What became of them: sent, not taken by the device, handed to the control plane, or dropped.
     pub fn packets_out(&self) -> u64 {
-        self.all_ports().map(|p| p.tx_packets + p.tx_lost).sum::<u64>()
-            + self.punted
-            + self.punt_lost
-            + self.dropped_by_program
-            + self.no_headroom
-            + self.faults
-            + self.no_such_port
-            + self.no_frame
+        self.tx_packets + self.tx_lost + self.punted + self.lost()
     }
 
-    fn all_ports(&self) -> impl Iterator<Item = &PortStats> {
-        self.ports.iter().chain([&self.removed_ports])
+    /// Packets dropped before they reached a device or the control plane.
+    fn lost(&self) -> u64 {
+        self.punt_lost + self.dropped_by_program + self.no_headroom + self.faults + self.no_such_port + self.no_frame
     }
 
     /// Mean time a packet takes in the program, in nanoseconds.
     pub fn ns_per_packet(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.busy_ns as f64 / self.packets as f64)
+    }
+
+    /// The counts in the cells of one worker.
+    pub(crate) fn of_worker(cells: &TenantCells, errors: usize) -> TenantStats {
+        let (batches, packets, busy_ns) = (cells.batches.get(), cells.packets.get(), cells.busy_ns.get());
+        TenantStats {
+            rx_packets: cells.rx_packets.get(),
+            rx_bytes: cells.rx_bytes.get(),
+            tx_packets: cells.tx_packets.get(),
+            tx_bytes: cells.tx_bytes.get(),
+            tx_lost: cells.tx_lost.get(),
+            dropped_by_program: cells.dropped_by_program.get(),
+            no_headroom: cells.no_headroom.get(),
+            faults: cells.faults.get(),
+            no_such_port: cells.no_such_port.get(),
+            no_frame: cells.no_frame.get(),
+            punted: cells.punted.get(),
+            punt_lost: 0,
+            injected: cells.injected.get(),
+            copied: cells.copied.get(),
+            digests_lost: cells.digests_lost.get(),
+            parser_errors: cells.parser_errors.iter().take(errors).map(Cell::get).collect(),
+            batches,
+            packets,
+            busy_ns,
+            workers: Vec::new(),
+        }
+    }
+
+    /// Adds other counts. Those by worker and by parser error are added place by place.
+    pub(crate) fn add(&mut self, other: &TenantStats) {
+        let TenantStats { parser_errors, workers, .. } = other;
+        for (sum, count) in [
+            (&mut self.rx_packets, other.rx_packets),
+            (&mut self.rx_bytes, other.rx_bytes),
+            (&mut self.tx_packets, other.tx_packets),
+            (&mut self.tx_bytes, other.tx_bytes),
+            (&mut self.tx_lost, other.tx_lost),
+            (&mut self.dropped_by_program, other.dropped_by_program),
+            (&mut self.no_headroom, other.no_headroom),
+            (&mut self.faults, other.faults),
+            (&mut self.no_such_port, other.no_such_port),
+            (&mut self.no_frame, other.no_frame),
+            (&mut self.punted, other.punted),
+            (&mut self.punt_lost, other.punt_lost),
+            (&mut self.injected, other.injected),
+            (&mut self.copied, other.copied),
+            (&mut self.digests_lost, other.digests_lost),
+            (&mut self.batches, other.batches),
+            (&mut self.packets, other.packets),
+            (&mut self.busy_ns, other.busy_ns),
+        ] {
+            *sum += count;
+        }
+        self.parser_errors.resize(self.parser_errors.len().max(parser_errors.len()), 0);
+        self.parser_errors.iter_mut().zip(parser_errors).for_each(|(sum, count)| *sum += count);
+        self.workers.resize(self.workers.len().max(workers.len()), WorkerStats::default());
+        for (sum, worker) in self.workers.iter_mut().zip(workers) {
+            sum.batches += worker.batches;
+            sum.packets += worker.packets;
+            sum.busy_ns += worker.busy_ns;
+        }
     }
 }

@@ -217,35 +217,70 @@ const MIN_PACKETS: u64 = 10_000;
 /// Packets of a profile.
 const SAMPLE: usize = 1_024;
 
-/// Re-specialises while packets flow, for as long as the switch lives.
-///
-/// Checks once a second whether packets flow without traces, or at least one in eight of them takes a side exit. If so it
-/// re-specialises; each attempt doubles the wait before the next one, up to a minute, until traces hold.
-fn adapt(switch: &Weak<Switch>) {
-    const INTERVAL: Duration = Duration::from_secs(1);
-    const LONGEST: Duration = Duration::from_secs(64);
-    let mut watched: Option<(Weak<VirtualDataPlane>, (u64, u64), bool)> = None;
-    let mut pause = INTERVAL;
-    let mut not_before = Instant::now();
-    loop {
-        std::thread::sleep(INTERVAL);
-        let Some(vdp) = switch.upgrade().map(|s| s.vdp()) else { return };
+/// Time between two checks of a program.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Longest wait between two attempts.
+const LONGEST: Duration = Duration::from_secs(64);
+
+/// A program that is watched.
+struct Watched {
+    vdp: Weak<VirtualDataPlane>,
+    /// As of the last check.
+    counts: (u64, u64),
+    /// It has traces.
+    specialised: bool,
+    /// The compiler refused it, and would refuse it again.
+    refused: bool,
+    pause: Duration,
+    not_before: Instant,
+}
+
+impl Watched {
+    fn new(vdp: &Arc<VirtualDataPlane>) -> Watched {
+        let (vdp, not_before) = (Arc::downgrade(vdp), Instant::now());
+        Watched { vdp, counts: (0, 0), specialised: false, refused: false, pause: INTERVAL, not_before }
+    }
+
+    /// Checks whether packets flow without traces, or at least one in eight of them takes a side exit. If so it
+    /// re-specialises; each attempt doubles the wait before the next one, up to a minute, until traces hold.
+    fn check(&mut self, vdp: &VirtualDataPlane) {
         let now = vdp.traces().counts();
-        let same = watched.take().filter(|(it, ..)| it.as_ptr() == Arc::as_ptr(&vdp));
-        let (before, mut done) = same.map_or(((0, 0), false), |(_, before, done)| (before, done));
-        let (packets, left) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
-        if packets >= MIN_PACKETS && done && left * 8 < packets {
-            pause = INTERVAL;
-        } else if packets >= MIN_PACKETS && Instant::now() >= not_before {
-            // The compiler would refuse later, too.
-            let Ok(found) = profile_and_respecialise(&vdp, INTERVAL) else { return };
-            done |= found.is_some_and(|found| found.covered > 0);
-            not_before = Instant::now() + pause;
-            pause = (pause * 2).min(LONGEST);
-        } else if packets > 0 && vdp.prepare_profiler().is_err() {
+        let packets = now.0.saturating_sub(self.counts.0);
+        let left = now.1.saturating_sub(self.counts.1);
+        if self.refused {
             return;
         }
-        watched = Some((Arc::downgrade(&vdp), vdp.traces().counts(), done));
+        if packets >= MIN_PACKETS && self.specialised && left * 8 < packets {
+            self.pause = INTERVAL;
+        } else if packets >= MIN_PACKETS && Instant::now() >= self.not_before {
+            match profile_and_respecialise(vdp, INTERVAL) {
+                Ok(found) => self.specialised |= found.is_some_and(|found| found.covered > 0),
+                Err(_) => self.refused = true,
+            }
+            self.not_before = Instant::now() + self.pause;
+            self.pause = (self.pause * 2).min(LONGEST);
+        } else if packets > 0 {
+            self.refused = vdp.prepare_profiler().is_err();
+        }
+        self.counts = vdp.traces().counts();
+    }
+}
+
+/// Re-specialises the programs of a switch's tenants while packets flow, for as long as the switch lives.
+fn adapt(switch: &Weak<Switch>) {
+    let mut watched: Vec<Watched> = Vec::new();
+    loop {
+        std::thread::sleep(INTERVAL);
+        let Some(tenants) = switch.upgrade().map(|switch| switch.tenants()) else { return };
+        watched.retain(|watched| watched.vdp.strong_count() > 0);
+        for vdp in tenants.iter().map(|tenant| tenant.vdp()) {
+            let same = watched.iter().position(|watched| watched.vdp.as_ptr() == Arc::as_ptr(&vdp));
+            let at = same.unwrap_or_else(|| {
+                watched.push(Watched::new(&vdp));
+                watched.len() - 1
+            });
+            watched[at].check(&vdp);
+        }
     }
 }
 

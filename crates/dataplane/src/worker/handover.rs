@@ -1,15 +1,16 @@
-//! Control of a running worker between two rounds: replacing its program, or pausing it while several changes are made that
-//! packets must see together.
+//! Control of a tenant on a running worker between two rounds: replacing its program, or pausing it while several changes
+//! are made that its packets must see together.
 //!
-//! The worker checks one flag per round.
+//! The worker checks one flag per round, [`Mailbox::attention`].
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 
 use crate::executor::Executor;
+use crate::worker::port_queue::Mailbox;
 
 /// How long a worker may take to end its round.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,14 +26,11 @@ const CLOSED: u8 = 2;
 #[error("the worker did not finish its round within {} seconds", PATIENCE.as_secs())]
 pub struct WorkerBusy;
 
-/// What both sides share.
+/// What a tenant's control side and one worker share.
 pub(crate) struct Handover {
-    /// Something below is for the worker.
-    attention: AtomicBool,
     next: ArrayQueue<Executor>,
     returned: ArrayQueue<Executor>,
     gate: AtomicU8,
-    running: AtomicBool,
     /// Held by whoever is on the control side.
     control: Mutex<()>,
 }
@@ -40,79 +38,64 @@ pub(crate) struct Handover {
 impl Handover {
     pub(crate) fn new() -> Handover {
         Handover {
-            attention: AtomicBool::new(false),
             next: ArrayQueue::new(1),
             returned: ArrayQueue::new(2),
             gate: AtomicU8::new(OPEN),
-            running: AtomicBool::new(false),
             control: Mutex::new(()),
         }
     }
 
-    /// Hands over an executor and waits until the worker uses it, if it runs. `wake` wakes the worker.
-    pub(crate) fn replace(&self, executor: Executor, wake: impl Fn()) -> Result<(), WorkerBusy> {
+    /// Hands over an executor and waits until the worker uses it, if it runs.
+    pub(crate) fn replace(&self, executor: Executor, worker: &Mailbox) -> Result<(), WorkerBusy> {
         let _control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was never taken up is dropped here.
         drop(self.next.force_push(executor));
-        self.attention.store(true, Ordering::Release);
-        wake();
-        let done = self.wait_until(|| self.next.is_empty());
+        worker.call();
+        let done = wait_until(worker, || self.next.is_empty());
         while self.returned.pop().is_some() {}
         if done { Ok(()) } else { Err(WorkerBusy) }
     }
 
-    /// Makes the worker wait between two rounds until the result is dropped. If the worker does not run there is
-    /// nothing to wait for. `wake` wakes the worker.
-    pub(crate) fn stop(&self, wake: impl Fn()) -> Result<Waiting<'_>, WorkerBusy> {
+    /// Keeps the worker from running the tenant's packets until the result is dropped. If the worker does not run there
+    /// is nothing to wait for.
+    pub(crate) fn pause(&self, worker: &Mailbox) -> Result<Waiting<'_>, WorkerBusy> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = Waiting { gate: &self.gate, _control: control };
         self.gate.store(CLOSING, Ordering::Release);
-        self.attention.store(true, Ordering::Release);
-        wake();
-        if !self.wait_until(|| self.gate.load(Ordering::Acquire) == CLOSED) {
+        worker.call();
+        if !wait_until(worker, || self.gate.load(Ordering::Acquire) == CLOSED) {
             return Err(WorkerBusy);
         }
         Ok(waiting)
     }
 
-    fn wait_until(&self, done: impl Fn() -> bool) -> bool {
-        let start = Instant::now();
-        while self.running.load(Ordering::Acquire) && !done() {
-            if start.elapsed() > PATIENCE {
-                return false;
-            }
-            std::thread::sleep(LOOK);
-        }
-        true
-    }
-
-    /// Worker side: it runs, or does no more.
-    pub(crate) fn set_running(&self, running: bool) {
-        self.running.store(running, Ordering::Release);
-    }
-
-    /// Worker side: whether to call [`Handover::attend`].
-    #[inline]
-    pub(crate) fn calls(&self) -> bool {
-        self.attention.load(Ordering::Acquire)
-    }
-
-    /// Worker side, between rounds: takes up a new executor, waits if it is to wait.
-    pub(crate) fn attend(&self, executor: &mut Executor, stopping: impl Fn() -> bool) {
-        self.attention.store(false, Ordering::Release);
+    /// Worker side, between rounds: takes up a new executor. True if the tenant is to be paused from now on.
+    pub(crate) fn attend(&self, executor: &mut Executor) -> bool {
         if let Some(next) = self.next.pop() {
             // There is room: the control side empties it each time.
             let _ = self.returned.push(std::mem::replace(executor, next));
         }
-        if self.gate.compare_exchange(CLOSING, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            while self.gate.load(Ordering::Acquire) == CLOSED && !stopping() {
-                std::thread::yield_now();
-            }
-        }
+        self.gate.compare_exchange(CLOSING, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Worker side: whether the tenant is still to be paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.gate.load(Ordering::Acquire) == CLOSED
     }
 }
 
-/// Keeps a worker waiting; lets it go on when dropped.
+fn wait_until(worker: &Mailbox, done: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while worker.is_running() && !done() {
+        if start.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
+}
+
+/// Keeps a tenant paused on a worker until dropped.
 pub(crate) struct Waiting<'a> {
     gate: &'a AtomicU8,
     _control: MutexGuard<'a, ()>,

@@ -4,6 +4,7 @@
 //! between rounds. Queues that a worker gives up come back through the mailbox, so that the worker never closes a device.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_queue::ArrayQueue;
@@ -16,8 +17,10 @@ use crate::worker::wait::Wakeup;
 
 /// Port numbers are v1model's: 9 bits, of which the highest drops.
 pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
-/// Most ports, and most changes that may wait for the worker.
+/// Most ports of a worker.
 pub(crate) const MAX_PORT_QUEUES: usize = MAX_PORT as usize + 1;
+/// Most changes that may wait for a worker.
+const MAX_CHANGES: usize = MAX_PORT as usize + 1;
 
 /// A port in the hands of a worker.
 pub(crate) struct PortQueue {
@@ -45,21 +48,57 @@ impl PortQueue {
 
 /// A change for a worker to apply between two rounds.
 pub(crate) enum Change {
-    Add(PortQueue),
-    Remove(u32),
+    AddPort(PortQueue),
+    RemovePort(u32),
 }
 
-/// Port queues on their way to one worker and back.
+/// What a worker no longer uses, to be dropped by the control side.
+pub(crate) enum Returned {
+    Port(PortQueue),
+}
+
+/// One worker as the control side reaches it: changes on their way there, and what comes back.
 pub(crate) struct Mailbox {
     changes: ArrayQueue<Change>,
-    returned: ArrayQueue<PortQueue>,
+    returned: ArrayQueue<Returned>,
     wakeup: Wakeup,
+    /// A tenant's [`Handover`](crate::worker::handover::Handover) has something for the worker.
+    attention: AtomicBool,
+    running: AtomicBool,
 }
 
 impl Mailbox {
     fn new() -> io::Result<Mailbox> {
-        let (changes, returned) = (ArrayQueue::new(MAX_PORT_QUEUES), ArrayQueue::new(MAX_PORT_QUEUES));
-        Ok(Mailbox { changes, returned, wakeup: Wakeup::new()? })
+        let (changes, returned) = (ArrayQueue::new(MAX_CHANGES), ArrayQueue::new(MAX_CHANGES));
+        let (attention, running) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Mailbox { changes, returned, wakeup: Wakeup::new()?, attention, running })
+    }
+
+    /// Makes the worker attend to the handovers of its tenants.
+    pub(crate) fn call(&self) {
+        self.attention.store(true, Ordering::Release);
+        self.wakeup.notify();
+    }
+
+    /// Whether the worker makes rounds.
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Worker side: it makes rounds, or no more.
+    pub(crate) fn set_running(&self, running: bool) {
+        self.running.store(running, Ordering::Release);
+    }
+
+    /// Worker side: whether to attend to handovers.
+    #[inline]
+    pub(crate) fn is_called(&self) -> bool {
+        self.attention.load(Ordering::Acquire)
+    }
+
+    /// Worker side: it attends now. What comes later calls again.
+    pub(crate) fn answer(&self) {
+        self.attention.store(false, Ordering::Release);
     }
 
     /// Worker side: the next change, if there is one.
@@ -73,10 +112,10 @@ impl Mailbox {
         !self.changes.is_empty()
     }
 
-    /// Worker side: gives back a port that is no longer used.
-    pub(crate) fn give_back(&self, queue: PortQueue) {
-        // There is room: removing a port first takes what came back.
-        let _ = self.returned.push(queue);
+    /// Worker side: gives back what is no longer used.
+    pub(crate) fn give_back(&self, returned: Returned) {
+        // There is room: the control side takes what came back before it sends a change.
+        let _ = self.returned.push(returned);
     }
 
     /// Wakes the worker.
@@ -85,10 +124,53 @@ impl Mailbox {
     }
 }
 
+/// What the control side shares with all workers.
+pub(crate) struct Workers {
+    mailboxes: Box<[Mailbox]>,
+    stop: AtomicBool,
+}
+
+impl Workers {
+    pub(crate) fn new(count: usize) -> io::Result<Arc<Workers>> {
+        let mailboxes = (0..count).map(|_| Mailbox::new()).collect::<io::Result<_>>()?;
+        Ok(Arc::new(Workers { mailboxes, stop: AtomicBool::new(false) }))
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    /// By number of the worker.
+    pub(crate) fn mailboxes(&self) -> &[Mailbox] {
+        &self.mailboxes
+    }
+
+    /// Wakes all of them.
+    pub(crate) fn wake(&self) {
+        self.mailboxes.iter().for_each(|worker| worker.wakeup.notify());
+    }
+
+    /// Whether changes wait for one of them.
+    pub(crate) fn changing(&self) -> bool {
+        self.mailboxes.iter().any(Mailbox::changing)
+    }
+
+    /// Makes them return after their round.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    #[inline]
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+}
+
 /// The ports as the control plane sees them, and the mailboxes of the workers.
 pub(crate) struct Ports {
     list: Mutex<List>,
-    workers: Box<[Mailbox]>,
+    workers: Arc<Workers>,
     /// The CPU port and the urgent one.
     cpu_ports: [Option<u32>; 2],
 }
@@ -147,30 +229,12 @@ fn counts(c: &PortCells) -> PortStats {
 
 impl Ports {
     /// `queues`: each worker's, in the same order of ports.
-    pub(crate) fn new(queues: &[Vec<PortQueue>], cpu_ports: [Option<u32>; 2]) -> io::Result<Ports> {
+    pub(crate) fn new(queues: &[Vec<PortQueue>], workers: &Arc<Workers>, cpu_ports: [Option<u32>; 2]) -> Ports {
         let ports = queues.first().map_or(0, Vec::len);
         let ports =
             (0..ports).map(|i| Listed::new(&queues.iter().map(|queues| &queues[i]).collect::<Vec<_>>())).collect();
-        Ok(Ports {
-            list: Mutex::new(List { ports, gone: PortStats::default() }),
-            workers: queues.iter().map(|_| Mailbox::new()).collect::<io::Result<_>>()?,
-            cpu_ports,
-        })
-    }
-
-    /// The mailbox of a worker.
-    pub(crate) fn worker(&self, index: usize) -> &Mailbox {
-        &self.workers[index]
-    }
-
-    /// Whether changes wait for a worker.
-    pub(crate) fn changing(&self) -> bool {
-        self.workers.iter().any(Mailbox::changing)
-    }
-
-    /// Wakes all workers.
-    pub(crate) fn wake(&self) {
-        self.workers.iter().for_each(|worker| worker.wakeup.notify());
+        let list = Mutex::new(List { ports, gone: PortStats::default() });
+        Ports { list, workers: workers.clone(), cpu_ports }
     }
 
     /// Ports that are there, in order of addition.
@@ -187,8 +251,8 @@ impl Ports {
         if number > MAX_PORT {
             return Err(SwitchError::PortNumber(number));
         }
-        if ports.len() != self.workers.len() {
-            return Err(SwitchError::PortsPerWorker { ports: ports.len(), workers: self.workers.len() });
+        if ports.len() != self.workers.count() {
+            return Err(SwitchError::PortsPerWorker { ports: ports.len(), workers: self.workers.count() });
         }
         self.with(|list| {
             let taken = list.ports.iter().any(|p| p.summary.number == number && !p.leaving);
@@ -198,8 +262,8 @@ impl Ports {
             self.room()?;
             let queues: Vec<PortQueue> = ports.into_iter().map(|port| PortQueue::new(number, port)).collect();
             list.ports.push(Listed::new(&queues.iter().collect::<Vec<_>>()));
-            for (worker, queue) in self.workers.iter().zip(queues) {
-                worker.changes.push(Change::Add(queue)).map_err(|_| SwitchError::WorkerBehind)?;
+            for (worker, queue) in self.workers.mailboxes().iter().zip(queues) {
+                worker.changes.push(Change::AddPort(queue)).map_err(|_| SwitchError::WorkerBehind)?;
             }
             Ok(())
         })
@@ -211,8 +275,8 @@ impl Ports {
             let Some(listed) = listed else { return Err(SwitchError::NoSuchPort(number)) };
             self.room()?;
             listed.leaving = true;
-            for worker in &self.workers {
-                worker.changes.push(Change::Remove(number)).map_err(|_| SwitchError::WorkerBehind)?;
+            for worker in self.workers.mailboxes() {
+                worker.changes.push(Change::RemovePort(number)).map_err(|_| SwitchError::WorkerBehind)?;
             }
             Ok(())
         })
@@ -220,14 +284,17 @@ impl Ports {
 
     /// Whether every mailbox has room. Call with the list locked, which excludes other senders.
     fn room(&self) -> Result<(), SwitchError> {
-        let full = self.workers.iter().any(|worker| worker.changes.is_full());
+        let full = self.workers.mailboxes().iter().any(|worker| worker.changes.is_full());
         if full { Err(SwitchError::WorkerBehind) } else { Ok(()) }
     }
 
     /// Works on the list, after closing the ports that came back.
     fn with<R>(&self, work: impl FnOnce(&mut List) -> R) -> R {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        for queue in self.workers.iter().flat_map(|worker| std::iter::from_fn(|| worker.returned.pop())) {
+        let returned = |worker: &'_ Mailbox| worker.returned.pop();
+        for Returned::Port(queue) in
+            self.workers.mailboxes().iter().flat_map(|w| std::iter::from_fn(move || returned(w)))
+        {
             let of_queue = |port: &Listed| port.cells.iter().position(|cells| Arc::ptr_eq(cells, &queue.cells));
             let Some(at) = list.ports.iter().position(|port| of_queue(port).is_some()) else { continue };
             let port = &mut list.ports[at];

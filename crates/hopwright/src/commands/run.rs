@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
+use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Tenant, Verdict};
 use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
         }
     }
-    let server = if args.no_p4runtime { None } else { Some(serve(args, &switch, policy, program)?) };
+    let server = if args.no_p4runtime { None } else { Some(serve(args, switch.default_tenant(), policy, program)?) };
     tracing::info!("running {} with {engine}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Serves P4Runtime for the switch, which already runs the program.
-fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Program) -> Result<Server, Failure> {
+fn serve(args: &RunArgs, tenant: &Arc<Tenant>, policy: EnginePolicy, program: Program) -> Result<Server, Failure> {
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
             Some(Tls { certificate: certificate.clone(), key: key.clone(), client_ca: args.tls_client_ca.clone() })
@@ -112,7 +112,7 @@ fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Pr
         Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
         Some(_) => "encrypted, for clients with a certificate",
     };
-    let device = Device::new(args.device_id, switch.clone(), policy).with_program(program);
+    let device = Device::new(args.device_id, tenant.clone(), policy).with_program(program);
     let options = Options { address: args.p4runtime, tls };
     let server = Server::start(&options, [device]).map_err(|e| match e {
         ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
@@ -128,7 +128,7 @@ fn serve(args: &RunArgs, switch: &Arc<Switch>, policy: EnginePolicy, program: Pr
 
 /// Starts to log a line for each packet, until the switch stops.
 fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
-    let (switch, sampling) = (switch.clone(), switch.sample(None)?);
+    let (switch, sampling) = (switch.clone(), switch.default_tenant().sample(None)?);
     let line = |sample: &Sample| {
         let became = match (sample.verdict(), sample.egress_port()) {
             (_, Some(port)) => format!("to port {port}"),
@@ -154,7 +154,7 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
 
 /// Writes statistics until the switch stops, and drains the CPU queue if nothing else reads it.
 fn watch(switch: &Arc<Switch>, drain: bool, started: Instant, stats: Option<&Path>) -> Result<(), Failure> {
-    let cpu = switch.cpu();
+    let cpu = switch.default_tenant().cpu();
     let mut next = started + STATS_INTERVAL;
     while !switch.stopping() {
         while drain && cpu.try_receive().is_some() {}
@@ -175,6 +175,7 @@ fn write(path: &Path, stats: &SwitchStats, started: Instant) -> Result<(), Failu
 }
 
 fn json(stats: &SwitchStats, started: Instant) -> serde_json::Value {
+    let total = &stats.total;
     let ports: serde_json::Map<_, _> = stats
         .ports
         .iter()
@@ -188,13 +189,13 @@ fn json(stats: &SwitchStats, started: Instant) -> serde_json::Value {
         .collect();
     serde_json::json!({
         "uptime_s": started.elapsed().as_secs_f64(),
-        "packets": stats.packets,
-        "packets_punted": stats.punted,
+        "packets": total.packets,
+        "packets_punted": total.punted,
         "packets_dropped": {
-            "program": stats.dropped_by_program, "no_headroom": stats.no_headroom, "fault": stats.faults,
-            "no_such_port": stats.no_such_port, "no_frame": stats.no_frame, "cpu_queue": stats.punt_lost,
+            "program": total.dropped_by_program, "no_headroom": total.no_headroom, "fault": total.faults,
+            "no_such_port": total.no_such_port, "no_frame": total.no_frame, "cpu_queue": total.punt_lost,
         },
-        "ns_per_packet": stats.ns_per_packet(),
+        "ns_per_packet": total.ns_per_packet(),
         "ports": ports,
     })
 }
@@ -210,11 +211,12 @@ fn print(stats: &SwitchStats) {
             p.number, p.name, p.rx_packets, p.rx_bytes, p.tx_packets, p.tx_bytes, p.tx_lost
         );
     }
+    let total = &stats.total;
     println!(
         "dropped: {} by the program, {} sent to ports that do not exist, {} faults; {} to the CPU",
-        stats.dropped_by_program, stats.no_such_port, stats.faults, stats.punted
+        total.dropped_by_program, total.no_such_port, total.faults, total.punted
     );
-    if let Some(ns) = stats.ns_per_packet() {
+    if let Some(ns) = total.ns_per_packet() {
         println!("{ns:.0} ns a packet in the program");
     }
 }

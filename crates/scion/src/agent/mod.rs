@@ -225,7 +225,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     let key = setup.keys.current.clone();
     let bfd = match &taps {
         Some(_) => Bfd::idle(key),
-        None => Bfd::start(setup.bfd.clone(), key, &switch),
+        None => Bfd::start(setup.bfd.clone(), key, switch.default_tenant()),
     };
     let bfd = bfd.map_err(AgentError::BfdThread)?;
 
@@ -370,7 +370,7 @@ impl Agent {
                 return Err(AgentError::BfdThread(io::Error::other("its thread has ended")));
             }
             let mut poll = PollSet::new();
-            poll.add(self.switch.cpu().fd().as_raw_fd());
+            poll.add(self.switch.default_tenant().cpu().fd().as_raw_fd());
             poll.add(self.kernel.event_fd());
             poll.add(self.bfd.changes_fd());
             self.reload.add_to(&mut poll);
@@ -379,7 +379,7 @@ impl Agent {
             }
             if let Some(taps) = &self.taps {
                 taps.add_to(&mut poll);
-                poll.add(self.switch.urgent_cpu().fd().as_raw_fd());
+                poll.add(self.switch.default_tenant().urgent_cpu().fd().as_raw_fd());
             }
             poll.wait(self.longest_pause());
             if let Some(told) = &options.told {
@@ -553,7 +553,7 @@ impl Agent {
     /// Moves frames between TAP devices and ports, and updates the tables when they report a change of a link.
     fn follow_taps(&mut self) -> Result<(), AgentError> {
         let Some(taps) = &mut self.taps else { return Ok(()) };
-        let queue = self.switch.urgent_cpu();
+        let queue = self.switch.default_tenant().urgent_cpu();
         queue.clear_wakeup();
         for _ in 0..4096 {
             let Some(bytes) = queue.try_receive() else { break };
@@ -561,7 +561,7 @@ impl Agent {
                 taps.hand_over(header.port, packet);
             }
         }
-        let injector = self.switch.injector();
+        let injector = self.switch.default_tenant().injector();
         for target in taps.exchange(&injector, &self.setup.links) {
             self.program_target(target)?;
         }
@@ -629,7 +629,7 @@ impl Agent {
     }
 
     fn take_punted(&mut self) {
-        let queue = self.switch.cpu();
+        let queue = self.switch.default_tenant().cpu();
         queue.clear_wakeup();
         let start = Instant::now();
         // The queue may fill as fast as it is emptied: no more than it holds at a time.
@@ -654,7 +654,7 @@ impl Agent {
 
     /// Answers a packet that the program has punted, or completes it.
     fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
-        let injector = self.switch.injector();
+        let injector = self.switch.default_tenant().injector();
         let (now, kernel) = ((Instant::now(), wall_clock_us()), &mut self.kernel);
         let has_route = |to, from| matches!(kernel.route(to, from), Ok(Route::Via { .. } | Route::Here));
         let sent = match self.slow_path.handle(packet, header, &self.setup.links, now, has_route) {

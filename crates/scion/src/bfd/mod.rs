@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::{PollSet, Wakeup};
-use hopwright_dataplane::{CpuQueue, Injector, Switch, wall_clock_us};
+use hopwright_dataplane::{CpuQueue, Injector, Tenant, wall_clock_us};
 
 use crate::config::keys::HopKey;
 use crate::control::program::PacketIn;
@@ -74,11 +74,11 @@ impl Bfd {
         Ok(Bfd { shared, thread: None })
     }
 
-    /// Starts the sessions of a switch that runs the program. Their next hops are not known yet.
-    pub fn start(specs: Vec<Spec>, key: HopKey, switch: &Switch) -> io::Result<Bfd> {
+    /// Starts the sessions of a tenant that runs the program. Their next hops are not known yet.
+    pub fn start(specs: Vec<Spec>, key: HopKey, tenant: &Tenant) -> io::Result<Bfd> {
         let mut bfd = Bfd::idle(key)?;
         bfd.shared.sessions().configure(specs, Instant::now());
-        let (queue, injector) = (switch.urgent_cpu(), switch.urgent_injector());
+        let (queue, injector) = (tenant.urgent_cpu(), tenant.urgent_injector());
         let its = bfd.shared.clone();
         let thread = std::thread::Builder::new().name("bfd".into()).spawn(move || work(&its, &queue, &injector))?;
         bfd.thread = Some(thread);

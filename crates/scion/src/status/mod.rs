@@ -8,7 +8,7 @@ pub mod stats;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopwright_dataplane::{StageTime, Switch};
+use hopwright_dataplane::{StageTime, Switch, Tenant};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::next_hop::HostCounts;
 
@@ -78,6 +78,11 @@ impl Status {
     /// The switch.
     pub fn switch(&self) -> &Switch {
         &self.switch
+    }
+
+    /// Its tenant that runs the program.
+    pub fn tenant(&self) -> &Tenant {
+        self.switch.default_tenant()
     }
 
     /// What the router runs with.

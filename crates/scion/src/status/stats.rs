@@ -133,7 +133,7 @@ impl BfdStats {
 impl Stats {
     /// Collects the snapshot of a switch that runs the program, and of the BFD sessions on its links.
     pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
-        let reasons = switch.vdp().control().counter(object::REASONS).map(|c| c.read_all())?;
+        let reasons = switch.default_tenant().vdp().control().counter(object::REASONS).map(|c| c.read_all())?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
         let by_reason = |punt: bool| {
             Reason::ALL
@@ -145,11 +145,11 @@ impl Stats {
         let s = switch.stats();
         let mut packets_dropped = by_reason(false);
         for (what, packets) in [
-            ("no_headroom", s.no_headroom),
-            ("fault", s.faults),
-            ("no_such_port", s.no_such_port),
-            ("no_buffer", s.no_frame),
-            ("cpu_queue_full", s.punt_lost),
+            ("no_headroom", s.total.no_headroom),
+            ("fault", s.total.faults),
+            ("no_such_port", s.total.no_such_port),
+            ("no_buffer", s.total.no_frame),
+            ("cpu_queue_full", s.total.punt_lost),
         ] {
             if packets > 0 {
                 packets_dropped.insert(what.into(), packets);
@@ -161,16 +161,16 @@ impl Stats {
         lost.insert("not_sent".into(), devices().map(|p| p.tx_lost).sum());
         // A program that drops a packet without a reason would show here.
         let with_reason: u64 = by_reason(false).values().sum();
-        lost.insert("without_reason".into(), s.dropped_by_program.saturating_sub(with_reason));
+        lost.insert("without_reason".into(), s.total.dropped_by_program.saturating_sub(with_reason));
         lost.retain(|_, packets| *packets > 0);
         let sent: u64 = devices().map(|p| p.tx_packets).sum();
         let ledger = Ledger {
             received: devices().map(|p| p.rx_packets).sum(),
-            injected: s.injected + s.copied,
+            injected: s.total.injected + s.total.copied,
             packets_in: s.packets_in(),
             sent,
-            punted: s.punted,
-            packets_out: sent + s.punted + lost.values().sum::<u64>(),
+            punted: s.total.punted,
+            packets_out: sent + s.total.punted + lost.values().sum::<u64>(),
             lost,
         };
         Ok(Stats {
@@ -178,6 +178,7 @@ impl Stats {
             reloads: Default::default(),
             uptime_s,
             workers: s
+                .total
                 .workers
                 .iter()
                 .map(|w| WorkerStats { packets: w.packets, batches: w.batches, busy_ns: w.busy_ns })
@@ -186,7 +187,7 @@ impl Stats {
             packets_punted: by_reason(true),
             packets_dropped,
             slow_path: BTreeMap::new(),
-            ns_per_packet: s.ns_per_packet(),
+            ns_per_packet: s.total.ns_per_packet(),
             ns_by_stage: Stage::ALL
                 .iter()
                 .zip(s.stages)

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{
-    EngineKind, Executor, FrameSize, Packet, Pool, Switch, SwitchBuilder, VirtualDataPlane, wall_clock_us,
+    EngineKind, Executor, FrameSize, Packet, Pool, SwitchBuilder, Tenant, VirtualDataPlane, wall_clock_us,
 };
 use hopwright_ir::{ActionCall, MatchValue, TableEntry, TableId};
 use hopwright_p4runtime::client::{Client, ClientOptions};
@@ -136,7 +136,7 @@ pub(crate) fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
 struct Bench {
     program: Program,
     vdp: Arc<VirtualDataPlane>,
-    switch: Arc<Switch>,
+    tenant: Arc<Tenant>,
     table: TableId,
     forward: ActionCall,
 }
@@ -157,7 +157,7 @@ impl Bench {
         let table = vdp.control().table("destinations").map(|t| t.id()).map_err(Failure::message)?;
         let forward = vdp.control().resolve_action(table, "forward", &[]).map_err(Failure::message)?;
         let (switch, _) = SwitchBuilder::new(vdp.clone()).cpu_port(CPU_PORT).build()?;
-        Ok(Bench { program, vdp, switch, table, forward })
+        Ok(Bench { program, vdp, tenant: switch.default_tenant().clone(), table, forward })
     }
 
     fn entries(&self, numbers: std::ops::Range<u64>, port: u64) -> Vec<TableEntry> {
@@ -225,7 +225,7 @@ struct Controller {
 impl Controller {
     fn new(bench: &Bench) -> Result<Controller, Failure> {
         let info = bench.program.config.p4info.clone().unwrap_or_default();
-        let device = Device::new(1, bench.switch.clone(), EnginePolicy::Jit).with_program(bench.program.clone());
+        let device = Device::new(1, bench.tenant.clone(), EnginePolicy::Jit).with_program(bench.program.clone());
         let server = Server::start(&Options { address: SocketAddr::from(([127, 0, 0, 1], 0)), tls: None }, [device])?;
         let options = ClientOptions { server: server.address().to_string(), device: 1, tls: None, force: false };
         let client = Client::connect(options)?;

@@ -15,7 +15,7 @@ use crate::status::{ActiveConfig, Session, Snapshot, Status};
 /// The page of all metrics, in [`super::CONTENT_TYPE`].
 pub fn page(status: &Status) -> Result<String, ControlError> {
     let (active, snapshot, stats) = (status.active(), status.snapshot(), status.switch().stats());
-    let vdp = status.switch().vdp();
+    let vdp = status.tenant().vdp();
     let mut links = link_labels(&active);
     for link in &mut links {
         link.traffic = LinkTraffic::read(&vdp, link.index, link.ipv6, &snapshot.own_packets)?;
@@ -99,10 +99,10 @@ fn lost_before_and_behind(links: &mut [Link], stats: &SwitchStats) {
     let Some(internal) = links.first_mut() else { return };
     let ports = || stats.ports.iter().chain([&stats.removed_ports]);
     internal.lost = Lost {
-        processor: ports().map(|p| p.device.rx_overrun + p.device.rx_too_long).sum::<u64>() + stats.no_frame,
-        forwarder: ports().map(|p| p.tx_lost).sum::<u64>() + stats.no_such_port,
-        slow_path: stats.punt_lost,
-        invalid: stats.faults + stats.no_headroom,
+        processor: ports().map(|p| p.device.rx_overrun + p.device.rx_too_long).sum::<u64>() + stats.total.no_frame,
+        forwarder: ports().map(|p| p.tx_lost).sum::<u64>() + stats.total.no_such_port,
+        slow_path: stats.total.punt_lost,
+        invalid: stats.total.faults + stats.total.no_headroom,
     };
 }
 
@@ -268,24 +268,24 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
         text.counter(name, help);
         text.sample(&[], value);
     };
-    single(text, "hopwright_worker_packets_total", "Packets run through the program.", stats.packets);
-    single(text, "hopwright_worker_batches_total", "Batches they came in.", stats.batches);
+    single(text, "hopwright_worker_packets_total", "Packets run through the program.", stats.total.packets);
+    single(text, "hopwright_worker_batches_total", "Batches they came in.", stats.total.batches);
     text.counter("hopwright_worker_busy_seconds_total", "Time spent in the program, packet I/O not included.");
-    text.sample(&[], stats.busy_ns as f64 / 1e9);
+    text.sample(&[], stats.total.busy_ns as f64 / 1e9);
 
     text.counter("hopwright_lost_packets_total", "Packets lost in the data plane, by reason.");
     for (why, count) in [
-        ("cpu_queue_full", stats.punt_lost),
-        ("fault", stats.faults),
-        ("no_buffer", stats.no_frame),
-        ("no_headroom", stats.no_headroom),
-        ("no_such_port", stats.no_such_port),
+        ("cpu_queue_full", stats.total.punt_lost),
+        ("fault", stats.total.faults),
+        ("no_buffer", stats.total.no_frame),
+        ("no_headroom", stats.total.no_headroom),
+        ("no_such_port", stats.total.no_such_port),
     ] {
         text.sample(&[("reason", why)], count);
     }
-    single(text, "hopwright_slow_path_received_total", "Packets handed to the slow path.", stats.punted);
-    single(text, "hopwright_slow_path_sent_total", "Packets the slow path sent.", stats.injected);
-    let queue = status.switch().cpu();
+    single(text, "hopwright_slow_path_received_total", "Packets handed to the slow path.", stats.total.punted);
+    single(text, "hopwright_slow_path_sent_total", "Packets the slow path sent.", stats.total.injected);
+    let queue = status.tenant().cpu();
     text.gauge("hopwright_cpu_queue_packets", "Packets that wait for the slow path.");
     text.sample(&[], queue.len());
     text.gauge("hopwright_cpu_queue_capacity", "Packets that may wait for the slow path.");
@@ -317,7 +317,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
         }
     }
 
-    let vdp = status.switch().vdp();
+    let vdp = status.tenant().vdp();
     let tables = || (0..).map(TableId).zip(&vdp.pipeline().tables);
     text.gauge("hopwright_table_entries", "Entries in a table of the program.");
     for (id, table) in tables() {
@@ -328,7 +328,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
         text.sample(&[("table", &table.name)], table.size);
     }
     text.counter("hopwright_parser_errors_total", "Packets whose parser ended with an error.");
-    for (name, count) in vdp.pipeline().errors.iter().zip(&stats.parser_errors).skip(1) {
+    for (name, count) in vdp.pipeline().errors.iter().zip(&stats.total.parser_errors).skip(1) {
         text.sample(&[("error", name)], count);
     }
 }

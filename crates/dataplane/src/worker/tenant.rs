@@ -1,0 +1,323 @@
+//! A tenant: a program on a switch, with the queues, counts and port numbers that belong to it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hopwright_ir::interp::Digest;
+
+use crate::executor::Executor;
+use crate::observe::sample::{Samples, Sampling, TooManySamplings};
+use crate::observe::stats::{MAX_ERRORS, TenantCells, TenantStats, WorkerStats};
+use crate::vdp::{BuildError, VirtualDataPlane};
+use crate::worker::cpu::{CpuQueue, Injector, Queue};
+use crate::worker::handover::{Handover, WorkerBusy};
+use crate::worker::port_queue::{MAX_PORT, Workers};
+use crate::worker::switch::SwitchError;
+
+/// Packets that may wait in each of the two urgent queues.
+const URGENT_QUEUE: usize = 256;
+
+/// Why a tenant does not run another program.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ReplaceError {
+    #[error(transparent)]
+    Program(#[from] BuildError),
+    #[error(transparent)]
+    Busy(#[from] WorkerBusy),
+}
+
+/// The ports of a switch that a tenant has, and the numbers by which its program knows them. It can send to no others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TenantPorts {
+    /// All that there are at any time, by the switch's numbers.
+    #[default]
+    All,
+    /// These: the switch's number by the program's. A port has one number at most.
+    Numbered(BTreeMap<u32, u32>),
+}
+
+impl TenantPorts {
+    /// The program's number of a port of the switch.
+    pub(crate) fn of_program(&self, number: u32) -> Option<u32> {
+        match self {
+            TenantPorts::All => Some(number),
+            TenantPorts::Numbered(map) => map.iter().find(|(_, of_switch)| **of_switch == number).map(|(own, _)| *own),
+        }
+    }
+
+    fn check(&self, cpu_ports: [Option<u32>; 2]) -> Result<(), SwitchError> {
+        let own: Vec<u32> = match self {
+            TenantPorts::All => Vec::new(),
+            TenantPorts::Numbered(map) => map.keys().copied().collect(),
+        };
+        let mut numbers: Vec<u32> = own.into_iter().chain(cpu_ports.into_iter().flatten()).collect();
+        numbers.sort_unstable();
+        if let Some(number) = numbers.iter().find(|number| **number > MAX_PORT) {
+            return Err(SwitchError::PortNumber(*number));
+        }
+        if let Some(twice) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(SwitchError::PortTwice(twice[0]));
+        }
+        if let TenantPorts::Numbered(map) = self {
+            let mut of_switch: Vec<u32> = map.values().copied().collect();
+            of_switch.sort_unstable();
+            if let Some(twice) = of_switch.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(SwitchError::PortTwice(twice[0]));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a tenant is made of.
+#[derive(Clone, Debug)]
+pub struct TenantSpec {
+    /// Its name, which no other tenant of the switch has.
+    pub name: String,
+    /// Its program.
+    pub vdp: Arc<VirtualDataPlane>,
+    /// Its ports.
+    pub ports: TenantPorts,
+    /// Packets that the program sends to this port go to the control plane. Without it such packets have no port.
+    pub cpu_port: Option<u32>,
+    /// Packets that the program sends to this port go to the control plane, too, by a small queue of their own.
+    pub urgent_cpu_port: Option<u32>,
+    /// Packets that may wait in each direction between workers and control plane.
+    pub cpu_queue: usize,
+}
+
+impl TenantSpec {
+    /// A tenant with all ports and no CPU port; 1024 packets may wait in each direction.
+    pub fn new(name: impl Into<String>, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
+        TenantSpec {
+            name: name.into(),
+            vdp,
+            ports: TenantPorts::All,
+            cpu_port: None,
+            urgent_cpu_port: None,
+            cpu_queue: 1024,
+        }
+    }
+
+    /// Checks port numbers, and that the program can run on so many workers.
+    pub(crate) fn check(&self, workers: usize) -> Result<(), SwitchError> {
+        self.ports.check([self.cpu_port, self.urgent_cpu_port])?;
+        if workers > 1 {
+            self.vdp.shareable()?;
+        }
+        Ok(())
+    }
+}
+
+/// Which of the two CPU queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Urgency {
+    Normal,
+    Urgent,
+}
+
+/// The queues of one direction between workers and control plane.
+pub(crate) struct Cpu {
+    pub normal: Arc<Queue>,
+    pub urgent: Arc<Queue>,
+}
+
+impl Cpu {
+    pub(crate) fn has_packets(&self) -> bool {
+        self.normal.has_packets() || self.urgent.has_packets()
+    }
+
+    pub(crate) fn queue(&self, urgency: Urgency) -> &Queue {
+        match urgency {
+            Urgency::Normal => &self.normal,
+            Urgency::Urgent => &self.urgent,
+        }
+    }
+}
+
+/// A program on a switch, seen from outside the workers: what a control plane holds.
+///
+/// Its port numbers are those of [`TenantSpec::ports`].
+pub struct Tenant {
+    name: Box<str>,
+    vdp: Mutex<Arc<VirtualDataPlane>>,
+    ports: TenantPorts,
+    cpu_ports: [Option<u32>; 2],
+    /// By worker.
+    handovers: Vec<Handover>,
+    /// By worker.
+    cells: Vec<Arc<TenantCells>>,
+    cpu: Cpu,
+    inject: Cpu,
+    samples: Arc<Samples>,
+    workers: Arc<Workers>,
+}
+
+impl Tenant {
+    /// `spec`: checked. `packet_bytes`, `frame_bytes`: the longest packet that is received, and with its headroom.
+    pub(crate) fn new(
+        spec: &TenantSpec,
+        workers: &Arc<Workers>,
+        packet_bytes: usize,
+        frame_bytes: usize,
+    ) -> io::Result<Tenant> {
+        let to_cpu = |port: Option<u32>, packets| Queue::new(if port.is_some() { packets } else { 1 }, frame_bytes);
+        Ok(Tenant {
+            name: spec.name.as_str().into(),
+            vdp: Mutex::new(spec.vdp.clone()),
+            ports: spec.ports.clone(),
+            cpu_ports: [spec.cpu_port, spec.urgent_cpu_port],
+            handovers: (0..workers.count()).map(|_| Handover::new()).collect(),
+            cells: (0..workers.count()).map(|_| Arc::new(TenantCells::new())).collect(),
+            cpu: Cpu {
+                normal: to_cpu(spec.cpu_port, spec.cpu_queue)?,
+                urgent: to_cpu(spec.urgent_cpu_port, URGENT_QUEUE)?,
+            },
+            inject: Cpu {
+                normal: Queue::new(spec.cpu_queue, packet_bytes)?,
+                urgent: Queue::new(URGENT_QUEUE, packet_bytes)?,
+            },
+            samples: Arc::new(Samples::new(packet_bytes)),
+            workers: workers.clone(),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its program and state, to control it.
+    pub fn vdp(&self) -> Arc<VirtualDataPlane> {
+        self.vdp.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the tenant another program, with its state. Each worker takes it up between two rounds: every packet runs
+    /// through one program or the other. Returns when all have. Other tenants do not notice.
+    ///
+    /// # Errors
+    /// If there are several workers and the program cannot run on them, or if one does not end its round in time; it
+    /// will take up the program when it does.
+    pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), ReplaceError> {
+        if self.handovers.len() > 1 {
+            vdp.shareable()?;
+        }
+        *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp.clone();
+        for (handover, worker) in self.handovers.iter().zip(self.workers.mailboxes()) {
+            handover.replace(Executor::new(vdp.clone()), worker)?;
+        }
+        Ok(())
+    }
+
+    /// Does some work while no packet of the tenant is in its program, so that each sees all of its changes or none.
+    /// Its packets wait meanwhile: it should be short.
+    ///
+    /// # Errors
+    /// If a worker does not end its round in time; nothing was done then.
+    pub fn between_rounds<R>(&self, work: impl FnOnce() -> R) -> Result<R, WorkerBusy> {
+        let mailboxes = self.workers.mailboxes();
+        let waiting: Result<Vec<_>, _> =
+            self.handovers.iter().zip(mailboxes).map(|(h, worker)| h.pause(worker)).collect();
+        waiting.map(|_waiting| work())
+    }
+
+    /// The number of the CPU port, if there is one.
+    pub fn cpu_port(&self) -> Option<u32> {
+        self.cpu_ports[0]
+    }
+
+    /// The CPU port and the urgent one.
+    pub(crate) fn cpu_ports(&self) -> [Option<u32>; 2] {
+        self.cpu_ports
+    }
+
+    /// Its ports.
+    pub fn port_numbers(&self) -> &TenantPorts {
+        &self.ports
+    }
+
+    /// Takes the oldest waiting digest. When too many wait, new ones are lost and counted.
+    pub fn next_digest(&self) -> Option<Digest> {
+        self.vdp().control().next_digest()
+    }
+
+    /// Where packets to the CPU port arrive.
+    pub fn cpu(&self) -> CpuQueue {
+        CpuQueue(self.cpu.normal.clone())
+    }
+
+    /// Where packets to the urgent CPU port arrive.
+    pub fn urgent_cpu(&self) -> CpuQueue {
+        CpuQueue(self.cpu.urgent.clone())
+    }
+
+    /// Where the control plane sends packets.
+    pub fn injector(&self) -> Injector {
+        Injector(self.inject.normal.clone())
+    }
+
+    /// As [`Tenant::injector`], by a small queue that the worker empties first, each round.
+    pub fn urgent_injector(&self) -> Injector {
+        Injector(self.inject.urgent.clone())
+    }
+
+    /// Copies packets to the caller as the workers take them in, all or those of one port, with what became of them;
+    /// more than the caller takes are lost. The workers pay for it only while it is going on.
+    ///
+    /// # Errors
+    /// If there are too many samplings.
+    pub fn sample(&self, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
+        Samples::begin(&self.samples, port)
+    }
+
+    /// Whether the switch is to stop.
+    pub fn stopping(&self) -> bool {
+        self.workers.stopping()
+    }
+
+    /// The counts now.
+    pub fn stats(&self) -> TenantStats {
+        let errors = self.vdp().pipeline().errors.len().min(MAX_ERRORS);
+        let mut sum = TenantStats { punt_lost: self.cpu.normal.lost() + self.cpu.urgent.lost(), ..Default::default() };
+        for cells in &self.cells {
+            sum.add(&TenantStats::of_worker(cells, errors));
+            let (batches, packets, busy_ns) = (cells.batches.get(), cells.packets.get(), cells.busy_ns.get());
+            sum.workers.push(WorkerStats { batches, packets, busy_ns });
+        }
+        sum
+    }
+
+    /// Worker side.
+    pub(crate) fn to_cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    /// Worker side.
+    pub(crate) fn from_cpu(&self) -> &Cpu {
+        &self.inject
+    }
+
+    /// Worker side.
+    pub(crate) fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// Worker side: what it shares with the control side.
+    pub(crate) fn handover(&self, worker: usize) -> &Handover {
+        &self.handovers[worker]
+    }
+
+    /// Worker side: where it counts.
+    pub(crate) fn cells(&self, worker: usize) -> &Arc<TenantCells> {
+        &self.cells[worker]
+    }
+}
+
+impl fmt::Debug for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tenant").field("name", &self.name).field("vdp", &self.vdp()).finish_non_exhaustive()
+    }
+}
