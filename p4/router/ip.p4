@@ -1,0 +1,216 @@
+// The fast path of an IP router, IPv4 and IPv6.
+//
+//   parser.p4      frame -> headers
+//   route_ipv4.p4  header checks, martians, routes (RFC 1812)     route_ipv6.p4  the same (RFC 8200)
+//   next_hops.p4   equal-cost groups, neighbours, MTU
+//   reasons.p4     what becomes of a packet, and why
+//
+// A packet is forwarded if all checks pass. It is dropped if it makes no sense and nobody should be told. Everything
+// else, ARP, neighbour discovery, packets to the router itself, and packets that somebody must be told about by ICMP, is
+// punted unmodified to the CPU port, with the ingress port and the reason: the control plane is a kernel with ports of
+// the same names and addresses. All decisions are made before the first change.
+//
+// The tables say what the control plane knows: `ports` the Ethernet addresses of the router's ports, `routes_ipv4` and
+// `routes_ipv6` the routes, host routes for neighbours included, `groups` the groups of equal-cost next hops, and
+// `next_hops` the neighbours. The state that packets change is counters only, so that several workers can run the program.
+//
+// Written for v1model with the incremental checksums of internet_checksum.p4. WITHOUT_IPV4 or WITHOUT_IPV6 leaves one
+// protocol out.
+
+#include <core.p4>
+#include <v1model.p4>
+#include <internet_checksum.p4>
+
+#include "reasons.p4"
+#include "headers.p4"
+#include "parser.p4"
+#include "route_ipv4.p4"
+#include "route_ipv6.p4"
+#include "next_hops.p4"
+
+// Routes that can have a counter of their own; number 0 is for all others.
+#define ROUTE_COUNTERS 65536
+
+// Whether a packet to the router belongs to a protocol that neighbours or routes depend on.
+control IsUrgent(in headers_t hdr, in meta_t meta, out bool urgent) {
+    bit<8> protocol = 0;
+    bit<16> src_port = 0;
+    bit<16> dst_port = 0;
+
+    action by_urgent_port() {
+        urgent = true;
+    }
+
+    action by_common_port() { }
+
+    table control_protocols {
+        key = {
+            protocol: ternary;
+            src_port: ternary;       // of ICMPv6: the type in the upper eight bits
+            dst_port: ternary;
+        }
+        actions = { by_urgent_port; by_common_port; }
+        default_action = by_common_port();
+        entries = {
+            (PROTOCOL_OSPF, _, _): by_urgent_port();
+            (PROTOCOL_PIM, _, _): by_urgent_port();
+            (PROTOCOL_IGMP, _, _): by_urgent_port();
+            (PROTOCOL_VRRP, _, _): by_urgent_port();
+            (PROTOCOL_TCP, _, 179): by_urgent_port();          // BGP
+            (PROTOCOL_TCP, 179, _): by_urgent_port();
+            (PROTOCOL_TCP, _, 646): by_urgent_port();          // LDP
+            (PROTOCOL_TCP, 646, _): by_urgent_port();
+            (PROTOCOL_UDP, _, 646): by_urgent_port();
+            (PROTOCOL_UDP, _, 3784 &&& 0xfffe): by_urgent_port(); // BFD, control and echo
+            (PROTOCOL_UDP, _, 4784): by_urgent_port();         // BFD, multihop
+            (PROTOCOL_UDP, _, 520 &&& 0xfffe): by_urgent_port();  // RIP, RIPng
+            (PROTOCOL_UDP, _, 6696): by_urgent_port();         // Babel
+            (PROTOCOL_ICMPV6, 0x8400 &&& 0xfc00, _): by_urgent_port(); // neighbour discovery: 132 to 135
+            (PROTOCOL_ICMPV6, 0x8800 &&& 0xfe00, _): by_urgent_port(); // 136, 137
+        }
+        size = 256;
+    }
+
+    apply {
+        urgent = false;
+        if (hdr.ipv4.isValid()) {
+            protocol = hdr.ipv4.protocol;
+        } else if (hdr.ipv6.isValid()) {
+            protocol = hdr.ipv6.next_header;
+        }
+        if (hdr.ports.isValid()) {
+            src_port = hdr.ports.src;
+            dst_port = hdr.ports.dst;
+        } else if (hdr.icmp.isValid()) {
+            src_port = hdr.icmp.type ++ 8w0;
+        }
+        if (meta.reason == Reason.ARP) {
+            urgent = true;
+        } else if (meta.reason == Reason.LOCAL || meta.reason == Reason.MULTICAST || meta.reason == Reason.LINK_LOCAL) {
+            control_protocols.apply();
+        }
+    }
+}
+
+control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+#ifndef WITHOUT_IPV4
+    RouteIpv4() ipv4;
+    AgeIpv4() age_ipv4;
+#endif
+#ifndef WITHOUT_IPV6
+    RouteIpv6() ipv6;
+#endif
+    NextHops() next_hops;
+    IsUrgent() is_urgent;
+
+    // By Reason.
+    counter(REASON_COUNT, CounterType.packets_and_bytes) reasons;
+    // Forwarded packets by the number that the route's entry has.
+    counter(ROUTE_COUNTERS, CounterType.packets_and_bytes) route_packets;
+
+    // Addresses of the ingress port. The seed makes routers in a row spread flows differently.
+    action receive(mac_t mac, bit<32> hash_seed) {
+        meta.mac = mac;
+        meta.hash_seed = hash_seed;
+    }
+
+    action unknown_port() {
+        meta.reason = Reason.UNKNOWN_PORT;
+    }
+
+    table ports {
+        key = { std.ingress_port: exact; }
+        actions = { receive; unknown_port; }
+        default_action = unknown_port();
+        size = 512;
+    }
+
+    apply {
+        if (hdr.packet_out.isValid()) {
+            std.egress_spec = (bit<9>) hdr.packet_out.egress_port;
+            hdr.packet_out.setInvalid();
+            return;
+        }
+
+        ports.apply();
+        meta.link_group = hdr.ethernet.dst[40:40];
+        if (!hdr.ethernet.isValid()) {
+            meta.reason = Reason.MALFORMED;
+        } else if (meta.reason == Reason.FORWARDED && meta.link_group == 0 && hdr.ethernet.dst != meta.mac) {
+            meta.reason = Reason.OTHER_MAC;
+        }
+        if (meta.reason == Reason.FORWARDED) {
+#ifndef WITHOUT_IPV4
+            if (hdr.ipv4.isValid()) {
+                ipv4.apply(hdr, meta, std);
+            } else
+#endif
+#ifndef WITHOUT_IPV6
+            if (hdr.ipv6.isValid()) {
+                ipv6.apply(hdr, meta, std);
+            } else
+#endif
+            if (hdr.ethernet.type == TYPE_ARP) {
+                meta.reason = Reason.ARP;
+            } else if (hdr.ethernet.type < FIRST_TYPE || hdr.ethernet.type == TYPE_LLDP) {
+                meta.reason = Reason.LINK_LAYER;
+            } else if (hdr.ethernet.type == TYPE_IPV4 || hdr.ethernet.type == TYPE_IPV6) {
+                meta.reason = Reason.MALFORMED;
+            } else {
+                meta.reason = Reason.UNKNOWN_TYPE;
+            }
+        }
+        if (meta.reason == Reason.FORWARDED) {
+            next_hops.apply(meta);
+        }
+        // Also what would be answered by ICMP: a frame for everybody must not cause answers of all routers.
+        if (meta.link_group == 1
+            && (meta.reason == Reason.FORWARDED || (bit<8>) meta.reason >= (bit<8>) Reason.NO_ROUTE)) {
+            meta.reason = Reason.LINK_GROUP;
+        }
+
+        if (meta.reason == Reason.FORWARDED) {
+#ifndef WITHOUT_IPV4
+            if (hdr.ipv4.isValid()) {
+                age_ipv4.apply(hdr);
+            }
+#endif
+#ifndef WITHOUT_IPV6
+            if (hdr.ipv6.isValid()) {
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+            }
+#endif
+            hdr.ethernet.src = meta.src;
+            hdr.ethernet.dst = meta.dst;
+            std.egress_spec = meta.egress_port;
+            route_packets.count(meta.route);
+        } else if ((bit<8>) meta.reason < FIRST_PUNTED) {
+            mark_to_drop(std);
+        } else {
+            bool urgent;
+            is_urgent.apply(hdr, meta, urgent);
+            hdr.packet_in.setValid();
+            hdr.packet_in.ingress_port = (bit<16>) std.ingress_port;
+            hdr.packet_in.reason = (bit<8>) meta.reason;
+            std.egress_spec = urgent ? URGENT_CPU_PORT : CPU_PORT;
+        }
+        reasons.count((bit<32>) (bit<8>) meta.reason);
+    }
+}
+
+control RouterEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply { }
+}
+
+// Updated where the TTL is.
+control NoChecksums(inout headers_t hdr, inout meta_t meta) {
+    apply { }
+}
+
+control RouterDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+V1Switch(RouterParser(), VerifyIpv4(), RouterIngress(), RouterEgress(), NoChecksums(), RouterDeparser()) main;

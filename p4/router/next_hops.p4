@@ -1,0 +1,67 @@
+// From the number of a next hop, or of a group of equal-cost ones, to the egress port and the neighbour's address.
+
+// Next hops and neighbours there can be, and groups.
+#define NEXT_HOPS 65536
+#define GROUPS 4096
+// Next hops in all groups together.
+#define MEMBERS 65536
+
+control NextHops(inout meta_t meta) {
+    // The agent gives each next hop a member of the same number; the flow's hash picks one of the group, by weight.
+    action_selector(HashAlgorithm.identity, MEMBERS, 16) members;
+
+    // By next hop.
+    counter(NEXT_HOPS, CounterType.packets_and_bytes) next_hop_packets;
+
+    action use(bit<16> next_hop) {
+        meta.next_hop = next_hop;
+    }
+
+    action unreachable() {
+        meta.reason = Reason.NO_ROUTE;
+    }
+
+    table groups {
+        key = {
+            meta.group: exact;
+            meta.flow: selector;
+        }
+        actions = { use; @defaultonly unreachable; }
+        default_action = unreachable();
+        implementation = members;
+        size = GROUPS;
+    }
+
+    action forward(bit<9> port, mac_t src, mac_t dst, bit<16> mtu) {
+        meta.egress_port = port;
+        meta.src = src;
+        meta.dst = dst;
+        meta.mtu = mtu;
+    }
+
+    action resolve() {
+        meta.reason = Reason.UNRESOLVED;
+    }
+
+    table next_hops {
+        key = { meta.next_hop: exact; }
+        actions = { forward; resolve; }
+        default_action = resolve();
+        size = NEXT_HOPS;
+    }
+
+    apply {
+        if (meta.group != 0) {
+            groups.apply();
+        }
+        if (meta.reason == Reason.FORWARDED) {
+            next_hops.apply();
+        }
+        if (meta.reason == Reason.FORWARDED && meta.length > (bit<32>) meta.mtu) {
+            meta.reason = Reason.TOO_BIG;
+        }
+        if (meta.reason == Reason.FORWARDED) {
+            next_hop_packets.count((bit<32>) meta.next_hop);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// Where an IPv4 packet goes (RFC 1812).
+
+control VerifyIpv4(inout headers_t hdr, inout meta_t meta) {
+    apply {
+#ifndef WITHOUT_IPV4
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+                        { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.length, hdr.ipv4.id,
+                          hdr.ipv4.reserved, hdr.ipv4.dont_fragment, hdr.ipv4.more_fragments, hdr.ipv4.offset,
+                          hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
+                        hdr.ipv4.checksum, HashAlgorithm.csum16);
+#endif
+    }
+}
+
+control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t std) {
+    action via(bit<16> next_hop, bit<32> route) {
+        meta.next_hop = next_hop;
+        meta.route = route;
+    }
+
+    action multipath(bit<16> group, bit<32> route) {
+        meta.group = group;
+        meta.route = route;
+    }
+
+    // Drops or punts.
+    action end(bit<8> reason) {
+        meta.reason = (Reason) reason;
+    }
+
+    // All routes, those to the router's own addresses and to neighbours included. Networks on a link are punted: their
+    // neighbours are host routes.
+    table routes_ipv4 {
+        key = { hdr.ipv4.dst: lpm; }
+        actions = { via; multipath; end; }
+        default_action = end((bit<8>) Reason.NO_ROUTE);
+        // Destinations that are not forwarded (RFC 6890). The longer prefixes of routes win.
+        entries = {
+            0x00000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
+            0x7f000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
+            0xa9fe0000 &&& 0xffff0000: end((bit<8>) Reason.MARTIAN_DESTINATION);
+            0xe0000000 &&& 0xf0000000: end((bit<8>) Reason.MULTICAST);
+            0xf0000000 &&& 0xf0000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
+            0xffffffff &&& 0xffffffff: end((bit<8>) Reason.BROADCAST);
+        }
+        size = 1048576;
+    }
+
+    action accept_source() { }
+
+    table martians_ipv4 {
+        key = { hdr.ipv4.src: lpm; }
+        actions = { end; accept_source; }
+        default_action = accept_source();
+        entries = {
+            0x00000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_SOURCE);
+            0x7f000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_SOURCE);
+            0xa9fe0000 &&& 0xffff0000: end((bit<8>) Reason.MARTIAN_SOURCE);
+            0xe0000000 &&& 0xe0000000: end((bit<8>) Reason.MARTIAN_SOURCE);
+        }
+        size = 1024;
+    }
+
+    apply {
+        meta.length = (bit<32>) hdr.ipv4.length;
+        if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5 || meta.length < (bit<32>) hdr.ipv4.ihl << 2
+            || ETHERNET_BYTES + meta.length > std.packet_length) {
+            meta.reason = Reason.MALFORMED;
+        } else if (hdr.ipv4.ihl > 5) {
+            meta.reason = Reason.OPTIONS;
+        } else if (std.checksum_error == 1) {
+            meta.reason = Reason.BAD_CHECKSUM;
+        } else {
+            routes_ipv4.apply();
+            if (meta.reason == Reason.FORWARDED) {
+                martians_ipv4.apply();
+            }
+            if (meta.reason == Reason.FORWARDED && hdr.ipv4.ttl <= 1) {
+                meta.reason = Reason.HOP_LIMIT;
+            }
+            if (meta.group != 0) {
+                bit<16> src_port = 0;
+                bit<16> dst_port = 0;
+                if (hdr.ports.isValid()) {
+                    src_port = hdr.ports.src;
+                    dst_port = hdr.ports.dst;
+                }
+                hash(meta.flow, HashAlgorithm.crc32, 16w0,
+                     { meta.hash_seed, hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, src_port, dst_port }, 32w0x10000);
+            }
+        }
+    }
+}
+
+control AgeIpv4(inout headers_t hdr) {
+    apply {
+        bit<16> before = hdr.ipv4.ttl ++ hdr.ipv4.protocol;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        adjust_checksum(hdr.ipv4.checksum, before, hdr.ipv4.ttl ++ hdr.ipv4.protocol);
+    }
+}

@@ -1,0 +1,3 @@
+// The IP router of p4/router: groups of equal-cost next hops.
+
+#include "../../p4/router/ip.p4"

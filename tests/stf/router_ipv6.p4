@@ -1,0 +1,3 @@
+// The IP router of p4/router, by the checklist of RFC 8200.
+
+#include "../../p4/router/ip.p4"
