@@ -16,6 +16,7 @@ use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
 use crate::role::Rights;
 use crate::state::State;
+use crate::turns::Turns;
 use v1::set_forwarding_pipeline_config_request::Action;
 use v1::stream_message_response::Update;
 use v1::write_request::Atomicity;
@@ -51,6 +52,7 @@ pub struct Device {
     state: Mutex<Option<State>>,
     saved: Mutex<Option<Program>>,
     counts: Counts,
+    turns: Turns,
 }
 
 impl Device {
@@ -64,6 +66,7 @@ impl Device {
             state: Mutex::default(),
             saved: Mutex::default(),
             counts: Counts::default(),
+            turns: Turns::default(),
         }
     }
 
@@ -87,6 +90,10 @@ impl Device {
     /// The tenant.
     pub fn tenant(&self) -> &Arc<Tenant> {
         &self.tenant
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     pub(crate) fn elections(&self) -> MutexGuard<'_, Elections> {

@@ -1,10 +1,12 @@
 //! P4Runtime: what a program offers to a controller ([`p4info`]), the service that controllers speak to ([`Server`]), and a client
 //! for people ([`client`]).
 //!
-//! A [`Server`] serves several [`Device`]s; each is a switch with a [`Program`], which controllers may replace. `service` is the
-//! gRPC service, `arbitration` decides who may write and `role` what, `state` applies updates, `read` evaluates reads, `schema` and
+//! A [`Server`] serves several [`Device`]s, which come and go while it runs; each is a switch with a [`Program`], which controllers may
+//! replace. [`Access`] says which clients may reach which devices. `service` is the gRPC service, `registry` has the devices, `turns`
+//! bounds what a device's clients cost the others, `arbitration` decides who may write and `role` what, `state` applies updates, `read` evaluates reads, `schema` and
 //! `table` convert ids and messages.
 
+mod access;
 mod arbitration;
 pub mod bytes;
 pub mod client;
@@ -19,6 +21,7 @@ mod packet;
 mod program;
 pub mod proto;
 mod read;
+mod registry;
 mod replication;
 mod resources;
 mod role;
@@ -28,7 +31,9 @@ mod service;
 mod state;
 mod table;
 mod trace;
+mod turns;
 
+pub use access::{Access, Client};
 pub use device::{Counts, Device};
 pub use failure::Failure;
 pub use program::{Bundle, EnginePolicy, Program};

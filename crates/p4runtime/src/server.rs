@@ -13,9 +13,11 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::{Certificate, Identity, Server as Grpc, ServerTlsConfig};
 
+use crate::access::Access;
 use crate::device::Device;
 use crate::proto::trace::trace_server::TraceServer;
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
+use crate::registry::Registry;
 use crate::service::Service;
 
 /// The default address of the server.
@@ -33,6 +35,8 @@ pub struct Options {
     pub address: SocketAddr,
     /// Encryption; without it anyone who reaches the address may control the switch.
     pub tls: Option<Tls>,
+    /// Which clients may reach which devices.
+    pub access: Access,
 }
 
 /// Files in PEM form.
@@ -56,6 +60,8 @@ pub enum ServeError {
     File { path: PathBuf, error: io::Error },
     #[error("the certificate or key is not usable: {0}")]
     Tls(String),
+    #[error("device id {0} is given twice")]
+    DeviceTwice(u64),
     #[error("cannot start the server: {0}")]
     Start(#[from] io::Error),
 }
@@ -63,7 +69,7 @@ pub enum ServeError {
 /// A running server. Stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
-    devices: Vec<Arc<Device>>,
+    registry: Arc<Registry>,
     runtime: Option<Runtime>,
     stop: Option<oneshot::Sender<()>>,
 }
@@ -74,7 +80,7 @@ impl Server {
     /// # Errors
     /// If the address is in use, or certificates are invalid.
     pub fn start(options: &Options, devices: impl IntoIterator<Item = Device>) -> Result<Server, ServeError> {
-        let devices: Vec<Arc<Device>> = devices.into_iter().map(Arc::new).collect();
+        let registry = Arc::new(Registry::new(options.access.clone()));
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("p4runtime").enable_all().build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
@@ -92,10 +98,10 @@ impl Server {
             }
             grpc = grpc.tls_config(config).map_err(|e| ServeError::Tls(words(&e)))?;
         }
-        for device in &devices {
-            device.start_telling()?;
+        for device in devices {
+            add(&registry, device)?;
         }
-        let service = Service::new(devices.iter().cloned());
+        let service = Service::new(registry.clone());
         runtime.spawn(service.give_memory_back());
         let trace = TraceServer::new(service.clone());
         let service =
@@ -112,7 +118,7 @@ impl Server {
                 tracing::error!("P4Runtime: {}", words(&error));
             }
         });
-        Ok(Server { address, devices, runtime: Some(runtime), stop: Some(stop) })
+        Ok(Server { address, registry, runtime: Some(runtime), stop: Some(stop) })
     }
 
     /// The server's address.
@@ -121,9 +127,39 @@ impl Server {
     }
 
     /// The devices.
-    pub fn devices(&self) -> &[Arc<Device>] {
-        &self.devices
+    pub fn devices(&self) -> Vec<Arc<Device>> {
+        self.registry.devices()
     }
+
+    /// Adds a device.
+    ///
+    /// # Errors
+    /// If there is a device with its id, or no thread can be started.
+    pub fn add(&self, device: Device) -> Result<Arc<Device>, ServeError> {
+        add(&self.registry, device)
+    }
+
+    /// Removes a device. Its clients' streams end.
+    pub fn remove(&self, id: u64) -> Option<Arc<Device>> {
+        self.registry.remove(id)
+    }
+
+    /// Replaces the rights of clients. Streams that are no longer allowed end.
+    pub fn set_access(&self, access: Access) {
+        self.registry.set_access(access);
+    }
+}
+
+fn add(registry: &Registry, device: Device) -> Result<Arc<Device>, ServeError> {
+    let device = Arc::new(device);
+    if !registry.add(device.clone()) {
+        return Err(ServeError::DeviceTwice(device.id()));
+    }
+    if let Err(error) = device.start_telling() {
+        registry.remove(device.id());
+        return Err(error.into());
+    }
+    Ok(device)
 }
 
 impl Drop for Server {
@@ -138,7 +174,10 @@ impl Drop for Server {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).field("devices", &self.devices).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .field("devices", &self.devices())
+            .finish_non_exhaustive()
     }
 }
 

@@ -13,9 +13,10 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
+use crate::access::Caller;
 use crate::client::parse_match;
 use crate::device::Device;
-use crate::failure::{Failure, Result, exhausted, invalid, not_found, unimplemented};
+use crate::failure::{Failure, Result, denied, exhausted, invalid, not_found, unimplemented};
 use crate::proto::config::{MatchField, match_field};
 use crate::proto::{trace, v1};
 use crate::service::Service;
@@ -36,9 +37,15 @@ impl trace::trace_server::Trace for Service {
         &self,
         request: Request<trace::WatchRequest>,
     ) -> std::result::Result<Response<Self::WatchStream>, Status> {
+        let caller = Caller::of(&request);
         let request = request.into_inner();
-        let device = self.device(request.device_id).map_err(Failure::status)?;
-        let mut watch = Watch::new(device, &request).map_err(Failure::status)?;
+        let reached = self.registry().reach(&caller, request.device_id).map_err(Failure::status)?;
+        if !reached.grant.all_roles() {
+            return Err(denied("traces show what belongs to all roles: this client may not have all").status());
+        }
+        let (registry, device) = (self.registry().clone(), reached.device.clone());
+        let allowed = move || registry.check(&caller, &device, "");
+        let mut watch = Watch::new(reached.device, &request, Box::new(allowed)).map_err(Failure::status)?;
         let (to, from) = mpsc::channel(WAITING);
         let start = std::thread::Builder::new().name("trace".into()).spawn(move || watch.run(&to));
         start.map_err(|e| exhausted(e.to_string()).status())?;
@@ -54,7 +61,11 @@ struct Watch {
     conditions: Vec<Condition>,
     wanted: Vec<String>,
     left: u64,
+    /// Whether the client may still watch.
+    allowed: Allowed,
 }
+
+type Allowed = Box<dyn Fn() -> Result<()> + Send>;
 
 /// The position of a field in its header, whose length may vary.
 #[derive(Clone, Copy)]
@@ -75,12 +86,12 @@ struct Condition {
 }
 
 impl Watch {
-    fn new(device: Arc<Device>, request: &trace::WatchRequest) -> Result<Watch> {
+    fn new(device: Arc<Device>, request: &trace::WatchRequest, allowed: Allowed) -> Result<Watch> {
         let follower = follower(&device)?;
         let conditions = conditions(follower.vdp().pipeline(), &request.r#where)?;
         let sampling = device.tenant().sample(request.ingress_port).map_err(|e| exhausted(e.to_string()))?;
         let left = if request.packets == 0 { u64::MAX } else { request.packets };
-        Ok(Watch { device, sampling, follower, conditions, wanted: request.r#where.clone(), left })
+        Ok(Watch { device, sampling, follower, conditions, wanted: request.r#where.clone(), left, allowed })
     }
 
     /// Runs until the client has enough packets or has gone, or the switch stops.
@@ -89,7 +100,7 @@ impl Watch {
             return;
         }
         while self.left > 0 && !to.is_closed() && !self.device.tenant().stopping() {
-            if let Err(failure) = self.take_up_program() {
+            if let Err(failure) = (self.allowed)().and_then(|()| self.take_up_program()) {
                 let _ = to.blocking_send(Err(failure.status()));
                 return;
             }

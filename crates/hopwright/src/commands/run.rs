@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Tenant, Verdict};
-use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
+use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
@@ -113,7 +113,7 @@ fn serve(args: &RunArgs, tenant: &Arc<Tenant>, policy: EnginePolicy, program: Pr
         Some(_) => "encrypted, for clients with a certificate",
     };
     let device = Device::new(args.device_id, tenant.clone(), policy).with_program(program);
-    let options = Options { address: args.p4runtime, tls };
+    let options = Options { address: args.p4runtime, tls, access: Access::Everybody };
     let server = Server::start(&options, [device]).map_err(|e| match e {
         ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
         other => Failure::message(other),

@@ -1,0 +1,157 @@
+//! The devices of a server and who may reach them. Both change while it runs; streams are told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::{Access, Caller, Grant};
+use crate::device::Device;
+use crate::failure::{Result, denied, not_found};
+
+/// The most streams of one client, or of all clients together if everybody may connect, that have not yet asked for a device.
+const MAX_STREAMS: usize = 64;
+
+/// A server's devices.
+#[derive(Debug)]
+pub(crate) struct Registry(watch::Sender<Entries>);
+
+#[derive(Debug)]
+struct Entries {
+    devices: BTreeMap<u64, Arc<Device>>,
+    access: Access,
+    /// By client name; the empty name if everybody may connect.
+    streams: BTreeMap<String, Arc<Semaphore>>,
+}
+
+/// A device, and what the caller who asked for it may do.
+#[derive(Clone, Debug)]
+pub(crate) struct Reached {
+    pub device: Arc<Device>,
+    pub grant: Grant,
+}
+
+impl Reached {
+    /// Checks that the caller may have a role.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`.
+    pub(crate) fn check_role(&self, role: &str) -> Result<()> {
+        match self.grant.role(role) {
+            true => Ok(()),
+            false if role.is_empty() => Err(denied("this client may not have the default role")),
+            false => Err(denied(format!("this client may not have the role `{role}`"))),
+        }
+    }
+}
+
+impl Entries {
+    fn reach(&self, caller: &Caller, id: u64) -> Result<Reached> {
+        let device = self.devices.get(&id).zip(self.access.grant(caller, id));
+        let (device, grant) = device.ok_or_else(|| not_found(format!("there is no device {id}")))?;
+        Ok(Reached { device: device.clone(), grant })
+    }
+}
+
+impl Registry {
+    /// A registry without devices.
+    pub(crate) fn new(access: Access) -> Registry {
+        let registry = Registry(watch::Sender::new(Entries {
+            devices: BTreeMap::new(),
+            access: Access::Everybody,
+            streams: BTreeMap::new(),
+        }));
+        registry.set_access(access);
+        registry
+    }
+
+    /// Adds a device. False if there is one with its id.
+    pub(crate) fn add(&self, device: Arc<Device>) -> bool {
+        self.0.send_if_modified(|entries| match entries.devices.contains_key(&device.id()) {
+            true => false,
+            false => entries.devices.insert(device.id(), device).is_none(),
+        })
+    }
+
+    /// Removes a device.
+    pub(crate) fn remove(&self, id: u64) -> Option<Arc<Device>> {
+        let mut removed = None;
+        self.0.send_if_modified(|entries| {
+            removed = entries.devices.remove(&id);
+            removed.is_some()
+        });
+        removed
+    }
+
+    /// The devices.
+    pub(crate) fn devices(&self) -> Vec<Arc<Device>> {
+        self.0.borrow().devices.values().cloned().collect()
+    }
+
+    /// Replaces the rights.
+    pub(crate) fn set_access(&self, access: Access) {
+        let names = match &access {
+            Access::Everybody => vec![String::new()],
+            Access::Clients(clients) => clients.iter().map(|c| c.name.clone()).collect(),
+        };
+        self.0.send_modify(|entries| {
+            let of = |name: String| {
+                let streams = entries.streams.get(&name).cloned();
+                (name, streams.unwrap_or_else(|| Arc::new(Semaphore::new(MAX_STREAMS))))
+            };
+            entries.streams = names.into_iter().map(of).collect();
+            entries.access = access;
+        });
+    }
+
+    /// The device of this id, if it exists for the caller.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(crate) fn reach(&self, caller: &Caller, id: u64) -> Result<Reached> {
+        self.0.borrow().reach(caller, id)
+    }
+
+    /// Whether a caller still reaches a device in a role.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check(&self, caller: &Caller, device: &Arc<Device>, role: &str) -> Result<()> {
+        let reached = self.reach(caller, device.id())?;
+        match Arc::ptr_eq(&reached.device, device) {
+            true => reached.check_role(role),
+            false => Err(not_found(format!("device {} has been replaced", device.id()))),
+        }
+    }
+
+    /// The streams that a caller may have open before it asks for a device.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` for a caller that no right mentions.
+    pub(crate) fn streams(&self, caller: &Caller) -> Result<Arc<Semaphore>> {
+        let entries = self.0.borrow();
+        let streams = match &entries.access {
+            Access::Everybody => entries.streams.get(""),
+            Access::Clients(_) => caller.names().find_map(|name| entries.streams.get(name)),
+        };
+        let unknown = || denied(format!("`{}` may not control any device", caller.name()));
+        streams.cloned().ok_or_else(unknown)
+    }
+
+    /// Waits for the next change.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes(self.0.subscribe())
+    }
+}
+
+/// Tells about changes of a [`Registry`].
+pub(crate) struct Changes(watch::Receiver<Entries>);
+
+impl Changes {
+    /// Waits until devices or rights have changed. For ever, if the server is gone.
+    pub(crate) async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
