@@ -30,7 +30,7 @@ pub fn is_hashed(table: &Table) -> bool {
 ///
 /// A slot holds an address shifted left by [`HashTable::TAG_BITS`], and [`HashTable::tag`] of the key's hash below. The
 /// address is that of the entry's key, which the entry's [`crate::ActionEntry`] follows. An empty slot is zero; a slot whose
-/// entry was removed has [`HashTable::GONE`] as its address.
+/// entry was removed has [`HashTable::TOMBSTONE`] as its address.
 #[derive(Clone, Copy, Debug)]
 pub struct HashTable;
 
@@ -42,7 +42,7 @@ impl HashTable {
     /// Index of the first multiplier; there is one for each word of a key.
     pub const MULTIPLIERS: usize = 2;
     /// The address in a slot whose entry was removed.
-    pub const GONE: usize = 1;
+    pub const TOMBSTONE: usize = 1;
     /// Width of a tag in bits.
     pub const TAG_BITS: u32 = 16;
     /// Lowest bit of a hash that is part of its tag.

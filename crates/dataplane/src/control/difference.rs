@@ -1,4 +1,5 @@
-//! The changes that turn the entries of some tables into others, entry by entry, while packets flow.
+//! Computes and applies the changes that turn the entries of some tables into others, entry by entry, while packets
+//! flow.
 
 use std::collections::HashMap;
 
@@ -8,22 +9,24 @@ use super::{Control, ControlError, EntrySpec};
 
 type Key = (Vec<MatchValue>, i32);
 
-/// The changes that make tables contain certain entries and no others. Entries that stay are not touched, and keep
+/// The changes that make a set of tables contain exactly given entries. Unchanged entries are not touched and keep
 /// their direct counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// New entries, and true for those that change an entry's action; in the order in which they were wanted.
+    /// Entries to add or modify, in the order in which they were specified. The flag is true for a modification.
     puts: Vec<(TableId, TableEntry, bool)>,
-    /// Entries to go; those of the tables named last go first.
+    /// Entries to delete, in the reverse order of the tables' names.
     deletes: Vec<(TableId, Key)>,
-    /// Tables that cannot hold old and new entries at once.
+    /// Tables that are too small to hold old and new entries at once.
     tight: Vec<TableId>,
 }
 
 impl Difference {
-    /// What is to be done so that the named tables contain exactly the `wanted` entries, all of which are of these
-    /// tables; of two with the same keys the later counts. Fails, before anything is changed, if a name is unknown, an
-    /// entry is none of its table, or a table too small.
+    /// Computes the changes after which the named tables contain exactly the `wanted` entries. Of several wanted
+    /// entries with the same match and priority, the last one counts. Changes nothing.
+    ///
+    /// # Errors
+    /// A name is unknown, an entry is illegal or belongs to a table that is not named, or a table is too small.
     pub fn between(control: &Control, tables: &[&str], wanted: &[EntrySpec]) -> Result<Difference, ControlError> {
         let mut ids = Vec::new();
         let mut current = HashMap::new();
@@ -75,15 +78,15 @@ impl Difference {
         Ok(difference)
     }
 
-    /// Number of entries that are new, changed and gone.
+    /// The numbers of added, modified and deleted entries.
     pub fn counts(&self) -> (usize, usize, usize) {
         let changed = self.puts.iter().filter(|(_, _, changed)| *changed).count();
         (self.puts.len() - changed, changed, self.deletes.len())
     }
 
-    /// Carries it out: first the new and changed entries in the order in which they were wanted, then the deletions.
-    /// Only in tables that cannot hold both, the deletions come first. Nobody else may write these tables between
-    /// [`Difference::between`] and this.
+    /// Applies the changes: additions and modifications first, in the order of the wanted entries, then deletions.
+    /// Tables that cannot hold old and new entries at once are deleted from first. Nobody else may write these tables
+    /// between [`Difference::between`] and this call.
     pub fn apply(&self, control: &Control) -> Result<(), ControlError> {
         let delete = |tight: bool| -> Result<(), ControlError> {
             for (id, (matches, priority)) in self.deletes.iter().filter(|(id, _)| self.tight.contains(id) == tight) {

@@ -1,9 +1,9 @@
-//! Why requests of the control plane are refused.
+//! Errors of control-plane requests.
 
 use hopwright_ir::entry::EntryError;
 use hopwright_ir::profile::ProfileError;
 
-/// Why a request of the control plane is refused. A refused request changes nothing.
+/// The reason why a control-plane request was refused. A refused request changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ControlError {

@@ -1,8 +1,8 @@
 //! The control interface of a virtual data plane.
 //!
-//! [`Control`] owns the one store of a program's state: tables, extern objects, value sets, clone sessions and multicast
-//! groups. Generated code reaches it by handles, the interpreter through [`LiveStore`](crate::executor::live_store).
-//! Every method may be called from any thread at any time; none makes a worker wait.
+//! [`Control`] owns the state of a program: tables, extern objects, value sets, clone sessions and multicast groups.
+//! Generated code accesses it by handles, the interpreter through [`LiveStore`](crate::executor::live_store). Every
+//! method may be called from any thread at any time. None makes a worker wait.
 
 mod difference;
 mod error;
@@ -42,11 +42,12 @@ pub struct Control {
     value_sets: Vec<ValueSet>,
     digests: Digests,
     traffic: Mutex<TrafficManager>,
-    /// What workers see of `traffic`.
+    /// The workers' copy of `traffic`.
     destinations: Published<Destinations>,
 }
 
-/// An extern object, by its number or by its control-plane name or a suffix after a dot that only one has.
+/// Identifies an extern object by number, by control-plane name, or by a suffix of the name that starts after a dot and
+/// is unique.
 #[derive(Clone, Copy, Debug)]
 pub enum ObjectRef<'a> {
     /// By number.
@@ -68,7 +69,7 @@ impl<'a, T: AsRef<str> + ?Sized> From<&'a T> for ObjectRef<'a> {
 }
 
 impl Control {
-    /// The state of a program as it starts. `digests` is called once the rest has been built.
+    /// Creates the initial state of a program. `digests` is called after everything else has been built.
     pub(crate) fn new<E>(
         pipeline: &Arc<Pipeline>,
         types: &ExternTypes,
@@ -104,7 +105,7 @@ impl Control {
         })
     }
 
-    /// The program.
+    /// The program's pipeline.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
     }
@@ -115,7 +116,7 @@ impl Control {
         Ok(&self[id])
     }
 
-    /// The entry a specification means: names resolved, values canonical.
+    /// Resolves the names of an entry specification and brings its values into canonical form.
     pub fn resolve(&self, spec: &EntrySpec) -> Result<(TableId, TableEntry), ControlError> {
         let (table, matches) = self.resolve_key(&spec.table, &spec.matches)?;
         let action = self.resolve_action(table, &spec.action, &spec.args)?;
@@ -138,7 +139,7 @@ impl Control {
         Ok((id, matches.collect::<Result<_, _>>()?))
     }
 
-    /// An action by name, preferring those the table lists, with its arguments.
+    /// Resolves an action and its arguments. Actions of the table take precedence over others of the same name.
     pub fn resolve_action(&self, table: TableId, name: &str, args: &[BigUint]) -> Result<ActionCall, ControlError> {
         let listed = || {
             let matches = |full: &str| full == name || full.strip_suffix(name).is_some_and(|p| p.ends_with('.'));
@@ -160,7 +161,7 @@ impl Control {
         self[table].insert(entry)
     }
 
-    /// Adds an entry or, if there is one with these keys and priority, changes its action.
+    /// Adds an entry, or changes its action if there is an entry with the same match and priority.
     pub fn put(&self, spec: &EntrySpec) -> Result<(), ControlError> {
         let (table, entry) = self.resolve(spec)?;
         let table = &self[table];
@@ -170,13 +171,13 @@ impl Control {
         }
     }
 
-    /// Changes the action of the entry with these keys and priority.
+    /// Changes the action of the entry with this match and priority.
     pub fn modify(&self, spec: &EntrySpec) -> Result<(), ControlError> {
         let (table, entry) = self.resolve(spec)?;
         self[table].modify(entry)
     }
 
-    /// Removes the entry with the specification's keys and priority; its action does not matter.
+    /// Removes the entry with this match and priority; the specification's action is ignored.
     pub fn delete(&self, spec: &EntrySpec) -> Result<(), ControlError> {
         let (table, matches) = self.resolve_key(&spec.table, &spec.matches)?;
         self[table].delete(&matches, spec.priority)
@@ -189,7 +190,7 @@ impl Control {
         table.set_default(Some(call))
     }
 
-    /// A counter.
+    /// Finds a counter.
     pub fn counter<'a>(&self, counter: impl Into<ObjectRef<'a>>) -> Result<CounterArray<'_>, ControlError> {
         match self.object(counter)? {
             (id, ExternObject::Counters(cells)) => Ok(CounterArray { name: self.name(id), cells }),
@@ -197,7 +198,7 @@ impl Control {
         }
     }
 
-    /// A register.
+    /// Finds a register.
     pub fn register<'a>(&self, register: impl Into<ObjectRef<'a>>) -> Result<RegisterArray<'_>, ControlError> {
         match self.object(register)? {
             (id, ExternObject::Registers { values, width }) => {
@@ -207,7 +208,7 @@ impl Control {
         }
     }
 
-    /// A meter.
+    /// Finds an indirect meter.
     pub fn meter<'a>(&self, meter: impl Into<ObjectRef<'a>>) -> Result<MeterArray<'_>, ControlError> {
         match self.object(meter)? {
             (id, ExternObject::Meters(meters)) => Ok(MeterArray { name: self.name(id), meters }),
@@ -215,7 +216,7 @@ impl Control {
         }
     }
 
-    /// An action profile or selector.
+    /// Finds an action profile or selector.
     pub fn profile<'a>(&self, profile: impl Into<ObjectRef<'a>>) -> Result<ActionProfile<'_>, ControlError> {
         match self.object(profile)? {
             (id, ExternObject::Profile(profile)) => Ok(ActionProfile { name: self.name(id), profile }),
@@ -223,7 +224,7 @@ impl Control {
         }
     }
 
-    /// A parser value set.
+    /// Finds a parser value set.
     pub fn value_set(&self, set: ValueSetId) -> Result<ValueSetMembers<'_>, ControlError> {
         match (self.pipeline.value_sets.get(set.index()), self.value_sets.get(set.index())) {
             (Some(model), Some(set)) => Ok(ValueSetMembers { model, set }),
@@ -231,7 +232,7 @@ impl Control {
         }
     }
 
-    /// The keys of an `AesCmac` or `Aes128` object, to set them.
+    /// Returns the keys of an `AesCmac` or `Aes128` object, through which they are set.
     pub fn key_table<'a>(&self, object: impl Into<ObjectRef<'a>>) -> Result<Arc<KeyTable>, ControlError> {
         let (id, object) = self.object(object)?;
         match object {
@@ -240,7 +241,7 @@ impl Control {
         }
     }
 
-    /// A named extern object.
+    /// Finds an object of an extern type that is implemented by a [`NativeExtern`].
     pub fn named_extern<'a>(&self, object: impl Into<ObjectRef<'a>>) -> Result<Arc<dyn NativeExtern>, ControlError> {
         let (id, object) = self.object(object)?;
         match object {
@@ -249,7 +250,7 @@ impl Control {
         }
     }
 
-    /// Sets a multicast group (from 1); `None` removes it.
+    /// Sets a multicast group (numbered from 1); `None` removes it.
     pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) {
         self.change_traffic(|traffic| {
             match replicas {
@@ -269,7 +270,8 @@ impl Control {
         });
     }
 
-    /// Takes the oldest waiting digest. When too many wait, new ones are lost and counted.
+    /// Removes and returns the oldest digest from the queue. Digests that arrive while the queue is full are lost, and
+    /// counted.
     pub fn next_digest(&self) -> Option<Digest> {
         self.digests.next()
     }
@@ -280,7 +282,7 @@ impl Control {
         self.destinations.set(Destinations::of(&traffic));
     }
 
-    /// Clone sessions and multicast groups.
+    /// Locks the clone sessions and multicast groups.
     pub(crate) fn traffic(&self) -> MutexGuard<'_, TrafficManager> {
         self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -309,7 +311,7 @@ impl Control {
         &self.value_sets
     }
 
-    /// A worker's own copies of the counters, by the number of their object.
+    /// Returns a worker's own copies of the counters, with the index of the extern object each belongs to.
     pub(crate) fn join_counters(&self) -> Vec<(usize, Arc<Cells>)> {
         let counters = self.externs.iter().enumerate().filter_map(|(i, object)| match object {
             ExternObject::Counters(counters) => Some((i, counters.join())),
@@ -353,7 +355,7 @@ impl Control {
     }
 }
 
-/// Tables by number. Panics if the number is not one of the program.
+/// Panics if the pipeline has no table with this index.
 impl std::ops::Index<TableId> for Control {
     type Output = Table;
 

@@ -19,7 +19,7 @@ fn cell_index(name: &str, index: u64, size: usize) -> Result<usize, ControlError
     at.ok_or_else(|| ControlError::Index { name: name.into(), index, size: size as u64 })
 }
 
-/// The cells of a counter.
+/// The cells of a counter array.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterArray<'a> {
     pub(super) name: &'a str,
@@ -27,30 +27,30 @@ pub struct CounterArray<'a> {
 }
 
 impl CounterArray<'_> {
-    /// One cell.
+    /// Reads one cell.
     pub fn read(&self, index: u64) -> Result<Count, ControlError> {
         Ok(self.cells.read(cell_index(self.name, index, self.cells.len())?))
     }
 
-    /// All cells.
+    /// Reads all cells.
     pub fn read_all(&self) -> Vec<Count> {
         self.read_range(0..u64::MAX)
     }
 
-    /// The cells that there are in a range.
+    /// Reads the cells in a range, which is clipped to the array.
     pub fn read_range(&self, range: Range<u64>) -> Vec<Count> {
         let end = range.end.min(self.cells.len() as u64);
         (range.start..end).map(|i| self.cells.read(i as usize)).collect()
     }
 
-    /// Sets one cell. What a worker counts at the same moment may be lost.
+    /// Sets one cell. Packets that a worker counts concurrently may be lost.
     pub fn write(&self, index: u64, count: Count) -> Result<(), ControlError> {
         self.cells.write(cell_index(self.name, index, self.cells.len())?, count);
         Ok(())
     }
 }
 
-/// The values of a register.
+/// The values of a register array.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterArray<'a> {
     pub(super) name: &'a str,
@@ -59,7 +59,7 @@ pub struct RegisterArray<'a> {
 }
 
 impl RegisterArray<'_> {
-    /// One value.
+    /// Reads one value.
     pub fn read(&self, index: u64) -> Result<BigUint, ControlError> {
         Ok(from_limbs(&self.values.read(cell_index(self.name, index, self.values.len())?)))
     }
@@ -78,7 +78,7 @@ impl RegisterArray<'_> {
     }
 }
 
-/// The meters of an indirect meter object.
+/// The meters of an indirect meter array.
 #[derive(Clone, Copy, Debug)]
 pub struct MeterArray<'a> {
     pub(super) name: &'a str,
@@ -86,12 +86,12 @@ pub struct MeterArray<'a> {
 }
 
 impl MeterArray<'_> {
-    /// The rates of one meter; `None`: it says green.
+    /// Returns the rates of one meter; `None` if they are not configured, in which case every packet is green.
     pub fn rates(&self, index: u64) -> Result<Option<Rates>, ControlError> {
         Ok(self.meters.rates(cell_index(self.name, index, self.meters.len())?))
     }
 
-    /// Sets the rates of one meter, with full buckets; `None`: it says green.
+    /// Sets the rates of one meter and fills its buckets. With `None`, every packet is green.
     pub fn set_rates(&self, index: u64, rates: Option<Rates>) -> Result<(), ControlError> {
         self.meters.set(cell_index(self.name, index, self.meters.len())?, rates);
         Ok(())
@@ -106,22 +106,22 @@ pub struct ActionProfile<'a> {
 }
 
 impl ActionProfile<'_> {
-    /// All members by number.
+    /// Returns all members in order of their ids.
     pub fn members(&self) -> Vec<(u32, ActionCall)> {
         self.profile.read(|p| p.members().map(|(id, action)| (id, action.clone())).collect())
     }
 
-    /// All groups by number.
+    /// Returns all groups in order of their ids.
     pub fn groups(&self) -> Vec<(u32, Group)> {
         self.profile.read(|p| p.groups().map(|(id, group)| (id, group.clone())).collect())
     }
 
-    /// One member.
+    /// Returns one member.
     pub fn member(&self, id: u32) -> Option<ActionCall> {
         self.profile.read(|p| p.member(id).cloned())
     }
 
-    /// One group.
+    /// Returns one group.
     pub fn group(&self, id: u32) -> Option<Group> {
         self.profile.read(|p| p.group(id).cloned())
     }
@@ -131,12 +131,12 @@ impl ActionProfile<'_> {
         self.profile.insert_member(id, action).map_err(|e| self.refused(e))
     }
 
-    /// Gives a member another action, in whatever uses it.
+    /// Changes the action of a member, for all groups and entries that refer to it.
     pub fn modify_member(&self, id: u32, action: ActionCall) -> Result<(), ControlError> {
         self.profile.modify_member(id, action).map_err(|e| self.refused(e))
     }
 
-    /// Removes a member that nothing leads to.
+    /// Removes a member, which nothing may refer to.
     pub fn delete_member(&self, id: u32) -> Result<(), ControlError> {
         self.profile.delete_member(id).map_err(|e| self.refused(e))
     }
@@ -146,12 +146,12 @@ impl ActionProfile<'_> {
         self.profile.insert_group(id, group).map_err(|e| self.refused(e))
     }
 
-    /// Gives a group other members.
+    /// Changes the members of a group.
     pub fn modify_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
         self.profile.modify_group(id, group).map_err(|e| self.refused(e))
     }
 
-    /// Removes a group that nothing leads to.
+    /// Removes a group, which nothing may refer to.
     pub fn delete_group(&self, id: u32) -> Result<(), ControlError> {
         self.profile.delete_group(id).map_err(|e| self.refused(e))
     }

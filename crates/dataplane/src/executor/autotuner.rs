@@ -1,29 +1,32 @@
-//! An autotuner for an optimisation that does not change results.
+//! An autotuner for optimisations that do not change results.
 //!
-//! Now and then it times a few batches with the optimisation and without, and keeps the faster setting until the next trial.
+//! A *trial* times a few batches with the optimisation and a few without it. The faster setting is kept until the next
+//! trial.
 
 use std::time::Instant;
 
-/// Fewest and most batches between two trials: few while their results differ, as with a cold cache.
+/// Minimum and maximum number of batches between two trials. The wait starts at the minimum and doubles while trials
+/// agree.
 const WAIT: [u32; 2] = [64, 4096];
-/// Batches of a trial.
+/// Number of batches in a trial.
 const TRIAL: u32 = 16;
-/// The optimisation pays if batches take less than this share of the time without it.
+/// The optimisation pays if batches with it take less than this share of the time of batches without.
 const LEAST: f64 = 0.97;
 
-/// An optimisation and whether it pays.
+/// The state of one optimisation.
 pub(crate) struct Autotuner {
-    /// Batches until the next one begins.
+    /// Batches left until the next trial begins.
     wait: u32,
-    /// Batches between the last trial and this one.
+    /// Batches between the last trial and the next one.
     waited: u32,
-    /// Batches of this trial so far.
+    /// Batches done in the current trial.
     number: u32,
-    /// Result of the last trial.
+    /// The result of the last trial.
     pays: bool,
-    /// This batch is part of a trial: with the optimisation or without.
+    /// Set if the current batch is part of a trial: whether the optimisation is on, and when the batch began.
     timed: Option<(bool, Instant)>,
-    /// Nanoseconds a packet, of batches without and with: sums, and the largest, which an interrupt may have made.
+    /// Nanoseconds per packet of a trial's batches without and with the optimisation: the sum, and the maximum, which
+    /// is left out because it may contain an interrupt.
     costs: [Costs; 2],
 }
 
@@ -40,7 +43,7 @@ struct Costs {
 }
 
 impl Autotuner {
-    /// A batch begins. Returns whether to use the optimisation for it.
+    /// Begins a batch. Returns whether to use the optimisation for it.
     #[inline]
     pub(crate) fn begin(&mut self) -> bool {
         self.timed = None;
@@ -48,13 +51,13 @@ impl Autotuner {
             self.wait -= 1;
             return self.pays;
         }
-        // About one half of any few successive batches.
+        // The Thue-Morse sequence: any few successive batches are about evenly split.
         let with = self.number.count_ones() % 2 == 1;
         self.timed = Some((with, Instant::now()));
         with
     }
 
-    /// The batch is done.
+    /// Ends a batch.
     #[inline]
     pub(crate) fn end(&mut self, packets: usize) {
         if let Some((with, begun)) = self.timed.take() {
@@ -62,13 +65,13 @@ impl Autotuner {
         }
     }
 
-    /// Whether this batch is timed.
+    /// Returns whether the current batch is timed.
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.timed.is_some()
     }
 
-    /// Result of the last trial.
+    /// The result of the last trial.
     #[inline]
     pub(crate) fn pays(&self) -> bool {
         self.pays
@@ -95,7 +98,8 @@ impl Autotuner {
 mod tests {
     use super::*;
 
-    /// Waits for a trial and runs it, in which batches cost what `cost` says; gives the number of batches before it.
+    /// Runs batches up to the end of the next trial, whose batches take `cost` nanoseconds per packet. Returns the
+    /// number of batches before the trial.
     fn trial(trial: &mut Autotuner, cost: impl Fn(bool, u32) -> f64) -> u32 {
         let (mut waited, before) = (0, trial.pays);
         let mut with = trial.begin();
@@ -110,7 +114,7 @@ mod tests {
             with = trial.begin();
         }
         assert!(trial.timed.is_none());
-        // The batch that was begun behind it.
+        // Undo the batch that was begun after the trial.
         trial.wait += 1;
         waited
     }
@@ -124,11 +128,11 @@ mod tests {
         assert!(it.pays);
         assert_eq!(trial(&mut it, |with, _| if with { 30.0 } else { 25.0 }), 64);
         assert!(!it.pays);
-        // An interrupt decides nothing.
+        // A single interrupt does not decide the trial.
         let interrupted = |with, number| if with { 50.0 + if number == 7 { 1e6 } else { 0.0 } } else { 60.0 };
         assert_eq!(trial(&mut it, interrupted), 64);
         assert!(it.pays);
-        // While it stays the same, trials become rare.
+        // While the result stays the same, trials become rarer.
         let waits: Vec<u32> = (0..9).map(|_| trial(&mut it, |with, _| if with { 1.0 } else { 2.0 })).collect();
         assert_eq!(waits, [64, 128, 256, 512, 1024, 2048, 4096, 4096, 4096]);
     }

@@ -1,5 +1,5 @@
-//! The interpreter's view of a data plane's state: the tables and objects that the control plane sets and generated code
-//! uses.
+//! The interpreter's access to a data plane's state, which is the same state that the control plane sets and generated
+//! code uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use crate::control::Control;
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 
-/// A data plane's state, for an interpreter.
+/// A [`Store`] over the state of a data plane.
 pub(crate) struct LiveStore {
     control: Arc<Control>,
     access: Access,
 }
 
 enum Access {
-    /// The interpreter is the engine: it counts and writes.
+    /// The interpreter is the data plane's engine: it counts and writes.
     Engine {
-        /// Its own copies of the counters, by extern instance.
+        /// The interpreter's own copies of the counters.
         counters: HashMap<ExternId, Arc<Cells>>,
     },
-    /// The interpreter repeats what happened to a packet and changes nothing that others see.
+    /// The interpreter repeats the processing of a packet. It must not change state that others see.
     Shadow {
-        /// Registers that the packet has written.
+        /// Registers that the current packet has written.
         written: HashMap<(ExternId, u64), BigUint>,
     },
 }
 
 impl LiveStore {
-    /// For the one interpreter that is the engine.
+    /// Creates the store of the interpreter that is the data plane's engine.
     pub(crate) fn of_engine(control: &Arc<Control>) -> LiveStore {
         let counters = control.join_counters().into_iter().map(|(at, cells)| (ExternId(at as u32), cells)).collect();
         LiveStore { control: control.clone(), access: Access::Engine { counters } }
     }
 
-    /// For shadow execution: meters say green, and nothing is counted.
+    /// Creates a store for shadow execution. Meters colour every packet green, and nothing is counted.
     pub(crate) fn shadow(control: &Arc<Control>) -> LiveStore {
         LiveStore { control: control.clone(), access: Access::Shadow { written: HashMap::new() } }
     }
@@ -75,7 +75,7 @@ impl Store for LiveStore {
         if !self.counts() {
             return Color::Green;
         }
-        // SAFETY: the engine is the interpreter this belongs to, so that no generated code runs the meter.
+        // SAFETY: the interpreter is the engine, so no generated code runs the meter.
         unsafe { self.control[table].measure_hit(matches, priority, now_us, cost) }
     }
 
@@ -104,7 +104,7 @@ impl Store for LiveStore {
         if !self.counts() {
             return Some(Color::Green);
         }
-        // SAFETY: the engine is the interpreter this belongs to, so that no generated code runs the meter.
+        // SAFETY: the interpreter is the engine, so no generated code runs the meter.
         Some(unsafe { meters.measure(at, now_us, cost) })
     }
 
@@ -120,7 +120,7 @@ impl Store for LiveStore {
     fn write_register(&mut self, register: ExternId, index: u64, value: BigUint) {
         let Ok(registers) = self.control.register(register) else { return };
         match &mut self.access {
-            // An index beyond the size writes nothing.
+            // Writes out of range are ignored.
             Access::Engine { .. } => drop(registers.write(index, value)),
             Access::Shadow { written } => drop(written.insert((register, index), value)),
         }

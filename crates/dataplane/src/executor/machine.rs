@@ -1,4 +1,4 @@
-//! Calls generated code: the handles by which it reaches tables and externs, and a worker's memory for it.
+//! Calls generated code: builds the handles through which it accesses tables and externs, and its per-worker memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
@@ -15,7 +15,7 @@ use hopwright_jit::{CompiledPipeline, Path, TraceCode, Unsupported};
 use crate::control::Control;
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
-use crate::executor::traffic::{Around, Copies, Destinations, Traffic};
+use crate::executor::traffic::{Copies, Destinations, Traffic, WorkerContext};
 use crate::externs::{NativeCall, NativeExtern};
 use crate::packet::{JUMBO_BYTES, Packet, Pool};
 use crate::state::ExternObject;
@@ -25,9 +25,11 @@ use crate::table::{LINE, Table, prefetch_lines};
 use crate::trace::respecialise::Tally;
 use crate::vdp::BuildError;
 
-/// Most cache lines to prefetch of a packet: those of a batch must not evict one another from the first-level cache.
+/// The maximum number of cache lines to prefetch per packet, such that those of a batch do not evict one another from
+/// the L1 cache.
 const MOST_LINES: usize = 3;
-/// Least packets in a batch for prefetching: fewer have little to overlap, and their cost says little.
+/// The minimum number of packets in a batch for prefetching. Smaller batches have little to overlap, and their timing
+/// says little.
 const FEWEST: usize = 16;
 
 /// A compiled program and the handles it is called with.
@@ -38,27 +40,27 @@ pub(crate) struct MachineProgram {
     value_sets: Vec<ValueSetHandle>,
     digests: ExternHandle,
     key_prefetch: Option<key_prefetch::Plan>,
-    /// For each extern whether calling it twice is the same as calling it once.
+    /// Properties of each extern object's methods, for the trace compiler.
     natives: Vec<ExternAttributes>,
-    /// What the handles of externs with several methods point to.
+    /// Owns the state that the handles of externs with several methods point to.
     _renumbered: Box<[Renumbered]>,
 }
 
-// SAFETY: the handles point to tables, cells, value sets, digests and extern objects, which are made for use from several threads, and are
-// owned by the same data plane as this program.
+// SAFETY: the handles point to tables, cells, value sets, digests and extern objects. These may be used from several
+// threads and are owned by the same data plane as this program.
 unsafe impl Send for MachineProgram {}
 // SAFETY: as above; nothing here changes after construction.
 unsafe impl Sync for MachineProgram {}
 
-/// An object whose methods generated code numbers differently than the object does.
+/// An object whose methods have different numbers in generated code than in the object.
 struct Renumbered {
     native: NativeCall,
-    /// The object's number for each of the code's.
+    /// The object's method number for each number in generated code.
     methods: Vec<u32>,
 }
 
 impl MachineProgram {
-    /// The control interface, whose objects generated code reaches, must live as long as the program.
+    /// Builds the handles. `control` owns the objects they point to and must live as long as the program.
     pub(crate) fn new(compiled: CompiledPipeline, control: &Arc<Control>) -> Result<MachineProgram, BuildError> {
         let pipeline = control.pipeline();
         if let Some(function) = compiled.interface().functions.first() {
@@ -107,7 +109,7 @@ impl MachineProgram {
 }
 
 impl MachineProgram {
-    /// Compiles traces for these paths. They must not be used after the program is dropped.
+    /// Compiles traces of these paths. The traces must not be used after the program is dropped.
     pub(crate) fn specialise(&self, pipeline: &Pipeline, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
         TraceCode::new(pipeline, &self.compiled, paths, &self.natives)
     }
@@ -129,15 +131,15 @@ fn method_numbers(object: &dyn NativeExtern, methods: &[hopwright_abi::NamedCall
 }
 
 unsafe extern "C" fn call_renumbered(state: *mut c_void, method: u32, args: *mut u64) {
-    // SAFETY: `state` is the Renumbered in whose handle this function is; it lives as long as the program.
+    // SAFETY: `state` is the Renumbered whose handle contains this function; it lives as long as the program.
     let it = unsafe { &*state.cast::<Renumbered>() };
     if let Some(number) = it.methods.get(method as usize) {
-        // SAFETY: the contract of `ExternHandle::call`, handed on with the same arguments.
+        // SAFETY: the contract of `ExternHandle::call`, passed on with the same arguments.
         unsafe { (it.native.call)(it.native.state, *number, args) }
     }
 }
 
-/// Zeroed memory at a multiple of 64.
+/// Zeroed memory, 64-byte aligned.
 struct AlignedMemory {
     start: NonNull<u8>,
     layout: Layout,
@@ -162,29 +164,29 @@ impl Drop for AlignedMemory {
     }
 }
 
-/// A worker's side of a compiled program.
+/// A worker's instance of a compiled program.
 pub(crate) struct Machine {
     run: RunBatch,
     runtime: Runtime,
     tally: Arc<Tally>,
     traffic: Option<Box<Traffic>>,
-    /// Those of the program, with this worker's counters.
+    /// The program's handles, with this worker's counters.
     _externs: Box<[ExternHandle]>,
     _counters: Vec<(usize, Arc<Cells>)>,
     key_prefetch: Option<Box<KeyPrefetcher>>,
-    /// Cache lines at a packet's beginning that the program reads.
+    /// How many cache lines at the start of a packet the program reads.
     lines: usize,
-    /// Whether prefetching them pays.
+    /// Decides whether to prefetch them.
     line_prefetch: Autotuner,
     _context: AlignedMemory,
     _scratch: AlignedMemory,
 }
 
-// SAFETY: the pointers are to memory the machine owns and to a program that may be used from any thread.
+// SAFETY: the pointers are to memory that the machine owns and to a program that may be used from any thread.
 unsafe impl Send for Machine {}
 
-/// How many of a packet's lines to prefetch. A program that reads only one is short, and out-of-order execution reaches
-/// the next packets by itself.
+/// Returns how many cache lines of each packet to prefetch. None for programs that read only one: they are so short
+/// that out-of-order execution reaches the next packets by itself.
 fn lines_to_touch(parsed_bytes: usize) -> usize {
     match parsed_bytes.div_ceil(LINE) {
         0 | 1 => 0,
@@ -201,7 +203,8 @@ fn touch<const LINES: usize>(packets: &[Packet]) {
 }
 
 impl Machine {
-    /// `counters`: the worker's copies, by the number of their object; `depths`: which must live as long as the machine.
+    /// `counters` are the worker's copies with the indices of their extern objects. `depths` must live as long as the
+    /// machine.
     pub(crate) fn new(
         program: &MachineProgram,
         pipeline: &Pipeline,
@@ -245,11 +248,12 @@ impl Machine {
         }
     }
 
-    /// Runs packets, by this function of the program or else by the one for all packets, up to the first that makes copies,
-    /// which are then among [`Machine::copies`], and gives the number of packets run. Frames are taken from the pool; without one, what would need more than the packets have is lost.
+    /// Runs packets with `function`, or with the generic function if `None`, until one of them makes copies. Returns
+    /// the number of packets run; the copies are in [`Machine::copies`]. Copies need frames from the pool: without a
+    /// pool they are lost.
     ///
     /// # Safety
-    /// The program this was made for is alive, and the caller is within the domain of its tables and externs.
+    /// The program this was made for is alive, and the caller is inside the domain of its tables and externs.
     #[inline]
     pub(crate) unsafe fn run(
         &mut self,
@@ -262,14 +266,14 @@ impl Machine {
         let function = function.unwrap_or(self.run);
         self.runtime.now_us = now_us;
         if let Some(prefetcher) = &mut self.key_prefetch {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { prefetcher.begin(packets.len()) };
         }
         self.touch(packets);
         let mut done = 0;
         while done < packets.len() {
             let until = match &mut self.key_prefetch {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 Some(prefetcher) => unsafe { prefetcher.ahead(&self.runtime, packets, done) },
                 None => packets.len(),
             };
@@ -279,8 +283,8 @@ impl Machine {
                 traffic.prepare(&mut self.runtime);
             }
             let raw: *mut RawPacket = Packet::as_raw_batch(rest);
-            // SAFETY: the runtime has a handle for every table, extern and function the code names, entries and objects
-            // stay alive by the caller's promise, and the packets own their buffers.
+            // SAFETY: the runtime has a handle for every table, extern and function that the code refers to, the caller
+            // keeps entries and objects alive, and the packets own their buffers.
             let next = unsafe { function(&self.runtime, raw, count) };
             Packet::check_bounds(rest);
             let Some(traffic) = self.traffic.as_mut().filter(|_| !next.is_null()) else {
@@ -292,9 +296,9 @@ impl Machine {
             let packet = &mut rest[ran - 1];
             let Some(pause) = Pause::of(packet.raw().verdict) else { continue };
             let pool = pool.as_deref_mut();
-            let mut around = Around { runtime: &mut self.runtime, run: self.run, destinations, pool };
-            // SAFETY: the caller's promise; prepared above.
-            unsafe { traffic.finish(packet, pause, &mut around) };
+            let mut worker = WorkerContext { runtime: &mut self.runtime, run: self.run, destinations, pool };
+            // SAFETY: guaranteed by the caller; `prepare` was called above.
+            unsafe { traffic.finish(packet, pause, &mut worker) };
             if !traffic.copies.ready.is_empty() {
                 return done;
             }
@@ -306,13 +310,13 @@ impl Machine {
         packets.len()
     }
 
-    /// Prefetches the bytes that the program will read of the packets, if that pays.
+    /// Prefetches the bytes of the packets that the program will read, if the autotuner says so.
     #[inline]
     fn touch(&mut self, packets: &[Packet]) {
         if self.lines == 0 || packets.len() < FEWEST {
             return;
         }
-        // One autotuner measures at a time.
+        // Only one of the two autotuners measures at a time.
         let tried = self.key_prefetch.as_ref().is_some_and(|prefetcher| prefetcher.is_timed());
         let pays = if tried { self.line_prefetch.pays() } else { self.line_prefetch.begin() };
         match self.lines {
@@ -322,25 +326,25 @@ impl Machine {
         }
     }
 
-    /// Prefetches keys for every batch, or for none, instead of letting the autotuner decide.
+    /// True to prefetch keys in every batch, false for none, `None` to leave it to the autotuner.
     pub(crate) fn prefetch_keys(&mut self, always: Option<bool>) {
         if let Some(prefetcher) = &mut self.key_prefetch {
             prefetcher.set_always(always);
         }
     }
 
-    /// Where the path profiler records the next packet's path.
+    /// Sets the buffer in which the path profiler records the next packet's path.
     pub(crate) fn set_path(&mut self, path: *mut u32) {
         self.runtime.profile = path;
     }
 
-    /// Counts packets run.
+    /// Adds to the number of packets run.
     pub(crate) fn count(&self, packets: usize) {
         let before = self.tally.packets.load(Ordering::Relaxed);
         self.tally.packets.store(before + packets as u64, Ordering::Relaxed);
     }
 
-    /// Packets made and not yet taken.
+    /// The copies that have not been taken yet.
     pub(crate) fn copies(&mut self) -> Option<&mut Copies> {
         self.traffic.as_mut().map(|t| &mut t.copies)
     }

@@ -21,18 +21,18 @@ use crate::packet::{Packet, Pool};
 use crate::sync::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
-/// Microseconds since 1970 UTC: what programs see as `ingress_global_timestamp` (its lower 48 bits, which wrap every
-/// 8.9 years, next in 2032).
+/// The time in microseconds since 1970 UTC. Programs see its lower 48 bits as `ingress_global_timestamp`, which wrap
+/// every 8.9 years, next in 2032.
 pub fn wall_clock_us() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
 }
 
-/// Runs a virtual data plane's program. One per worker.
+/// Runs a virtual data plane's program. Each worker has one.
 pub struct Executor {
     machine: Option<Machine>,
-    /// The machine points into it.
+    /// Generated code reads this through a pointer in `machine`.
     depths: QueueDepths,
-    /// The program reads them.
+    /// Whether the program reads the queue depths.
     reads_depths: bool,
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
@@ -41,7 +41,8 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor for a worker. Several at the same time only run what is [`VirtualDataPlane::shareable`] right.
+    /// Creates an executor for a worker. Only programs that are [`VirtualDataPlane::shareable`] run correctly on
+    /// several executors at the same time.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Executor {
         let depths = QueueDepths::default();
         let machine = match vdp.engine() {
@@ -64,26 +65,28 @@ impl Executor {
         }
     }
 
-    /// The data plane.
+    /// The virtual data plane.
     pub fn vdp(&self) -> &Arc<VirtualDataPlane> {
         &self.vdp
     }
 
-    /// What programs see as `enq_qdepth` and `deq_qdepth`, to be set before each batch, if the program reads them.
+    /// The queue depths, which programs read as `enq_qdepth` and `deq_qdepth`. They should be set before each batch.
+    /// `None` if the program does not read them.
     pub fn depths(&mut self) -> Option<&mut QueueDepths> {
         self.reads_depths.then_some(&mut self.depths)
     }
 
-    /// Forces key prefetch on or off; `None` leaves it to the autotuner. Results do not depend on it.
+    /// Forces key prefetch on or off; `None` leaves it to the autotuner. Does not affect results.
     pub fn prefetch_keys(&mut self, always: Option<bool>) {
         if let Some(machine) = &mut self.machine {
             machine.prefetch_keys(always);
         }
     }
 
-    /// Runs the packets, whose ingress ports are set, at one moment of time. Afterwards each has its verdict, and if
-    /// that is to forward, its egress port and new bytes. All packets of a batch see every table update that returned
-    /// before the call. Copies that the program makes have no frames here: see [`Executor::run`].
+    /// Runs packets, whose ingress ports must be set. `now_us` is the time that the program sees. Afterwards each
+    /// packet has its verdict and, if it is to be forwarded, its egress port and new contents. The whole batch sees
+    /// every table update that returned before the call. Copies that the program makes are lost; [`Executor::run`]
+    /// keeps them.
     pub fn process_batch(&mut self, packets: &mut [Packet], now_us: u64) {
         let mut done = 0;
         while done < packets.len() {
@@ -91,9 +94,9 @@ impl Executor {
         }
     }
 
-    /// The same up to the first packet of which several come, if the program is such; gives the number of packets run.
-    /// The first that is to be sent is the packet itself. The others are [`Executor::copies`], in frames of the pool,
-    /// each with its egress port; they are to be taken before the next call.
+    /// Like [`Executor::process_batch`], but stops after the first packet that makes copies, and returns the number of
+    /// packets run. The first copy to be sent takes the place of the packet itself. The others, in frames of the pool
+    /// and with their egress ports, are in [`Executor::copies`] and must be taken before the next call.
     pub fn run(&mut self, packets: &mut [Packet], now_us: u64, pool: &mut Pool) -> usize {
         self.run_with(packets, now_us, Some(pool))
     }
@@ -123,29 +126,29 @@ impl Executor {
                 }
             }
         }
-        // SAFETY: the machine was made for this data plane, which `self` keeps alive, and the guard keeps what its
-        // tables and externs hand out, and the traces, alive until the batch is done.
+        // SAFETY: the machine was made for this data plane, which `self` keeps alive. The guard keeps entries, extern
+        // state and the traces alive until the batch is done.
         profiled + unsafe { machine.run(&mut packets[profiled..], now_us, destinations, pool, traces.run(&guard)) }
     }
 
-    /// Takes the packets that the last run made beyond one for each it got: copies to multicast groups, clones.
+    /// Takes the additional packets that the last run made: clones, and copies to multicast groups.
     pub fn copies(&mut self) -> impl Iterator<Item = Packet> + '_ {
         let made = self.machine.as_mut().and_then(Machine::copies).map(|c| c.ready.drain(..));
         self.copies.drain(..).chain(made.into_iter().flatten())
     }
 
-    /// Takes the number of copies that were lost for want of a frame or because too many waited.
+    /// Returns how many copies have been lost since the last call because there was no free frame or a queue was full.
     pub fn take_lost_copies(&mut self) -> u64 {
         let made = self.machine.as_mut().and_then(Machine::copies);
         std::mem::take(&mut self.lost_copies) + made.map_or(0, |c| std::mem::take(&mut c.no_frame))
     }
 
-    /// Takes the number of digests that were lost because too many waited.
+    /// Returns how many digests have been lost since the last call because the queue was full.
     pub fn take_lost_digests(&mut self) -> u64 {
         self.vdp.control().digests().take_lost()
     }
 
-    /// Interprets a packet and tells an observer of every step. `None` if the engine is not the interpreter.
+    /// Interprets a packet and reports every step to an observer. Returns `None` if the engine is not the interpreter.
     pub fn process_observed(
         &mut self,
         packet: &[u8],
@@ -171,7 +174,7 @@ impl Executor {
             let error = output.parser_error;
             match (sent.next(), output.verdict) {
                 (Some(first), _) => {
-                    // The payload stays where it is, as generated code has it: headers grow into the headroom.
+                    // As in generated code, the payload stays in place and headers grow into the headroom.
                     let end = packet.raw().end;
                     match end.checked_sub(first.bytes.len() as u32) {
                         Some(start) => {

@@ -1,9 +1,9 @@
-//! The traffic manager of compiled programs: clones, multicast copies, resubmitted and recirculated packets.
+//! The traffic manager for compiled programs: clones, multicast copies, resubmitted and recirculated packets.
 //!
-//! Generated code pauses where a packet makes a request and leaves a [`Record`] of its state
-//! ([`hopwright_jit::Suspension`]). This module then decides as `simple_switch` does, in the reference interpreter's order:
-//! copies wait in two queues, and egress precedes new ingress work. Records and queues are preallocated and frames come from
-//! the pool; copies that find no room are lost and counted.
+//! Generated code *pauses* at a packet that requests any of these, and saves the packet's state in a *record*
+//! ([`PauseLayout`], [`hopwright_jit::Suspension`]). This module then does what `simple_switch` does, in the same order
+//! as the reference interpreter: packets wait in an ingress and an egress queue, and the egress queue is served first.
+//! Records and queues are preallocated, and frames come from the pool. Copies that find no room are lost and counted.
 
 use std::collections::VecDeque;
 
@@ -15,18 +15,18 @@ use hopwright_jit::Suspension;
 
 use crate::packet::{Packet, Pool};
 
-/// Copies that may wait at a time, one for each group or session.
+/// The maximum number of waiting packets. All copies of a multicast group count as one.
 const WAITING: usize = 256;
 
-/// Packets beyond the first that may come of a packet's batch before somebody takes them.
+/// The maximum number of copies that wait to be taken by the caller.
 pub(crate) const MAX_COPIES: usize = 4096;
 
-/// Clone sessions and multicast groups in the form that workers read.
+/// Clone sessions and multicast groups in the form that workers read. Both lists are sorted by number.
 #[derive(Debug, Default)]
 pub(crate) struct Destinations {
-    /// By number.
+    /// Sorted by number.
     sessions: Vec<(u32, CloneSession)>,
-    /// By number.
+    /// Sorted by number.
     groups: Vec<(u16, Vec<Replica>)>,
 }
 
@@ -42,41 +42,41 @@ impl Destinations {
         self.sessions.binary_search_by_key(&number, |s| s.0).ok().map(|at| self.sessions[at].1)
     }
 
-    /// Where a group is.
+    /// Returns the index of a group in `groups`.
     fn group(&self, number: u16) -> Option<usize> {
         self.groups.binary_search_by_key(&number, |g| g.0).ok()
     }
 }
 
-/// What one call needs of the worker.
-pub(crate) struct Around<'a> {
+/// The parts of the worker that a call needs.
+pub(crate) struct WorkerContext<'a> {
     pub runtime: &'a mut Runtime,
     pub run: RunBatch,
     pub destinations: &'a Destinations,
     pub pool: Option<&'a mut Pool>,
 }
 
-/// Packets that were made or lost.
+/// Finished copies, and the number of lost ones.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// Ready to be sent, in order.
+    /// Copies to be sent, in order.
     pub ready: Vec<Packet>,
-    /// For want of a frame or of room in a queue.
+    /// Copies lost because there was no free frame or a queue was full.
     pub no_frame: u64,
 }
 
-/// Number of a record in the memory for records.
-type At = usize;
+/// The index of a record.
+type RecordIndex = usize;
 
 struct ToIngress {
     packet: Packet,
-    record: At,
+    record: RecordIndex,
 }
 
-/// A packet and where it is to go: to a group's replicas from the next on, then to a port.
+/// A packet on its way to egress: to the replicas of a group from the given one on, then to a port.
 struct ToEgress {
     packet: Packet,
-    record: At,
+    record: RecordIndex,
     group: Option<(usize, usize)>,
     port: Option<u16>,
 }
@@ -85,20 +85,20 @@ struct ToEgress {
 pub(crate) struct Traffic {
     shape: Shape,
     records: Box<[u64]>,
-    free: Vec<At>,
+    free: Vec<RecordIndex>,
     ingress: VecDeque<ToIngress>,
     egress: VecDeque<ToEgress>,
     original: Box<[u8]>,
-    /// Of the packet at hand.
+    /// The first packet to be sent of those made from the current packet.
     first: Option<Packet>,
     fault: bool,
     no_headroom: bool,
-    /// A frame that there is no pool for.
+    /// A dropped packet's frame, kept because there is no pool to return it to.
     spare: Option<Packet>,
     pub copies: Copies,
 }
 
-/// What is to be known of the program.
+/// Properties of the program.
 struct Shape {
     again: Option<RunBatch>,
     parse: Option<RunBatch>,
@@ -117,7 +117,7 @@ struct Shape {
 impl Traffic {
     pub(crate) fn new(requests: &Suspension, pipeline: &Pipeline) -> Traffic {
         let words = requests.record.words();
-        // One more for what is at hand, one that it becomes, one that a copy begins with.
+        // The additional records are for the current packet, the one it is replaced by, and the one a copy starts with.
         let count = WAITING + 4;
         Traffic {
             shape: Shape {
@@ -147,39 +147,39 @@ impl Traffic {
         }
     }
 
-    /// Where the next call of generated code is to write a record and a packet's beginning.
+    /// Tells generated code where to save the next record and the packet's original first bytes.
     pub(crate) fn prepare(&mut self, runtime: &mut Runtime) {
-        // One is always free: queues are shorter than there are records.
+        // A record is always free: the queues are shorter than the number of records.
         let out = self.free.last().copied().unwrap_or_default();
         runtime.record = self.record(out).as_mut_ptr();
         runtime.original = self.original.as_mut_ptr();
     }
 
-    /// Goes on with a packet that paused, and all that comes of it. Afterwards the packet is the first that is to be sent,
-    /// and the others are among the copies; or it is dropped.
+    /// Completes a packet that paused, and all copies made from it. Afterwards `packet` is the first packet to be sent
+    /// and the others are in `copies`, or `packet` is dropped.
     ///
     /// # Safety
-    /// As for [`crate::executor::machine::Machine::run`]; the runtime was prepared before the call that paused.
-    pub(crate) unsafe fn finish(&mut self, packet: &mut Packet, pause: Pause, around: &mut Around<'_>) {
+    /// As for [`crate::executor::machine::Machine::run`]; [`Traffic::prepare`] was called before the call that paused.
+    pub(crate) unsafe fn finish(&mut self, packet: &mut Packet, pause: Pause, worker: &mut WorkerContext<'_>) {
         let (parser_error, port) = (packet.parser_error(), packet.ingress_port());
         let record = self.free.pop().unwrap_or_default();
         let taken = std::mem::replace(packet, Packet::nothing());
         (self.fault, self.no_headroom) = (false, false);
-        // SAFETY: the caller's promise, for all of these.
-        unsafe { self.after(taken, pause as u32, record, around) };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.after(taken, pause as u32, record, worker) };
         let mut passes = 1;
         while !(self.egress.is_empty() && self.ingress.is_empty()) {
             passes += 1;
             if passes > MAX_PASSES {
-                self.give_up(around);
+                self.give_up(worker);
                 break;
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 if !self.egress.is_empty() {
-                    self.next_egress(around);
+                    self.next_egress(worker);
                 } else if let Some(next) = self.ingress.pop_front() {
-                    self.next_ingress(next, around);
+                    self.next_ingress(next, worker);
                 }
             }
         }
@@ -196,48 +196,48 @@ impl Traffic {
         packet.set_ingress_port(port);
     }
 
-    /// Drops everything that waits.
-    fn give_up(&mut self, around: &mut Around<'_>) {
+    /// Drops all waiting packets.
+    fn give_up(&mut self, worker: &mut WorkerContext<'_>) {
         self.fault = true;
         while let Some(next) = self.egress.pop_front() {
             self.free.push(next.record);
-            self.give(next.packet, around);
+            self.give(next.packet, worker);
         }
         while let Some(next) = self.ingress.pop_front() {
             self.free.push(next.record);
-            self.give(next.packet, around);
+            self.give(next.packet, worker);
         }
     }
 
-    fn record(&mut self, at: At) -> &mut [u64] {
+    fn record(&mut self, at: RecordIndex) -> &mut [u64] {
         let words = self.shape.record.words();
         &mut self.records[at * words..(at + 1) * words]
     }
 
-    fn copy_record(&mut self, from: At, to: At) {
+    fn copy_record(&mut self, from: RecordIndex, to: RecordIndex) {
         let words = self.shape.record.words();
         self.records.copy_within(from * words..(from + 1) * words, to * words);
     }
 
-    /// The first word of a slot; zero if it is not kept.
-    fn word(&self, record: At, slot: SlotId) -> u64 {
+    /// Returns the first word of a slot; zero if records do not contain it.
+    fn word(&self, record: RecordIndex, slot: SlotId) -> u64 {
         let words = self.shape.record.words();
         self.shape.record.slot(slot).map_or(0, |(first, _)| self.records[record * words + first])
     }
 
-    /// A request; zero if the program never makes it.
-    fn asked(&self, record: At, slot: Option<SlotId>) -> u64 {
+    /// Returns the value of a request slot; zero if the program never makes the request.
+    fn request(&self, record: RecordIndex, slot: Option<SlotId>) -> u64 {
         slot.map_or(0, |slot| self.word(record, slot))
     }
 
-    fn set(&mut self, record: At, slot: SlotId, value: u64) {
+    fn set(&mut self, record: RecordIndex, slot: SlotId, value: u64) {
         if let Some((first, _)) = self.shape.record.slot(slot) {
             self.record(record)[first] = value;
         }
     }
 
-    /// Makes all metadata of a record zero, requests too.
-    fn clear_metadata(&mut self, record: At) {
+    /// Zeroes all metadata of a record, including the requests.
+    fn clear_metadata(&mut self, record: RecordIndex) {
         let words = self.shape.record.words();
         for &slot in self.shape.record.metadata() {
             if let Some((first, count)) = self.shape.record.slot(slot) {
@@ -247,8 +247,8 @@ impl Traffic {
         }
     }
 
-    /// Copies the slots of a field list.
-    fn keep(&mut self, from: At, to: At, list: Option<u8>) {
+    /// Copies the slots of a field list from one record to another.
+    fn copy_field_list(&mut self, from: RecordIndex, to: RecordIndex, list: Option<u8>) {
         let words = self.shape.record.words();
         let Some(list) = self.shape.lists.iter().find(|l| Some(l.index) == list) else { return };
         for &slot in &list.slots {
@@ -259,28 +259,28 @@ impl Traffic {
         }
     }
 
-    /// A record for a packet that comes as if new.
-    fn fresh(
+    /// Creates a record for a packet that starts over at ingress.
+    fn restart_record(
         &mut self,
         packet: &Packet,
-        from: At,
+        from: RecordIndex,
         instance: InstanceType,
         list: Option<u8>,
         now_us: u64,
-    ) -> Option<At> {
+    ) -> Option<RecordIndex> {
         let record = self.free.pop()?;
         let standard = self.shape.standard;
         self.clear_metadata(record);
         self.set(record, standard.ingress_port, self.word(from, standard.ingress_port));
         self.set(record, standard.packet_length, packet.len() as u64);
         self.set(record, standard.ingress_global_timestamp, now_us & ((1 << 48) - 1));
-        self.keep(from, record, list);
+        self.copy_field_list(from, record, list);
         self.set(record, standard.instance_type, instance as u64);
         Some(record)
     }
 
-    fn give(&mut self, packet: Packet, around: &mut Around<'_>) {
-        match &mut around.pool {
+    fn give(&mut self, packet: Packet, worker: &mut WorkerContext<'_>) {
+        match &mut worker.pool {
             Some(pool) => pool.give(packet),
             None => self.spare = Some(packet),
         }
@@ -290,10 +290,10 @@ impl Traffic {
         self.copies.no_frame += 1;
     }
 
-    /// A packet with another's bytes from an offset of the buffer on, at the same place.
-    fn copy_packet(&mut self, packet: &Packet, from: u32, around: &mut Around<'_>) -> Option<Packet> {
+    /// Copies a packet's bytes from buffer offset `from` on into a new frame, at the same offset.
+    fn copy_packet(&mut self, packet: &Packet, from: u32, worker: &mut WorkerContext<'_>) -> Option<Packet> {
         let end = packet.raw().end;
-        let mut copy = around.pool.as_mut()?.take()?;
+        let mut copy = worker.pool.as_mut()?.take()?;
         copy.set_ingress_port(packet.ingress_port());
         let bytes = from.checked_sub(packet.raw().start).and_then(|at| packet.bytes().get(at as usize..));
         if let Some(bytes) = bytes
@@ -302,70 +302,76 @@ impl Traffic {
             copy.bytes_mut().copy_from_slice(bytes);
             return Some(copy);
         }
-        self.give(copy, around);
+        self.give(copy, worker);
         None
     }
 
-    /// Runs one packet by one function, which begins with a record and may leave another in the one that was prepared.
+    /// Runs `run` on one packet, starting from `record`. If it pauses, it writes the record set by
+    /// [`Traffic::prepare`].
     ///
     /// # Safety
     /// As for [`Traffic::finish`].
-    unsafe fn call(&mut self, run: RunBatch, packet: &mut Packet, record: At, around: &mut Around<'_>) -> u32 {
-        self.prepare(around.runtime);
-        around.runtime.context = self.record(record).as_mut_ptr().cast();
+    unsafe fn call(
+        &mut self,
+        run: RunBatch,
+        packet: &mut Packet,
+        record: RecordIndex,
+        worker: &mut WorkerContext<'_>,
+    ) -> u32 {
+        self.prepare(worker.runtime);
+        worker.runtime.context = self.record(record).as_mut_ptr().cast();
         let one: *mut RawPacket = Packet::as_raw_batch(std::slice::from_mut(packet));
-        // SAFETY: the caller's promise; the records are as long as the program says.
-        unsafe { run(around.runtime, one, 1) };
+        // SAFETY: guaranteed by the caller; records have the length that the program expects.
+        unsafe { run(worker.runtime, one, 1) };
         Packet::check_bounds(std::slice::from_mut(packet));
         packet.raw().verdict
     }
 
-    /// The record that a call wrote, if it paused, taken from the free ones; the one it began with is free.
-    fn wrote(&mut self, verdict: u32, began: At) -> At {
+    /// Frees the record that a call started from. Returns the record it wrote, now in use, if it paused.
+    fn take_written(&mut self, verdict: u32, began: RecordIndex) -> RecordIndex {
         let wrote = Pause::of(verdict).and_then(|_| self.free.pop());
         self.free.push(began);
-        wrote.unwrap_or(At::MAX)
+        wrote.unwrap_or(RecordIndex::MAX)
     }
 
-    /// Goes on behind a call that began with the packet or with egress. The record is the one it wrote, taken from
-    /// the free ones.
+    /// Continues after a call that has written `record`, which is in use, and returned `verdict`.
     ///
     /// # Safety
     /// As for [`Traffic::finish`].
-    unsafe fn after(&mut self, mut packet: Packet, verdict: u32, record: At, around: &mut Around<'_>) {
+    unsafe fn after(&mut self, mut packet: Packet, verdict: u32, record: RecordIndex, worker: &mut WorkerContext<'_>) {
         let mut record = record;
         let mut verdict = verdict;
         loop {
             match Pause::of(verdict) {
                 Some(Pause::Ingress) => {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.after_ingress(packet, record, around) };
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { self.after_ingress(packet, record, worker) };
                     return;
                 }
                 Some(Pause::Egress) => {
-                    self.clone_egress(&packet, record, around);
+                    self.clone_egress(&packet, record, worker);
                     self.record(record)[PauseLayout::MODE] = 1;
                     let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
                     let end = packet.raw().end;
                     packet.set_bounds(payload.min(end), end);
-                    // SAFETY: the caller's promise.
-                    verdict = unsafe { self.call(self.shape.egress, &mut packet, record, around) };
-                    record = self.wrote(verdict, record);
+                    // SAFETY: guaranteed by the caller.
+                    verdict = unsafe { self.call(self.shape.egress, &mut packet, record, worker) };
+                    record = self.take_written(verdict, record);
                 }
                 Some(Pause::Sent) => {
-                    self.after_egress(packet, record, around);
+                    self.after_egress(packet, record, worker);
                     return;
                 }
                 Some(Pause::Parsed) | None => {
-                    if record != At::MAX {
+                    if record != RecordIndex::MAX {
                         self.free.push(record);
                     }
                     match packet.verdict() {
-                        Verdict::Forward => self.sent(packet, around),
+                        Verdict::Forward => self.sent(packet, worker),
                         other => {
                             self.fault |= other == Verdict::Fault;
                             self.no_headroom |= other == Verdict::NoHeadroom;
-                            self.give(packet, around);
+                            self.give(packet, worker);
                         }
                     }
                     return;
@@ -376,46 +382,46 @@ impl Traffic {
 
     /// # Safety
     /// As for [`Traffic::finish`].
-    unsafe fn after_ingress(&mut self, mut packet: Packet, record: At, around: &mut Around<'_>) {
+    unsafe fn after_ingress(&mut self, mut packet: Packet, record: RecordIndex, worker: &mut WorkerContext<'_>) {
         let standard = self.shape.standard;
-        let now_us = around.runtime.now_us;
-        let clone = self.asked(record, self.shape.clone_ingress);
+        let now_us = worker.runtime.now_us;
+        let clone = self.request(record, self.shape.clone_ingress);
         if clone != 0
-            && let Some(session) = around.destinations.session(clone as u32)
+            && let Some(session) = worker.destinations.session(clone as u32)
         {
-            // SAFETY: the caller's promise.
-            unsafe { self.clone_ingress(&packet, record, decode_list((clone >> 32) as u32), session, around) };
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.clone_ingress(&packet, record, decode_list((clone >> 32) as u32), session, worker) };
         }
-        let resubmit = self.asked(record, self.shape.resubmit);
+        let resubmit = self.request(record, self.shape.resubmit);
         if resubmit != 0 {
             self.restore_original(&mut packet, record);
             let list = decode_list(resubmit as u32);
-            let again = self.fresh(&packet, record, InstanceType::Resubmitted, list, now_us);
+            let again = self.restart_record(&packet, record, InstanceType::Resubmitted, list, now_us);
             self.free.push(record);
-            self.queue_ingress(packet, again, around);
+            self.queue_ingress(packet, again, worker);
             return;
         }
         let group = self.word(record, standard.mcast_grp) as u16;
         if group != 0 {
             self.set(record, standard.instance_type, InstanceType::Replication as u64);
-            self.queue_egress(packet, record, around.destinations.group(group), None, around);
+            self.queue_egress(packet, record, worker.destinations.group(group), None, worker);
             return;
         }
         let port = self.word(record, standard.egress_spec);
         let port = (port != u64::from(DROP_PORT)).then_some(port as u16);
-        self.queue_egress(packet, record, None, port, around);
+        self.queue_egress(packet, record, None, port, worker);
     }
 
-    /// Puts a packet in a queue; one without a place to go is dropped.
+    /// Queues a packet for egress; drops it if it has no destination.
     fn queue_egress(
         &mut self,
         packet: Packet,
-        record: At,
+        record: RecordIndex,
         group: Option<usize>,
         port: Option<u16>,
-        around: &mut Around<'_>,
+        worker: &mut WorkerContext<'_>,
     ) {
-        let group = group.filter(|g| !around.destinations.groups[*g].1.is_empty());
+        let group = group.filter(|g| !worker.destinations.groups[*g].1.is_empty());
         let somewhere = group.is_some() || port.is_some();
         if somewhere && self.egress.len() < WAITING / 2 {
             self.record(record)[PauseLayout::MODE] = 0;
@@ -426,14 +432,14 @@ impl Traffic {
             self.lose();
         }
         self.free.push(record);
-        self.give(packet, around);
+        self.give(packet, worker);
     }
 
-    fn queue_ingress(&mut self, mut packet: Packet, record: Option<At>, around: &mut Around<'_>) {
+    fn queue_ingress(&mut self, mut packet: Packet, record: Option<RecordIndex>, worker: &mut WorkerContext<'_>) {
         match record {
             Some(record) if self.ingress.len() < WAITING / 2 => {
-                // Room for headers again, however often it comes.
-                if let Some(pool) = &around.pool {
+                // Restore the headroom, however often the packet starts over.
+                if let Some(pool) = &worker.pool {
                     packet.start_at(pool.frame_size().headroom);
                 }
                 self.ingress.push_back(ToIngress { packet, record });
@@ -441,13 +447,13 @@ impl Traffic {
             record => {
                 self.free.extend(record);
                 self.lose();
-                self.give(packet, around);
+                self.give(packet, worker);
             }
         }
     }
 
-    /// Where the packet's bytes have been changed, makes them again what was received.
-    fn restore_original(&mut self, packet: &mut Packet, record: At) {
+    /// Restores the bytes that the packet had when it was received.
+    fn restore_original(&mut self, packet: &mut Packet, record: RecordIndex) {
         let start = packet.raw().start as usize;
         let payload = self.record(record)[PauseLayout::PAYLOAD] as usize;
         let changed = if self.shape.whole_original { packet.len() } else { payload.saturating_sub(start) };
@@ -455,65 +461,65 @@ impl Traffic {
         packet.bytes_mut()[..changed].copy_from_slice(&self.original[..changed]);
     }
 
-    /// The packet as it was received, parsed once more.
+    /// Clones the packet as it was received: parses the copy again and queues it for egress.
     ///
     /// # Safety
     /// As for [`Traffic::finish`].
     unsafe fn clone_ingress(
         &mut self,
         packet: &Packet,
-        record: At,
+        record: RecordIndex,
         list: Option<u8>,
         session: CloneSession,
-        around: &mut Around<'_>,
+        worker: &mut WorkerContext<'_>,
     ) {
         let Some(parse) = self.shape.parse else { return };
-        let Some(mut copy) = self.copy_packet(packet, packet.raw().start, around) else { return self.lose() };
+        let Some(mut copy) = self.copy_packet(packet, packet.raw().start, worker) else { return self.lose() };
         self.restore_original(&mut copy, record);
-        let now_us = around.runtime.now_us;
-        let Some(begin) = self.fresh(&copy, record, InstanceType::IngressClone, None, now_us) else {
-            self.give(copy, around);
+        let now_us = worker.runtime.now_us;
+        let Some(begin) = self.restart_record(&copy, record, InstanceType::IngressClone, None, now_us) else {
+            self.give(copy, worker);
             return self.lose();
         };
-        // The parser knows nothing of fields that are kept.
-        // SAFETY: the caller's promise.
-        let verdict = unsafe { self.call(parse, &mut copy, begin, around) };
+        // The parser does not set the preserved fields; they are copied afterwards.
+        // SAFETY: guaranteed by the caller.
+        let verdict = unsafe { self.call(parse, &mut copy, begin, worker) };
         let parsed = self.free.pop();
         self.free.push(begin);
         match parsed {
             Some(parsed) if Pause::of(verdict) == Some(Pause::Parsed) => {
-                self.keep(record, parsed, list);
+                self.copy_field_list(record, parsed, list);
                 self.set(parsed, self.shape.standard.instance_type, InstanceType::IngressClone as u64);
-                self.mirror(copy, parsed, session, around);
+                self.mirror(copy, parsed, session, worker);
             }
             parsed => {
                 self.free.extend(parsed);
                 self.fault = true;
-                self.give(copy, around);
+                self.give(copy, worker);
             }
         }
     }
 
-    /// Sends a copy where its session says.
-    fn mirror(&mut self, mut copy: Packet, record: At, session: CloneSession, around: &mut Around<'_>) {
+    /// Queues a clone for the destinations of its session.
+    fn mirror(&mut self, mut copy: Packet, record: RecordIndex, session: CloneSession, worker: &mut WorkerContext<'_>) {
         if let Some(slot) = self.shape.truncate {
             self.set(record, slot, session.truncate.map_or(0, |most| 1 << 32 | u64::from(most)));
         }
         let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
         let end = copy.raw().end;
         copy.set_bounds(payload.min(end), end);
-        let group = session.group.and_then(|g| around.destinations.group(g));
-        self.queue_egress(copy, record, group, session.port, around);
+        let group = session.group.and_then(|g| worker.destinations.group(g));
+        self.queue_egress(copy, record, group, session.port, worker);
     }
 
-    /// A copy of the packet as egress left it, without its metadata.
-    fn clone_egress(&mut self, packet: &Packet, record: At, around: &mut Around<'_>) {
-        let clone = self.asked(record, self.shape.clone_egress);
-        let Some(session) = around.destinations.session(clone as u32) else { return };
+    /// Clones the packet as it leaves egress, without its metadata.
+    fn clone_egress(&mut self, packet: &Packet, record: RecordIndex, worker: &mut WorkerContext<'_>) {
+        let clone = self.request(record, self.shape.clone_egress);
+        let Some(session) = worker.destinations.session(clone as u32) else { return };
         let payload = self.record(record)[PauseLayout::PAYLOAD] as u32;
-        let Some(copy) = self.copy_packet(packet, payload, around) else { return self.lose() };
+        let Some(copy) = self.copy_packet(packet, payload, worker) else { return self.lose() };
         let Some(to) = self.free.pop() else {
-            self.give(copy, around);
+            self.give(copy, worker);
             return self.lose();
         };
         let standard = self.shape.standard;
@@ -522,31 +528,31 @@ impl Traffic {
         for slot in [standard.ingress_port, standard.packet_length] {
             self.set(to, slot, self.word(record, slot));
         }
-        self.keep(record, to, decode_list((clone >> 32) as u32));
+        self.copy_field_list(record, to, decode_list((clone >> 32) as u32));
         self.set(to, standard.instance_type, InstanceType::EgressClone as u64);
         self.record(to)[PauseLayout::STEPS] = u64::from(MAX_STEPS);
-        self.mirror(copy, to, session, around);
+        self.mirror(copy, to, session, worker);
     }
 
-    /// A packet that is ready to be sent, but for being cut or coming again.
-    fn after_egress(&mut self, mut packet: Packet, record: At, around: &mut Around<'_>) {
-        let truncate = self.asked(record, self.shape.truncate);
+    /// Truncates and sends a packet after egress, or recirculates it.
+    fn after_egress(&mut self, mut packet: Packet, record: RecordIndex, worker: &mut WorkerContext<'_>) {
+        let truncate = self.request(record, self.shape.truncate);
         if truncate >> 32 != 0 {
             let (start, end) = (packet.raw().start, packet.raw().end);
             packet.set_bounds(start, end.min(start.saturating_add(truncate as u32)));
         }
-        let recirculate = self.asked(record, self.shape.recirculate);
+        let recirculate = self.request(record, self.shape.recirculate);
         if recirculate == 0 {
             self.free.push(record);
-            return self.sent(packet, around);
+            return self.sent(packet, worker);
         }
         let list = decode_list(recirculate as u32);
-        let again = self.fresh(&packet, record, InstanceType::Recirculated, list, around.runtime.now_us);
+        let again = self.restart_record(&packet, record, InstanceType::Recirculated, list, worker.runtime.now_us);
         self.free.push(record);
-        self.queue_ingress(packet, again, around);
+        self.queue_ingress(packet, again, worker);
     }
 
-    fn sent(&mut self, mut packet: Packet, around: &mut Around<'_>) {
+    fn sent(&mut self, mut packet: Packet, worker: &mut WorkerContext<'_>) {
         let port = packet.egress_port();
         let error = packet.parser_error();
         packet.decide(Verdict::Forward, port, error);
@@ -556,42 +562,42 @@ impl Traffic {
             self.copies.ready.push(packet);
         } else {
             self.lose();
-            self.give(packet, around);
+            self.give(packet, worker);
         }
     }
 
     /// # Safety
     /// As for [`Traffic::finish`].
-    unsafe fn next_ingress(&mut self, next: ToIngress, around: &mut Around<'_>) {
+    unsafe fn next_ingress(&mut self, next: ToIngress, worker: &mut WorkerContext<'_>) {
         let ToIngress { mut packet, record } = next;
-        let run = self.shape.again.unwrap_or(around.run);
-        // SAFETY: the caller's promise.
+        let run = self.shape.again.unwrap_or(worker.run);
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            let verdict = self.call(run, &mut packet, record, around);
-            self.go_on(packet, verdict, record, around);
+            let verdict = self.call(run, &mut packet, record, worker);
+            self.resume(packet, verdict, record, worker);
         }
     }
 
-    /// Behind a call that began with a record.
+    /// Continues after a call that started from the record `began`.
     ///
     /// # Safety
     /// As for [`Traffic::finish`].
-    unsafe fn go_on(&mut self, packet: Packet, verdict: u32, began: At, around: &mut Around<'_>) {
-        let wrote = self.wrote(verdict, began);
-        // SAFETY: the caller's promise.
-        unsafe { self.after(packet, verdict, wrote, around) }
+    unsafe fn resume(&mut self, packet: Packet, verdict: u32, began: RecordIndex, worker: &mut WorkerContext<'_>) {
+        let wrote = self.take_written(verdict, began);
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.after(packet, verdict, wrote, worker) }
     }
 
-    /// The next copy for egress.
+    /// Runs egress for the next packet of the egress queue.
     ///
     /// # Safety
     /// As for [`Traffic::finish`].
-    unsafe fn next_egress(&mut self, around: &mut Around<'_>) {
+    unsafe fn next_egress(&mut self, worker: &mut WorkerContext<'_>) {
         let Some(front) = self.egress.front_mut() else { return };
         let mut rid = None;
         let port = match front.group {
             Some((group, next)) => {
-                let replicas = &around.destinations.groups[group].1;
+                let replicas = &worker.destinations.groups[group].1;
                 let Replica { rid: number, port } = replicas[next];
                 rid = Some(number);
                 front.group = (next + 1 < replicas.len()).then_some((group, next + 1));
@@ -605,15 +611,15 @@ impl Traffic {
             let from = front.record;
             let end = front.packet.raw().end;
             let start = self.records[from * self.shape.record.words() + PauseLayout::PAYLOAD] as u32;
-            // Taken out for a moment, because copying needs all of the traffic manager.
+            // Taken out temporarily, because copying borrows all of `self`.
             let whole = std::mem::replace(&mut front.packet, Packet::nothing());
-            let copy = self.copy_packet(&whole, start.min(end), around);
+            let copy = self.copy_packet(&whole, start.min(end), worker);
             if let Some(front) = self.egress.front_mut() {
                 front.packet = whole;
             }
             let Some(copy) = copy else { return self.lose() };
             let Some(to) = self.free.pop() else {
-                self.give(copy, around);
+                self.give(copy, worker);
                 return self.lose();
             };
             self.copy_record(from, to);
@@ -629,10 +635,10 @@ impl Traffic {
             self.set(record, self.shape.standard.egress_rid, u64::from(rid));
         }
         self.record(record)[PauseLayout::PORT] = u64::from(port);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            let verdict = self.call(self.shape.egress, &mut packet, record, around);
-            self.go_on(packet, verdict, record, around);
+            let verdict = self.call(self.shape.egress, &mut packet, record, worker);
+            self.resume(packet, verdict, record, worker);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! AES-128 with a key schedule made once: AES-NI where the processor has it, the portable RustCrypto code elsewhere.
+//! AES-128 with a precomputed key schedule: AES-NI if the processor has it, the portable RustCrypto code otherwise.
 //!
-//! Single-block AES-CMAC (RFC 4493) of a whole block is one encryption of the block xored with the subkey K1, so K1 is
-//! part of the schedule, already combined with the first round key.
+//! AES-CMAC (RFC 4493) of a message of exactly one block is the encryption of the block XOR the subkey K1. The schedule
+//! therefore includes K1, already combined with the first round key.
 //!
-//! The `aes` crate encrypts several blocks at once only under one key, and with VAES only 30 or 64 at a time; it encrypts
-//! the blocks of smaller batches one by one. `benches/aes.rs` compares the two.
+//! The `aes` crate does not do: it encrypts several blocks at once only under a single key, and with VAES only 30 or 64
+//! at a time; it encrypts the blocks of smaller batches one by one. `benches/aes.rs` compares the two.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::fmt;
 use hopwright_abi::{Block, BlockMethod};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// An expanded AES-128 key. Not readable, wiped when dropped.
+/// An expanded AES-128 key. It cannot be read back, and is wiped when dropped.
 pub struct Aes128Key(Schedule);
 
 enum Schedule {
@@ -28,14 +28,14 @@ struct Portable {
 
 impl Drop for Portable {
     fn drop(&mut self) {
-        // The cipher wipes itself.
+        // The cipher wipes its own memory.
         self.subkey.zeroize();
     }
 }
 
 fn assert_wipes<T: ZeroizeOnDrop>() {}
 
-/// Doubling in GF(2^128), RFC 4493 section 2.3.
+/// Doubles in GF(2^128), RFC 4493 section 2.3.
 fn double(block: [u8; 16]) -> [u8; 16] {
     let value = u128::from_be_bytes(block);
     let carry = if value >> 127 == 1 { 0x87 } else { 0 };
@@ -52,7 +52,7 @@ impl Aes128Key {
         Aes128Key::portable(key)
     }
 
-    /// Expands a key for the portable code, whatever the processor has.
+    /// Expands a key for the portable code, regardless of the processor.
     pub fn portable(key: &[u8; 16]) -> Aes128Key {
         use aes::cipher::{BlockEncrypt, KeyInit};
         assert_wipes::<aes::Aes128>();
@@ -64,18 +64,18 @@ impl Aes128Key {
         Aes128Key(Schedule::Portable(Box::new(Portable { cipher, subkey })))
     }
 
-    /// AES-128 of one block; most significant byte first.
+    /// Encrypts one block, given as a big-endian number.
     #[inline]
     pub fn encrypt(&self, block: u128) -> u128 {
         match &self.0 {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: hardware schedules are only made where the processor has AES-NI.
+            // SAFETY: hardware schedules are only created if the processor has AES-NI.
             Schedule::Hardware(keys) => unsafe { keys.encrypt(block) },
             Schedule::Portable(keys) => keys.encrypt(block),
         }
     }
 
-    /// AES-CMAC of a message of exactly one block; most significant byte first.
+    /// Computes the AES-CMAC of a message of exactly one block, given as a big-endian number.
     #[inline]
     pub fn cmac_block(&self, block: u128) -> u128 {
         match &self.0 {
@@ -87,12 +87,12 @@ impl Aes128Key {
     }
 }
 
-/// AES-128 of one block under a key that is used for nothing else; most significant byte first.
+/// Encrypts one block, given as a big-endian number, under a key that is used only once.
 #[inline]
 pub(super) fn encrypt_once(key: u128, block: u128) -> u128 {
     #[cfg(target_arch = "x86_64")]
     if x86::available() {
-        // SAFETY: the features are there.
+        // SAFETY: the processor has the features.
         return unsafe { x86::encrypt_once(key, block) };
     }
     portable_encrypt_once(key, block)
@@ -105,19 +105,19 @@ fn portable_encrypt_once(key: u128, block: u128) -> u128 {
     u128::from_be_bytes(bytes.into())
 }
 
-/// What generated code calls for one block. `state` leads to the key, by `key_of`; `args` are the key's index, the
+/// Called by generated code for one block. `KeyOf::key_of` finds the key in `state`. `args` are the key's index, the
 /// block in two limbs, and two limbs for the result.
 type CallInMemory = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
 
-/// How a caller finds its key.
+/// Finds a caller's key.
 pub(super) trait KeyOf {
     /// # Safety
-    /// What the implementor says of `state`.
+    /// The implementation says what `state` must be.
     unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key;
 }
 
-/// The best code this machine has for single-block CMAC or encryption, with arguments in memory and in registers. All
-/// keys must be made by [`Aes128Key::new`].
+/// Returns the fastest code for single-block CMAC or encryption on this machine, with arguments in memory and in
+/// registers. All keys must be created by [`Aes128Key::new`].
 pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockMethod) {
     let prepare = prepare::<K>;
     #[cfg(target_arch = "x86_64")]
@@ -128,17 +128,17 @@ pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockM
     (portable_call::<K, CMAC>, BlockMethod { prepare, run: run_prepared::<CMAC>, run_all: run_all::<CMAC> })
 }
 
-/// The key.
+/// Returns the key.
 ///
 /// # Safety
-/// What `key_of` wants of the state.
+/// As for `key_of`.
 unsafe extern "C" fn prepare<K: KeyOf>(state: *mut c_void, number: u64) -> *const c_void {
-    // SAFETY: the caller's, what `key_of` wants of the state.
+    // SAFETY: guaranteed by the caller.
     std::ptr::from_ref(unsafe { K::key_of(state, number) }).cast()
 }
 
 unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: the caller passes five limbs, and what `key_of` wants of the state.
+    // SAFETY: the caller passes five limbs, and a state that suits `key_of`.
     unsafe {
         let key = prepare::<K>(state, args.read());
         let block = words(u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read()));
@@ -151,9 +151,9 @@ unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_voi
 /// See [`BlockMethod::run`].
 ///
 /// # Safety
-/// `key` is of [`prepare`], and the caller is in the domain still.
+/// `key` is from [`prepare`], and the caller has not left the domain since.
 unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, first: u64, second: u64) -> Block {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let key = unsafe { &*key.cast::<Aes128Key>() };
     let block = number(Block { first, second });
     words(if CMAC { key.cmac_block(block) } else { key.encrypt(block) })
@@ -162,11 +162,11 @@ unsafe extern "C" fn run_prepared<const CMAC: bool>(key: *const c_void, first: u
 /// See [`BlockMethod::run_all`].
 ///
 /// # Safety
-/// `key` is of [`prepare`], and the caller is in the domain still; `blocks` are so many.
+/// `key` is from [`prepare`], and the caller has not left the domain since; `blocks` points to `count` blocks.
 unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, blocks: *mut Block, count: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     for block in unsafe { std::slice::from_raw_parts_mut(blocks, count) } {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         *block = unsafe { run_prepared::<CMAC>(key, block.first, block.second) };
     }
 }
@@ -196,7 +196,7 @@ impl fmt::Debug for Aes128Key {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    //! The only place with AES instructions.
+    //! The code that uses AES instructions.
 
     use core::arch::x86_64::*;
     use std::ffi::c_void;
@@ -205,7 +205,7 @@ mod x86 {
 
     use super::{Aes128Key, Block, KeyOf, Schedule};
 
-    /// Eleven round keys, and the first one xored with the CMAC subkey K1.
+    /// Eleven round keys, and the first one XOR the CMAC subkey K1.
     #[repr(C, align(64))]
     pub(super) struct RoundKeys {
         rounds: [[u8; 16]; 11],
@@ -224,11 +224,11 @@ mod x86 {
     }
 
     impl RoundKeys {
-        /// To be called only where [`available`] holds.
+        /// Panics unless [`available`].
         pub(super) fn new(key: &[u8; 16]) -> Box<RoundKeys> {
             assert!(available());
             let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
-            // SAFETY: the features are there.
+            // SAFETY: the processor has the features.
             unsafe { expand(key, &mut keys.rounds) };
             // SAFETY: as above; the round keys are complete.
             let subkey = super::double(unsafe { keys.encrypt(0) }.to_be_bytes());
@@ -243,7 +243,7 @@ mod x86 {
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
         pub(super) unsafe fn encrypt(&self, block: u128) -> u128 {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.run(block, &self.rounds[0]) }
         }
 
@@ -252,7 +252,7 @@ mod x86 {
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
         pub(super) unsafe fn cmac_block(&self, block: u128) -> u128 {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.run(block, &self.cmac_first) }
         }
 
@@ -270,7 +270,7 @@ mod x86 {
         #[target_feature(enable = "aes,ssse3")]
         fn rounds(&self, value: __m128i, first: &[u8; 16]) -> __m128i {
             let load = |bytes: &[u8; 16]| {
-                // SAFETY: 16 readable bytes, which are a part of `self` and like all its parts lie at a multiple of 16.
+                // SAFETY: 16 readable bytes, which are part of `self` and 16-byte aligned like all its parts.
                 unsafe { _mm_load_si128(bytes.as_ptr().cast()) }
             };
             let mut state = _mm_xor_si128(value, load(first));
@@ -281,7 +281,7 @@ mod x86 {
         }
     }
 
-    /// A block from or to a number, whose bytes are the block's in reverse.
+    /// Reverses the bytes of a block, which converts it from or to a number.
     #[inline]
     #[target_feature(enable = "aes,ssse3")]
     fn reversed(value: __m128i) -> __m128i {
@@ -293,7 +293,7 @@ mod x86 {
             if CMAC { &self.cmac_first } else { &self.rounds[0] }
         }
 
-        /// As many blocks as the group has, at the same time.
+        /// Encrypts the N blocks of the group in parallel.
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
         fn run_group<const CMAC: bool, const N: usize>(&self, group: &mut [Block]) {
@@ -320,7 +320,7 @@ mod x86 {
             }
         }
 
-        /// Twice N blocks, all that the group has, at the same time.
+        /// Encrypts the 2 * N blocks of the group in parallel.
         #[inline]
         #[target_feature(enable = "aes,ssse3,vaes,avx2")]
         fn run_pairs<const CMAC: bool, const N: usize>(&self, group: &mut [Block]) {
@@ -351,35 +351,35 @@ mod x86 {
     /// See [`super::CallInMemory`].
     ///
     /// # Safety
-    /// The processor has AES-NI and SSSE3; the caller passes five limbs, and what `key_of` wants of the state.
+    /// The processor has AES-NI and SSSE3; the caller passes five limbs, and a state that suits `key_of`.
     #[target_feature(enable = "aes,ssse3")]
     pub(super) unsafe extern "C" fn call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let key = unsafe { K::key_of(state, args.read()) };
         let Schedule::Hardware(keys) = &key.0 else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { super::portable_call::<K, CMAC>(state, 0, args) };
         };
-        // SAFETY: limbs 1 and 2 are the block, least significant first; unaligned loads are used.
+        // SAFETY: limbs 1 and 2 are the block, least significant first; the load may be unaligned.
         let value = unsafe { _mm_loadu_si128(args.add(1).cast()) };
         let result = reversed(keys.rounds(reversed(value), keys.first::<CMAC>()));
-        // SAFETY: limbs 3 and 4 are the result's.
+        // SAFETY: limbs 3 and 4 are for the result.
         unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
     }
 
     /// See [`hopwright_abi::BlockMethod::run`].
     ///
     /// # Safety
-    /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still.
+    /// The processor has AES-NI and SSSE3; `key` is from `prepare`, and the caller has not left the domain since.
     #[target_feature(enable = "aes,ssse3")]
     pub(super) unsafe extern "C" fn run_prepared<const CMAC: bool>(
         key: *const c_void,
         first: u64,
         second: u64,
     ) -> Block {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { super::run_prepared::<CMAC>(key, first, second) };
         };
         let state = keys.rounds(_mm_set_epi64x(second as i64, first as i64), keys.first::<CMAC>());
@@ -394,16 +394,16 @@ mod x86 {
     /// See [`hopwright_abi::BlockMethod::run_all`].
     ///
     /// # Safety
-    /// The processor has AES-NI and SSSE3; `key` is of `prepare`, and the caller is in the domain still; `blocks` are so
-    /// many.
+    /// The processor has AES-NI and SSSE3; `key` is from `prepare`, and the caller has not left the domain since;
+    /// `blocks` points to `count` blocks.
     #[target_feature(enable = "aes,ssse3")]
     pub(super) unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, blocks: *mut Block, count: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { super::run_all::<CMAC>(key, blocks, count) };
         };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(8);
         for group in &mut groups {
             keys.run_group::<CMAC, 8>(group);
@@ -413,22 +413,22 @@ mod x86 {
         }
     }
 
-    /// The same, two blocks an instruction.
+    /// [`run_all`] with two blocks per instruction.
     ///
     /// # Safety
-    /// As [`run_all`], and the processor has VAES and AVX2.
+    /// As for [`run_all`]; the processor has VAES and AVX2.
     #[target_feature(enable = "aes,ssse3,vaes,avx2")]
     pub(super) unsafe extern "C" fn run_all_wide<const CMAC: bool>(
         key: *const c_void,
         blocks: *mut Block,
         count: usize,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { super::run_all::<CMAC>(key, blocks, count) };
         };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(16);
         for group in &mut groups {
             keys.run_pairs::<CMAC, 8>(group);
@@ -446,7 +446,7 @@ mod x86 {
         }
     }
 
-    /// The next round's key; `CONSTANT` is that round's.
+    /// Computes the next round key; `CONSTANT` is that round's constant.
     #[inline]
     #[target_feature(enable = "aes,ssse3")]
     fn next_round<const CONSTANT: i32>(key: __m128i) -> __m128i {
@@ -483,7 +483,7 @@ mod x86 {
         }
     }
 
-    /// See [`super::encrypt_once`]. The round keys need no memory of their own.
+    /// See [`super::encrypt_once`]. The round keys stay in registers.
     ///
     /// # Safety
     /// The processor has AES-NI and SSSE3.
@@ -550,7 +550,8 @@ mod tests {
                 let check = |run: unsafe extern "C" fn(*const c_void, *mut Block, usize),
                              one: &dyn Fn(u128) -> u128| {
                     let mut blocks: Vec<Block> = given.iter().map(|n| words(*n)).collect();
-                    // SAFETY: the key lives, and the blocks are so many; the processor was asked.
+                    // SAFETY: the key lives, and there are as many blocks as passed; the code was chosen for this
+                    // processor.
                     unsafe { run(address, blocks.as_mut_ptr(), blocks.len()) };
                     let found: Vec<u128> = blocks.iter().map(|b| number(*b)).collect();
                     assert_eq!(found, given.iter().map(|n| one(*n)).collect::<Vec<_>>());

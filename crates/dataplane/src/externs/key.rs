@@ -1,8 +1,8 @@
-//! `crypto.p4`: objects that hold keys for the program, which sees only indices.
+//! The keyed externs of `crypto.p4`: objects that hold keys, which programs refer to by index only.
 //!
-//! `AesCmac.mac(key, block, tag)` and `Aes128.encrypt(key, block, result)`. A slot without a key, and an index beyond
-//! the table, work with a random key drawn when the object is made and known to nobody: a MAC computed with it never
-//! verifies but by chance, so a program needs no check whether a key is set.
+//! The methods are `AesCmac.mac(key, block, tag)` and `Aes128.encrypt(key, block, result)`. For an index without a key,
+//! and for an index out of range, they use a random key that is drawn when the object is created and known to nobody. A
+//! MAC computed with it verifies only by chance, so programs need not check whether a key is set.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -18,10 +18,11 @@ use super::aes::{Aes128Key, KeyOf, block_calls};
 use super::{NativeCall, NativeExtern};
 use crate::sync::quiescence::Domain;
 
-/// Most keys of one object.
+/// The maximum number of keys of one object.
 const MAX_KEYS: u64 = 1 << 20;
 
-/// How long to wait for packets that use an old key before leaving its wiping to a later change.
+/// How long a key change waits for packets that use the old key. If the wait ends early, a later change wipes the old
+/// key.
 const SETTLE: Duration = Duration::from_millis(10);
 
 /// AES-128 keys by index. Packets use them without waiting while the control plane changes them.
@@ -32,23 +33,23 @@ pub struct KeyTable {
     domain: Arc<Domain>,
 }
 
-// SAFETY: the pointers are to keys the table owns; keys are Send and Sync.
+// SAFETY: the table owns the keys that the pointers refer to; keys are Send and Sync.
 unsafe impl Send for KeyTable {}
-// SAFETY: readers load atomically and are within the domain; writers hold the lock.
+// SAFETY: readers load atomically and are inside the domain; writers hold the lock.
 unsafe impl Sync for KeyTable {}
 
-/// There is no key with that index.
+/// The error that a key's index is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table has {size} keys; there is no index {index}")]
 pub struct NoSuchKey {
-    /// Asked for.
+    /// The index.
     pub index: u64,
-    /// Keys there are.
+    /// The number of keys.
     pub size: u64,
 }
 
 impl KeyTable {
-    /// A table of so many keys, none of them set. Fails if the system has no random numbers.
+    /// Creates a table of `size` keys, none of them set. Fails if the system has no random numbers.
     pub(crate) fn new(size: u64, domain: &Arc<Domain>) -> Result<KeyTable, String> {
         if size > MAX_KEYS {
             return Err(format!("{size} keys are not supported yet (at most {MAX_KEYS})"));
@@ -65,18 +66,18 @@ impl KeyTable {
         })
     }
 
-    /// Number of keys, set or not.
+    /// The number of keys, set or not.
     pub fn size(&self) -> u64 {
         self.keys.len() as u64
     }
 
-    /// Sets a key. Packets of the next batch use it at the latest; the old one is wiped when no packet can be using
+    /// Sets a key. Packets use it from the next batch at the latest. The old key is wiped once no packet can be using
     /// it.
     pub fn set_key(&self, index: u64, key: &[u8; 16]) -> Result<(), NoSuchKey> {
         self.swap(index, Some(Box::new(Aes128Key::new(key))))
     }
 
-    /// Takes a key away: nothing verifies with it afterwards.
+    /// Removes a key: nothing verifies with it afterwards.
     pub fn clear_key(&self, index: u64) -> Result<(), NoSuchKey> {
         self.swap(index, None)
     }
@@ -87,7 +88,7 @@ impl KeyTable {
         let Some(slot) = slot else { return Err(NoSuchKey { index, size: self.size() }) };
         let old = slot.swap(key.map_or(self.unset, Box::into_raw), Ordering::AcqRel);
         if old != self.unset {
-            // SAFETY: it came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
+            // SAFETY: `old` came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
             self.domain.retire(unsafe { Box::from_raw(old) });
             self.domain.settle(SETTLE);
         }
@@ -95,7 +96,7 @@ impl KeyTable {
     }
 
     /// # Safety
-    /// The caller is within the table's domain for as long as it uses the key.
+    /// The caller is inside the table's domain for as long as it uses the key.
     #[inline(always)]
     unsafe fn key(&self, index: u64) -> &Aes128Key {
         let mut key = self.unset;
@@ -116,7 +117,7 @@ impl Drop for KeyTable {
                 drop(unsafe { Box::from_raw(key) });
             }
         }
-        // SAFETY: made by Box::into_raw in `new`, freed only here.
+        // SAFETY: created by Box::into_raw in `new`, freed only here.
         drop(unsafe { Box::from_raw(self.unset) });
     }
 }
@@ -127,7 +128,7 @@ impl fmt::Debug for KeyTable {
     }
 }
 
-/// What a key object computes.
+/// The function that a key object computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Cmac,
@@ -142,7 +143,7 @@ pub(super) struct KeyedAes {
 }
 
 impl KeyedAes {
-    /// From the constructor's arguments: the number of keys.
+    /// Creates an object from its constructor's argument: the number of keys.
     pub(super) fn new(function: Function, args: &[BigUint], domain: &Arc<Domain>) -> Result<KeyedAes, String> {
         let [size] = args else { return Err(format!("one constructor argument is expected, not {}", args.len())) };
         let size = size.to_u64().unwrap_or(u64::MAX);
@@ -188,10 +189,10 @@ impl NativeExtern for KeyedAes {
 
 impl KeyOf for KeyTable {
     /// # Safety
-    /// `state` is a live [`KeyTable`] in whose domain the caller is for as long as it uses the key.
+    /// `state` is a live [`KeyTable`], and the caller is inside its domain for as long as it uses the key.
     #[inline(always)]
     unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { (*state.cast::<KeyTable>()).key(index) }
     }
 }

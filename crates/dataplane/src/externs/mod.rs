@@ -1,7 +1,8 @@
-//! Externs registered by name: native code that programs call, with one meaning for every executor.
+//! Extern types implemented in native code, which all executors share.
 //!
-//! A [`NativeExtern`] is one object of a P4 extern type. Generated code calls its [`NativeCall`] directly; the
-//! interpreter calls the same code through [`Model`]. Executors implement counters and registers themselves.
+//! A [`NativeExtern`] is an object of a P4 extern type. Generated code calls its [`NativeCall`] directly; the
+//! interpreter calls the same code through [`Model`]. Counters, registers and the other extern types of the
+//! architecture are not here: executors implement them.
 
 mod aes;
 mod key;
@@ -22,56 +23,56 @@ pub use key::{KeyTable, NoSuchKey};
 use crate::sync::quiescence::{Domain, Reader};
 use hopwright_abi::{from_limbs, limbs_of, push_limbs};
 
-/// How generated code reaches an object's methods: see [`hopwright_abi::ExternHandle::call`]. The method is an
-/// index into [`NativeExtern::methods`].
+/// How generated code calls an object's methods; see [`hopwright_abi::ExternHandle::call`]. A method is an index into
+/// [`NativeExtern::methods`].
 #[derive(Clone, Copy, Debug)]
 pub struct NativeCall {
-    /// First argument of `call`.
+    /// The first argument of `call`.
     pub state: *mut c_void,
-    /// Called by a worker that is within the object's domain.
+    /// The function. Called by a worker inside the object's domain.
     pub call: unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64),
-    /// The same for the only method, if that is of this form.
+    /// A faster entry point for an object's only method, if that computes one block from another.
     pub block: Option<BlockMethod>,
 }
 
 /// An object of a P4 extern type.
 pub trait NativeExtern: Send + Sync + fmt::Debug {
-    /// The names of its methods.
+    /// The names of the methods.
     fn methods(&self) -> &'static [&'static str];
 
-    /// What implements them. Must be sound for any values of arguments of the right number and widths, and stay valid
-    /// as long as the object.
+    /// The implementation. It must be sound for all argument values of the right number and widths, and stay valid
+    /// while the object lives.
     fn native(&self) -> NativeCall;
 
-    /// Widths in bits of the arguments of a method, in order, a result last.
+    /// The widths in bits of a method's arguments, in order. A result is the last one.
     fn arguments(&self, method: u32) -> &'static [u32];
 
-    /// Calling a method twice with the same arguments is the same as calling it once (`@noSideEffects`).
+    /// Whether calling a method twice with the same arguments is the same as calling it once (`@noSideEffects`).
     fn repeatable(&self) -> bool {
         false
     }
 
-    /// The keys, for objects that hold keys.
+    /// The keys of an object that holds keys.
     fn key_table(&self) -> Option<&Arc<KeyTable>> {
         None
     }
 
-    /// A setting by the control plane; see [`ExternModel::control`].
+    /// Applies a setting from the control plane; see [`ExternModel::control`].
     fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
         let _ = data;
         Err(format!("no setting `{setting}`"))
     }
 }
 
-/// Makes an object from its constructor's arguments.
+/// Creates an object from its constructor's arguments.
 pub type Constructor = fn(args: &[BigUint], domain: &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String>;
 
-/// The extern types programs may use.
+/// The extern types that programs may use.
 #[derive(Clone)]
 pub struct ExternTypes(BTreeMap<&'static str, Constructor>);
 
 impl ExternTypes {
-    /// Those of `crypto.p4`.
+    /// The types of `crypto.p4`.
     pub fn standard() -> ExternTypes {
         let mut types = ExternTypes(BTreeMap::new());
         types.add("AesCmac", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Cmac, args, domain)?)));
@@ -85,7 +86,7 @@ impl ExternTypes {
         self.0.insert(name, constructor);
     }
 
-    /// Whether there is a type of this name.
+    /// Returns whether there is a type of this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -101,8 +102,8 @@ impl ExternTypes {
         constructor(args, domain)
     }
 
-    /// These types for an interpreter on its own, whose objects share nothing with a virtual data plane. Keys are set
-    /// by `control("key/<index>", key)`.
+    /// Returns a registry of these types for a stand-alone interpreter, whose objects share nothing with a virtual data
+    /// plane. `control("key/<index>", key)` sets keys.
     pub fn for_interpreter(&self) -> interp::ExternRegistry {
         let mut registry = interp::ExternRegistry::new();
         let domain = Domain::new();
@@ -123,7 +124,7 @@ impl fmt::Debug for ExternTypes {
     }
 }
 
-/// An object as the interpreter calls it.
+/// Adapts an object to the interpreter.
 pub(crate) struct Model {
     object: Arc<dyn NativeExtern>,
     reader: Reader,
@@ -149,8 +150,8 @@ impl ExternModel for Model {
         }
         let native = self.object.native();
         let guard = self.reader.enter();
-        // SAFETY: the arguments have the number and widths the method says, the object is alive, and this thread is
-        // in its domain.
+        // SAFETY: the arguments have the number and widths that the method declares, the object is alive, and this
+        // thread is inside its domain.
         unsafe { (native.call)(native.state, index, limbs.as_mut_ptr()) };
         drop(guard);
         let mut at = 0;

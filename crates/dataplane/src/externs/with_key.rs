@@ -1,4 +1,4 @@
-//! `Aes128WithKey` of `crypto.p4`: the block cipher under a key that the program has computed.
+//! `Aes128WithKey` of `crypto.p4`: the block cipher under a key that the program computes.
 
 use std::ffi::c_void;
 
@@ -12,7 +12,7 @@ use super::{NativeCall, NativeExtern};
 pub(super) struct WithKey;
 
 impl WithKey {
-    /// From the constructor's arguments: none.
+    /// Creates an object; its constructor has no arguments.
     pub(super) fn new(args: &[BigUint]) -> Result<WithKey, String> {
         if args.is_empty() { Ok(WithKey) } else { Err("no constructor argument is expected".into()) }
     }
@@ -39,7 +39,7 @@ impl NativeExtern for WithKey {
 /// # Safety
 /// `args` are six limbs: key, block and room for the result, each least significant first.
 unsafe extern "C" fn encrypt(_: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let args = unsafe { &mut *args.cast::<[u64; 6]>() };
     let number = |low: usize| u128::from(args[low + 1]) << 64 | u128::from(args[low]);
     let result = encrypt_once(number(0), number(2));

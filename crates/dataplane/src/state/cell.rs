@@ -1,7 +1,7 @@
-//! Counter cells and register values: one worker writes them without locks, any thread reads them.
+//! Counter cells and register values, which one worker writes without locks and any thread may read.
 //!
-//! Generated code accesses them as plain memory, all other code through atomics of the same size. A reader may see a packet
-//! counted whose bytes are not counted yet.
+//! Generated code accesses the cells as plain memory, all other code through atomics of the same size. A counter's
+//! packet and byte counts are not updated together: a reader may see one without the other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,24 +10,24 @@ use hopwright_abi::CounterCell;
 
 pub use hopwright_ir::interp::Count;
 
-/// Words that generated code writes.
+/// Words that generated code writes directly.
 #[derive(Debug)]
 struct Words(Box<[AtomicU64]>);
 
 impl Words {
-    /// Zeros. Untouched pages take no memory.
+    /// Allocates zeroed words. Pages that are never touched take no memory.
     fn new(count: usize) -> Words {
         // SAFETY: an `AtomicU64` whose bytes are all zero is a valid one.
         Words(unsafe { Box::new_zeroed_slice(count).assume_init() })
     }
 
     fn as_ptr(&self) -> *mut u64 {
-        // Atomics have interior mutability: writing through a pointer from a shared reference is allowed.
+        // Atomics have interior mutability, so writing through a pointer derived from a shared reference is allowed.
         self.0.as_ptr().cast_mut().cast()
     }
 }
 
-/// An array of counters.
+/// An array of counter cells with a single writer.
 #[derive(Debug)]
 pub(crate) struct Cells(Words);
 
@@ -40,31 +40,32 @@ impl Cells {
         self.0.0.len() / 2
     }
 
-    /// The cells, for generated code.
+    /// The address of the cells, for generated code.
     pub(crate) fn as_ptr(&self) -> *mut CounterCell {
         self.0.as_ptr().cast()
     }
 
-    /// Panics beyond the length: callers check.
+    /// Reads a cell. Panics if the index is out of range.
     pub(crate) fn read(&self, index: usize) -> Count {
         let word = |i: usize| self.0.0[i].load(Ordering::Relaxed);
         Count { packets: word(2 * index), bytes: word(2 * index + 1) }
     }
 
-    /// Counts a packet; only one thread may do so at a time. Panics beyond the length: callers check.
+    /// Counts a packet. Only one thread may count at a time. Panics if the index is out of range.
     pub(crate) fn count(&self, index: usize, bytes: u64) {
         let Count { packets, bytes: sum } = self.read(index);
         self.write(index, Count { packets: packets.wrapping_add(1), bytes: sum.wrapping_add(bytes) });
     }
 
-    /// A worker that counts at the same moment may lose this.
+    /// Sets a cell. The effect may be lost if a worker counts concurrently. Panics if the index is out of range.
     pub(crate) fn write(&self, index: usize, count: Count) {
         self.0.0[2 * index].store(count.packets, Ordering::Relaxed);
         self.0.0[2 * index + 1].store(count.bytes, Ordering::Relaxed);
     }
 }
 
-/// An array of counters of which every worker has a copy of its own: they never write the same memory.
+/// An array of counters with a copy per worker, so that workers never write the same memory. Its values are the sums of
+/// the copies.
 #[derive(Debug)]
 pub(crate) struct Counters {
     size: usize,
@@ -80,7 +81,7 @@ impl Counters {
         self.size
     }
 
-    /// A copy for a worker: one that a former worker left, or a new one.
+    /// Returns a copy for a worker: one that a previous worker no longer uses, or a new one.
     pub(crate) fn join(&self) -> Arc<Cells> {
         let mut copies = self.lock();
         if let Some(left) = copies.iter().find(|copy| Arc::strong_count(copy) == 1) {
@@ -91,7 +92,7 @@ impl Counters {
         new
     }
 
-    /// Panics beyond the length: callers check.
+    /// Reads a counter. Panics if the index is out of range.
     pub(crate) fn read(&self, index: usize) -> Count {
         self.lock().iter().map(|copy| copy.read(index)).fold(Count::default(), |sum, count| Count {
             packets: sum.packets.wrapping_add(count.packets),
@@ -99,7 +100,7 @@ impl Counters {
         })
     }
 
-    /// A worker that counts at the same moment may lose this.
+    /// Sets a counter. The effect may be lost if a worker counts concurrently. Panics if the index is out of range.
     pub(crate) fn write(&self, index: usize, count: Count) {
         let mut copies = self.lock();
         if copies.is_empty() {
@@ -115,7 +116,8 @@ impl Counters {
     }
 }
 
-/// An array of register values of some limbs each. A value of several limbs read while a worker writes it may be torn.
+/// An array of register values, each of a fixed number of 64-bit limbs. Reading a value of several limbs while a worker
+/// writes it may return a mix of the old and the new value.
 #[derive(Debug)]
 pub(crate) struct Registers {
     words: Words,
@@ -131,12 +133,12 @@ impl Registers {
         self.words.0.len() / self.limbs
     }
 
-    /// The values, for generated code.
+    /// The address of the values, for generated code.
     pub(crate) fn as_ptr(&self) -> *mut u64 {
         self.words.as_ptr()
     }
 
-    /// Panics beyond the length: callers check.
+    /// Reads a value as limbs. Panics if the index is out of range.
     pub(crate) fn read(&self, index: usize) -> Vec<u64> {
         let at = index * self.limbs;
         self.words.0[at..at + self.limbs].iter().map(|w| w.load(Ordering::Relaxed)).collect()

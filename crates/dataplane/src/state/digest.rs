@@ -1,5 +1,5 @@
-//! Digests on their way from workers to the control plane: a bounded queue of preallocated buffers. A sender never waits; a
-//! digest that finds no buffer is lost and counted.
+//! The queue of digests from workers to the control plane: bounded, with preallocated buffers. Senders never wait. A
+//! digest is lost, and counted as lost, if no buffer is free.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -14,29 +14,29 @@ use num_bigint::BigUint;
 
 use hopwright_abi::from_limbs;
 
-/// Digests that may wait.
+/// The maximum number of digests in the queue.
 const WAITING: usize = 4096;
 
-/// The digests of one data plane.
+/// The digest queue of one data plane.
 pub(crate) struct Digests {
     calls: Box<[DigestCall]>,
-    /// Limbs of each call's arguments.
+    /// The number of limbs of each call's arguments.
     words: Box<[usize]>,
     free: ArrayQueue<Box<[u64]>>,
-    /// The number of the call in the first word, then its arguments.
+    /// Filled buffers: the index of the call in the first word, then its arguments.
     waiting: ArrayQueue<Box<[u64]>>,
-    /// Digests sent by the interpreter.
+    /// Digests that the interpreter sent.
     interpreted: ArrayQueue<Digest>,
     lost: AtomicU64,
 }
 
 impl Digests {
-    /// Room for the calls of generated code.
+    /// Creates a queue for the digests of generated code.
     pub(crate) fn compiled(calls: &[DigestCall]) -> Digests {
         Digests::new(calls, 1)
     }
 
-    /// Room for what the interpreter sends.
+    /// Creates a queue for the digests of the interpreter.
     pub(crate) fn interpreted() -> Digests {
         Digests::new(&[], WAITING)
     }
@@ -47,7 +47,7 @@ impl Digests {
         let most = words.iter().max().copied().unwrap_or(0);
         let free = ArrayQueue::new(count);
         for _ in 0..count {
-            // As many as there is room for.
+            // The queue has room for all buffers.
             let _ = free.push(vec![0; 1 + most].into());
         }
         Digests {
@@ -60,19 +60,19 @@ impl Digests {
         }
     }
 
-    /// Sends a digest of the interpreter.
+    /// Queues a digest from the interpreter.
     pub(crate) fn push(&self, digest: Digest) {
         if self.interpreted.push(digest).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What generated code gets; it is valid as long as this stays where it is.
+    /// Returns the handle that generated code uses. It is valid until this value moves or is dropped.
     pub(crate) fn handle(&self) -> ExternHandle {
         ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(send) }
     }
 
-    /// Takes the oldest waiting digest.
+    /// Removes and returns the oldest digest.
     pub(crate) fn next(&self) -> Option<Digest> {
         if let Some(digest) = self.interpreted.pop() {
             return Some(digest);
@@ -89,18 +89,18 @@ impl Digests {
             }
         });
         let digest = Digest { name: call.name.clone(), receiver: words[1] as u32, data: data.collect() };
-        // It was one of them.
+        // Cannot fail: the queue has room for all buffers.
         let _ = self.free.push(words);
         Some(digest)
     }
 
-    /// Takes the number of lost digests.
+    /// Returns the number of digests lost since the last call.
     pub(crate) fn take_lost(&self) -> u64 {
         if self.lost.load(Ordering::Relaxed) == 0 { 0 } else { self.lost.swap(0, Ordering::Relaxed) }
     }
 }
 
-/// A varbit from its length in bytes and the bytes.
+/// Decodes a varbit: its length in bytes, then the bytes.
 fn varbit(words: &[u64]) -> Value {
     let bytes: Vec<u8> = words[1..].iter().flat_map(|w| w.to_ne_bytes()).collect();
     let length = bytes.len().min(words[0] as usize);
@@ -108,7 +108,7 @@ fn varbit(words: &[u64]) -> Value {
 }
 
 unsafe extern "C" fn send(state: *mut c_void, which: u32, args: *mut u64) {
-    // SAFETY: the state of a handle made by `Digests::handle`, valid as long as the program.
+    // SAFETY: `state` is from a handle made by `Digests::handle`, which lives as long as the program.
     let digests = unsafe { &*state.cast_const().cast::<Digests>() };
     let Some(&count) = digests.words.get(which as usize) else { return };
     let Some(mut words) = digests.free.pop() else {
@@ -118,7 +118,7 @@ unsafe extern "C" fn send(state: *mut c_void, which: u32, args: *mut u64) {
     words[0] = u64::from(which);
     // SAFETY: generated code passes the limbs of the receiver and all fields.
     words[1..=count].copy_from_slice(unsafe { std::slice::from_raw_parts(args, count) });
-    // There are no more buffers than places.
+    // Cannot fail: the queue has room for all buffers.
     let _ = digests.waiting.push(words);
 }
 

@@ -21,18 +21,18 @@ pub(crate) enum ExternObject {
         width: u32,
     },
     Named(Arc<dyn NativeExtern>),
-    /// Indirect ones, or what direct ones have in common.
+    /// Indirect meters, or what the direct meters of a table have in common.
     Meters(Box<Meters>),
     Profile(Arc<Profiles>),
-    /// Has no state of its own here: direct counters are in table entries.
+    /// No state here. Direct counters, for example, are in table entries.
     Stateless,
 }
 
-/// Most cells of a counter or register array.
+/// The maximum number of cells of a counter or register array.
 const MAX_CELLS: u64 = 1 << 28;
 
 impl ExternObject {
-    /// The object as the program says it starts.
+    /// Creates the object in its initial state.
     pub(crate) fn new(
         pipeline: &Arc<Pipeline>,
         id: ExternId,
@@ -62,7 +62,8 @@ impl ExternObject {
         })
     }
 
-    /// What generated code gets; named externs are called by [`MachineProgram`]'s own handle.
+    /// Returns the handle that generated code uses. For named externs it is empty: [`MachineProgram`] makes their
+    /// handles.
     pub(crate) fn handle(&self) -> ExternHandle {
         let null = std::ptr::null_mut();
         match self {
@@ -71,7 +72,7 @@ impl ExternObject {
             ExternObject::Registers { values, .. } => {
                 ExternHandle { state: values.as_ptr().cast(), size: values.len() as u64, call: None }
             }
-            // Each worker has its own counters.
+            // The caller replaces the handle of counters by one for the worker's own copy.
             ExternObject::Counters(_) | ExternObject::Named(_) | ExternObject::Stateless => {
                 ExternHandle { state: null, size: 0, call: None }
             }
@@ -79,8 +80,9 @@ impl ExternObject {
     }
 }
 
-/// A registry for one interpreter that hands out the objects of this data plane, so that keys set here count there.
-/// The interpreter builds its objects in the order of the program's instances.
+/// Returns an extern registry for one interpreter that hands out this data plane's objects instead of creating new
+/// ones, so that keys set by the control plane apply to it. It relies on the interpreter creating objects in the order
+/// of the program's instances.
 pub(crate) fn models_of(pipeline: &Pipeline, externs: &[ExternObject], domain: &Arc<Domain>) -> ExternRegistry {
     let mut by_type: std::collections::BTreeMap<&str, Vec<Arc<dyn NativeExtern>>> = Default::default();
     for (instance, object) in pipeline.externs.iter().zip(externs).rev() {

@@ -1,6 +1,6 @@
-//! Meters as generated code runs them: one worker updates them without locks, any thread sets their rates.
+//! Meters: one worker runs them without locks, any thread may set their rates.
 //!
-//! Setting rates replaces a meter by one with full buckets, so that the worker never sees half of a change.
+//! Setting rates replaces the meter by a new one with full buckets, so that the worker never sees a partial change.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -19,18 +19,18 @@ struct State {
     meter: UnsafeCell<Meter>,
 }
 
-/// One meter; without rates it says green.
+/// One meter. A meter without rates colours every packet green.
 pub(crate) struct MeterCell(AtomicPtr<State>);
 
-// SAFETY: the state behind the pointer is only changed by the one worker; others read `rates`, which is constant.
+// SAFETY: only the one worker changes the state behind the pointer; other threads read `rates`, which is constant.
 unsafe impl Send for MeterCell {}
 // SAFETY: as above.
 unsafe impl Sync for MeterCell {}
 
-/// A state that readers may still see.
+/// A replaced state, which readers may still use.
 struct Retired(#[expect(dead_code, reason = "kept to be dropped later")] Box<State>);
 
-// SAFETY: it is only dropped.
+// SAFETY: the only thing done with it is to drop it.
 unsafe impl Send for Retired {}
 
 impl MeterCell {
@@ -38,37 +38,39 @@ impl MeterCell {
         MeterCell(AtomicPtr::default())
     }
 
-    /// Sets or takes away its rates. Callers exclude concurrent calls of this and of [`MeterCell::rates`].
+    /// Sets or removes the rates. Callers must exclude concurrent calls of this method and of [`MeterCell::rates`].
     pub(crate) fn set(&self, rates: Option<Rates>, domain: &Domain) {
         let state = |rates| Box::into_raw(Box::new(State { rates, meter: UnsafeCell::new(Meter::new(rates)) }));
         let old = self.0.swap(rates.map_or(std::ptr::null_mut(), state), Ordering::AcqRel);
         if !old.is_null() {
-            // SAFETY: it came from Box::into_raw and is unlinked; the worker may still use it.
+            // SAFETY: `old` came from Box::into_raw and is unlinked; the worker may still use it, so it is retired.
             domain.retire(Retired(unsafe { Box::from_raw(old) }));
         }
     }
 
-    /// Its rates. Callers exclude concurrent calls of [`MeterCell::set`].
+    /// Returns the rates. Callers must exclude concurrent calls of [`MeterCell::set`].
     pub(crate) fn rates(&self) -> Option<Rates> {
         let state = self.0.load(Ordering::Acquire);
         // SAFETY: null, or alive until the next call of `set`; the rates are constant.
         (!state.is_null()).then(|| unsafe { (*state).rates })
     }
 
-    /// Measures a packet.
+    /// Runs the meter for a packet and returns its colour. `cost` is 1 or the packet's length in bytes, depending on
+    /// the meter's unit.
     ///
     /// # Safety
-    /// The caller is the one worker, and in the domain or keeps others from calling [`MeterCell::set`].
+    /// The caller is the only thread that runs the meter. It is inside the domain, or excludes calls of
+    /// [`MeterCell::set`].
     pub(crate) unsafe fn execute(&self, now_us: u64, cost: u64) -> Color {
         let state = self.0.load(Ordering::Acquire);
         if state.is_null() {
             return Color::Green;
         }
-        // SAFETY: it is alive while the caller is in the domain, and only the worker touches the meter in it.
+        // SAFETY: the state is alive while the caller is inside the domain, and only the caller touches its meter.
         unsafe { (*(*state).meter.get()).execute(now_us, cost) }
     }
 
-    /// The address that entries carry.
+    /// The address stored in table entries.
     pub(crate) fn address(&self) -> u64 {
         std::ptr::from_ref(self).expose_provenance() as u64
     }
@@ -78,16 +80,16 @@ impl Drop for MeterCell {
     fn drop(&mut self) {
         let state = *self.0.get_mut();
         if !state.is_null() {
-            // SAFETY: it is owned by `self`; exclusive access means that no worker has it.
+            // SAFETY: `self` owns the state; exclusive access means that no worker has it.
             drop(unsafe { Box::from_raw(state) });
         }
     }
 }
 
-/// An array of meters, or what the direct meters of a table have in common.
+/// An array of indirect meters, or the common properties of a table's direct meters.
 pub(crate) struct Meters {
     unit: Unit,
-    /// The cells are in table entries.
+    /// True for direct meters, whose cells are in table entries.
     direct: bool,
     cells: Box<[MeterCell]>,
     domain: Arc<Domain>,
@@ -96,19 +98,19 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// So many indirect meters.
+    /// Creates `count` indirect meters.
     pub(crate) fn indirect(unit: Unit, count: usize, domain: &Arc<Domain>) -> Box<Meters> {
-        // SAFETY: zeros are null pointers: meters without rates.
+        // SAFETY: zeroed cells are null pointers: meters without rates.
         let cells = unsafe { Box::new_zeroed_slice(count).assume_init() };
         Box::new(Meters { unit, direct: false, cells, domain: domain.clone(), writers: Mutex::new(()) })
     }
 
-    /// For direct meters.
+    /// Creates the common part of a table's direct meters.
     pub(crate) fn direct(unit: Unit, domain: &Arc<Domain>) -> Box<Meters> {
         Box::new(Meters { direct: true, ..*Meters::indirect(unit, 0, domain) })
     }
 
-    /// What generated code calls.
+    /// Returns the handle that generated code uses.
     pub(crate) fn handle(&self) -> ExternHandle {
         let call = if self.direct { execute_direct } else { execute };
         ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(call) }
@@ -118,25 +120,25 @@ impl Meters {
         self.cells.len()
     }
 
-    /// Panics beyond the length: callers check.
+    /// Sets or removes the rates of a meter. Panics if the index is out of range.
     pub(crate) fn set(&self, index: usize, rates: Option<Rates>) {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         self.cells[index].set(rates, &self.domain);
     }
 
-    /// Panics beyond the length: callers check.
+    /// Returns the rates of a meter. Panics if the index is out of range.
     pub(crate) fn rates(&self, index: usize) -> Option<Rates> {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         self.cells[index].rates()
     }
 
-    /// Measures a packet. Panics beyond the length: callers check.
+    /// Runs a meter for a packet and returns its colour. Panics if the index is out of range.
     ///
     /// # Safety
     /// No worker runs this meter at the same time.
     pub(crate) unsafe fn measure(&self, index: usize, now_us: u64, cost: u64) -> Color {
         let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the caller is the one worker, and the lock keeps others from setting the meter.
+        // SAFETY: the caller is the only thread that runs the meter, and the lock excludes changes of its rates.
         unsafe { self.cells[index].execute(now_us, cost) }
     }
 
@@ -151,9 +153,11 @@ impl fmt::Debug for Meters {
     }
 }
 
-/// What generated code calls for indirect meters: index, time and bytes in, colour or [`NO_METER`] out.
+/// Called by generated code for indirect meters: takes the index, the time and the packet's length in bytes; returns
+/// the colour, or [`NO_METER`] if the index is out of range.
 unsafe extern "C" fn execute(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: the state of a handle of [`Meters`], which outlives the program; three words; called by the worker.
+    // SAFETY: `state` is from a handle of [`Meters`], which outlives the program; `args` has three words; the caller is
+    // the worker.
     unsafe {
         let meters = &*state.cast::<Meters>();
         let [index, now_us, bytes] = args.cast::<[u64; 3]>().read();
@@ -165,7 +169,8 @@ unsafe extern "C" fn execute(state: *mut c_void, _: u32, args: *mut u64) {
     }
 }
 
-/// What generated code calls for direct meters: the address of a [`MeterCell`] or zero, time and bytes in, colour out.
+/// Called by generated code for direct meters: takes the address of a [`MeterCell`] or zero, the time and the packet's
+/// length in bytes; returns the colour.
 unsafe extern "C" fn execute_direct(state: *mut c_void, _: u32, args: *mut u64) {
     // SAFETY: as for `execute`; the address is from an entry that was just found, which keeps its meter alive.
     unsafe {

@@ -14,24 +14,24 @@ use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
 use hopwright_abi::{limbs_of, push_limbs};
 
-/// One value set.
+/// A parser value set.
 pub(crate) struct ValueSet {
     search: Published<Search>,
-    /// What `search` was made of.
+    /// The members that `search` was built from.
     members: Mutex<Vec<Vec<MatchValue>>>,
 }
 
-/// Members as keys are compared with them.
+/// The members in the form that lookups use.
 #[derive(Default)]
 struct Search {
     words: usize,
-    /// Those that are one value, in the limbs of all keys.
+    /// Members that match a single value, as the limbs of all keys.
     values: HashSet<Box<[u64]>, foldhash::fast::RandomState>,
-    /// The others.
+    /// All other members.
     patterns: Box<[Pattern]>,
 }
 
-/// A member that many values are.
+/// A member that matches more than one value.
 #[derive(Default)]
 struct Pattern {
     values: Vec<u64>,
@@ -39,7 +39,7 @@ struct Pattern {
     ranges: Vec<Range>,
 }
 
-/// Bounds of one key, which begins at this limb.
+/// Bounds of one key, whose limbs start at index `at`.
 struct Range {
     at: usize,
     lo: Vec<u64>,
@@ -94,7 +94,7 @@ impl Pattern {
 
     fn contains(&self, keys: &[u64]) -> bool {
         let masked = keys.iter().zip(&self.masks).zip(&self.values).all(|((k, m), v)| k & m == *v);
-        // The highest limb is the last.
+        // Limbs are little-endian: compare from the highest.
         let above = |a: &[u64], b: &[u64]| a.iter().rev().gt(b.iter().rev());
         masked
             && self.ranges.iter().all(|r| {
@@ -105,7 +105,7 @@ impl Pattern {
 }
 
 impl ValueSet {
-    /// An empty set.
+    /// Creates an empty set.
     pub(crate) fn new(model: &Model, domain: &Arc<Domain>) -> ValueSet {
         ValueSet { search: Published::new(Search::new(model, &[]), domain), members: Mutex::default() }
     }
@@ -115,7 +115,7 @@ impl ValueSet {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces all members. `model` is what the set was made for.
+    /// Replaces all members. `model` must be the one the set was created with.
     pub(crate) fn replace(&self, model: &Model, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
         let name = || model.name.clone();
         if members.len() as u64 > model.size {
@@ -128,16 +128,16 @@ impl ValueSet {
         Ok(())
     }
 
-    /// What generated code gets; it is valid as long as the set stays where it is.
+    /// Returns the handle that generated code uses. It is valid until the set moves or is dropped.
     pub(crate) fn handle(&self) -> ValueSetHandle {
         ValueSetHandle { contains, state: std::ptr::from_ref(self).cast() }
     }
 }
 
 unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
-    // SAFETY: the state of a handle made by `ValueSet::handle`, whose set lives as long as the program.
+    // SAFETY: `state` is from a handle made by `ValueSet::handle`, whose set lives as long as the program.
     let set = unsafe { &*state.cast::<ValueSet>() };
-    // SAFETY: generated code runs in the domain of its data plane.
+    // SAFETY: generated code runs inside the domain of its data plane.
     let search = unsafe { set.search.within() };
     // SAFETY: the caller passes the limbs of all keys.
     let keys = unsafe { std::slice::from_raw_parts(keys, search.words) };
@@ -187,7 +187,7 @@ mod tests {
             let search = Search::new(&model, &members);
             for (a, b, bound) in keys {
                 let mut key = [BigUint::from(a), (BigUint::from(b) << 35) & bits::mask(70)];
-                // Bounds are where it is easy to go wrong.
+                // Test the bounds of ranges often: mistakes are likeliest there.
                 if let (true, Some([_, MatchValue::Range { lo, hi }])) = (bound, members.first().map(Vec::as_slice)) {
                     key[1] = if b % 2 == 0 { lo.clone() } else { hi.clone() };
                 }

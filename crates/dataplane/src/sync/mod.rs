@@ -1,4 +1,4 @@
-//! Lock-free publication: readers never wait, and memory they may still see is reclaimed by epochs.
+//! Lock-free publication. Readers never wait; memory that they may still see is reclaimed after they are quiescent.
 
 pub(crate) mod published;
 pub mod quiescence;

@@ -1,8 +1,9 @@
-//! Quiescence-based memory reclamation for few readers.
+//! Quiescent-state-based memory reclamation (QSBR) for a few readers.
 //!
-//! A reader announces itself once per batch. Unlinked memory is freed, by a writer, when every reader has been quiescent
-//! since. A general epoch library would free memory on whichever thread pins next, and a worker must never run a destructor
-//! in the middle of a batch.
+//! A reader is *inside* its domain while it runs a batch, and *quiescent* between batches. It announces the epoch in
+//! which it entered, which costs one fence per batch. Memory that a writer has unlinked is freed by a writer, once
+//! every reader has been quiescent since the unlinking. General epoch libraries free memory on whichever thread pins
+//! next; here workers never run a destructor.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-const QUIET: u64 = 0;
+const QUIESCENT: u64 = 0;
 
 type Announcement = Arc<CachePadded<AtomicU64>>;
 
@@ -25,7 +26,7 @@ struct Retired {
     waiting: Vec<(u64, Box<dyn Garbage>)>,
 }
 
-/// Readers and garbage that belong together: those of one virtual data plane.
+/// Readers and the memory they protect. Each virtual data plane has one domain.
 pub struct Domain {
     epoch: AtomicU64,
     retired: Mutex<Retired>,
@@ -38,23 +39,23 @@ impl Default for Domain {
 }
 
 impl Domain {
-    /// A domain without readers.
+    /// Creates a domain without readers.
     pub fn new() -> Arc<Domain> {
         Arc::default()
     }
 
     /// Registers a reader.
     pub fn reader(self: &Arc<Self>) -> Reader {
-        let announcement: Announcement = Arc::new(CachePadded::new(AtomicU64::new(QUIET)));
+        let announcement: Announcement = Arc::new(CachePadded::new(AtomicU64::new(QUIESCENT)));
         self.lock().readers.push(announcement.clone());
         Reader { domain: self.clone(), announcement }
     }
 
-    /// Hands over what readers may still see but can no longer find: to be called after it was unlinked. It is
-    /// dropped here, or by a later call, once no reader can have it.
+    /// Takes over memory that has just been unlinked: new readers cannot find it, but current ones may still use it. It
+    /// is dropped by this call or a later one, once no reader can have it. For writers; never blocks on readers.
     pub fn retire(&self, garbage: impl Send + 'static) {
-        // Pairs with the fence in `Reader::enter`: either that reader's announcement is seen by `free` below, or the
-        // reader sees the unlinking.
+        // Pairs with the fence in `Reader::enter`: either `take_free` sees that reader's announcement, or the reader
+        // sees the unlinking.
         fence(Ordering::SeqCst);
         let mut retired = self.lock();
         let tag = self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -64,7 +65,7 @@ impl Domain {
         drop(freed);
     }
 
-    /// Frees what can be freed. Returns how much still waits.
+    /// Drops all retired memory that no reader can have. Returns the number of items that remain.
     pub fn collect(&self) -> usize {
         fence(Ordering::SeqCst);
         let mut retired = self.lock();
@@ -75,8 +76,8 @@ impl Domain {
         left
     }
 
-    /// Waits until everything retired is freed, so long at most: for what must not linger, such as keys. A reader
-    /// stays in a batch for microseconds.
+    /// Waits until all retired memory is dropped, at most for `timeout`; returns whether it is. For data that must not
+    /// linger, such as keys. Readers stay inside for microseconds.
     pub fn settle(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         while self.collect() > 0 {
@@ -95,8 +96,9 @@ impl Domain {
 
 fn take_free(retired: &mut Retired) -> Vec<Box<dyn Garbage>> {
     let Retired { readers, waiting } = retired;
-    let oldest = readers.iter().map(|r| r.load(Ordering::Acquire)).filter(|e| *e != QUIET).min().unwrap_or(u64::MAX);
-    // Tags grow along the list.
+    let oldest =
+        readers.iter().map(|r| r.load(Ordering::Acquire)).filter(|e| *e != QUIESCENT).min().unwrap_or(u64::MAX);
+    // Tags are in ascending order.
     let free = waiting.partition_point(|(tag, _)| *tag < oldest);
     waiting.drain(..free).map(|(_, garbage)| garbage).collect()
 }
@@ -111,7 +113,7 @@ impl fmt::Debug for Domain {
     }
 }
 
-/// One reader of a domain; quiet unless within [`Reader::enter`].
+/// A reader of a domain, owned by one thread. It is quiescent unless it holds a guard from [`Reader::enter`].
 #[derive(Debug)]
 pub struct Reader {
     domain: Arc<Domain>,
@@ -119,12 +121,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Whether it reads what this domain protects.
+    /// Returns whether the reader belongs to this domain.
     pub fn is_of(&self, domain: &Arc<Domain>) -> bool {
         Arc::ptr_eq(&self.domain, domain)
     }
 
-    /// From here until the guard is dropped nothing that can be found is freed. Costs one fence; wait-free.
+    /// Enters the domain: nothing that the reader can find from now on is freed until the guard is dropped. Wait-free,
+    /// one fence.
     #[inline]
     pub fn enter(&mut self) -> Guard<'_> {
         let epoch = self.domain.epoch.load(Ordering::Acquire);
@@ -140,7 +143,7 @@ impl Drop for Reader {
     }
 }
 
-/// Keeps what its reader can find alive.
+/// Keeps everything that its reader can find alive.
 #[derive(Debug)]
 pub struct Guard<'a> {
     announcement: &'a AtomicU64,
@@ -149,7 +152,7 @@ pub struct Guard<'a> {
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.announcement.store(QUIET, Ordering::Release);
+        self.announcement.store(QUIESCENT, Ordering::Release);
     }
 }
 
@@ -175,7 +178,7 @@ mod tests {
         let guard = reader.enter();
         domain.retire(Canary(dropped.clone()));
         assert_eq!(dropped.load(Ordering::SeqCst), 0);
-        // A reader that came later cannot have it and does not hold it back.
+        // A reader that entered later cannot have it and does not delay it.
         let late = other.enter();
         drop(guard);
         assert_eq!(domain.collect(), 0);

@@ -1,21 +1,22 @@
-//! An arena of pieces of one size: freed pieces are reused, and all memory goes back to the system together.
+//! An arena of pieces of equal size. Freed pieces are reused; the memory returns to the system when the arena is
+//! dropped.
 //!
-//! Pieces are cut from ever larger chunks, so that those of a large table lie in few large pages.
+//! Pieces are cut from chunks of growing size, so that the pieces of a large table lie in few large pages.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pages::{ALIGN, LARGE, Pages};
 
-/// Pieces of the first chunk.
+/// Number of pieces in the first chunk.
 const FIRST: usize = 16;
-/// Most bytes of a chunk.
+/// The maximum size of a chunk in bytes, unless [`FIRST`] pieces need more.
 const MOST: usize = 16 * LARGE;
 
-/// Pieces of one size. What holds a piece holds the arena.
+/// An allocator of pieces of one size. Whoever holds a piece also holds an `Arc` of the arena.
 #[derive(Debug)]
 pub(super) struct Arena {
-    /// Bytes of a piece, a multiple of [`ALIGN`].
+    /// Size of a piece in bytes, a multiple of [`ALIGN`].
     size: usize,
     state: Mutex<State>,
 }
@@ -23,12 +24,12 @@ pub(super) struct Arena {
 #[derive(Debug, Default)]
 struct State {
     chunks: Vec<Pages>,
-    /// Bytes of all chunks.
+    /// Total size of the chunks in bytes.
     bytes: usize,
-    /// What was not yet cut from the last one: where it begins, and how many pieces there are.
+    /// The start of the unused rest of the last chunk; `left` is the number of pieces in it.
     rest: Option<NonNull<u8>>,
     left: usize,
-    /// The piece that was given back last; it begins with the address of the one before.
+    /// Head of the free list. A free piece begins with the address of the next one.
     free: Option<NonNull<u8>>,
 }
 
@@ -36,17 +37,17 @@ struct State {
 unsafe impl Send for State {}
 
 impl Arena {
-    /// For pieces of at least so many bytes.
+    /// Creates an arena for pieces of at least `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Arc<Arena> {
         Arc::new(Arena { size: bytes.max(1).next_multiple_of(ALIGN), state: Mutex::default() })
     }
 
-    /// Bytes of a piece.
+    /// Size of a piece in bytes.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// A piece, at a multiple of 64, with anything in it.
+    /// Allocates a piece, 64-byte aligned, with arbitrary contents.
     pub(super) fn take(&self) -> NonNull<u8> {
         let mut state = self.lock();
         if let Some(piece) = state.free {
@@ -69,19 +70,19 @@ impl Arena {
             }
         };
         *left -= 1;
-        // SAFETY: the piece was left in the chunk, so what is behind it is within, or its end.
+        // SAFETY: at least one piece was left in the chunk, so this address is within the chunk or its end.
         *rest = Some(unsafe { start.add(self.size) });
         start
     }
 
-    /// Takes a piece back.
+    /// Frees a piece.
     ///
     /// # Safety
-    /// It is from [`Arena::take`] of this arena, and no longer used.
+    /// The piece is from [`Arena::take`] of this arena and no longer in use.
     pub(super) unsafe fn give(&self, piece: NonNull<u8>) {
         let mut state = self.lock();
         let next = state.free.map_or(std::ptr::null_mut(), NonNull::as_ptr);
-        // SAFETY: the piece is at least a line, aligned to it, and has no other user.
+        // SAFETY: the piece is at least as large and as aligned as a pointer, and has no other user.
         unsafe { piece.cast::<*mut u8>().write(next) };
         state.free = Some(piece);
     }
@@ -100,11 +101,11 @@ mod tests {
     fn pieces_are_apart_and_used_again() {
         let arena = Arena::new(100);
         assert_eq!(arena.size(), 128);
-        // Several chunks, of which some are large.
+        // This takes several chunks, some of them larger than a large page.
         let pieces: Vec<_> = (0..100_000).map(|_| arena.take()).collect();
         for (i, piece) in pieces.iter().enumerate() {
             assert_eq!(piece.addr().get() % 64, 0);
-            // SAFETY: it is this test's, of so many bytes.
+            // SAFETY: the piece belongs to this test and has 128 bytes.
             unsafe { piece.cast::<[u64; 16]>().write([i as u64; 16]) };
         }
         for (i, piece) in pieces.iter().enumerate() {
@@ -114,7 +115,7 @@ mod tests {
         let before: HashSet<_> = pieces.iter().copied().collect();
         assert_eq!(before.len(), pieces.len());
         for piece in pieces {
-            // SAFETY: it is from this arena and no longer used.
+            // SAFETY: the piece is from this arena and no longer in use.
             unsafe { arena.give(piece) };
         }
         assert!((0..100_000).all(|_| before.contains(&arena.take())));

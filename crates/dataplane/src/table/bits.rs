@@ -1,12 +1,12 @@
-//! Ternary matching by bit vectors: a few instructions for 64 entries at once.
+//! Ternary matching with bit vectors, which tests 64 entries in a few instructions.
 //!
-//! A key is cut into pieces of four bits. For each piece and each of its values, a line of bits says which of 512 entries
-//! match it; the AND of the lines that a key selects leaves the entries it hits. The cost grows with the number of entries,
-//! not with the number of masks: right for lists of thousands of rules, not for millions. The method is that of Lakshman and
-//! Stiliadis (SIGCOMM 1998), with pieces of fixed size as in hardware.
+//! A key is cut into pieces of four bits. For each value of each piece, a line of 512 bits says which of 512 entries
+//! match that value. The AND of the lines that a key selects has a bit for each entry that the key hits. The cost of a
+//! lookup grows with the number of entries, not with the number of masks: this suits thousands of rules, not millions.
+//! The method is that of Lakshman and Stiliadis (SIGCOMM 1998), with pieces of fixed size as in hardware.
 //!
-//! One writer; readers never wait. An entry can be found once its last bit is set, and its place is reused only when no reader
-//! can still have seen its bits.
+//! There is one writer, and readers never wait. A reader can find an entry once the last of its bits is set. The
+//! entry's bit position is reused only after all readers that may have seen its bits are quiescent.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
@@ -17,23 +17,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::block::{NodePtr, Rank, rank};
 use crate::sync::quiescence::Domain;
 
-/// Entries of a section: a cache line of bits.
+/// Entries per section: the bits of one cache line.
 const SECTION: usize = 512;
 const WORDS: usize = SECTION / 64;
-/// Bits of a piece and values it may have.
+/// Bits of a piece, and the number of values it can have.
 const PIECE: u32 = 4;
 const VALUES: usize = 1 << PIECE;
-/// Most pieces of a key.
+/// The maximum number of pieces of a key.
 const MAX_PIECES: usize = 128;
 
-/// Where a piece of the key is.
+/// The position of a piece: a word of the key and a shift within the word.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     word: u32,
     shift: u32,
 }
 
-/// Pieces one behind the other, from the lowest bits of a word on.
+/// The pieces of one key word, counted from its least significant bits.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     word: u32,
@@ -44,11 +44,11 @@ struct Run {
 struct Line([AtomicU64; WORDS]);
 
 struct Section {
-    /// No entry has a higher priority.
+    /// An upper bound of the section's priorities.
     max: AtomicI64,
     nodes: [AtomicPtr<u64>; SECTION],
     priorities: [AtomicI64; SECTION],
-    /// For each piece, for each value.
+    /// Indexed by piece and value: the line for value `v` of piece `p` is at `p * VALUES + v`.
     lines: Box<[Line]>,
 }
 
@@ -64,19 +64,19 @@ impl Section {
     }
 }
 
-/// The readers' side: sections as they are now.
+/// The readers' side: a snapshot of the list of sections.
 pub(super) struct Bits {
     runs: Arc<[Run]>,
-    /// Pieces of all runs.
+    /// The number of pieces in all runs.
     pieces: usize,
     sections: Box<[Arc<Section>]>,
 }
 
 impl Bits {
-    /// The entry of greatest rank among those that the key hits and `fits` agrees to, or null.
+    /// Returns the entry of the highest rank among those that the key hits and `fits` accepts, or null.
     ///
     /// # Safety
-    /// `key` points to a key of the table; the caller is in its domain.
+    /// `key` points to a key of the table; the caller is inside its domain.
     #[inline]
     pub(super) unsafe fn find(&self, key: *const u64, fits: impl Fn(NodePtr) -> bool) -> NodePtr {
         let mut picked = [const { MaybeUninit::<u16>::uninit() }; MAX_PIECES];
@@ -91,16 +91,16 @@ impl Bits {
                 word >>= PIECE;
             }
         }
-        // SAFETY: the runs have so many pieces, and each wrote one.
+        // SAFETY: the runs have `self.pieces` pieces in total, and each wrote one element.
         let picked = unsafe { std::slice::from_raw_parts(picked.as_ptr().cast::<u16>(), self.pieces) };
         let mut best: Option<(Rank, NodePtr)> = None;
         for section in &self.sections {
             if best.is_some_and(|(rank, _)| rank.priority > section.max.load(Ordering::Relaxed)) {
                 continue;
             }
-            // SAFETY: the numbers are of lines that each section has.
+            // SAFETY: every section has the lines that the indices select.
             let hit = unsafe { in_all(&section.lines, picked) };
-            // Pairs with the release of an entry's last bit: its node and priority are there.
+            // Pairs with the release store of an entry's last bit: its node and priority are visible from here on.
             fence(Ordering::Acquire);
             for (word, mut hit) in hit.into_iter().enumerate() {
                 while hit != 0 {
@@ -111,7 +111,7 @@ impl Bits {
                         continue;
                     }
                     let node = section.nodes[at].load(Ordering::Acquire);
-                    // SAFETY: nodes whose bits a reader sees live until it leaves the domain.
+                    // SAFETY: a node whose bits a reader sees lives until the reader leaves the domain.
                     let rank = unsafe { rank(node) };
                     if best.is_none_or(|(best, _)| rank > best) && fits(node) {
                         best = Some((rank, node));
@@ -123,20 +123,20 @@ impl Bits {
     }
 }
 
-/// The bits that are in all lines with these numbers.
+/// Returns the AND of the lines with these indices.
 ///
 /// # Safety
-/// There are lines with these numbers, and at least one number.
+/// `picked` is not empty, and each element is an index into `lines`.
 #[inline(always)]
 unsafe fn in_all(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the caller's; the processor has AVX2.
-        return unsafe { in_all_at_once(lines, picked) };
+        // SAFETY: guaranteed by the caller; the processor has AVX2.
+        return unsafe { in_all_avx2(lines, picked) };
     }
     let mut hit = [u64::MAX; WORDS];
     for &at in picked {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let line = unsafe { lines.get_unchecked(usize::from(at)) };
         for (hit, word) in hit.iter_mut().zip(&line.0) {
             *hit &= word.load(Ordering::Relaxed);
@@ -145,17 +145,18 @@ unsafe fn in_all(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
     hit
 }
 
-/// The same with instructions for 256 bits.
+/// [`in_all`] with 256-bit instructions.
 ///
 /// # Safety
 /// As for [`in_all`]; the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn in_all_at_once(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
+unsafe fn in_all_avx2(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
     let mut hit = [0; WORDS];
-    // SAFETY: it reads the numbers, at least one, and of the lines only those, and writes what there is of `hit`. The
-    // writer may change a line's words meanwhile: the processor reads each of these aligned words as a whole.
+    // SAFETY: the code reads the indices, of which there is at least one, and only the lines that they select, and
+    // writes all of `hit`. The writer may change words of a line concurrently: the processor reads each of these
+    // aligned words atomically.
     unsafe {
         std::arch::asm!(
             "vpcmpeqd {low}, {low}, {low}",
@@ -183,16 +184,17 @@ unsafe fn in_all_at_once(lines: &[Line], picked: &[u16]) -> [u64; WORDS] {
     hit
 }
 
-/// What an entry matches, in words: each piece says yes to some values.
+/// The match of an entry, in words. It accepts some of the values of each piece.
 pub(super) struct Pattern<'a> {
     pub key: &'a [u64],
     pub mask: &'a [u64],
-    /// Fields that are matched by range: first word, words, low and high bound.
+    /// Range fields: the first word in the key, the low bound and the high bound.
     pub ranges: Vec<(usize, &'a [u64], &'a [u64])>,
 }
 
 impl Pattern<'_> {
-    /// The values of a piece that may hit, as bits. A range says yes to more than it holds; the reader looks again.
+    /// Returns the set of values of a piece that can match, as a bit mask. For ranges it is an over-approximation: the
+    /// reader compares the bounds of what it finds.
     fn values(&self, piece: Piece) -> u16 {
         let Piece { word, shift } = piece;
         let word = word as usize;
@@ -211,22 +213,22 @@ impl Pattern<'_> {
     }
 }
 
-/// Places that may be given to other entries.
+/// Bit positions that can be reused.
 type Free = Arc<Mutex<Vec<u32>>>;
 
-/// A place that is free once this is dropped.
-struct Leaving {
+/// Makes a bit position reusable when it is dropped.
+struct ReleasedPlace {
     free: Free,
     place: u32,
 }
 
-impl Drop for Leaving {
+impl Drop for ReleasedPlace {
     fn drop(&mut self) {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.place);
     }
 }
 
-/// An entry's place and what it matches by.
+/// An entry's bit position and mask.
 struct Placed {
     place: u32,
     mask: Box<[u64]>,
@@ -237,15 +239,16 @@ pub(super) struct BitsWriter {
     pieces: Box<[Piece]>,
     runs: Arc<[Run]>,
     sections: Vec<Arc<Section>>,
-    /// Entries by address.
+    /// Entries by the address of their node.
     placed: HashMap<usize, Placed>,
     free: Free,
-    /// Places that no entry had yet begin here.
+    /// The first bit position that has never been used.
     fresh: u32,
 }
 
 impl BitsWriter {
-    /// For keys with fields of these widths in bits, each in words of its own. None if they are too wide.
+    /// Creates a writer for keys with fields of these widths in bits, each of which starts a new word. Returns `None`
+    /// if the keys are too wide.
     pub(super) fn new(widths: &[u32]) -> Option<BitsWriter> {
         let (mut pieces, mut runs) = (Vec::new(), Vec::new());
         for &width in widths {
@@ -270,27 +273,27 @@ impl BitsWriter {
         self.placed.is_empty()
     }
 
-    /// Lines a lookup looks at.
+    /// The number of lines that a lookup reads.
     pub(super) fn lines(&self) -> usize {
         self.sections.len() * self.pieces.len()
     }
 
-    /// Lines it would look at among so many entries.
+    /// The number of lines that a lookup would read with this many entries.
     pub(super) fn lines_for(&self, entries: usize) -> usize {
         entries.div_ceil(SECTION) * self.pieces.len()
     }
 
-    /// Different masks.
+    /// The number of different masks.
     pub(super) fn masks(&self) -> usize {
         self.placed.values().map(|p| &*p.mask).collect::<HashSet<_>>().len()
     }
 
-    /// What readers are to use from now on.
+    /// Returns the current readers' side.
     pub(super) fn reader(&self) -> Bits {
         Bits { runs: self.runs.clone(), pieces: self.pieces.len(), sections: self.sections.iter().cloned().collect() }
     }
 
-    /// The entries and their masks.
+    /// Returns the nodes of all entries with their masks.
     pub(super) fn entries(&self) -> impl Iterator<Item = (NodePtr, &[u64])> {
         self.placed.values().map(|p| {
             let section = &self.sections[p.place as usize / SECTION];
@@ -298,11 +301,11 @@ impl BitsWriter {
         })
     }
 
-    /// Adds an entry. True if readers need another [`BitsWriter::reader`] to find it.
+    /// Adds an entry. Returns true if readers need a new [`BitsWriter::reader`] to find it.
     ///
     /// # Safety
-    /// `node` is the address of a live linked block, which stays alive until it is removed and readers are quiet; no other thread
-    /// writes.
+    /// `node` is the address of a live linked block, which stays alive until it is removed and readers are quiescent;
+    /// no other thread writes.
     pub(super) unsafe fn insert(&mut self, node: NodePtr, pattern: &Pattern<'_>) -> bool {
         let reused = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let place = reused.unwrap_or_else(|| {
@@ -314,7 +317,7 @@ impl BitsWriter {
             self.sections.push(Section::new(self.pieces.len()));
         }
         let (section, at) = (&self.sections[place as usize / SECTION], place as usize % SECTION);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let priority = unsafe { rank(node) }.priority;
         section.max.fetch_max(priority, Ordering::Relaxed);
         section.priorities[at].store(priority, Ordering::Relaxed);
@@ -329,7 +332,7 @@ impl BitsWriter {
         grows
     }
 
-    /// Puts an entry with the same match and rank in another's place.
+    /// Replaces an entry by another with the same match and rank.
     pub(super) fn replace(&mut self, old: NodePtr, new: NodePtr) {
         if let Some(placed) = self.placed.remove(&old.addr()) {
             let place = placed.place as usize;
@@ -338,14 +341,14 @@ impl BitsWriter {
         }
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(super) fn remove(&mut self, node: NodePtr, domain: &Domain) {
         let Some(Placed { place, .. }) = self.placed.remove(&node.addr()) else { return };
         let (section, at) = (&self.sections[place as usize / SECTION], place as usize % SECTION);
         for line in &section.lines {
             line.0[at / 64].fetch_and(!(1 << (at % 64)), Ordering::Relaxed);
         }
-        domain.retire(Leaving { free: self.free.clone(), place });
+        domain.retire(ReleasedPlace { free: self.free.clone(), place });
     }
 }
 

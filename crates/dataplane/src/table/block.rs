@@ -1,14 +1,14 @@
-//! The memory of an entry, as generated code and lookups read it.
+//! The memory of an entry, as lookups and generated code read it.
 //!
-//! 64-bit words, 64-aligned so that a small entry is one cache line:
+//! A block consists of 64-bit words and is 64-byte aligned, so that a small entry is one cache line:
 //!
 //! ```text
 //! link (0 or 3 words) | key (K words) | bounds (2 words per range key word) | ActionEntry | data
-//!                        ^ the address slots and links hold
+//!                        ^ the address that slots and links hold
 //! ```
 //!
-//! The link is the entry's earliness, the next block and its priority, of tables that chain blocks. Everything but `next`
-//! is constant once the block is published.
+//! Tables that chain blocks have a link: the entry's earliness (see [`Rank`]), the address of the next block, and the
+//! priority. Everything but the address of the next block is constant once the block is published.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::pages::Pages;
 
 const WORD: usize = 8;
 
-/// What stands before the key.
+/// The words before the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// Nothing.
@@ -30,18 +30,18 @@ pub(super) enum Link {
     Chain,
 }
 
-/// What all entries of a table have in common.
+/// The layout of a table's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub link: Link,
-    /// Words of the key.
+    /// Length of the key in words.
     pub key_words: usize,
-    /// Words of bounds.
+    /// Length of the range bounds in words.
     pub bound_words: usize,
 }
 
 impl Shape {
-    /// Of what is found otherwise than by a key.
+    /// The shape of a block that is not found by a key: default entries, profile members, entries of a trie.
     pub(super) const ALONE: Shape = Shape { link: Link::None, key_words: 0, bound_words: 0 };
 
     fn before(self) -> usize {
@@ -51,12 +51,12 @@ impl Shape {
         }
     }
 
-    /// Bytes of a block with so many words of data, from the aligned address on.
+    /// The size in bytes of a block with `data_words` words of data.
     pub(super) fn bytes(self, data_words: usize) -> usize {
         (self.before() + self.key_words + self.bound_words + data_words) * WORD + size_of::<ActionEntry>()
     }
 
-    /// Bytes from there to the published address.
+    /// Distance in bytes from the start of the memory to the published address.
     pub(super) fn before_bytes(self) -> usize {
         self.before() * WORD
     }
@@ -67,15 +67,15 @@ impl Shape {
     }
 }
 
-/// Which of two matching entries wins: the greater. Of equal priorities the one inserted first.
+/// The precedence of matching entries: the greatest rank wins. Of equal priorities, the entry inserted first wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     pub priority: i64,
-    /// `u64::MAX` minus the sequence number.
+    /// `u64::MAX` minus the entry's sequence number.
     pub earliness: u64,
 }
 
-/// Contents of a new block.
+/// The contents of a new block.
 pub(super) struct Contents<'a> {
     pub rank: Rank,
     pub key: &'a [u64],
@@ -86,14 +86,14 @@ pub(super) struct Contents<'a> {
     pub data: &'a [u64],
 }
 
-/// Owns a block's memory. Frees it when dropped: retire it if it was published.
+/// Owns a block's memory and frees it when dropped. A published block must be retired instead of dropped.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// What slots and links hold.
+    /// The published address: that of the key.
     address: NonNull<u64>,
-    /// Bytes from there to the action entry.
+    /// Distance in bytes from `address` to the action entry.
     entry_offset: u32,
-    /// Bytes from the memory's beginning.
+    /// Distance in bytes from the start of the memory to `address`.
     before: u32,
     memory: Backing,
 }
@@ -101,17 +101,17 @@ pub(super) struct Block {
 #[derive(Debug)]
 enum Backing {
     Arena(Arc<Arena>),
-    /// Freed by being dropped.
+    /// Never read: its drop frees the memory.
     Own(#[allow(dead_code)] Box<Pages>),
 }
 
-// SAFETY: a block owns its memory; all of it is constant after publication but `next`, which is atomic.
+// SAFETY: a block owns its memory; all of it but `next`, which is atomic, is constant after publication.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block in memory of the arena, if there is one with large enough pieces.
+    /// Writes a block into memory of the arena, or of its own if there is no arena or its pieces are too small.
     pub(super) fn new(shape: Shape, contents: &Contents<'_>, arena: Option<&Arc<Arena>>) -> Block {
         debug_assert_eq!(contents.key.len(), shape.key_words);
         debug_assert_eq!(contents.bounds.len(), shape.bound_words);
@@ -150,14 +150,14 @@ impl Block {
         block
     }
 
-    /// The address that slots and links hold: of the key's first word.
+    /// The published address, which slots and links hold.
     pub(super) fn address(&self) -> NodePtr {
         self.address.as_ptr()
     }
 
-    /// The action entry.
+    /// The address of the action entry.
     pub(super) fn entry(&self) -> *const ActionEntry {
-        // SAFETY: the entry lies that far behind the key in the same allocation.
+        // SAFETY: the entry lies at this distance from the key in the same allocation.
         unsafe { self.address.byte_add(self.entry_offset as usize).as_ptr().cast() }
     }
 }
@@ -165,36 +165,36 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if let Backing::Arena(arena) = &self.memory {
-            // SAFETY: taken from it in `new`, at so many bytes before the address.
+            // SAFETY: `new` took it from this arena, `before` bytes before the address.
             unsafe { arena.give(self.address.byte_sub(self.before as usize).cast()) };
         }
     }
 }
 
-/// Address of a published block's key.
+/// The address of a published block, which is that of its key.
 pub(super) type NodePtr = *mut u64;
 
-/// The priority of a block.
+/// Returns the priority of a block.
 ///
 /// # Safety
-/// `node` is the address of a live block whose shape has priorities.
+/// `node` is the address of a live block with a chain link.
 #[inline]
 pub(super) unsafe fn priority(node: NodePtr) -> i64 {
     // SAFETY: the priority is the last word before the address.
     unsafe { node.sub(1).read() as i64 }
 }
 
-/// The rank of a block in a chain.
+/// Returns the rank of a block.
 ///
 /// # Safety
-/// `node` is the address of a live block whose shape is that of chains.
+/// `node` is the address of a live block with a chain link.
 #[inline]
 pub(super) unsafe fn rank(node: NodePtr) -> Rank {
     // SAFETY: such a block has its earliness in the first of three words before the address, its priority in the last.
     unsafe { Rank { priority: priority(node), earliness: node.sub(3).read() } }
 }
 
-/// The link to the next block of lower rank, null at the end.
+/// Returns the link to the next block, which has a lower rank; null at the end of the chain.
 ///
 /// # Safety
 /// As for [`rank`]; `'a` must not outlast the block.
@@ -210,6 +210,6 @@ pub(super) unsafe fn next<'a>(node: NodePtr) -> &'a AtomicPtr<u64> {
 /// As for [`rank`].
 #[inline]
 pub(super) unsafe fn load_next(node: NodePtr) -> NodePtr {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { next(node) }.load(Ordering::Acquire)
 }

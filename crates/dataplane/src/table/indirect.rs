@@ -1,4 +1,4 @@
-//! The control side of entries with an action profile and of direct meters.
+//! The control-plane interface of action profile targets and direct meters.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::{MatchKey, StoredEntry, Table, Writer};
 use crate::control::ControlError;
 use crate::state::meter::MeterCell;
 
-/// What only entries of some tables have.
+/// The parts of an entry that only tables with an action profile or a direct meter have.
 #[derive(Default)]
-pub(super) struct Beside {
-    /// In tables with an action profile: what the entry leads to.
+pub(super) struct EntryExtras {
+    /// What the entry refers to in the table's action profile.
     pub target: Option<(EntryTarget, Arc<Choice>)>,
     /// The direct meter.
     pub meter: Option<Arc<MeterCell>>,
 }
 
-impl Beside {
-    /// The words in front of the action's data, see [`lead_words`].
+impl EntryExtras {
+    /// Returns the lead words, which precede the action data in the entry block; see [`lead_words`].
     pub(super) fn words(&self) -> [u64; 2] {
         let meter = self.meter.as_ref().map_or(0, |m| m.address());
         match &self.target {
@@ -34,81 +34,84 @@ impl Beside {
 }
 
 impl StoredEntry {
-    /// In tables with an action profile: what the entry leads to.
+    /// The entry's target in the table's action profile.
     pub(super) fn target(&self) -> Option<&EntryTarget> {
-        self.beside.as_ref()?.target.as_ref().map(|(target, _)| target)
+        self.extras.as_ref()?.target.as_ref().map(|(target, _)| target)
     }
 }
 
 impl Table {
-    /// How many words of every entry stand before its action's data.
+    /// The number of words before the action data in each entry block.
     pub(super) fn lead_words(&self) -> usize {
         lead_words(&self.pipeline[self.id])
     }
 
-    /// What belongs to a new entry that names its action itself.
-    pub(super) fn beside(&self, action: &ActionCall) -> Result<Option<Box<Beside>>, ControlError> {
+    /// Creates the profile target and meter of a new entry that specifies an action instead of a profile target.
+    pub(super) fn extras(&self, action: &ActionCall) -> Result<Option<Box<EntryExtras>>, ControlError> {
         if self.lead_words() == 0 {
             return Ok(None);
         }
-        let mut beside = Box::new(Beside::default());
+        let mut extras = Box::new(EntryExtras::default());
         if self.profile.is_some() {
-            beside.target = Some(self.aim(own_action(action))?.0);
+            extras.target = Some(self.acquire_target(own_action(action))?.0);
         }
         if self.pipeline[self.id].direct_meter.is_some() {
-            beside.meter = Some(Arc::new(MeterCell::new()));
+            extras.meter = Some(Arc::new(MeterCell::new()));
         }
-        Ok(Some(beside))
+        Ok(Some(extras))
     }
 
-    fn aim(&self, to: EntryTarget) -> Result<((EntryTarget, Arc<Choice>), ActionCall), ControlError> {
+    fn acquire_target(&self, to: EntryTarget) -> Result<((EntryTarget, Arc<Choice>), ActionCall), ControlError> {
         let refused = |reason| ControlError::Profile { name: self.name(), reason };
         let profile = self.profile.as_ref().ok_or_else(|| refused(ProfileError::NoProfile))?;
         let (choice, first) = profile.acquire(&to).map_err(refused)?;
-        // An entry of an empty group stands for the default action.
+        // An entry whose group is empty runs the default action.
         let action = first.unwrap_or_else(|| self.pipeline[self.id].default_action.clone());
         Ok(((to, choice), action))
     }
 
-    /// Entry and profile part.
-    pub(super) fn release(&self, beside: Option<&Beside>) {
-        if let (Some(profile), Some(Beside { target: Some((to, _)), .. })) = (&self.profile, beside) {
+    /// Releases the profile target of a removed entry.
+    pub(super) fn release(&self, extras: Option<&EntryExtras>) {
+        if let (Some(profile), Some(EntryExtras { target: Some((to, _)), .. })) = (&self.profile, extras) {
             profile.release(to);
         }
     }
 
-    /// Adds an entry that leads to a member, group or set of actions of the table's profile.
+    /// Adds an entry whose target is a member, a group or a one-shot action set of the table's profile.
     pub fn insert_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
         let key = self.target_key(matches, priority)?;
         let mut writer = self.lock();
         let hash = writer.records.hash(&key.matches, key.priority);
         self.check_room(&writer, hash, &key)?;
-        let (target, action) = self.aim(to)?;
-        let mut beside = Box::new(Beside { target: Some(target), meter: None });
+        let (target, action) = self.acquire_target(to)?;
+        let mut extras = Box::new(EntryExtras { target: Some(target), meter: None });
         if self.pipeline[self.id].direct_meter.is_some() {
-            beside.meter = Some(Arc::new(MeterCell::new()));
+            extras.meter = Some(Arc::new(MeterCell::new()));
         }
-        self.add(&mut writer, hash, key, action, Some(beside));
+        self.add(&mut writer, hash, key, action, Some(extras));
         Ok(())
     }
 
-    /// Lets an entry lead elsewhere; its direct counter and meter go on.
+    /// Changes the target of an entry. Its direct counter and meter are kept.
     pub fn modify_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
         let key = self.target_key(matches, priority)?;
         let mut writer = self.lock();
         if writer.records.get(&key.matches, key.priority).is_none() {
             return Err(ControlError::NotFound(self.name()));
         }
-        let (target, action) = self.aim(to)?;
+        let (target, action) = self.acquire_target(to)?;
         self.replace(&mut writer, key, action, Some(target))
     }
 
-    /// For an entry that names its action itself: what it leads to from now on.
-    pub(super) fn aim_at_own(&self, action: &ActionCall) -> Result<Option<(EntryTarget, Arc<Choice>)>, ControlError> {
+    /// Acquires the target of an entry that specifies an action itself; `None` if the table has no profile.
+    pub(super) fn acquire_own_target(
+        &self,
+        action: &ActionCall,
+    ) -> Result<Option<(EntryTarget, Arc<Choice>)>, ControlError> {
         if self.profile.is_none() {
             return Ok(None);
         }
-        Ok(Some(self.aim(own_action(action))?.0))
+        Ok(Some(self.acquire_target(own_action(action))?.0))
     }
 
     fn target_key(&self, matches: Vec<MatchValue>, priority: i32) -> Result<MatchKey, ControlError> {
@@ -119,19 +122,20 @@ impl Table {
         Ok(MatchKey { matches: entry.matches, priority })
     }
 
-    /// What an entry leads to; `None` if there is no such entry or the table has no profile.
+    /// Returns an entry's target; `None` if there is no such entry or the table has no profile.
     pub fn target(&self, matches: &[MatchValue], priority: i32) -> Option<EntryTarget> {
         let writer = self.lock();
         writer.records.get(matches, priority)?.target().cloned()
     }
 
-    /// The rates of an entry's direct meter; `None`: it says green.
+    /// Returns the rates of an entry's direct meter; `None` if they are not configured, in which case every packet is
+    /// green.
     pub fn direct_meter(&self, matches: &[MatchValue], priority: i32) -> Result<Option<Rates>, ControlError> {
         let writer = self.lock();
         Ok(self.meter_of(&writer, matches, priority)?.rates())
     }
 
-    /// Sets the rates of an entry's direct meter, with full buckets; `None`: it says green.
+    /// Sets the rates of an entry's direct meter and fills its buckets. With `None`, every packet is green.
     pub fn set_direct_meter(
         &self,
         matches: &[MatchValue],
@@ -143,14 +147,14 @@ impl Table {
         Ok(())
     }
 
-    /// Measures a packet that hit an entry.
+    /// Runs the direct meter of an entry for a packet that hit it.
     ///
     /// # Safety
     /// No worker runs the entry's meter at the same time.
     pub(crate) unsafe fn measure_hit(&self, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color {
         let writer = self.lock();
         match self.meter_of(&writer, matches, priority) {
-            // SAFETY: the caller is the one worker, and the lock keeps others from setting the meter.
+            // SAFETY: the caller is the only thread that runs the meter, and the lock excludes changes of its rates.
             Ok(meter) => unsafe { meter.execute(now_us, cost) },
             Err(_) => Color::Green,
         }
@@ -166,7 +170,7 @@ impl Table {
             return Err(ControlError::NoDirectMeter(self.name()));
         }
         let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
-        let meter = record.beside.as_ref().and_then(|b| b.meter.as_deref());
+        let meter = record.extras.as_ref().and_then(|b| b.meter.as_deref());
         meter.ok_or_else(|| ControlError::NoDirectMeter(self.name()))
     }
 }

@@ -1,10 +1,11 @@
-//! The lookup structures except the trie ([`super::trie`]), and the functions that generated code calls.
+//! The exact and masked lookup structures, and the lookup functions that generated code calls. The trie is in
+//! [`super::trie`].
 //!
-//! [`Exact`] is one hash table. [`Masked`] serves every shape without a structure of its own. Entries with the same mask form a
-//! *group* with a hash table of masked keys, each leading to a chain of entries by falling rank. Groups are searched by
-//! falling priority of their best entry until no other can win. For lpm a group is a prefix length, for ternary a combination
-//! of masks; a range is checked on the chain. Where there are many groups for few entries, bit vectors serve instead
-//! ([`super::bits`]).
+//! [`Exact`] is one hash table. [`Masked`] serves every combination of match kinds that has no structure of its own. It
+//! puts entries with the same mask in a *group*: a hash table of masked keys, each of which heads a chain of entries in
+//! descending rank. A lookup searches groups in descending order of their highest priority, and stops when no remaining
+//! group can win. For lpm, a group is a prefix length; for ternary, a combination of masks. Ranges are checked while
+//! following the chain. Tables with many groups for few entries use bit vectors instead ([`super::bits`]).
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -19,24 +20,25 @@ use super::prefetch::{AT_ONCE, lines};
 use super::slots::{Const, Slots, SlotsWriter, Width};
 use crate::sync::quiescence::Domain;
 
-/// Most words of a key.
+/// The maximum number of 64-bit words of a key.
 pub(super) const MAX_KEY_WORDS: usize = 64;
 
-/// Hash table from keys to entries.
+/// A hash table from keys to entries.
 #[repr(align(64))]
 pub(super) struct Exact {
     slots: Slots,
     default: AtomicPtr<ActionEntry>,
-    /// For small keys the entries by key, the default entry where there is none.
+    /// For short keys, an array of entries indexed by the key; the default entry where the key has none. Generated code
+    /// reads it instead of calling the lookup function.
     direct: Box<[AtomicPtr<ActionEntry>]>,
     entry_offset: usize,
-    /// Cache lines of the largest entry.
+    /// Cache lines that the largest entry block occupies.
     lines: usize,
     key_words: usize,
 }
 
 impl Exact {
-    /// An empty table; `direct`: how many entries generated code finds by key.
+    /// Creates an empty table; `direct` is the length of the array indexed by the key, 0 if there is none.
     pub(super) fn new(shape: Shape, data_words: usize, direct: usize) -> Box<Exact> {
         let direct = (0..direct).map(|_| AtomicPtr::default()).collect();
         Box::new(Exact {
@@ -49,7 +51,8 @@ impl Exact {
         })
     }
 
-    /// Makes an entry the one that generated code finds for a key; `None`: the default entry.
+    /// Sets the array element of a key to `entry`, or to the default entry if `None`. Does nothing if there is no such
+    /// element.
     pub(super) fn set_direct(&self, key: &[u64], entry: Option<*const ActionEntry>) {
         if let [key] = key
             && let Some(place) = self.direct.get(*key as usize)
@@ -77,7 +80,7 @@ impl Exact {
         }
     }
 
-    /// By the only writer.
+    /// Sets the default entry. To be called by the writer only.
     pub(super) fn set_default(&self, entry: *const ActionEntry) {
         let old = self.default.swap(entry.cast_mut(), Ordering::AcqRel);
         for place in self.direct.iter().filter(|place| place.load(Ordering::Relaxed) == old) {
@@ -101,17 +104,17 @@ impl Exact {
     }
 }
 
-/// For what is not fetched.
+/// The prefetch function of structures that have none.
 pub(super) unsafe fn no_fetch(_: *const c_void, _: *const u64, _: usize) {}
 
 /// # Safety
-/// As [`super::Fetcher::fetch`] says.
+/// As for [`super::Fetcher::fetch`].
 unsafe fn fetch<K: KeyWidth>(state: *const c_void, keys: *const u64, count: usize) {
     // SAFETY: `state` is the Exact whose fetcher this function is in; it outlives the fetcher's use.
     let table = unsafe { &*state.cast::<Exact>() };
     let width = K::of(table.key_words);
     for from in (0..count).step_by(AT_ONCE) {
-        // SAFETY: so many keys of so many words; the caller has entered the table's domain.
+        // SAFETY: there are `count` keys of `width` words; the caller has entered the table's domain.
         unsafe {
             let keys = keys.add(from * width.words());
             table.slots.fetch(width, keys, AT_ONCE.min(count - from), table.lines);
@@ -119,7 +122,7 @@ unsafe fn fetch<K: KeyWidth>(state: *const c_void, keys: *const u64, count: usiz
     }
 }
 
-/// A key width a lookup function is compiled for.
+/// The key width that a lookup function is compiled for.
 trait KeyWidth {
     type Width: Width;
     fn of(key_words: usize) -> Self::Width;
@@ -133,7 +136,7 @@ impl<const K: usize> KeyWidth for Const<K> {
     }
 }
 
-/// Any width, read from the table.
+/// Any width, read from the table at run time.
 struct Any;
 
 impl KeyWidth for Any {
@@ -162,37 +165,37 @@ unsafe extern "C" fn exact<K: KeyWidth>(state: *const c_void, key: *const u64) -
     unsafe { node.byte_add(table.entry_offset).cast() }
 }
 
-/// The entries with one mask.
+/// The entries with the same mask.
 struct Group {
     mask: Box<[u64]>,
     heads: Slots,
 }
 
-/// A group as the search order refers to it.
+/// A group in the search order.
 #[derive(Clone)]
 struct Ranked {
-    /// No entry of the group has a higher priority.
+    /// An upper bound of the priorities in the group.
     best: i64,
     group: Arc<Group>,
 }
 
-/// How a key is looked up at present.
+/// The current search structure.
 enum Search {
-    /// Groups in the order to search them.
+    /// Groups in descending order of `best`.
     Groups(Vec<Ranked>),
     Bits(Bits),
 }
 
-/// Where a range key lies.
+/// The position of a range field in the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RangeField {
-    /// First word in the key.
+    /// Index of the field's first word in the key.
     pub word: usize,
-    /// Words.
+    /// The field's length in words.
     pub words: usize,
 }
 
-/// Entries with masks.
+/// A table of masked entries.
 #[repr(align(64))]
 pub(super) struct Masked {
     search: AtomicPtr<Search>,
@@ -235,15 +238,15 @@ impl Masked {
         self.default.store(entry.cast_mut(), Ordering::Release);
     }
 
-    /// Whether the key lies within the bounds of a block.
+    /// Returns whether the key lies within the bounds of a block.
     ///
     /// # Safety
-    /// `node` is a live block of this table; `key` has its width.
+    /// `node` is a live block of this table; `key` has the table's width.
     #[inline]
     unsafe fn in_ranges(&self, node: NodePtr, key: *const u64) -> bool {
         let mut at = self.shape.key_words;
         for field in &self.ranges {
-            // SAFETY: the field's words lie within the key; its bounds within the block's bound words.
+            // SAFETY: the field's words lie within the key, its bounds within the block's bound words.
             let (value, lo, hi) = unsafe {
                 (
                     std::slice::from_raw_parts(key.add(field.word), field.words),
@@ -251,7 +254,7 @@ impl Masked {
                     std::slice::from_raw_parts(node.add(at + field.words), field.words),
                 )
             };
-            // Limbs are little-endian: the highest decides first.
+            // Limbs are little-endian: compare from the highest.
             let value = value.iter().rev();
             if value.clone().lt(lo.iter().rev()) || value.gt(hi.iter().rev()) {
                 return false;
@@ -263,15 +266,14 @@ impl Masked {
 }
 
 impl Masked {
-    /// What readers use from now on.
+    /// Replaces the search structure for readers, and retires the old one.
     fn publish(&self, search: Search, domain: &Arc<Domain>) {
         let old = self.search.swap(Box::into_raw(Box::new(search)), Ordering::AcqRel);
-        // SAFETY: `old` came from Box::into_raw and can no longer be found; readers may still use it, so it is
-        // retired.
+        // SAFETY: `old` came from Box::into_raw and can no longer be found; readers may still use it, so it is retired.
         domain.retire(unsafe { Box::from_raw(old) });
     }
 
-    /// What a block matches.
+    /// Returns the match of a block.
     ///
     /// # Safety
     /// `node` is a live block of this table, for as long as the pattern is used.
@@ -304,7 +306,7 @@ unsafe extern "C" fn masked<K: KeyWidth, const RANGES: bool>(
     // SAFETY: `state` is the Masked whose handle this function is in; it outlives the handle's use.
     let table = unsafe { &*state.cast::<Masked>() };
     let width = K::of(table.shape.key_words);
-    // SAFETY: never null; a search lives until all readers that may have loaded it are quiet.
+    // SAFETY: never null; a search lives until all readers that may have loaded it are quiescent.
     let order = match unsafe { &*table.search.load(Ordering::Acquire) } {
         Search::Groups(order) => order,
         Search::Bits(bits) => {
@@ -355,17 +357,17 @@ unsafe extern "C" fn masked<K: KeyWidth, const RANGES: bool>(
     }
 }
 
-/// Lines of bit vectors that cost as much to look at as a group.
-const LINES_A_GROUP: usize = 4;
-/// How long a writer waits for readers before it goes on with a structure that serves less well.
+/// The number of bit-vector cache lines whose reading costs as much as searching one group.
+const LINES_PER_GROUP: usize = 4;
+/// How long the writer waits for readers to become quiescent before it gives up moving entries back to groups.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The writer's side of [`Masked`].
 pub(super) struct MaskedWriter {
-    /// Empty while there are bit vectors.
+    /// Empty while bit vectors are in use.
     groups: Vec<GroupWriter>,
     bits: Option<BitsWriter>,
-    /// Widths of the fields in bits.
+    /// Widths of the key's fields in bits.
     widths: Box<[u32]>,
 }
 
@@ -373,14 +375,14 @@ struct GroupWriter {
     group: Arc<Group>,
     heads: SlotsWriter,
     best: i64,
-    /// Entries, not heads.
+    /// The number of entries, counting whole chains.
     len: usize,
-    /// The block linked last, or null: entries often come in the order of their chain.
+    /// The block linked last, or null. Insertions in chain order, which are common, then need not walk the chain.
     last: AtomicPtr<u64>,
 }
 
 impl MaskedWriter {
-    /// For keys with fields of these widths in bits.
+    /// Creates a writer for keys with fields of these widths in bits.
     pub(super) fn new(widths: Box<[u32]>) -> MaskedWriter {
         MaskedWriter { groups: Vec::new(), bits: None, widths }
     }
@@ -388,39 +390,39 @@ impl MaskedWriter {
     /// Links a block.
     ///
     /// # Safety
-    /// `block` belongs to `table`'s shape, its key is masked by `mask`, it stays alive until unlinked and readers
-    /// are quiet; this writer always goes with `table`, and there is no other writer.
+    /// `block` has `table`'s shape, its key is masked by `mask`, it stays alive until it is unlinked and readers are
+    /// quiescent; this writer is always used with the same `table`; there is no other writer.
     pub(super) unsafe fn insert(&mut self, table: &Masked, mask: &[u64], block: &Block, domain: &Arc<Domain>) {
         if let Some(bits) = &mut self.bits {
-            // SAFETY: the caller's contract.
+            // SAFETY: guaranteed by the caller.
             if unsafe { bits.insert(block.address(), &table.pattern(block.address(), mask)) } {
                 let search = Search::Bits(bits.reader());
                 table.publish(search, domain);
-                // With hysteresis after a change in the other direction.
-                if bits.lines() > 2 * LINES_A_GROUP * bits.masks() {
-                    // SAFETY: the caller's contract.
-                    unsafe { self.leave_bits(table, domain) };
+                // The factor 2 is hysteresis: it keeps a table from alternating between groups and bit vectors.
+                if bits.lines() > 2 * LINES_PER_GROUP * bits.masks() {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { self.move_to_groups(table, domain) };
                 }
             }
             return;
         }
         let groups = self.groups.len();
-        // SAFETY: the caller's contract.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.insert_in_group(table, mask, block.address(), domain) };
         if self.groups.len() > groups {
-            // SAFETY: the caller's contract.
-            unsafe { self.take_up_bits(table, domain) };
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.move_to_bits(table, domain) };
         }
     }
 
-    /// Moves all entries to bit vectors, if they are few for so many groups.
+    /// Moves all entries to bit vectors if reading these costs less than searching the groups.
     ///
     /// # Safety
     /// As for [`MaskedWriter::insert`].
-    unsafe fn take_up_bits(&mut self, table: &Masked, domain: &Arc<Domain>) {
+    unsafe fn move_to_bits(&mut self, table: &Masked, domain: &Arc<Domain>) {
         let Some(mut bits) = BitsWriter::new(&self.widths) else { return };
         let entries = self.groups.iter().map(|g| g.len).sum();
-        if bits.lines_for(entries) > LINES_A_GROUP * self.groups.len() {
+        if bits.lines_for(entries) > LINES_PER_GROUP * self.groups.len() {
             return;
         }
         for group in &self.groups {
@@ -440,12 +442,12 @@ impl MaskedWriter {
         self.bits = Some(bits);
     }
 
-    /// Moves all entries to groups.
+    /// Moves all entries back to groups.
     ///
     /// # Safety
     /// As for [`MaskedWriter::insert`].
-    unsafe fn leave_bits(&mut self, table: &Masked, domain: &Arc<Domain>) {
-        // Nobody may follow links from the time before the bit vectors.
+    unsafe fn move_to_groups(&mut self, table: &Masked, domain: &Arc<Domain>) {
+        // Linking overwrites the blocks' chain links, so no reader may still follow the ones from the earlier groups.
         if !domain.settle(PATIENCE) {
             return;
         }
@@ -464,7 +466,7 @@ impl MaskedWriter {
         self.publish(table, domain);
     }
 
-    /// The group of a mask.
+    /// Returns the index of the mask's group, which is created if it does not exist.
     fn group(&mut self, mask: &[u64]) -> usize {
         self.groups.iter().position(|g| *g.group.mask == *mask).unwrap_or_else(|| {
             let group = Arc::new(Group { mask: mask.into(), heads: Slots::new(mask.len()) });
@@ -482,7 +484,7 @@ impl MaskedWriter {
     /// # Safety
     /// As for [`MaskedWriter::insert`].
     unsafe fn insert_in_group(&mut self, table: &Masked, mask: &[u64], node: NodePtr, domain: &Arc<Domain>) {
-        // SAFETY: a live linked block.
+        // SAFETY: the caller passes a live block with a chain link.
         let rank = unsafe { block::rank(node) };
         let groups = self.groups.len();
         let index = self.group(mask);
@@ -493,20 +495,20 @@ impl MaskedWriter {
         if raised {
             writer.best = rank.priority;
         }
-        // The bound must be in force before the entry can be found by way of another bound; a new group may be
-        // filled first.
+        // Readers must see the raised bound before the entry, or they might skip it. A new group is filled before
+        // readers see it.
         if raised && known {
             self.publish(table, domain);
         }
         let writer = &mut self.groups[index];
-        // SAFETY: the caller's contract.
+        // SAFETY: guaranteed by the caller.
         unsafe { link(writer, table.shape.key_words, node, rank, domain) };
         if !known {
             self.publish(table, domain);
         }
     }
 
-    /// Unlinks the block, or puts another with the same key and rank in its place.
+    /// Unlinks the block, or replaces it by another with the same mask, key and rank.
     ///
     /// # Safety
     /// As for [`MaskedWriter::insert`]; `old` is linked; `new` has its mask, key and rank.
@@ -531,7 +533,7 @@ impl MaskedWriter {
         }
         let Some(index) = self.groups.iter().position(|g| *g.group.mask == *mask) else { return };
         let writer = &mut self.groups[index];
-        // It may be the old one, which will be gone.
+        // `last` may be `old`, which is about to be retired.
         *writer.last.get_mut() = std::ptr::null_mut();
         let width = table.shape.key_words;
         let old = old.address();
@@ -581,7 +583,7 @@ impl MaskedWriter {
     }
 }
 
-/// Links `node` into its chain, after the blocks of greater rank.
+/// Links `node` into its chain, after the blocks of higher rank.
 ///
 /// # Safety
 /// As for [`MaskedWriter::insert`].
@@ -596,7 +598,7 @@ unsafe fn link(writer: &mut GroupWriter, width: usize, node: NodePtr, rank: Rank
             writer.heads.put(heads, width, node, domain);
             return;
         }
-        // Behind the last one at once, if that is in the same chain and greater.
+        // Start at the block linked last if it is in the same chain and has a higher rank.
         let behind = !last.is_null() && rank < block::rank(last) && heads.get(width, last) == head;
         let mut at = if behind { last } else { head };
         loop {

@@ -1,11 +1,12 @@
 //! Match-action tables.
 //!
-//! A table has one writer at a time, behind a lock, and readers that never wait: an update changes a few words and retires
-//! what it replaced. [`Table`] is the control side. The structures are in `lookup` and `trie`, their parts in `slots` and
-//! `block`; `profile` and `indirect` are for entries that lead to action profiles. `hopwright_ir::entry` defines legal
-//! entries.
+//! A table has one writer at a time, serialised by a lock, and readers that never wait. An update stores a few words
+//! and retires the memory it replaced (see `quiescence`). [`Table`] is the control-plane interface. The lookup
+//! structures are in `lookup` and `trie`, built from `slots`, `bits` and `block`. `profile` and `indirect` implement
+//! action profiles and direct meters. `hopwright_ir::entry` defines which entries are legal.
 //!
-//! Direct counters have one cell per entry, written by the worker: a table with them serves one worker.
+//! A direct counter is one cell per entry without a copy per worker, so a table with direct counters serves one worker
+//! only.
 
 mod arena;
 mod bits;
@@ -36,7 +37,7 @@ use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
 use hopwright_abi::push_limbs;
-use indirect::Beside;
+use indirect::EntryExtras;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use shared::{EntryMemory, SharedBlocks};
 use slots::SlotsWriter;
@@ -46,31 +47,31 @@ use trie::{Trie, TrieWriter};
 pub(crate) use prefetch::{Fetcher, LINE, prefetch_lines};
 pub(crate) use profile::{Profiles, choose};
 
-/// About so many bytes lookups read for one entry: its own, and where it is found.
-const BYTES_AN_ENTRY: isize = 96;
+/// Estimated bytes that the lookups of one entry touch: the entry block and the index slots that lead to it.
+const BYTES_PER_ENTRY: isize = 96;
 
-/// A table of a running program.
+/// A match-action table of a running program.
 pub struct Table {
     pipeline: Arc<Pipeline>,
     id: TableId,
     layout: KeyLayout,
-    /// Of entries.
+    /// The layout of this table's entry blocks.
     shape: Shape,
-    /// Entries with the same action are the same entry.
+    /// True if entries with the same action share one entry block.
     shares: bool,
-    /// What the data of entries are like, by action.
+    /// The layout of the action data, for each action.
     data: Vec<(ActionId, DataLayout)>,
-    /// Words that they are at least, with what is before them.
+    /// The minimum words of data in an entry, including the lead words.
     least_words: usize,
-    /// Where entries are.
+    /// Allocates the entry blocks.
     arena: Arc<Arena>,
     domain: Arc<Domain>,
-    /// What implements it: an action profile or selector.
+    /// The action profile or selector that implements the table, if any.
     profile: Option<Arc<Profiles>>,
-    // The writer's state is dropped before the structure that points to its blocks; both only when no reader is left.
+    // Dropped before `reader`, which points to its blocks. Both are dropped only when no reader is left.
     writer: Mutex<Writer>,
     reader: Reader,
-    /// About so many bytes lookups may read.
+    /// Estimated bytes that lookups touch in total; the key prefetcher compares it with the caches.
     bytes: AtomicUsize,
 }
 
@@ -89,28 +90,28 @@ enum Structure {
 struct Writer {
     structure: Structure,
     records: StoredEntries,
-    /// Entries of a table whose entries are shared.
+    /// Entry blocks shared between entries with the same action.
     pool: SharedBlocks,
     sequence: u64,
     default: DefaultEntry,
-    /// Room to encode in.
+    /// Scratch space for encoding keys; kept to avoid allocations.
     encoded: Encoded,
     data: Vec<u64>,
 }
 
-/// An entry that is not linked yet.
-struct New {
+/// An entry whose block exists but is not linked into the lookup structure yet.
+struct UnlinkedEntry {
     block: EntryMemory,
     counter: Option<Arc<Cells>>,
-    beside: Option<Box<Beside>>,
+    extras: Option<Box<EntryExtras>>,
 }
 
-/// What an entry has besides what it matches.
-struct What<'a> {
+/// The contents of an entry block apart from its match key.
+struct EntryParts<'a> {
     sequence: u64,
     action: &'a ActionCall,
     counter: Option<&'a Cells>,
-    beside: Option<&'a Beside>,
+    extras: Option<&'a EntryExtras>,
 }
 
 struct DefaultEntry {
@@ -125,28 +126,28 @@ struct MatchKey {
 }
 
 struct StoredEntry {
-    /// Counts insertions.
+    /// The insertion sequence number; breaks ties between equal priorities.
     sequence: u64,
     action: ActionCall,
     block: EntryMemory,
-    /// The direct counter; it survives a change of the action.
+    /// The direct counter, kept when the entry's action is modified.
     counter: Option<Arc<Cells>>,
-    /// What only entries of some tables have.
-    beside: Option<Box<Beside>>,
+    /// The profile target and direct meter; `None` in tables with neither.
+    extras: Option<Box<EntryExtras>>,
 }
 
-/// What a lookup found.
+/// The result of [`Table::lookup`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The action to run.
     pub action: ActionId,
-    /// Whether an entry matched; else it is the default action.
+    /// True if an entry matched, false if this is the default action.
     pub hit: bool,
-    /// The action's arguments in limbs.
+    /// The action's arguments, as consecutive 64-bit limbs.
     pub data: Vec<u64>,
 }
 
-/// A key, mask and bounds in words.
+/// A match key, mask and range bounds, encoded as 64-bit words.
 #[derive(Default)]
 struct Encoded {
     key: Vec<u64>,
@@ -156,13 +157,14 @@ struct Encoded {
 }
 
 impl Table {
-    /// The table as the program says it starts. Refuses what is not supported with a message.
+    /// Creates the table with its initial entries and default action. Returns a message if the table uses an
+    /// unsupported feature.
     pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, String> {
         let profile = pipeline[id].implementation.and_then(|object| Profiles::new(pipeline, object, domain));
         Table::with_profile(pipeline, id, domain, profile)
     }
 
-    /// The same with the profile that implements it, if one does: several tables may share it.
+    /// Like [`Table::new`], with the action profile that implements the table. Several tables may share one profile.
     pub(crate) fn with_profile(
         pipeline: &Arc<Pipeline>,
         id: TableId,
@@ -199,7 +201,7 @@ impl Table {
             let direct = direct_entries(model).unwrap_or(0);
             (Reader::Exact(Exact::new(shape, data_words, direct)), Structure::Exact(SlotsWriter::default()))
         } else if let Some(bits) = trie {
-            // Few that are shared are in the cache.
+            // There are few shared blocks, and they stay in the cache: no prefetching.
             let lines = if shares { 0 } else { prefetch::lines(0, shape.bytes(data_words)) };
             (Reader::Trie(Trie::new(bits, lines)), Structure::Trie(TrieWriter::default()))
         } else {
@@ -234,17 +236,17 @@ impl Table {
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
             let (key, action) = split(entry.clone());
-            let beside = table.beside(&action).map_err(|e| e.to_string())?;
+            let extras = table.extras(&action).map_err(|e| e.to_string())?;
             let mut writer = table.lock();
             let hash = writer.records.hash(&key.matches, key.priority);
-            table.add(&mut writer, hash, key, action, beside);
+            table.add(&mut writer, hash, key, action, extras);
             drop(writer);
         }
         Ok(table)
     }
 
-    /// What generated code calls. Valid as long as the table; a reader must be in the table's domain from the call
-    /// until it is done with the entry.
+    /// Returns the handle that generated code uses for lookups. It is valid while the table lives. The calling thread
+    /// must be inside the table's domain from the lookup until it has finished with the entry.
     pub fn handle(&self) -> TableHandle {
         match &self.reader {
             Reader::Exact(e) => e.handle(),
@@ -253,7 +255,7 @@ impl Table {
         }
     }
 
-    /// What fetches for many lookups at once. Valid as long as the table.
+    /// Returns the function that prefetches for many lookups at once. It is valid while the table lives.
     pub(crate) fn fetcher(&self) -> Fetcher {
         let bytes = &raw const self.bytes;
         match &self.reader {
@@ -263,8 +265,8 @@ impl Table {
         }
     }
 
-    /// What generated code would find for a key, given as its fields' limbs. `None` if they are not as many as the table's
-    /// or the reader is of another domain.
+    /// Looks up a key, given as the limbs of its fields in order, exactly as generated code does. Returns `None` if the
+    /// number of limbs is wrong or the reader belongs to another domain.
     pub fn lookup(&self, reader: &mut quiescence::Reader, key: &[u64]) -> Option<Found> {
         let fields = &self.layout.fields;
         if key.len() != fields.iter().map(|f| f.words()).sum::<usize>() || !reader.is_of(&self.domain) {
@@ -274,8 +276,8 @@ impl Table {
         fields.iter().for_each(|f| f.write(&mut words, rest.by_ref().take(f.words())));
         let _guard = reader.enter();
         let handle = self.handle();
-        // SAFETY: the handle is this table's, the key has its length, and this thread is in its domain; the entry's
-        // data are as long as its action's parameters.
+        // SAFETY: the handle is this table's, the key has the table's length, and this thread is inside the table's
+        // domain. An entry's data are as long as its action's layout says.
         unsafe {
             let entry = (handle.lookup)(handle.state, words.as_ptr());
             let action = ActionId((*entry).action);
@@ -286,12 +288,12 @@ impl Table {
         }
     }
 
-    /// Its number in the program.
+    /// The table's index in the pipeline.
     pub fn id(&self) -> TableId {
         self.id
     }
 
-    /// Shows all entries, in any order.
+    /// Calls `visit` for each entry, in no particular order.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(Entry<'_>)) {
         for (key, stored) in self.lock().records.iter() {
             visit(Entry {
@@ -304,23 +306,23 @@ impl Table {
         }
     }
 
-    /// Number of entries.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.lock().records.len()
     }
 
-    /// True if there are no entries.
+    /// True if the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds an entry.
+    /// Adds an entry. Fails if it is malformed, a duplicate, or the table is full.
     pub fn insert(&self, entry: TableEntry) -> Result<(), ControlError> {
         self.check(&entry)?;
         let (key, action) = split(entry);
         let mut writer = self.lock();
         let hash = writer.records.hash(&key.matches, key.priority);
-        // What will be looked at is far away: it comes while other things are done.
+        // Prefetch the record and the slot, which are rarely cached, while the key is encoded.
         writer.records.prefetch(hash);
         self.encode_into(&mut writer.encoded, &key.matches, key.priority);
         if let Reader::Exact(r) = &self.reader {
@@ -328,20 +330,20 @@ impl Table {
             unsafe { r.slots().prefetch(self.shape.key_words, writer.encoded.key.as_ptr()) };
         }
         if self.lead_words() > 0 {
-            // Taken only if there is room.
+            // Check before a profile target is acquired, so that a refused entry acquires nothing.
             self.check_room(&writer, hash, &key)?;
         }
-        let beside = self.beside(&action)?;
-        let new = self.new_entry(&mut writer, &action, beside);
+        let extras = self.extras(&action)?;
+        let new = self.new_entry(&mut writer, &action, extras);
         if let Err(error) = self.check_room(&writer, hash, &key) {
-            writer.pool.give_up(&action);
+            writer.pool.release(&action);
             return Err(error);
         }
         self.link(&mut writer, hash, key, action, new);
         Ok(())
     }
 
-    /// `hash`: the key's in the records.
+    /// Fails if the key is present or the table is full. `hash` is the key's hash in `records`.
     fn check_room(&self, writer: &Writer, hash: u32, key: &MatchKey) -> Result<(), ControlError> {
         if writer.records.contains(hash, key) {
             return Err(ControlError::Duplicate(self.name()));
@@ -353,7 +355,7 @@ impl Table {
         Ok(())
     }
 
-    /// Changes the action of an entry; its direct counter goes on.
+    /// Changes the action of an entry. Its direct counter keeps counting.
     pub fn modify(&self, entry: TableEntry) -> Result<(), ControlError> {
         self.check(&entry)?;
         let mut writer = self.lock();
@@ -361,11 +363,11 @@ impl Table {
         if writer.records.get(&key.matches, key.priority).is_none() {
             return Err(ControlError::NotFound(self.name()));
         }
-        let target = self.aim_at_own(&action)?;
+        let target = self.acquire_own_target(&action)?;
         self.replace(&mut writer, key, action, target)
     }
 
-    /// Gives an entry another action and target.
+    /// Replaces the action, and the profile target if one is given, of an existing entry.
     fn replace(
         &self,
         writer: &mut Writer,
@@ -376,15 +378,15 @@ impl Table {
         let Writer { records, structure, data, pool, .. } = writer;
         let record = records.get_mut(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
         let encoded = self.encode(&key.matches, key.priority);
-        let old_beside = target.map(|target| {
-            let meter = record.beside.as_ref().and_then(|b| b.meter.clone());
-            record.beside.replace(Box::new(Beside { target: Some(target), meter }))
+        let old_extras = target.map(|target| {
+            let meter = record.extras.as_ref().and_then(|b| b.meter.clone());
+            record.extras.replace(Box::new(EntryExtras { target: Some(target), meter }))
         });
-        let (counter, beside) = (record.counter.as_deref(), record.beside.as_deref());
-        let what = What { sequence: record.sequence, action: &action, counter, beside };
-        let block = self.block(pool, &encoded, data, what);
-        // SAFETY: the lock makes this the only writer; the old block is linked; the new one has the same key, mask
-        // and rank and lives in the record until it is retired.
+        let (counter, extras) = (record.counter.as_deref(), record.extras.as_deref());
+        let parts = EntryParts { sequence: record.sequence, action: &action, counter, extras };
+        let block = self.block(pool, &encoded, data, parts);
+        // SAFETY: the lock makes this the only writer; the old block is linked; the new one has the same key, mask and
+        // rank and lives in the record until it is retired.
         unsafe {
             match (structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
@@ -400,19 +402,19 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        pool.give_up(&std::mem::replace(&mut record.action, action));
+        pool.release(&std::mem::replace(&mut record.action, action));
         let old = std::mem::replace(&mut record.block, block);
-        match old_beside {
-            Some(beside) => {
-                self.release(beside.as_deref());
-                self.domain.retire((old, beside));
+        match old_extras {
+            Some(extras) => {
+                self.release(extras.as_deref());
+                self.domain.retire((old, extras));
             }
             None => self.domain.retire(old),
         }
         Ok(())
     }
 
-    /// Removes the entry with these keys and priority.
+    /// Removes the entry with this match and priority.
     pub fn delete(&self, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
@@ -433,7 +435,7 @@ impl Table {
         Ok(())
     }
 
-    /// Sets the default action; `None`: the program's.
+    /// Sets the default action; `None` restores the program's.
     pub fn set_default(&self, call: Option<ActionCall>) -> Result<(), ControlError> {
         let model = &self.pipeline[self.id];
         if model.const_default_action {
@@ -455,13 +457,13 @@ impl Table {
         Ok(())
     }
 
-    /// The default action in force.
+    /// Returns the current default action.
     pub fn default_action(&self) -> ActionCall {
         self.lock().default.call.clone()
     }
 
-    /// All entries in order of insertion. In a table with an action profile an entry's action is the first that it led to
-    /// when it was written.
+    /// Returns all entries in insertion order. In a table with an action profile, an entry's action is the first action
+    /// of its target at the time the entry was written.
     pub fn entries(&self) -> Vec<TableEntry> {
         let writer = self.lock();
         let mut records: Vec<(&MatchKey, &StoredEntry)> = writer.records.iter().collect();
@@ -474,12 +476,12 @@ impl Table {
         records.into_iter().map(entry).collect()
     }
 
-    /// The action of the entry with these keys and priority.
+    /// Returns the action of the entry with this match and priority.
     pub fn get(&self, matches: &[MatchValue], priority: i32) -> Option<ActionCall> {
         self.lock().records.get(matches, priority).map(|r| r.action.clone())
     }
 
-    /// The direct counter of an entry.
+    /// Reads the direct counter of an entry.
     pub fn direct_count(&self, matches: &[MatchValue], priority: i32) -> Result<Count, ControlError> {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
@@ -489,15 +491,15 @@ impl Table {
         Ok(record.counter.as_ref().map(|c| c.read(0)).unwrap_or_default())
     }
 
-    /// How often an entry was hit, in tables with a direct counter or idle timeouts; zero in others, or if there is no
-    /// such entry.
+    /// Returns how many packets hit an entry. Only tables with a direct counter or idle timeouts count hits; the result
+    /// is 0 for other tables and for missing entries.
     pub fn hits(&self, matches: &[MatchValue], priority: i32) -> u64 {
         let writer = self.lock();
         let counter = writer.records.get(matches, priority).and_then(|r| r.counter.as_ref());
         counter.map_or(0, |c| c.read(0).packets)
     }
 
-    /// Sets the direct counter of an entry. What a worker counts at the same moment may be lost.
+    /// Sets the direct counter of an entry. Packets that a worker counts concurrently may be lost.
     pub fn set_direct_count(&self, matches: &[MatchValue], priority: i32, count: Count) -> Result<(), ControlError> {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
@@ -510,7 +512,7 @@ impl Table {
         Ok(())
     }
 
-    /// Counts a packet that hit an entry; only one thread may do so at a time.
+    /// Counts a packet that hit an entry. Only one thread may count at a time.
     pub(crate) fn count_hit(&self, matches: &[MatchValue], priority: i32, bytes: u64) {
         let writer = self.lock();
         if let Some(counter) = writer.records.get(matches, priority).and_then(|r| r.counter.as_ref()) {
@@ -518,7 +520,7 @@ impl Table {
         }
     }
 
-    /// Whether the table may hold an entry, were there room.
+    /// Checks that an entry is legal for this table, regardless of the number of entries.
     pub fn check_entry(&self, entry: &TableEntry) -> Result<(), ControlError> {
         check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
     }
@@ -540,31 +542,30 @@ impl Table {
         self.check_entry(entry)
     }
 
-    /// Adds an entry that has room.
-    fn add(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, beside: Option<Box<Beside>>) {
+    /// Adds an entry after the caller has checked that there is room.
+    fn add(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, extras: Option<Box<EntryExtras>>) {
         self.encode_into(&mut writer.encoded, &key.matches, key.priority);
-        let new = self.new_entry(writer, &action, beside);
+        let new = self.new_entry(writer, &action, extras);
         self.link(writer, hash, key, action, new);
     }
 
-    /// An entry for the key that is encoded.
-    fn new_entry(&self, writer: &mut Writer, action: &ActionCall, beside: Option<Box<Beside>>) -> New {
+    /// Builds the block of a new entry from the key in `writer.encoded`.
+    fn new_entry(&self, writer: &mut Writer, action: &ActionCall, extras: Option<Box<EntryExtras>>) -> UnlinkedEntry {
         let model = &self.pipeline[self.id];
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
         let Writer { encoded, data, sequence, pool, .. } = writer;
-        let what = What { sequence: *sequence, action, counter: counter.as_deref(), beside: beside.as_deref() };
-        let block = self.block(pool, encoded, data, what);
-        New { block, counter, beside }
+        let parts = EntryParts { sequence: *sequence, action, counter: counter.as_deref(), extras: extras.as_deref() };
+        let block = self.block(pool, encoded, data, parts);
+        UnlinkedEntry { block, counter, extras }
     }
 
-    /// Makes an entry for the key that is encoded one of the table's.
-    fn link(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, new: New) {
-        let New { block, counter, beside } = new;
+    /// Links a new entry, whose key is in `writer.encoded`, and stores its record.
+    fn link(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, new: UnlinkedEntry) {
+        let UnlinkedEntry { block, counter, extras } = new;
         let sequence = writer.sequence;
         writer.sequence += 1;
         let encoded = &writer.encoded;
-        // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and
-        // retired.
+        // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and retired.
         unsafe {
             match (&mut writer.structure, &self.reader) {
                 (Structure::Exact(w), Reader::Exact(r)) => {
@@ -578,8 +579,8 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        writer.records.insert(hash, key, StoredEntry { sequence, action, block, counter, beside });
-        self.grown(1);
+        writer.records.insert(hash, key, StoredEntry { sequence, action, block, counter, extras });
+        self.adjust_size_estimate(1);
     }
 
     fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: StoredEntry) {
@@ -601,16 +602,16 @@ impl Table {
                 _ => unreachable!("writer and reader are made together"),
             }
         }
-        pool.give_up(&record.action);
-        self.grown(-1);
-        self.release(record.beside.as_deref());
-        self.domain.retire((record.block, record.counter, record.beside));
+        pool.release(&record.action);
+        self.adjust_size_estimate(-1);
+        self.release(record.extras.as_deref());
+        self.domain.retire((record.block, record.counter, record.extras));
     }
 
-    /// So many entries came or went.
-    fn grown(&self, entries: isize) {
-        // Structures that are not fetched ahead never seem large.
-        let each = if let Reader::Masked(_) = self.reader { 0 } else { BYTES_AN_ENTRY };
+    /// Updates the size estimate after `entries` were added (or removed, if negative).
+    fn adjust_size_estimate(&self, entries: isize) {
+        // `Masked` tables are never prefetched, so their size does not count.
+        let each = if let Reader::Masked(_) = self.reader { 0 } else { BYTES_PER_ENTRY };
         self.bytes.fetch_add(entries.wrapping_mul(each) as usize, Ordering::Relaxed);
     }
 
@@ -647,12 +648,12 @@ impl Table {
         }
     }
 
-    fn block(&self, pool: &mut SharedBlocks, e: &Encoded, data: &mut Vec<u64>, what: What<'_>) -> EntryMemory {
-        let What { sequence, action, counter, beside } = what;
+    fn block(&self, pool: &mut SharedBlocks, e: &Encoded, data: &mut Vec<u64>, parts: EntryParts<'_>) -> EntryMemory {
+        let EntryParts { sequence, action, counter, extras } = parts;
         let mut make = || {
             data.clear();
-            if let Some(beside) = beside {
-                data.extend(beside.words().into_iter().take(self.lead_words()));
+            if let Some(extras) = extras {
+                data.extend(extras.words().into_iter().take(self.lead_words()));
             }
             match self.data.iter().find(|(id, _)| *id == action.action) {
                 Some((_, layout)) => layout.push(data, &action.args),

@@ -1,4 +1,4 @@
-//! Memory for large tables, in pages of 2 MiB where the system has them, which saves lookups most TLB misses.
+//! Memory for large tables in huge pages of 2 MiB, if the system has them. Huge pages avoid most TLB misses of lookups.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -6,9 +6,9 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicPtr;
 
-/// Bytes of a large page.
+/// Size of a huge page in bytes.
 pub(super) const LARGE: usize = 2 << 20;
-/// What memory begins at a multiple of: a cache line's bytes.
+/// Alignment of the memory in bytes: a cache line.
 pub(super) const ALIGN: usize = 64;
 
 /// Zeroed memory, freed on drop.
@@ -21,17 +21,17 @@ pub(super) struct Pages {
 #[derive(Debug)]
 enum From {
     Allocator(Layout),
-    /// A mapping and its length.
+    /// A mapping and its length in bytes.
     System(NonNull<u8>, usize),
 }
 
-// SAFETY: it owns its memory.
+// SAFETY: the value owns its memory.
 unsafe impl Send for Pages {}
-// SAFETY: as above; it gives nothing but its address.
+// SAFETY: as above; shared access exposes only the address.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// So many bytes, at least one.
+    /// Allocates `bytes` bytes, at least one.
     pub(super) fn new(bytes: usize) -> Pages {
         let layout = match Layout::from_size_align(bytes.max(1), ALIGN) {
             Ok(layout) => layout,
@@ -47,11 +47,11 @@ impl Pages {
         Pages { start, from: From::Allocator(layout) }
     }
 
-    /// Fresh pages from the system, large ones if it has them.
+    /// Maps pages from the system, and asks for huge ones.
     fn map(bytes: usize) -> Option<Pages> {
         let length = bytes.checked_next_multiple_of(LARGE)?.checked_add(LARGE)?;
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: an anonymous mapping at an address of the system's choice touches nothing that is there.
+        // SAFETY: an anonymous mapping at an address that the system chooses overlaps no existing mapping.
         let mapping = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
         if mapping == libc::MAP_FAILED {
             return None;
@@ -60,7 +60,7 @@ impl Pages {
         let padding = mapping.addr().get().wrapping_neg() % LARGE;
         // SAFETY: there is room for the padding, which is less than a large page, and the requested bytes.
         let start = unsafe { mapping.add(padding) };
-        // SAFETY: the range lies within the mapping. Where there are no large pages it fails, and nothing is lost.
+        // SAFETY: the range lies within the mapping. The call fails on systems without huge pages, which is harmless.
         #[cfg(target_os = "linux")]
         unsafe {
             libc::madvise(start.as_ptr().cast(), length - LARGE, libc::MADV_HUGEPAGE);
@@ -86,18 +86,18 @@ impl Drop for Pages {
     }
 }
 
-/// What may be all zero bytes.
+/// A type that may consist of zero bytes.
 ///
 /// # Safety
-/// It is valid if all its bytes are zero, has no destructor, and needs no more alignment than [`ALIGN`].
+/// The type is valid if all its bytes are zero, has no destructor, and needs no more alignment than [`ALIGN`].
 pub(super) unsafe trait Zeroable {}
 
-// SAFETY: zero.
+// SAFETY: zero is a valid integer.
 unsafe impl Zeroable for u64 {}
-// SAFETY: null.
+// SAFETY: null is a valid pointer.
 unsafe impl<T> Zeroable for AtomicPtr<T> {}
 
-/// An array, zero at first.
+/// An array, initially zeroed.
 pub(super) struct Zeroed<T: Zeroable> {
     pages: Pages,
     count: usize,
@@ -105,7 +105,7 @@ pub(super) struct Zeroed<T: Zeroable> {
 }
 
 impl<T: Zeroable> Zeroed<T> {
-    /// So many.
+    /// Creates an array of `count` elements.
     pub(super) fn new(count: usize) -> Zeroed<T> {
         Zeroed { pages: Pages::new(count * size_of::<T>()), count, _of: PhantomData }
     }
@@ -116,7 +116,7 @@ impl<T: Zeroable> Deref for Zeroed<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the pages have room for so many, which are valid as zeros, and belong to this array alone.
+        // SAFETY: the pages have room for `count` elements, which are valid as zeros, and belong to this array alone.
         unsafe { std::slice::from_raw_parts(self.pages.start.as_ptr().cast(), self.count) }
     }
 }
@@ -129,5 +129,5 @@ impl<T: Zeroable> DerefMut for Zeroed<T> {
     }
 }
 
-/// An array of addresses.
+/// An array of pointers.
 pub(super) type Pointers = Zeroed<AtomicPtr<u64>>;

@@ -1,17 +1,17 @@
-//! Prefetches what the lookups of a batch will read.
+//! Prefetching for the lookups of a batch.
 //!
-//! It takes one dependent step after the other for all keys at once, so that the waits for memory overlap.
+//! Each dependent step of a lookup is done for all keys before the next step, so that the cache misses overlap.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most keys that are fetched for in one go.
+/// The maximum number of keys whose lookups overlap.
 pub(super) const AT_ONCE: usize = 64;
 
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// Begins to fetch a line; the address may be anything.
+/// Prefetches the cache line of an address. Any address is allowed.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -23,7 +23,7 @@ pub(super) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// Begins to fetch this many lines.
+/// Prefetches `lines` consecutive cache lines.
 #[inline(always)]
 pub(crate) fn prefetch_lines<T>(at: *const T, lines: usize) {
     for line in 0..lines {
@@ -31,24 +31,27 @@ pub(crate) fn prefetch_lines<T>(at: *const T, lines: usize) {
     }
 }
 
-/// How many lines the bytes from `before` to `behind` an aligned address take, from the line of an address `at` behind it.
+/// Returns the number of cache lines from the line that contains offset `at` up to offset `behind` (exclusive), both
+/// relative to a line-aligned address.
 pub(super) fn lines(at: usize, behind: usize) -> usize {
     behind.div_ceil(LINE) - at / LINE
 }
 
-/// A table's function for it, with the table it belongs to. Valid as long as the table.
+/// A table's prefetch function and its state. Valid while the table lives.
 #[derive(Clone, Copy)]
 pub(crate) struct Fetcher {
+    /// Prefetches what the lookups of `count` consecutive keys will read.
+    ///
     /// # Safety
-    /// `keys` points to that many keys of the table; the caller is in its domain.
+    /// `keys` points to `count` keys of the table; the caller is inside its domain.
     pub fetch: unsafe fn(state: *const c_void, keys: *const u64, count: usize),
     pub state: *const c_void,
-    /// About so many bytes lookups may read.
+    /// Points to the table's estimate of the bytes that lookups touch.
     pub bytes: *const AtomicUsize,
 }
 
 impl Fetcher {
-    /// About so many bytes lookups may read at present.
+    /// Returns the estimated number of bytes that lookups touch.
     ///
     /// # Safety
     /// The table is alive.

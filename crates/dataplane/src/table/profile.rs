@@ -1,8 +1,8 @@
-//! Members and groups of an action profile or selector as generated code reads them.
+//! Members and groups of action profiles and selectors, as generated code reads them.
 //!
-//! An entry of a table with a profile leads to a [`Choice`]: a snapshot of members and weights, from which a hash selects. A
-//! member is a cell that holds an action entry. Changing a member is therefore one store, and so is changing a group,
-//! whatever uses them. Readers never wait.
+//! An entry of a table with a profile points to a [`Choice`], which holds a snapshot of members and weights. A hash
+//! selects one of the members. A member is a cell that points to an action entry. Modifying a member or a group is
+//! therefore a single store, however many entries refer to it. Readers never wait.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -18,10 +18,10 @@ use super::action_data;
 use super::block::{Block, Contents, Rank, Shape};
 use crate::sync::quiescence::Domain;
 
-/// A member's place.
+/// A member: a cell that points to its action entry.
 struct Member {
     entry: AtomicPtr<ActionEntry>,
-    /// What is there; for writers only.
+    /// Owns the action entry. Only writers use it.
     block: Mutex<Block>,
 }
 
@@ -37,7 +37,7 @@ impl Member {
     }
 }
 
-/// Members with the sums of their shares and of those before them.
+/// Members with the running sums of their weights.
 #[derive(Default)]
 struct Snapshot {
     ends: Vec<u64>,
@@ -57,7 +57,7 @@ impl Snapshot {
     }
 }
 
-/// What an entry leads to.
+/// The target of an entry: a replaceable snapshot.
 pub(super) struct Choice(AtomicPtr<Snapshot>);
 
 impl Choice {
@@ -67,22 +67,21 @@ impl Choice {
 
     fn set(&self, snapshot: Snapshot, domain: &Domain) {
         let old = self.0.swap(Box::into_raw(Box::new(snapshot)), Ordering::AcqRel);
-        // SAFETY: `old` came from Box::into_raw and is unlinked; readers may still use it, so it is
-        // retired.
+        // SAFETY: `old` came from Box::into_raw and is unlinked; readers may still use it, so it is retired.
         domain.retire(unsafe { Box::from_raw(old) });
     }
 
-    /// The address that entries carry.
+    /// The address stored in entries.
     pub(super) fn address(&self) -> u64 {
         std::ptr::from_ref(self).expose_provenance() as u64
     }
 
-    /// The entry that a hash picks, null if there are no members.
+    /// Returns the entry that a hash selects, null if there are no members.
     ///
     /// # Safety
-    /// The caller is in the profile's domain and stays there while it uses the entry.
+    /// The caller is inside the profile's domain and stays there while it uses the entry.
     unsafe fn pick(&self, hash: u64) -> *const ActionEntry {
-        // SAFETY: never null; a snapshot lives until all readers that may have loaded it are quiet.
+        // SAFETY: never null; a snapshot lives until all readers that may have loaded it are quiescent.
         let snapshot = unsafe { &*self.0.load(Ordering::Acquire) };
         let Some(at) = snapshot.ends.last().and_then(|sum| hash.checked_rem(*sum)) else { return std::ptr::null() };
         match snapshot.members.get(snapshot.ends.partition_point(|end| *end <= at)) {
@@ -94,23 +93,23 @@ impl Choice {
 
 impl Drop for Choice {
     fn drop(&mut self) {
-        // SAFETY: the present snapshot is owned by `self`; exclusive access means no reader has it.
+        // SAFETY: `self` owns the current snapshot; exclusive access means no reader has it.
         drop(unsafe { Box::from_raw(*self.0.get_mut()) });
     }
 }
 
-/// What generated code calls: `args[0]` is a [`Choice`]'s address and becomes that of the entry, or zero; `args[1]` is the
-/// hash.
+/// Called by generated code: `args[0]` is the address of a [`Choice`] and is replaced by that of the selected entry, or
+/// zero; `args[1]` is the hash.
 pub(crate) unsafe extern "C" fn choose(_: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: generated code passes two words of which the first is the address of a choice in an entry it just found,
-    // which lives until the batch ends.
+    // SAFETY: generated code passes two words, the first of which is the address of a choice in an entry it just found.
+    // The choice lives until the batch ends.
     unsafe {
         let choice = &*std::ptr::with_exposed_provenance::<Choice>(args.read() as usize);
         args.write(choice.pick(args.add(1).read()) as u64);
     }
 }
 
-/// A profile of a running program.
+/// An action profile or selector of a running program.
 pub(crate) struct Profiles {
     pipeline: Arc<Pipeline>,
     domain: Arc<Domain>,
@@ -124,7 +123,7 @@ struct Inner {
 }
 
 impl Profiles {
-    /// An empty profile; `None` if the object is none.
+    /// Creates an empty profile. Returns `None` if the object is neither an action profile nor a selector.
     pub(crate) fn new(pipeline: &Arc<Pipeline>, id: ExternId, domain: &Arc<Domain>) -> Option<Arc<Profiles>> {
         let book = Profile::new(pipeline, id)?;
         let inner = Inner { book, members: HashMap::new(), groups: HashMap::new() };
@@ -150,7 +149,7 @@ impl Profiles {
         Block::new(Shape::ALONE, &contents, None)
     }
 
-    /// Reads members and groups.
+    /// Calls `f` with the members and groups.
     pub(crate) fn read<T>(&self, f: impl FnOnce(&Profile) -> T) -> T {
         f(&self.lock().book)
     }
@@ -205,8 +204,8 @@ impl Profiles {
         Ok(())
     }
 
-    /// What an entry is to lead to, and the first action there, if there is one. It counts as used until
-    /// [`Profiles::release`].
+    /// Returns the choice for a target, and the first of its actions if there is one. The target counts as referenced
+    /// until [`Profiles::release`].
     pub(super) fn acquire(&self, to: &EntryTarget) -> Result<(Arc<Choice>, Option<ActionCall>), ProfileError> {
         let mut inner = self.lock();
         inner.book.check_target(&self.pipeline, to)?;
@@ -220,11 +219,11 @@ impl Profiles {
                 Some(Choice::new(Snapshot::of(members)))
             }
         };
-        // What is in the book has a choice.
+        // Every member and group in the book has a choice.
         Ok((choice.unwrap_or_else(|| Choice::new(Snapshot::default())), first))
     }
 
-    /// An entry no longer leads there.
+    /// Drops a reference that [`Profiles::acquire`] counted.
     pub(super) fn release(&self, from: &EntryTarget) {
         self.lock().book.count(from, false);
     }

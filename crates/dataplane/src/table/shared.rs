@@ -1,7 +1,7 @@
 //! Entry blocks shared by entries with the same action, such as routes to the same next hop.
 //!
-//! Only tables whose lookups do not read an entry's key, and whose entries are nothing but an action, share blocks. A million
-//! routes then read as many cache lines of entries as there are next hops.
+//! A table shares blocks if its lookups do not read keys in them and its entries have no state of their own. A million
+//! routes then occupy as many cache lines as there are next hops.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use hopwright_ir::ActionCall;
 
 use super::block::Block;
 
-/// The memory of an entry.
+/// The memory of an entry: a block of its own or a shared one.
 #[derive(Debug)]
 pub(super) enum EntryMemory {
     Own(Block),
@@ -31,20 +31,20 @@ impl std::ops::Deref for EntryMemory {
 }
 
 impl EntryMemory {
-    /// The action entry.
+    /// The address of the action entry.
     pub(super) fn entry(&self) -> *const ActionEntry {
         (**self).entry()
     }
 }
 
-/// Entries by what they do, and how many share each.
+/// Blocks by action, with the number of entries that use each.
 #[derive(Default)]
 pub(super) struct SharedBlocks {
     blocks: HashMap<ActionCall, (Arc<Block>, usize), RandomState>,
 }
 
 impl SharedBlocks {
-    /// The entry for an action, made if there is none.
+    /// Returns the block of an action, which `make` creates if there is none, and counts one more user.
     pub(super) fn take(&mut self, action: &ActionCall, make: impl FnOnce() -> Block) -> EntryMemory {
         if let Some((block, sharers)) = self.blocks.get_mut(action) {
             *sharers += 1;
@@ -61,8 +61,9 @@ impl SharedBlocks {
         self.blocks.len()
     }
 
-    /// An entry with this action is given up. What it had still is to be kept for readers.
-    pub(super) fn give_up(&mut self, action: &ActionCall) {
+    /// Uncounts a user of an action's block. The caller must keep its [`EntryMemory`] alive until readers are
+    /// quiescent.
+    pub(super) fn release(&mut self, action: &ActionCall) {
         if let Some((_, sharers)) = self.blocks.get_mut(action) {
             *sharers -= 1;
             if *sharers == 0 {

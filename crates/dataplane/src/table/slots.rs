@@ -1,8 +1,8 @@
-//! A hash table of addresses ([`HashTable`]) for one writer and wait-free readers: open addressing, linear probing, one word
-//! per slot with 48 bits of address and 16 bits of hash.
+//! A hash table of block addresses ([`HashTable`]) for one writer and wait-free readers: open addressing with linear
+//! probing. A slot is one word with 48 bits of address and 16 bits of hash.
 //!
-//! The keys are in the blocks that the addresses point to. The array is at most half full, or an eighth where that costs
-//! little memory, so that most lookups read one slot. It is replaced when it grows: an update costs a slot, amortised.
+//! Keys are stored in the blocks. The array is at most half full (an eighth if it is small), so that most lookups read
+//! one slot. Growing replaces the whole array; the cost per insertion is constant, amortised.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -17,12 +17,12 @@ use super::pages::Pointers;
 use super::prefetch::{AT_ONCE, prefetch, prefetch_lines};
 use crate::sync::quiescence::Domain;
 
-/// Number of words of a key, known at compile time for the common ones.
+/// The number of 64-bit words of a key: a constant for common widths.
 pub(super) trait Width: Copy {
     fn words(self) -> usize;
 }
 
-/// That many words.
+/// A width of `K` words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Const<const K: usize>;
 
@@ -48,35 +48,35 @@ unsafe fn equal<W: Width>(width: W, a: *const u64, b: *const u64) -> bool {
     (0..width.words()).all(|i| unsafe { a.add(i).read() == b.add(i).read() })
 }
 
-/// Not a block's address: those are 8-aligned.
-const GONE: usize = HashTable::GONE;
+/// The address in a slot whose block was removed. Block addresses are 8-aligned, so none equals it.
+const TOMBSTONE: usize = HashTable::TOMBSTONE;
 
 fn pack(node: NodePtr, hash: u64) -> NodePtr {
     assert!(node.addr() >> 48 == 0, "the system hands out addresses beyond 48 bits");
     node.map_addr(|a| a << HashTable::TAG_BITS | usize::from(HashTable::tag(hash)))
 }
 
-/// The block that a slot holds, if it is beyond [`GONE`].
+/// The block address in a slot; an address up to [`TOMBSTONE`] is not a block.
 #[inline(always)]
 fn block(slot: NodePtr) -> NodePtr {
     slot.map_addr(|a| a >> HashTable::TAG_BITS)
 }
 
-/// Slots between one that is read and one whose key is fetched.
+/// How many slots ahead [`SlotsWriter::fill`] prefetches keys.
 const AHEAD: usize = 32;
-/// How often an array is filled anew because keys crowd, and a small one because not all are alone.
+/// How many hash functions are tried when keys cluster.
 const ATTEMPTS: u32 = 4;
 const ATTEMPTS_IF_SMALL: u32 = 16;
 
-/// Arrays of at most so many slots are small.
+/// Arrays of at most this many slots are small: they are kept sparser, and rebuilt until no two keys collide.
 const SMALL: usize = 4096;
 
-/// Of an array of so many slots one in so many is used at most.
+/// The inverse of the maximum load factor of an array with `slots` slots.
 fn sparseness(slots: usize) -> usize {
     if slots <= SMALL { 8 } else { 2 }
 }
 
-/// Slots of an array for so many blocks, and as many more before it is full.
+/// The array size for `blocks` blocks, such that as many more fit before it must grow.
 fn slots_for(blocks: usize) -> usize {
     let mut slots = 16;
     while blocks * 2 * sparseness(slots) > slots {
@@ -85,14 +85,14 @@ fn slots_for(blocks: usize) -> usize {
     slots
 }
 
-/// The array of a [`HashTable`].
+/// The writer's handle of a [`HashTable`] array.
 struct Array {
     words: Pointers,
-    /// Number of the first slot.
+    /// Index in `words` of the first slot; the header precedes it.
     first: usize,
 }
 
-/// The array as readers see it.
+/// A reader's view of an array.
 #[derive(Clone, Copy)]
 struct View<W: Width> {
     words: *const AtomicPtr<u64>,
@@ -100,7 +100,7 @@ struct View<W: Width> {
 }
 
 impl Array {
-    /// An empty one with so many slots; the multipliers follow from the seed.
+    /// Creates an empty array with `slots` slots (a power of two). The hash multipliers are derived from `seed`.
     fn new(slots: usize, width: usize, seed: u64) -> Box<Array> {
         debug_assert!(slots.is_power_of_two() && slots > 1);
         let first = HashTable::slots(width);
@@ -124,7 +124,7 @@ impl Array {
         &self.words[self.first..]
     }
 
-    /// Puts a block where its hash says, or behind that; gives how far.
+    /// Inserts a block at the first free slot from its home slot on. Returns the distance from the home slot.
     fn insert(&self, hash: u64, node: NodePtr) -> usize {
         let (slots, last) = (self.slots(), self.slots().len() - 1);
         let home = (hash >> (64 - slots.len().trailing_zeros())) as usize;
@@ -137,7 +137,7 @@ impl Array {
     }
 }
 
-/// The next number of a sequence that looks random (splitmix64).
+/// Returns the next number of a splitmix64 sequence.
 fn mixed(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -155,17 +155,17 @@ impl<W: Width> View<W> {
     }
 
     /// # Safety
-    /// The array is alive and has so many slots.
+    /// The array is alive and `number` is below its number of slots.
     #[inline(always)]
     unsafe fn slot<'a>(self, number: usize) -> &'a AtomicPtr<u64> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { &*self.words.add(HashTable::slots(self.width.words()) + number) }
     }
 
-    /// Hash of a key.
+    /// Returns the hash of a key.
     ///
     /// # Safety
-    /// The array is alive; `key` points to as many readable words as it is for.
+    /// The array is alive; `key` points to as many readable words as the array's keys have.
     #[inline(always)]
     unsafe fn hash(self, key: *const u64) -> u64 {
         let mut hash = 0u64;
@@ -177,23 +177,23 @@ impl<W: Width> View<W> {
         hash
     }
 
-    /// The number of the first slot for a hash, and that of the last slot.
+    /// Returns the home slot of a hash, and the index of the last slot.
     ///
     /// # Safety
     /// The array is alive.
     #[inline(always)]
     unsafe fn home(self, hash: u64) -> (usize, usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { ((hash >> self.header(HashTable::SHIFT)) as usize, self.header(HashTable::LAST) as usize) }
     }
 
-    /// The slot and the block with a key of this hash that `is` agrees to.
+    /// Finds the first block with this hash that `is` accepts; returns its slot and address.
     ///
     /// # Safety
     /// The array is alive.
     #[inline(always)]
     unsafe fn find(self, hash: u64, is: impl Fn(NodePtr) -> bool) -> Option<(usize, NodePtr)> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (mut i, last) = unsafe { self.home(hash) };
         loop {
             // SAFETY: i <= last.
@@ -202,42 +202,42 @@ impl<W: Width> View<W> {
                 return None;
             }
             let node = block(word);
-            if word.addr() as u16 == HashTable::tag(hash) && node.addr() > GONE && is(node) {
+            if word.addr() as u16 == HashTable::tag(hash) && node.addr() > TOMBSTONE && is(node) {
                 return Some((i, node));
             }
             i = (i + 1) & last;
         }
     }
 
-    /// The same for a key.
+    /// Finds the block with this key; returns its slot and address.
     ///
     /// # Safety
     /// As for [`View::hash`]; every address in the array is of a live block whose key has as many words.
     #[inline(always)]
     unsafe fn get(self, key: *const u64) -> Option<(usize, NodePtr)> {
-        // SAFETY: the caller's; what is found is a block's address.
+        // SAFETY: guaranteed by the caller; what is found is a block's address.
         unsafe { self.find(self.hash(key), |node| equal(self.width, node, key)) }
     }
 }
 
-/// The readers' side.
+/// The readers' side of the hash table.
 pub(super) struct Slots {
-    /// Where the array begins.
+    /// The start of the array, for readers and generated code.
     start: AtomicPtr<AtomicPtr<u64>>,
-    /// The array, for the writer.
+    /// The same array, for the writer.
     array: AtomicPtr<Array>,
 }
 
 impl Slots {
-    /// Without a block. The multipliers are random, because agents insert keys that strangers chose, such as hosts'
-    /// addresses. `width`: words of a key.
+    /// Creates an empty table for keys of `width` words. The multipliers are random because keys, such as host
+    /// addresses, may be chosen by an attacker.
     pub(super) fn new(width: usize) -> Slots {
         let seed = RandomState::new().build_hasher().finish();
         let array = Array::new(slots_for(1), width, seed);
         Slots { start: AtomicPtr::new(array.words.as_ptr().cast_mut()), array: AtomicPtr::new(Box::into_raw(array)) }
     }
 
-    /// Where generated code finds the [`HashTable`].
+    /// The address at which generated code finds the pointer to the [`HashTable`] array.
     pub(super) fn hash_table(&self) -> *const *const u64 {
         (&raw const self.start).cast()
     }
@@ -247,37 +247,39 @@ impl Slots {
         View { words: self.start.load(Ordering::Acquire), width }
     }
 
-    /// The block with this key, or null.
+    /// Returns the block with this key, or null.
     ///
     /// # Safety
-    /// `key` points to `width` words; `width` is that of the table's blocks; every block in the table and every
-    /// array unlinked since the caller entered its domain is still alive.
+    /// `key` points to `width` words; `width` is that of the table's blocks; every block in the table, and every array
+    /// unlinked since the caller entered its domain, is still alive.
     #[inline(always)]
     pub(super) unsafe fn get<W: Width>(&self, width: W, key: *const u64) -> NodePtr {
-        // SAFETY: arrays live until all readers that may have loaded them are quiet; the rest is the caller's.
+        // SAFETY: an array lives until all readers that may have loaded it are quiescent; the caller guarantees the
+        // rest.
         match unsafe { self.view(width).get(key) } {
             Some((_, node)) => node,
             None => std::ptr::null_mut(),
         }
     }
 
-    /// Fetches what [`Slots::get`] reads for these keys, and so many lines of the blocks it finds.
+    /// Prefetches what [`Slots::get`] reads for `count` consecutive keys, and the first `lines` cache lines of the
+    /// blocks found.
     ///
     /// # Safety
-    /// As for [`Slots::get`] for `count` keys, at most [`AT_ONCE`], one behind the other.
+    /// As for [`Slots::get`] for each key; `count` is at most [`AT_ONCE`].
     #[inline(always)]
     pub(super) unsafe fn fetch<W: Width>(&self, width: W, keys: *const u64, count: usize, lines: usize) {
         let view = self.view(width);
         let mut hashes = [0; AT_ONCE];
         for (i, place) in hashes.iter_mut().enumerate().take(count) {
-            // SAFETY: the key is one of those the caller promises; the array lives as in `get`.
+            // SAFETY: the key is one of those the caller passes; the array lives as in `get`.
             unsafe {
                 *place = view.hash(keys.add(i * width.words()));
                 prefetch(view.slot(view.home(*place).0));
             }
         }
         for &hash in &hashes[..count] {
-            // The first block whose key may have this hash.
+            // Comparing keys would wait for the block, so take the first block with this hash.
             // SAFETY: as above.
             if let Some((_, node)) = unsafe { view.find(hash, |_| true) } {
                 prefetch_lines(node, lines);
@@ -285,22 +287,22 @@ impl Slots {
         }
     }
 
-    /// Begins to fetch what [`SlotsWriter::put`] looks at for this key. For the writer.
+    /// Prefetches the slot that [`SlotsWriter::put`] reads for this key.
     ///
     /// # Safety
     /// `key` points to `width` words; the caller is the only writer.
     pub(super) unsafe fn prefetch(&self, width: usize, key: *const u64) {
         let view = self.view(width);
-        // SAFETY: the caller's; only the writer, who calls this, replaces the array.
+        // SAFETY: guaranteed by the caller; only the writer, which calls this, replaces the array.
         prefetch(unsafe { view.slot(view.home(view.hash(key)).0) });
     }
 
-    /// All blocks' addresses. For the writer: others may miss some.
+    /// Returns the addresses of all blocks. For the writer only: other threads may miss concurrent changes.
     pub(super) fn all(&self) -> impl Iterator<Item = NodePtr> {
-        // SAFETY: the pointer is never null, and only the writer, who calls this, replaces the array.
+        // SAFETY: the pointer is never null, and only the writer, which calls this, replaces the array.
         let array = unsafe { &*self.array.load(Ordering::Relaxed) };
         let words = array.slots().iter().map(|slot| block(slot.load(Ordering::Relaxed)));
-        words.filter(|node| node.addr() > GONE)
+        words.filter(|node| node.addr() > TOMBSTONE)
     }
 }
 
@@ -311,33 +313,33 @@ impl Drop for Slots {
     }
 }
 
-/// The writer's side: counts. All methods require that no other writer is active.
+/// The writer's counters. Its methods require that no other writer is active.
 #[derive(Debug, Default)]
 pub(super) struct SlotsWriter {
     live: usize,
-    /// Live ones, and slots whose blocks are gone.
+    /// Occupied slots: live blocks and tombstones.
     used: usize,
 }
 
 impl SlotsWriter {
-    /// Links `node` in place of the block with the same key, which it returns (null if there was none).
+    /// Links `node` in place of the block with the same key. Returns the replaced block, or null if there was none.
     ///
     /// # Safety
-    /// `node` is a live block's address with a key of `width` words, and stays alive until it is unlinked and readers
-    /// are quiet; `slots` is the one this writer always goes with; there is no other writer.
+    /// `node` is the address of a live block with a key of `width` words, and stays alive until it is unlinked and
+    /// readers are quiescent; this writer is always used with the same `slots`; there is no other writer.
     pub(super) unsafe fn put(&mut self, slots: &Slots, width: usize, node: NodePtr, domain: &Arc<Domain>) -> NodePtr {
-        // SAFETY: the caller is the only writer, so the array stays.
+        // SAFETY: the caller is the only writer, so the array is not replaced concurrently.
         let mut array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         let view = array.view(width);
         // SAFETY: node's key has `width` words.
         let mut hash = unsafe { view.hash(node) };
-        // SAFETY: as above; linked blocks are alive (this function's contract, when they were put).
+        // SAFETY: as above; linked blocks are alive (guaranteed by the caller that linked them).
         if let Some((i, old)) = unsafe { view.find(hash, |there| equal(width, there, node)) } {
             array.slots()[i].store(pack(node, hash), Ordering::Release);
             return old;
         }
         if (self.used + 1) * sparseness(array.slots().len()) > array.slots().len() {
-            // SAFETY: as above. The new array has other multipliers.
+            // SAFETY: as above. The new array may have other multipliers.
             (array, hash) = unsafe {
                 let array = self.rebuild(slots, array, width, domain);
                 (array, array.view(width).hash(node))
@@ -350,11 +352,12 @@ impl SlotsWriter {
     }
 
     /// Unlinks the block with this key and returns it, null if there is none.
+    /// Unlinks the block with this key. Returns it, or null if there is none.
     ///
     /// # Safety
     /// As for [`SlotsWriter::put`]; `key` points to `width` words.
     pub(super) unsafe fn remove(&mut self, slots: &Slots, width: usize, key: *const u64) -> NodePtr {
-        // SAFETY: the caller is the only writer, so the array stays.
+        // SAFETY: the caller is the only writer, so the array is not replaced concurrently.
         let array = unsafe { &*slots.array.load(Ordering::Relaxed) };
         // SAFETY: linked blocks are alive.
         let Some((i, node)) = (unsafe { array.view(width).get(key) }) else { return std::ptr::null_mut() };
@@ -364,13 +367,13 @@ impl SlotsWriter {
             slots[i].store(std::ptr::null_mut(), Ordering::Release);
             self.used -= 1;
         } else {
-            slots[i].store(pack(without_provenance_mut(GONE), 0), Ordering::Release);
+            slots[i].store(pack(without_provenance_mut(TOMBSTONE), 0), Ordering::Release);
         }
         self.live -= 1;
         node
     }
 
-    /// Moves to an array with room for twice the live blocks, without slots whose blocks are gone.
+    /// Replaces the array by one with room for twice the live blocks and without tombstones.
     ///
     /// # Safety
     /// As for [`SlotsWriter::put`]; `old` is the current array.
@@ -379,9 +382,10 @@ impl SlotsWriter {
         // SAFETY: the array is alive.
         let mut seed = unsafe { old.view(width).header(HashTable::MULTIPLIERS) };
         let mut array = Array::new(count, width, seed);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let mut least = unsafe { Self::fill(&array, old, width) };
-        // Some multipliers do not go with some keys; random ones are at a sixth of this.
+        // Some multipliers cluster some keys. The displacement accepted here is six times what random multipliers
+        // cause.
         let (bearable, attempts) = if count <= SMALL { (0, ATTEMPTS_IF_SMALL) } else { (self.live, ATTEMPTS) };
         for _ in 1..attempts {
             if least <= bearable {
@@ -389,7 +393,7 @@ impl SlotsWriter {
             }
             seed = mixed(&mut seed);
             let other = Array::new(count, width, seed);
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let displaced = unsafe { Self::fill(&other, old, width) };
             if displaced < least {
                 (array, least) = (other, displaced);
@@ -399,14 +403,14 @@ impl SlotsWriter {
         slots.start.store(array.words.as_ptr().cast_mut(), Ordering::Release);
         let new = Box::into_raw(array);
         let old = slots.array.swap(new, Ordering::AcqRel);
-        // SAFETY: `old` came from Box::into_raw and is unreachable; readers may still use it, so it is
-        // retired rather than dropped.
+        // SAFETY: `old` came from Box::into_raw and is unreachable; readers may still use it, so it is retired rather
+        // than dropped.
         domain.retire(unsafe { Box::from_raw(old) });
         // SAFETY: `new` is now the current array; it stays while there is no other writer.
         unsafe { &*new }
     }
 
-    /// Copies all blocks; gives how far all together are from where they would be alone.
+    /// Copies all blocks of `old` into `array`. Returns the sum of their distances from their home slots.
     ///
     /// # Safety
     /// As for [`SlotsWriter::rebuild`]; both arrays are for keys of `width` words.
@@ -414,12 +418,12 @@ impl SlotsWriter {
         let mut displaced = 0;
         let view = array.view(width);
         for (i, slot) in old.slots().iter().enumerate() {
-            // Their keys are all over the memory.
+            // The keys are scattered in memory: prefetch one of a later slot.
             if let Some(later) = old.slots().get(i + AHEAD) {
                 prefetch(block(later.load(Ordering::Relaxed)));
             }
             let node = block(slot.load(Ordering::Relaxed));
-            if node.addr() > GONE {
+            if node.addr() > TOMBSTONE {
                 // SAFETY: a linked block is alive and its key has `width` words.
                 displaced += array.insert(unsafe { view.hash(node) }, node);
             }

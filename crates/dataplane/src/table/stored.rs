@@ -1,7 +1,7 @@
-//! The writer's copy of a table's entries, by key.
+//! The control plane's copy of a table's entries, indexed by their match.
 //!
-//! Entries lie one behind the other, and an index of hashes and positions finds them. Growing the index therefore reads no
-//! keys: those of a million entries are in no cache.
+//! Entries are stored in a vector, and a hash index maps their matches to positions. Index words include the hash, so
+//! growing the index does not read the keys, which would miss the cache in large tables.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -12,21 +12,21 @@ use super::pages::Zeroed;
 use super::prefetch::prefetch;
 use super::{MatchKey, StoredEntry};
 
-/// Entries by what they match.
+/// A table's entries by match and priority.
 pub(super) struct StoredEntries {
     places: Vec<Place>,
-    /// The place that was freed last.
+    /// Head of the list of free places.
     free: Option<u32>,
     len: usize,
-    /// Upper half: a key's hash; lower half: its record's number plus one. Zero where there is none. A word stands where
-    /// its hash says, or behind that with none that is free between.
+    /// Open addressing with linear probing. The upper half of a word is the hash, the lower half the position in
+    /// `places` plus one. Empty words are zero. No word between a key's home position and its actual one is empty.
     index: Zeroed<u64>,
     state: RandomState,
 }
 
 enum Place {
     Used(MatchKey, StoredEntry),
-    /// The one that was freed before.
+    /// The next free place.
     Free(Option<u32>),
 }
 
@@ -49,7 +49,7 @@ impl StoredEntries {
         self.len
     }
 
-    /// What the other methods want to know of a key.
+    /// Returns the hash that the other methods take.
     pub(super) fn hash(&self, matches: &[MatchValue], priority: i32) -> u32 {
         let mut hasher = self.state.build_hasher();
         for value in matches {
@@ -59,7 +59,7 @@ impl StoredEntries {
         (hasher.finish() >> 32) as u32
     }
 
-    /// Begins to fetch what will be looked at.
+    /// Prefetches the index word that a search starts with.
     pub(super) fn prefetch(&self, hash: u32) {
         prefetch(&raw const self.index[self.home(hash)]);
     }
@@ -68,7 +68,7 @@ impl StoredEntries {
         hash as usize & (self.index.len() - 1)
     }
 
-    /// Where in the index a key is.
+    /// Returns the index position of a key.
     fn find(&self, hash: u32, matches: &[MatchValue], priority: i32) -> Option<usize> {
         let mut at = self.home(hash);
         while self.index[at] != 0 {
@@ -100,12 +100,12 @@ impl StoredEntries {
         }
     }
 
-    /// `hash`: the key's.
+    /// `hash` is the key's hash.
     pub(super) fn contains(&self, hash: u32, key: &MatchKey) -> bool {
         self.find(hash, &key.matches, key.priority).is_some()
     }
 
-    /// Adds a record whose key, with this hash, is not there yet. Tables hold less than 2^32.
+    /// Adds a record. Its key, whose hash is `hash`, must not be present. There can be less than 2^32 records.
     pub(super) fn insert(&mut self, hash: u32, key: MatchKey, record: StoredEntry) {
         debug_assert!(!self.contains(hash, &key));
         if (self.len + 1) * 4 > self.index.len() * 3 {
@@ -150,7 +150,8 @@ impl StoredEntries {
     ) -> Option<(MatchKey, StoredEntry)> {
         let mut hole = self.find(hash, matches, priority)?;
         let number = number(self.index[hole]);
-        // Words behind the hole move into it, unless it is before where they may stand.
+        // Backward-shift deletion: words behind the hole move into it unless that would put them before their home
+        // position.
         let mask = self.index.len() - 1;
         let mut at = (hole + 1) & mask;
         while self.index[at] != 0 {
@@ -177,7 +178,7 @@ impl StoredEntries {
         })
     }
 
-    /// Takes all.
+    /// Removes and returns all entries.
     pub(super) fn take(&mut self) -> impl Iterator<Item = (MatchKey, StoredEntry)> + use<> {
         std::mem::take(self).places.into_iter().filter_map(|place| match place {
             Place::Used(key, record) => Some((key, record)),

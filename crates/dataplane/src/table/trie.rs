@@ -1,10 +1,11 @@
 //! Longest prefix match: a multibit trie with strides of 16, then 8, then 4 bits.
 //!
-//! A slot holds the entry of the longest prefix that ends in its node and covers it, or leads to a node of longer prefixes,
-//! which remembers that entry for its own misses. An update therefore writes only slots of one node, and a lookup reads two
-//! words per step. Exact keys precede the prefix as if they were its first bits.
+//! A slot holds the entry of the longest prefix that ends in its node and covers the slot, or points to a child node of
+//! longer prefixes. A child node keeps the entry that its slot held, for lookups that find nothing below. An update
+//! therefore writes slots of one node only, and a lookup reads two words per step. Keys that are matched exactly are
+//! treated as leading bits of the prefix.
 //!
-//! The trie is for keys of few bits: a prefix costs up to a node per step, and a hash table serves long keys better.
+//! The trie suits short keys. A prefix costs up to one node per step, so hash tables serve long keys better.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -22,17 +23,17 @@ use super::pages::Pointers;
 use super::prefetch::{AT_ONCE, prefetch, prefetch_lines};
 use crate::sync::quiescence::Domain;
 
-/// Most nodes on the path of a key: at depths 16, 24, 28 and so on.
+/// The maximum number of nodes below the root on the path of a key: at depths 16, 24, 28 and so on.
 const MOST_NODES: usize = 7;
 
 const fn stride(depth: u32) -> u32 {
     PrefixTree::stride(depth)
 }
 
-/// What is in a slot: an entry or a node.
+/// The contents of a slot: an entry with its prefix length, a node, or null.
 type Slot = *mut u64;
 
-/// A slot with an entry whose prefix has so many bits.
+/// Makes a slot value of an entry whose prefix is `len` bits long.
 fn with_entry(entry: *const ActionEntry, len: u32) -> Slot {
     entry.cast_mut().cast::<u64>().map_addr(|a| packed(a, (len as usize) << 1))
 }
@@ -46,24 +47,24 @@ fn packed(address: usize, low: usize) -> usize {
     address << PrefixTree::SHIFT | low
 }
 
-/// The entry in a slot that has one, or null if it is empty.
+/// Returns the entry in a slot that does not hold a node; null if the slot is empty.
 #[inline(always)]
 fn entry(slot: Slot) -> *const ActionEntry {
     slot.map_addr(|a| a >> PrefixTree::SHIFT).cast()
 }
 
-/// The bits of the prefix of the entry in a slot, zero if it is empty.
+/// Returns the prefix length of the entry in a slot; zero if the slot is empty.
 fn length(slot: Slot) -> u32 {
     (slot.addr() as u16 >> 1).into()
 }
 
-/// A node without its slots, which follow it: 2 to the power of its stride. In a line of its own, because lookups seldom
-/// read it.
+/// The header of a node; its slots, two to the power of its stride, follow. It has a cache line of its own because
+/// lookups seldom read it.
 #[repr(C, align(64))]
 struct Node {
-    /// The entry where no longer prefix matches: the longest one that ends before this node.
+    /// The entry of the longest prefix that ends before this node. Lookups that find nothing in the node use it.
     before: AtomicPtr<u64>,
-    /// Entries here and below. Only the writer looks at it.
+    /// The number of entries in this node and below. Used by the writer only.
     entries: AtomicU32,
 }
 
@@ -73,7 +74,7 @@ struct Sized<const SLOTS: usize> {
     slots: [AtomicPtr<u64>; SLOTS],
 }
 
-/// Memory of the nodes that decide eight bits and of those that decide four.
+/// Allocates nodes with strides of eight and four bits.
 #[derive(Clone)]
 struct Nodes {
     eight: Arc<Arena>,
@@ -89,56 +90,56 @@ impl Nodes {
         if stride(depth) == 8 { &self.eight } else { &self.four }
     }
 
-    /// An empty node for this depth, which is not 0.
+    /// Creates an empty node for a depth other than 0.
     fn make(&self, depth: u32, before: *mut u64) -> NonNull<Node> {
         /// # Safety
-        /// Nobody else's memory of the size of a [`Sized`] with so many slots, 64-aligned.
+        /// `at` is 64-byte aligned, points to memory of the size of [`Sized<SLOTS>`], and nobody else uses it.
         unsafe fn write<const SLOTS: usize>(at: NonNull<u8>, node: Node) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { at.cast().write(Sized { node, slots: [const { AtomicPtr::new(null_mut()) }; SLOTS] }) }
         }
         let node = Node { before: AtomicPtr::new(before), entries: AtomicU32::new(0) };
         let piece = self.at(depth).take();
-        // SAFETY: pieces are 64-aligned and, for this depth, of this size.
+        // SAFETY: pieces are 64-byte aligned, and those of this depth's arena have the right size.
         unsafe { if stride(depth) == 8 { write::<256>(piece, node) } else { write::<16>(piece, node) } }
         piece.cast()
     }
 }
 
-/// The slots of a node of any depth but 0.
+/// Returns the slots of a node of any depth but 0.
 fn slots_at(node: NonNull<Node>) -> *const AtomicPtr<u64> {
     const { assert!(offset_of!(Sized<16>, slots) == PrefixTree::SLOTS) };
     const { assert!(offset_of!(Sized<256>, slots) == PrefixTree::SLOTS) };
     node.as_ptr().wrapping_byte_add(PrefixTree::SLOTS).cast()
 }
 
-/// A slot's node, if it leads to one.
+/// Returns the node that a slot points to, if it points to one.
 #[inline(always)]
 fn child(slot: Slot) -> Option<NonNull<Node>> {
     if slot.addr() & PrefixTree::NODE == 0 { None } else { NonNull::new(entry(slot).cast_mut().cast()) }
 }
 
-/// A node taken out of the trie, freed with all below it.
+/// A node that was unlinked. Dropping it frees it and all nodes below.
 struct Unlinked {
     node: NonNull<Node>,
     depth: u32,
     nodes: Nodes,
 }
 
-// SAFETY: the nodes belong to this value alone, apart from readers that its owner waits for before dropping it.
+// SAFETY: only readers that its owner waits for before dropping it may still use the nodes.
 unsafe impl Send for Unlinked {}
 
 impl Drop for Unlinked {
     fn drop(&mut self) {
-        // SAFETY: the node is at this depth, it is unlinked.
+        // SAFETY: the node is at this depth, and it is unlinked.
         unsafe { free(&self.nodes, self.node, self.depth) };
     }
 }
 
 /// # Safety
-/// The node is at this depth and was made by these; it is unlinked.
+/// The node is at this depth, was allocated by `nodes`, and is unlinked.
 unsafe fn free(nodes: &Nodes, node: NonNull<Node>, depth: u32) {
-    // SAFETY: the caller's; what is below a node is reached through it only.
+    // SAFETY: guaranteed by the caller; nodes below are reachable through this one only.
     unsafe {
         for slot in slots(node, depth) {
             if let Some(below) = child(slot.load(Ordering::Relaxed)) {
@@ -152,7 +153,7 @@ unsafe fn free(nodes: &Nodes, node: NonNull<Node>, depth: u32) {
 /// # Safety
 /// `node` is alive for `'a` and was made for this depth, which is not 0.
 unsafe fn slots<'a>(node: NonNull<Node>, depth: u32) -> &'a [AtomicPtr<u64>] {
-    // SAFETY: by `Nodes::make` a node lies at the beginning of a `Sized` with this many slots.
+    // SAFETY: `Nodes::make` puts a node at the beginning of a `Sized` with this many slots.
     unsafe {
         match stride(depth) {
             8 => &node.cast::<Sized<256>>().as_ref().slots,
@@ -161,27 +162,27 @@ unsafe fn slots<'a>(node: NonNull<Node>, depth: u32) -> &'a [AtomicPtr<u64>] {
     }
 }
 
-/// The readers' side.
+/// The readers' side of the trie.
 #[repr(align(64))]
 pub(super) struct Trie {
-    /// Of the root.
+    /// The root's slots.
     slots: Pointers,
-    /// Frees all nodes when it is dropped.
+    /// Frees all nodes when dropped.
     nodes: Nodes,
-    /// The entry of length 0.
+    /// The entry of prefix length 0.
     all: AtomicPtr<u64>,
     default: AtomicPtr<ActionEntry>,
-    /// Cache lines of the largest entry that are to be fetched.
+    /// Cache lines to prefetch per entry.
     lines: usize,
     root_bits: u32,
-    /// Bits of the key, and how many of them are matched exactly.
+    /// The length of the key in bits, and how many of these are matched exactly.
     bits: u32,
     exact_bits: u32,
 }
 
 impl Trie {
-    /// An empty trie for keys of one word, with so many bits: those matched exactly, then the prefix; at most [`PrefixTree::MAX_BITS`]
-    /// together, at least 1. `lines`: cache lines of an entry that are to be fetched.
+    /// Creates an empty trie for keys of one word, which holds `exact_bits` and then `prefix_bits`: 1 to
+    /// [`PrefixTree::MAX_BITS`] bits together. `lines` is the number of cache lines to prefetch per entry.
     pub(super) fn new((exact_bits, prefix_bits): (u32, u32), lines: usize) -> Box<Trie> {
         let bits = exact_bits + prefix_bits;
         debug_assert!((1..=PrefixTree::MAX_BITS).contains(&bits));
@@ -212,43 +213,44 @@ impl Trie {
         self.default.store(entry.cast_mut(), Ordering::Release);
     }
 
-    /// How many of the bits that decide a prefix fixes.
+    /// Returns the length of a prefix in the trie, which includes the bits matched exactly.
     fn length(&self, prefix_len: u32) -> u32 {
         self.exact_bits + prefix_len
     }
 
-    /// The bits that decide, from the top of the word.
+    /// Shifts the key's bits to the top of the word.
     #[inline(always)]
     fn aligned(&self, key: u64) -> u64 {
         key << (64 - self.bits)
     }
 
-    /// The entry of the longest prefix of `v`, or null.
+    /// Returns the entry of the longest prefix of `v`, or null.
     ///
     /// # Safety
-    /// The caller is in the table's domain.
+    /// The caller is inside the table's domain.
     #[inline(always)]
     unsafe fn longest(&self, mut v: u64) -> *const ActionEntry {
-        // SAFETY: as many slots as root_bits can say.
+        // SAFETY: the root has two to the power of `root_bits` slots.
         let mut slot =
             unsafe { self.slots.get_unchecked((v >> (64 - self.root_bits)) as usize) }.load(Ordering::Acquire);
-        // The nodes on the path: what they remember is wanted only where there is nothing further down.
+        // The nodes on the path. Their `before` is read only if nothing is found further down.
         let mut path = [std::ptr::null::<Node>(); MOST_NODES];
         let mut nodes = 0;
         if let Some(node) = child(slot) {
-            // Only keys of more than 16 bits lead here.
+            // Only keys of more than 16 bits have nodes below the root.
             v <<= 16;
             path[0] = node.as_ptr();
             nodes = 1;
-            // SAFETY: linked nodes live while the caller is in the domain; this one is at depth 16, and it is eight bits.
+            // SAFETY: linked nodes live while the caller is inside the domain; this one is at depth 16, where the
+            // stride is eight bits.
             slot = unsafe { node.cast::<Sized<256>>().as_ref().slots.get_unchecked((v >> 56) as usize) }
                 .load(Ordering::Acquire);
             v <<= 8;
             while let Some(node) = child(slot) {
-                // SAFETY: so many nodes a key has at most.
+                // SAFETY: a path has at most MOST_NODES nodes.
                 *unsafe { path.get_unchecked_mut(nodes) } = node.as_ptr();
                 nodes += 1;
-                // SAFETY: as above; it is at depth 24 or below, and it is four bits.
+                // SAFETY: as above; the node is at depth 24 or below, where the stride is four bits.
                 slot = unsafe { node.cast::<Sized<16>>().as_ref().slots.get_unchecked((v >> 60) as usize) }
                     .load(Ordering::Acquire);
                 v <<= 4;
@@ -271,23 +273,23 @@ impl Trie {
         fetch
     }
 
-    /// Fetches what [`Trie::longest`] reads for these keys, and the entries it finds.
+    /// Prefetches what [`Trie::longest`] reads for these keys, and the entries it finds.
     ///
     /// # Safety
     /// As for [`Trie::longest`]; `keys` points to `count` keys of the table, at most [`AT_ONCE`].
     #[inline(always)]
     unsafe fn fetch(&self, keys: *const u64, count: usize) {
-        /// A key and where its search stands.
+        /// The state of one key's search.
         #[derive(Clone, Copy)]
         struct Cursor {
-            /// Where it is read next.
+            /// The slot to read next.
             place: *const AtomicPtr<u64>,
-            /// Bits behind those that chose the place.
+            /// The key's bits behind those that selected the slot, at the top of the word.
             v: u64,
         }
         let mut cursors = [Cursor { place: null_mut(), v: 0 }; AT_ONCE];
         for (i, cursor) in cursors.iter_mut().enumerate().take(count) {
-            // SAFETY: the key is one of those the caller promises.
+            // SAFETY: the key is one of those the caller passes.
             let v = self.aligned(unsafe { keys.add(i).read() });
             let place = self.slots.as_ptr().wrapping_add((v >> (64 - self.root_bits)) as usize);
             prefetch(place);
@@ -299,7 +301,8 @@ impl Trie {
             let mut still = 0;
             for i in 0..left {
                 let Cursor { place, v } = cursors[i];
-                // SAFETY: a place in the root or in a linked node, which lives while the caller is in the domain.
+                // SAFETY: the slot is in the root or in a linked node, which lives while the caller is inside the
+                // domain.
                 let found = unsafe { &*place }.load(Ordering::Acquire);
                 if let Some(node) = child(found) {
                     let place = slots_at(node).wrapping_add((v >> (64 - step)) as usize);
@@ -327,43 +330,43 @@ unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const Act
 }
 
 /// # Safety
-/// As [`super::Fetcher::fetch`] says.
+/// As for [`super::Fetcher::fetch`].
 unsafe fn fetch(state: *const c_void, keys: *const u64, count: usize) {
     // SAFETY: `state` is the Trie whose fetcher this function is in; it outlives the fetcher's use.
     let trie = unsafe { &*state.cast::<Trie>() };
     for from in (0..count).step_by(AT_ONCE) {
-        // SAFETY: so many keys of so many words; the caller has entered the table's domain.
+        // SAFETY: there are `count` keys of one word; the caller has entered the table's domain.
         unsafe { trie.fetch(keys.add(from), AT_ONCE.min(count - from)) };
     }
 }
 
-/// The writer's side of [`Trie`]: what slots hold of entries by their bits, from the top of the word, and their lengths.
+/// The writer's side of [`Trie`]: slot values by the prefix's bits, at the top of the word, and its length.
 #[derive(Default)]
 pub(super) struct TrieWriter {
-    entries: HashMap<(u64, u32), Held, RandomState>,
+    entries: HashMap<(u64, u32), SlotValue, RandomState>,
 }
 
-/// What a slot holds.
-struct Held(Slot);
+/// A slot value.
+struct SlotValue(Slot);
 
-// SAFETY: entries may be sent and shared between threads; the address is as good on any of them.
-unsafe impl Send for Held {}
+// SAFETY: entries may be sent to and shared between threads, and their addresses are valid on all of them.
+unsafe impl Send for SlotValue {}
 
 fn ones(len: u32) -> u64 {
     u64::MAX.checked_shl(64 - len).unwrap_or(0)
 }
 
-/// The slots of the node in which a prefix ends, that it covers.
+/// The slots that a prefix covers, in the node in which it ends.
 struct Covered<'a> {
     depth: u32,
     slots: &'a [AtomicPtr<u64>],
 }
 
 impl Covered<'_> {
-    /// The places that hold entries: the slots, or where they lead to nodes, those nodes' own.
+    /// Returns the places that hold entries: the slot itself, or `before` of the node that the slot points to.
     fn places(&self) -> impl Iterator<Item = &AtomicPtr<u64>> {
         self.slots.iter().map(|slot| match child(slot.load(Ordering::Relaxed)) {
-            // SAFETY: linked nodes live, and only the writer, who calls this, unlinks any.
+            // SAFETY: linked nodes live, and only the writer, which calls this, unlinks them.
             Some(node) => unsafe { &node.as_ref().before },
             None => slot,
         })
@@ -371,21 +374,21 @@ impl Covered<'_> {
 }
 
 impl TrieWriter {
-    /// Links an entry for a key's prefix, in place of the one with the same prefix if there is one.
+    /// Links an entry for a key's prefix. It replaces an entry with the same prefix.
     ///
     /// # Safety
-    /// The entry stays alive until it is unlinked and readers are quiet; this writer always goes with `trie`, and no other thread
-    /// else writes.
+    /// The entry stays alive until it is unlinked and readers are quiescent; this writer is always used with the same
+    /// `trie`; no other thread writes.
     pub(super) unsafe fn put(&mut self, trie: &Trie, key: u64, prefix_len: u32, entry: *const ActionEntry) {
         let len = trie.length(prefix_len);
         let v = trie.aligned(key) & ones(len);
         let slot = with_entry(entry, len);
-        let new = self.entries.insert((v, len), Held(slot)).is_none();
+        let new = self.entries.insert((v, len), SlotValue(slot)).is_none();
         if len == 0 {
             trie.all.store(slot, Ordering::Release);
             return;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let covered = unsafe { Self::covered(trie, v, len, new) };
         for place in covered.places() {
             if length(place.load(Ordering::Relaxed)) <= len {
@@ -408,21 +411,22 @@ impl TrieWriter {
             trie.all.store(null_mut(), Ordering::Release);
             return;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let covered = unsafe { Self::covered(trie, v, len, false) };
         let shorter = (covered.depth + 1..len).rev().find_map(|l| self.entries.get(&(v & ones(l), l)));
         let instead = shorter.map_or(null_mut(), |held| held.0);
         for place in covered.places() {
-            // No other prefix of this length covers it.
+            // An entry of this length in a covered place is the removed one.
             if length(place.load(Ordering::Relaxed)) == len {
                 place.store(instead, Ordering::Release);
             }
         }
-        // SAFETY: the caller's.
-        unsafe { Self::forget(trie, v, len, domain) };
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::uncount(trie, v, len, domain) };
     }
 
-    /// The slots for a prefix of at least one bit, with the nodes on the path to them; `new`: counts it in these.
+    /// Returns the slots that a prefix of at least one bit covers, and creates the nodes on the path to them. If `new`,
+    /// counts the prefix in these nodes.
     ///
     /// # Safety
     /// As for [`TrieWriter::put`].
@@ -444,7 +448,7 @@ impl TrieWriter {
                 node
             });
             bits = stride(depth);
-            // SAFETY: linked nodes live as long as the trie unless the writer unlinks them; this one is at that depth.
+            // SAFETY: linked nodes live until the writer unlinks them; this one is at that depth.
             unsafe {
                 if new {
                     node.as_ref().entries.fetch_add(1, Ordering::Relaxed);
@@ -454,11 +458,11 @@ impl TrieWriter {
         }
     }
 
-    /// Counts an entry that is gone, and unlinks the node on its path above which none is left.
+    /// Uncounts a removed entry in the nodes on its path, and unlinks the first of them that has no entry left.
     ///
     /// # Safety
     /// As for [`TrieWriter::put`].
-    unsafe fn forget(trie: &Trie, v: u64, len: u32, domain: &Arc<Domain>) {
+    unsafe fn uncount(trie: &Trie, v: u64, len: u32, domain: &Arc<Domain>) {
         let (mut depth, mut bits, mut here) = (0, trie.root_bits, &*trie.slots);
         while len > depth + bits {
             let slot = &here[(v << depth >> (64 - bits)) as usize];
@@ -472,7 +476,7 @@ impl TrieWriter {
                 return;
             }
             bits = stride(depth);
-            // SAFETY: it is at that depth.
+            // SAFETY: the node is at this depth.
             here = unsafe { slots(node, depth) };
         }
     }

@@ -1,3 +1,3 @@
-//! Traces: machine code specialised to the paths that packets take most.
+//! Traces: machine code specialised to the most frequent paths of packets.
 
 pub(crate) mod respecialise;

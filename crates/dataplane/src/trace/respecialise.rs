@@ -1,11 +1,11 @@
-//! Profile-guided re-specialisation: profiling the paths that packets take and compiling traces for the most frequent ones
+//! Profile-guided re-specialisation: profiles the paths of packets and compiles traces of the most frequent ones
 //! ([`hopwright_jit::TraceCode`]).
 //!
-//! While a profile is taken, executors run packets with the path profiler, a variant of the generic function that records
+//! While profiling is on, executors run packets with the path profiler, a variant of the generic function that records
 //! the path of each packet. The caller of [`VirtualDataPlane::respecialise`] then compiles the most frequent paths and
-//! publishes the function; executors use it from their next batch on. A trace computes what the generic function computes, so
-//! it can be replaced at any time. A switch re-specialises by itself while packets flow, and again when they take other
-//! paths.
+//! publishes the function. Executors use it from their next batch on. A trace computes the same as the generic
+//! function, so it can be replaced at any time. A switch re-specialises by itself while packets flow, and again when
+//! packets take other paths.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,26 +20,26 @@ use crate::sync::quiescence::{Domain, Guard};
 use crate::vdp::{Engine, VirtualDataPlane};
 use crate::worker::switch::Switch;
 
-/// Most paths that get a trace.
+/// The maximum number of paths that get a trace.
 const MAX_PATHS: usize = 24;
 
-/// Words of the profile of one packet: the number of its points, and the points.
+/// Words of one packet's profile: the number of program points, then the points.
 const WORDS: usize = MAX_PROFILE_POINTS + 1;
 
-/// Counts of an executor, which alone writes them.
+/// One executor's counts. Only the executor writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Tally {
-    /// Packets run.
+    /// Number of packets run.
     pub packets: AtomicU64,
-    /// Packets of these that took a side exit.
+    /// Number of these packets that took a side exit.
     pub exits: AtomicU64,
 }
 
 /// The traces of a data plane.
 pub struct Traces {
     code: Published<Option<hopwright_jit::TraceCode>>,
-    /// Executors are to profile packets.
+    /// Set while executors should profile packets.
     profiling: AtomicBool,
     profile: Mutex<PathProfile>,
     tallies: Mutex<Vec<Weak<Tally>>>,
@@ -48,19 +48,19 @@ pub struct Traces {
 /// The outcome of a re-specialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specialisation {
-    /// Packets profiled.
+    /// Number of profiled packets.
     pub packets: usize,
-    /// Different paths they took.
+    /// Number of different paths that these packets took.
     pub paths: usize,
-    /// Packets of these whose paths have a trace.
+    /// Number of profiled packets whose paths have a trace.
     pub covered: usize,
-    /// How long compiling took.
+    /// Duration of the compilation.
     pub compile_time: Duration,
-    /// Bytes of machine code.
+    /// Size of the machine code in bytes.
     pub code_bytes: usize,
 }
 
-/// The profile that is being taken.
+/// The profile being recorded.
 #[derive(Default)]
 pub(crate) struct PathProfile {
     profiler: Option<Arc<PathProfiler>>,
@@ -69,8 +69,8 @@ pub(crate) struct PathProfile {
 }
 
 impl PathProfile {
-    /// Runs a packet with the profiler: `run` gets its function and the place for the packet's path. False if the profile
-    /// is full.
+    /// Profiles a packet: `run` receives the profiler's function and the buffer for the packet's path. Returns false if
+    /// the profile is full or there is no profiler.
     pub(crate) fn record(&mut self, run: impl FnOnce(RunBatch, *mut u32)) -> bool {
         let Some(profiler) = &self.profiler else { return false };
         let Some(place) = self.words.get_mut(self.packets * WORDS..(self.packets + 1) * WORDS) else { return false };
@@ -90,20 +90,20 @@ impl Traces {
         }
     }
 
-    /// The function of the traces, if there is one.
+    /// Returns the current trace function, if there is one.
     #[inline]
     pub(crate) fn run(&self, guard: &Guard<'_>) -> Option<RunBatch> {
         self.code.get(guard).as_ref().map(hopwright_jit::TraceCode::run)
     }
 
-    /// Counts for another executor.
+    /// Returns counts for a new executor.
     pub(crate) fn tally(&self) -> Arc<Tally> {
         let tally = Arc::<Tally>::default();
         lock(&self.tallies).push(Arc::downgrade(&tally));
         tally
     }
 
-    /// The profile, if packets are to be profiled and no other executor does so at the moment.
+    /// Returns the profile if packets should be profiled and no other executor is recording at this moment.
     #[inline]
     pub(crate) fn active_profile(&self) -> Option<MutexGuard<'_, PathProfile>> {
         if !self.profiling.load(Ordering::Relaxed) {
@@ -121,7 +121,7 @@ impl Traces {
         self.profiling.store(false, Ordering::Release);
     }
 
-    /// Packets run, and packets of these that took a side exit, of all executors that are alive.
+    /// Returns how many packets the current executors have run, and how many of these took a side exit.
     pub fn counts(&self) -> (u64, u64) {
         let mut tallies = lock(&self.tallies);
         tallies.retain(|t| t.strong_count() > 0);
@@ -133,10 +133,10 @@ impl Traces {
 }
 
 impl VirtualDataPlane {
-    /// Profiles the paths of the next packets, up to this many, whichever executor runs them.
+    /// Starts profiling: the next `packets` packets, on any executor, record their paths.
     ///
     /// # Errors
-    /// What the compiler says; [`VirtualDataPlane::respecialise`] then finds an empty profile.
+    /// The path profiler cannot be compiled. Profiling then does not start.
     pub fn start_profiling(&self, packets: usize) -> Result<(), Unsupported> {
         let Engine::Jit(_) = self.engine() else { return Ok(()) };
         self.prepare_profiler()?;
@@ -150,10 +150,10 @@ impl VirtualDataPlane {
         Ok(())
     }
 
-    /// Compiles the path profiler ahead of its use, which takes longer than the rest of a re-specialisation.
+    /// Compiles the path profiler in advance. This takes longer than the rest of a re-specialisation.
     ///
     /// # Errors
-    /// What the compiler says.
+    /// The path profiler cannot be compiled.
     pub fn prepare_profiler(&self) -> Result<(), Unsupported> {
         let there = lock(&self.traces().profile).profiler.is_some();
         if there || !matches!(self.engine(), Engine::Jit(_)) {
@@ -164,15 +164,16 @@ impl VirtualDataPlane {
         Ok(())
     }
 
-    /// Whether packets are still to be profiled.
+    /// Returns whether profiling is on.
     pub fn is_profiling(&self) -> bool {
         self.traces().profiling.load(Ordering::Acquire)
     }
 
-    /// Ends profiling and compiles traces for the most frequent paths. `None` if no packet was profiled.
+    /// Ends profiling, compiles traces of the most frequent paths and publishes them. Returns `None` if no packet was
+    /// profiled.
     ///
     /// # Errors
-    /// What the compiler says; the traces then stay as they are.
+    /// The traces cannot be compiled. The current traces stay in use.
     pub fn respecialise(&self) -> Result<Option<Specialisation>, Unsupported> {
         let Engine::Jit(program) = self.engine() else { return Ok(None) };
         let traces = self.traces();
@@ -198,7 +199,8 @@ impl VirtualDataPlane {
             frequent.iter().filter(|(path, _)| code.paths().contains(path)).map(|(_, packets)| packets).sum::<usize>()
         };
         let paths: Vec<Path> = frequent.iter().map(|(path, _)| path.clone()).collect();
-        // A packet that takes a side exit has run part of the trace for nothing: most must complete it.
+        // A packet that takes a side exit has run part of the trace in vain, so at least half of the packets must
+        // complete one.
         let code = program.specialise(self.pipeline(), &paths)?.filter(|code| of(code) * 2 >= packets);
         let mut done =
             Specialisation { packets, paths: different, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
@@ -211,25 +213,25 @@ impl VirtualDataPlane {
     }
 }
 
-/// Least packets between two checks for a decision.
+/// The minimum number of packets between two checks that may lead to a decision.
 const MIN_PACKETS: u64 = 10_000;
 
-/// Packets of a profile.
+/// Number of packets in a profile.
 const SAMPLE: usize = 1_024;
 
 /// Time between two checks of a program.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Longest wait between two attempts.
+/// The longest wait between two attempts.
 const LONGEST: Duration = Duration::from_secs(64);
 
-/// A program that is watched.
+/// The state of one program's re-specialisation.
 struct Watched {
     vdp: Weak<VirtualDataPlane>,
-    /// As of the last check.
+    /// The program's counts at the last check.
     counts: (u64, u64),
-    /// It has traces.
+    /// Whether the program has had traces.
     specialised: bool,
-    /// The compiler refused it, and would refuse it again.
+    /// The compiler has refused the program. It would refuse it again.
     refused: bool,
     pause: Duration,
     not_before: Instant,
@@ -241,8 +243,8 @@ impl Watched {
         Watched { vdp, counts: (0, 0), specialised: false, refused: false, pause: INTERVAL, not_before }
     }
 
-    /// Checks whether packets flow without traces, or at least one in eight of them takes a side exit. If so it
-    /// re-specialises; each attempt doubles the wait before the next one, up to a minute, until traces hold.
+    /// Re-specialises the program if packets run without traces, or at least one in eight takes a side exit. Each
+    /// attempt doubles the wait before the next one, up to a minute, until the traces fit.
     fn check(&mut self, vdp: &VirtualDataPlane) {
         let now = vdp.traces().counts();
         let packets = now.0.saturating_sub(self.counts.0);
@@ -266,7 +268,7 @@ impl Watched {
     }
 }
 
-/// Re-specialises the programs of a switch's tenants while packets flow, for as long as the switch lives.
+/// Re-specialises the programs of a switch's tenants while packets flow, until the switch is dropped.
 fn adapt(switch: &Weak<Switch>) {
     let mut watched: Vec<Watched> = Vec::new();
     loop {
@@ -293,13 +295,13 @@ fn profile_and_respecialise(vdp: &VirtualDataPlane, longest: Duration) -> Result
     vdp.respecialise()
 }
 
-/// Starts a thread of low priority that re-specialises for as long as the switch lives. If no thread can be started,
-/// packets run the generic function.
+/// Starts a low-priority thread that re-specialises until the switch is dropped. If no thread can be started, packets
+/// run the generic function.
 pub(crate) fn start_respecialiser(switch: &Arc<Switch>) {
     let switch = Arc::downgrade(switch);
     let _ = std::thread::Builder::new().name("respecialiser".into()).spawn(move || {
-        // A worker on the same CPU keeps three quarters of it.
-        // SAFETY: lowers the priority of this thread and touches nothing else.
+        // At this priority, a worker on the same CPU gets three quarters of it.
+        // SAFETY: the call only lowers the priority of this thread.
         unsafe { libc::nice(5) };
         adapt(&switch);
     });

@@ -58,7 +58,7 @@ impl Libcall {
 /// # Safety
 /// `address` must be valid for reads of `length` bytes for as long as the result is used.
 unsafe fn bytes<'a>(address: *const u8, length: u64) -> &'a [u8] {
-    // SAFETY: the caller's promise; a zero length never dereferences.
+    // SAFETY: guaranteed by the caller; a zero length never dereferences.
     unsafe { std::slice::from_raw_parts(address, length as usize) }
 }
 
@@ -67,7 +67,7 @@ unsafe fn bytes<'a>(address: *const u8, length: u64) -> &'a [u8] {
 /// # Safety
 /// Both must be valid for `length` bytes.
 pub(crate) unsafe extern "C" fn copy(to: *mut u8, from: *const u8, length: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy(from, to, length as usize) }
 }
 
@@ -76,7 +76,7 @@ pub(crate) unsafe extern "C" fn copy(to: *mut u8, from: *const u8, length: u64) 
 /// # Safety
 /// Both must be valid for reads.
 pub(crate) unsafe extern "C" fn same_bytes(a: *const u8, a_length: u64, b: *const u8, b_length: u64) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     u64::from(unsafe { bytes(a, a_length) == bytes(b, b_length) })
 }
 
@@ -87,7 +87,7 @@ pub(crate) unsafe extern "C" fn same_bytes(a: *const u8, a_length: u64, b: *cons
 /// `words` must be valid for `3 * n` words.
 pub(crate) unsafe extern "C" fn divide(n: u64, remainder: u64, words: *mut u64) {
     let n = n as usize;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let words = unsafe { std::slice::from_raw_parts_mut(words, 3 * n) };
     let (a, rest) = words.split_at_mut(n);
     let (b, r) = rest.split_at_mut(n);
@@ -123,7 +123,7 @@ pub(crate) unsafe extern "C" fn divide(n: u64, remainder: u64, words: *mut u64) 
 /// # Safety
 /// `data` must be valid for reads of `length` bytes.
 pub(crate) unsafe extern "C" fn hash(algorithm: u64, data: *const u8, length: u64) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     algorithms::hash(HashAlgorithm::ALL[algorithm as usize % 8], unsafe { bytes(data, length) })
 }
 
@@ -138,7 +138,7 @@ pub(crate) unsafe extern "C" fn checksum(
     payload: *const u8,
     payload_length: u64,
 ) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (data, payload) = unsafe { (bytes(data, length), bytes(payload, payload_length)) };
     algorithms::hash_of_both(HashAlgorithm::ALL[algorithm as usize % 8], data, payload)
 }
@@ -153,7 +153,7 @@ thread_local! {
 /// `words` must be valid for `3 * n` words.
 pub(crate) unsafe extern "C" fn random(n: u64, words: *mut u64) -> u64 {
     let n = n as usize;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let words = unsafe { std::slice::from_raw_parts_mut(words, 3 * n) };
     let (bounds, out) = words.split_at_mut(2 * n);
     let (lo, hi) = bounds.split_at(n);
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn random(n: u64, words: *mut u64) -> u64 {
 /// `from` must be valid for `count` bits, `to` for `at + count`.
 pub(crate) unsafe extern "C" fn append_bits(to: *mut u8, at: u64, from: *const u8, count: u64) -> u64 {
     let end = at + count;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (to, from) = unsafe {
         let to = std::slice::from_raw_parts_mut(to.add((at / 8) as usize), (end.div_ceil(8) - at / 8) as usize);
         (to, bytes(from, count.div_ceil(8)))
@@ -205,7 +205,7 @@ pub(crate) unsafe extern "C" fn replace_varbit(
     length: u64,
 ) {
     let (head, old, tail, length) = (head as usize, old as usize, tail as usize, length as usize);
-    // SAFETY: the caller's promise. If `new` lies in `to` it is the varbit field itself, and nothing moves.
+    // SAFETY: guaranteed by the caller. If `new` lies in `to` it is the varbit field itself, and nothing moves.
     unsafe {
         std::ptr::copy(from.add(head + old), to.add(head + length), tail);
         std::ptr::copy(new, to.add(head), length);

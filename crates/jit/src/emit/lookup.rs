@@ -200,7 +200,7 @@ impl Emitter<'_> {
         let place = self.b.ins().iadd(table, offset);
         let word = self.b.ins().load(types::I64, flags, place, 8 * HashTable::slots(key.len()) as i32);
         let address = self.b.ins().ushr_imm_u(word, i64::from(HashTable::TAG_BITS));
-        let some = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, address, HashTable::GONE as i64);
+        let some = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, address, HashTable::TOMBSTONE as i64);
         let (there, none) = (block(self, cold), block(self, true));
         self.b.ins().brif(some, there, &[], none, &[]);
         self.enter(none);

@@ -65,7 +65,7 @@ fn hash_table(table: &Table, layout: &KeyLayout) -> Box<[u64]> {
     let mut words = vec![0; HashTable::slots(layout.words)];
     words[HashTable::SHIFT] = 60;
     words[HashTable::LAST] = slots as u64 - 1;
-    words.push((HashTable::GONE as u64) << HashTable::TAG_BITS);
+    words.push((HashTable::TOMBSTONE as u64) << HashTable::TAG_BITS);
     words.extend(table.entries.iter().map(|(_, e)| (e.words.as_ptr() as u64) << HashTable::TAG_BITS));
     words.resize(HashTable::slots(layout.words) + slots, 0);
     words.into()
