@@ -323,6 +323,8 @@ pub struct Pool {
     stride: usize,
     free: Vec<u32>,
     frames: u32,
+    /// Free frames that copies must leave.
+    kept: usize,
     /// Frames for packets that do not fit the others.
     large: Option<Box<Pool>>,
 }
@@ -337,7 +339,7 @@ impl Pool {
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
         let memory = Arc::new(FrameMemory { start, layout });
-        Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, large: None })
+        Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, kept: 0, large: None })
     }
 
     /// The same with `frames` more frames, for packets up to [`JUMBO_BYTES`] that do not fit the others. Nothing if they all
@@ -364,6 +366,18 @@ impl Pool {
         let frame = self.free.pop()? as usize;
         // SAFETY: it was on the free list, so this is its only owner.
         Some(unsafe { self.packet(frame, self.size.headroom, self.size.headroom) })
+    }
+
+    /// Keeps so many free frames from being taken for copies of packets.
+    #[inline]
+    pub(crate) fn keep(&mut self, frames: usize) {
+        self.kept = frames;
+    }
+
+    /// An empty packet for a copy, or none if no frame is left for copies.
+    #[inline]
+    pub(crate) fn take_for_copy(&mut self) -> Option<Packet> {
+        if self.free.len() > self.kept { self.take() } else { None }
     }
 
     /// # Safety

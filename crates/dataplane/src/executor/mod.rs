@@ -189,7 +189,15 @@ impl Executor {
                 (None, _) => packet.decide(abi::Verdict::Drop, 0, error),
             }
             for copy in sent {
-                match pool.as_deref_mut().and_then(|pool| pool.take_filled(&copy.bytes)) {
+                let filled = pool.as_deref_mut().and_then(|pool| {
+                    let mut made = pool.take_for_copy()?;
+                    if made.fill(&copy.bytes) {
+                        return Some(made);
+                    }
+                    pool.give(made);
+                    None
+                });
+                match filled {
                     Some(mut made) => {
                         made.set_ingress_port(packet.ingress_port());
                         made.decide(abi::Verdict::Forward, u32::from(copy.port), 0);

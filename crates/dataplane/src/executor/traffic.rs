@@ -293,7 +293,7 @@ impl Traffic {
     /// Copies a packet's bytes from buffer offset `from` on into a new frame, at the same offset.
     fn copy_packet(&mut self, packet: &Packet, from: u32, worker: &mut WorkerContext<'_>) -> Option<Packet> {
         let end = packet.raw().end;
-        let mut copy = worker.pool.as_mut()?.take()?;
+        let mut copy = worker.pool.as_mut()?.take_for_copy()?;
         copy.set_ingress_port(packet.ingress_port());
         let bytes = from.checked_sub(packet.raw().start).and_then(|at| packet.bytes().get(at as usize..));
         if let Some(bytes) = bytes

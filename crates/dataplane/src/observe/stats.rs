@@ -135,6 +135,8 @@ impl Stopwatch {
 #[derive(Debug, Default)]
 pub(crate) struct WorkerCells {
     pub rounds: Cell,
+    pub no_tenant: Cell,
+    pub group_copies: Cell,
     pub stages: [StageCells; Stage::ALL.len()],
 }
 
@@ -146,6 +148,8 @@ pub(crate) struct TenantCells {
     pub tx_packets: Cell,
     pub tx_bytes: Cell,
     pub tx_lost: Cell,
+    pub policed: Cell,
+    pub lane_full: Cell,
     pub dropped_by_program: Cell,
     pub no_headroom: Cell,
     pub faults: Cell,
@@ -213,8 +217,12 @@ pub struct SwitchStats {
     pub ports: Vec<PortStats>,
     /// The sum of the counts of ports that were taken away; it has no number and no name.
     pub removed_ports: PortStats,
-    /// The sum of the counts of all tenants. With one tenant its counts.
+    /// The sum of the counts of all tenants, of those that were removed, too.
     pub total: TenantStats,
+    /// Packets received that are no tenant's, and dropped.
+    pub no_tenant: u64,
+    /// Copies of frames to group addresses made for further tenants.
+    pub group_copies: u64,
     /// Time of each stage of [`Stage::ALL`].
     pub stages: [StageTime; Stage::ALL.len()],
 }
@@ -223,13 +231,19 @@ impl SwitchStats {
     /// Packets that came: received, sent by the control plane, made by programs. Every one of them ends in exactly
     /// one of the counts of [`SwitchStats::packets_out`].
     pub fn packets_in(&self) -> u64 {
-        self.all_ports().map(|p| p.rx_packets).sum::<u64>() + self.total.injected + self.total.copied
+        self.all_ports().map(|p| p.rx_packets).sum::<u64>()
+            + self.group_copies
+            + self.total.injected
+            + self.total.copied
     }
 
     /// What became of them: sent, not taken by the device, handed to the control plane, or dropped, by the reasons
     /// there are. The same as [`SwitchStats::packets_in`] when the worker has stopped.
     pub fn packets_out(&self) -> u64 {
-        self.all_ports().map(|p| p.tx_packets + p.tx_lost).sum::<u64>() + self.total.punted + self.total.lost()
+        self.all_ports().map(|p| p.tx_packets + p.tx_lost).sum::<u64>()
+            + self.no_tenant
+            + self.total.punted
+            + self.total.lost()
     }
 
     fn all_ports(&self) -> impl Iterator<Item = &PortStats> {
@@ -250,6 +264,10 @@ pub struct TenantStats {
     pub tx_bytes: u64,
     /// Packets of it that a device did not take.
     pub tx_lost: u64,
+    /// Dropped: beyond the tenant's rate of packets or bits.
+    pub policed: u64,
+    /// Dropped: too many of its packets waited, because its share of the workers' time was used up.
+    pub lane_full: u64,
     /// Packets the program dropped.
     pub dropped_by_program: u64,
     /// Dropped: grown headers did not fit the headroom.
@@ -307,7 +325,14 @@ impl TenantStats {
 
     /// Packets dropped before they reached a device or the control plane.
     fn lost(&self) -> u64 {
-        self.punt_lost + self.dropped_by_program + self.no_headroom + self.faults + self.no_such_port + self.no_frame
+        let refused = self.policed + self.lane_full;
+        refused
+            + self.punt_lost
+            + self.dropped_by_program
+            + self.no_headroom
+            + self.faults
+            + self.no_such_port
+            + self.no_frame
     }
 
     /// Mean time a packet takes in the program, in nanoseconds.
@@ -324,6 +349,8 @@ impl TenantStats {
             tx_packets: cells.tx_packets.get(),
             tx_bytes: cells.tx_bytes.get(),
             tx_lost: cells.tx_lost.get(),
+            policed: cells.policed.get(),
+            lane_full: cells.lane_full.get(),
             dropped_by_program: cells.dropped_by_program.get(),
             no_headroom: cells.no_headroom.get(),
             faults: cells.faults.get(),
@@ -351,6 +378,8 @@ impl TenantStats {
             (&mut self.tx_packets, other.tx_packets),
             (&mut self.tx_bytes, other.tx_bytes),
             (&mut self.tx_lost, other.tx_lost),
+            (&mut self.policed, other.policed),
+            (&mut self.lane_full, other.lane_full),
             (&mut self.dropped_by_program, other.dropped_by_program),
             (&mut self.no_headroom, other.no_headroom),
             (&mut self.faults, other.faults),

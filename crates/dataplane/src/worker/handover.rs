@@ -84,7 +84,8 @@ impl Handover {
     }
 }
 
-fn wait_until(worker: &Mailbox, done: impl Fn() -> bool) -> bool {
+/// Waits until it is done, if the worker runs. False if that takes too long.
+pub(crate) fn wait_until(worker: &Mailbox, done: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     while worker.is_running() && !done() {
         if start.elapsed() > PATIENCE {

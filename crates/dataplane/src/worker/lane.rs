@@ -1,10 +1,15 @@
-//! A tenant in the hands of one worker: the executor of its program, and its port numbers.
+//! A tenant in the hands of one worker: the executor of its program, its port numbers, its packets that wait and its account
+//! of the worker's time.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::executor::Executor;
 use crate::observe::stats::TenantCells;
+use crate::packet::{MAX_BATCH, Packet, Pool};
+use crate::worker::classifier::Slot;
 use crate::worker::port_queue::{MAX_PORT, PortQueue};
+use crate::worker::schedule::Account;
 use crate::worker::tenant::{Tenant, Urgency};
 
 /// Where a program's port number leads.
@@ -16,6 +21,9 @@ pub(crate) enum Egress {
     Cpu(Urgency),
 }
 
+/// Most packets that may wait in a lane between two bursts.
+pub(crate) const MAX_WAITING: usize = 4096;
+
 /// A worker's side of a tenant.
 pub(crate) struct Lane {
     pub tenant: Arc<Tenant>,
@@ -25,6 +33,17 @@ pub(crate) struct Lane {
     pub egress: Box<[Egress]>,
     /// The program's numbers of the worker's port queues.
     pub numbers: Vec<Option<u32>>,
+    pub slot: Slot,
+    /// Packets that wait for the program, no more than [`Lane::frames`] between two bursts.
+    waiting: VecDeque<Packet>,
+    /// Packet buffers that it may hold.
+    pub frames: usize,
+    pub account: Account,
+    /// The control plane keeps its packets waiting.
+    pub paused: bool,
+    /// Taken in and not yet counted.
+    rx_packets: u64,
+    rx_bytes: u64,
 }
 
 impl Lane {
@@ -36,7 +55,83 @@ impl Lane {
             executor: Executor::new(tenant.vdp()),
             egress: vec![Egress::Nowhere; MAX_PORT as usize + 1].into(),
             numbers: Vec::with_capacity(MAX_PORT as usize + 1),
+            slot: tenant.slot(),
+            waiting: VecDeque::with_capacity(MAX_WAITING + 2 * MAX_BATCH),
+            frames: MAX_WAITING,
+            account: Account::default(),
+            paused: false,
+            rx_packets: 0,
+            rx_bytes: 0,
         })
+    }
+
+    /// Takes in a packet of the port queue of this index, received so many nanoseconds after the switch was made. A packet that is
+    /// not let in comes back.
+    #[inline]
+    pub(crate) fn take_in(&mut self, mut packet: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
+        self.rx_packets += 1;
+        self.rx_bytes += packet.len() as u64;
+        if self.tenant.is_limited() && !self.tenant.policer().admit(now_ns, packet.len()) {
+            self.cells.policed.add(1);
+            return Some(packet);
+        }
+        packet.set_ingress_port(self.numbers[queue].unwrap_or_default());
+        self.wait(packet)
+    }
+
+    /// Lets a packet wait for the program. One that there is no room for comes back, counted.
+    #[inline]
+    pub(crate) fn wait(&mut self, packet: Packet) -> Option<Packet> {
+        if self.waiting.len() < self.waiting.capacity() {
+            self.waiting.push_back(packet);
+            return None;
+        }
+        self.cells.lane_full.add(1);
+        Some(packet)
+    }
+
+    /// Counts a copy that there was no frame for.
+    pub(crate) fn lose_copy(&mut self, bytes: usize) {
+        self.rx_packets += 1;
+        self.rx_bytes += bytes as u64;
+        self.cells.no_frame.add(1);
+    }
+
+    #[inline]
+    pub(crate) fn has_packets(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// How many more packets may wait.
+    pub(crate) fn room(&self) -> usize {
+        self.frames.saturating_sub(self.waiting.len())
+    }
+
+    /// Moves the packets that have waited longest, so many at most, to a batch.
+    #[inline]
+    pub(crate) fn next_batch(&mut self, count: usize, batch: &mut Vec<Packet>) {
+        let count = count.min(self.waiting.len());
+        batch.extend(self.waiting.drain(..count));
+    }
+
+    /// Counts what was taken in.
+    #[inline]
+    pub(crate) fn count(&mut self) {
+        if self.rx_packets > 0 {
+            self.cells.rx_packets.add(std::mem::take(&mut self.rx_packets));
+            self.cells.rx_bytes.add(std::mem::take(&mut self.rx_bytes));
+        }
+    }
+
+    /// Drops, newest first and counted, packets beyond a number of them.
+    #[inline]
+    pub(crate) fn shorten(&mut self, most: usize, pool: &mut Pool) {
+        while self.waiting.len() > most {
+            self.cells.lane_full.add(1);
+            if let Some(packet) = self.waiting.pop_back() {
+                pool.give(packet);
+            }
+        }
     }
 
     /// Finds its ports among those that the worker has now.

@@ -1,11 +1,14 @@
 //! The switch, its tenants and its workers: each worker owns its port queues, packet pool and counters and runs to completion.
 
+pub(crate) mod classifier;
 pub(crate) mod cpu;
 pub(crate) mod handover;
 pub(crate) mod lane;
+pub(crate) mod policer;
 pub(crate) mod poll_backoff;
 pub(crate) mod port_queue;
 pub(crate) mod round;
+pub(crate) mod schedule;
 pub(crate) mod switch;
 pub(crate) mod tenant;
 pub mod wait;

@@ -5,13 +5,15 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_queue::ArrayQueue;
 
 use crate::observe::stats::{PortCells, PortStats};
 use crate::packet::{MAX_BATCH, Packet};
 use crate::port::{DeviceStats, Port};
+use crate::worker::classifier::{Classifier, Slot};
+use crate::worker::lane::Lane;
 use crate::worker::switch::{PortSummary, SwitchError};
 use crate::worker::wait::Wakeup;
 
@@ -20,7 +22,7 @@ pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
 /// Most ports of a worker.
 pub(crate) const MAX_PORT_QUEUES: usize = MAX_PORT as usize + 1;
 /// Most changes that may wait for a worker.
-const MAX_CHANGES: usize = MAX_PORT as usize + 1;
+const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
 
 /// A port in the hands of a worker.
 pub(crate) struct PortQueue {
@@ -50,17 +52,25 @@ impl PortQueue {
 pub(crate) enum Change {
     AddPort(PortQueue),
     RemovePort(u32),
+    AddTenant(Box<Lane>),
+    RemoveTenant(Slot),
+    /// From the next burst on.
+    Classify(Arc<Classifier>),
+    /// Limits of tenants have changed.
+    Limit,
 }
 
-/// What a worker no longer uses, to be dropped by the control side.
-pub(crate) enum Returned {
-    Port(PortQueue),
+/// What a worker of a tenant or classifier no longer uses, to be dropped by the control side.
+pub(crate) enum Retired {
+    Lane(Box<Lane>),
+    Classifier(#[expect(dead_code, reason = "kept to be dropped by the control side")] Arc<Classifier>),
 }
 
 /// One worker as the control side reaches it: changes on their way there, and what comes back.
 pub(crate) struct Mailbox {
     changes: ArrayQueue<Change>,
-    returned: ArrayQueue<Returned>,
+    returned: ArrayQueue<PortQueue>,
+    retired: ArrayQueue<Retired>,
     wakeup: Wakeup,
     /// A tenant's [`Handover`](crate::worker::handover::Handover) has something for the worker.
     attention: AtomicBool,
@@ -69,9 +79,14 @@ pub(crate) struct Mailbox {
 
 impl Mailbox {
     fn new() -> io::Result<Mailbox> {
-        let (changes, returned) = (ArrayQueue::new(MAX_CHANGES), ArrayQueue::new(MAX_CHANGES));
-        let (attention, running) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Mailbox { changes, returned, wakeup: Wakeup::new()?, attention, running })
+        Ok(Mailbox {
+            changes: ArrayQueue::new(MAX_CHANGES),
+            returned: ArrayQueue::new(MAX_CHANGES),
+            retired: ArrayQueue::new(MAX_CHANGES),
+            wakeup: Wakeup::new()?,
+            attention: AtomicBool::new(false),
+            running: AtomicBool::new(false),
+        })
     }
 
     /// Makes the worker attend to the handovers of its tenants.
@@ -112,10 +127,21 @@ impl Mailbox {
         !self.changes.is_empty()
     }
 
-    /// Worker side: gives back what is no longer used.
-    pub(crate) fn give_back(&self, returned: Returned) {
+    /// Worker side: gives back a port that is no longer used.
+    pub(crate) fn give_back(&self, queue: PortQueue) {
         // There is room: the control side takes what came back before it sends a change.
-        let _ = self.returned.push(returned);
+        let _ = self.returned.push(queue);
+    }
+
+    /// Worker side: gives back what else is no longer used.
+    pub(crate) fn retire(&self, retired: Retired) {
+        // As above.
+        let _ = self.retired.push(retired);
+    }
+
+    /// Takes what a worker has retired.
+    pub(crate) fn next_retired(&self) -> Option<Retired> {
+        self.retired.pop()
     }
 
     /// Wakes the worker.
@@ -127,13 +153,15 @@ impl Mailbox {
 /// What the control side shares with all workers.
 pub(crate) struct Workers {
     mailboxes: Box<[Mailbox]>,
+    /// Held while changes are sent.
+    sending: Mutex<()>,
     stop: AtomicBool,
 }
 
 impl Workers {
     pub(crate) fn new(count: usize) -> io::Result<Arc<Workers>> {
         let mailboxes = (0..count).map(|_| Mailbox::new()).collect::<io::Result<_>>()?;
-        Ok(Arc::new(Workers { mailboxes, stop: AtomicBool::new(false) }))
+        Ok(Arc::new(Workers { mailboxes, sending: Mutex::new(()), stop: AtomicBool::new(false) }))
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -148,6 +176,22 @@ impl Workers {
     /// Wakes all of them.
     pub(crate) fn wake(&self) {
         self.mailboxes.iter().for_each(|worker| worker.wakeup.notify());
+    }
+
+    /// Keeps other senders away while the caller sends so many changes, for which there is room.
+    pub(crate) fn room(&self, changes: usize) -> Result<MutexGuard<'_, ()>, SwitchError> {
+        let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |worker: &Mailbox| worker.changes.len() + changes > worker.changes.capacity();
+        if self.mailboxes.iter().any(full) { Err(SwitchError::WorkerBehind) } else { Ok(sending) }
+    }
+
+    /// Sends a change to each worker, for which there is room, and wakes them.
+    pub(crate) fn send(&self, change: impl Fn(usize) -> Change) {
+        for (index, worker) in self.mailboxes.iter().enumerate() {
+            // There is room.
+            let _ = worker.changes.push(change(index));
+        }
+        self.wake();
     }
 
     /// Whether changes wait for one of them.
@@ -171,13 +215,13 @@ impl Workers {
 pub(crate) struct Ports {
     list: Mutex<List>,
     workers: Arc<Workers>,
-    /// The CPU port and the urgent one.
-    cpu_ports: [Option<u32>; 2],
 }
 
 #[derive(Default)]
 struct List {
     ports: Vec<Listed>,
+    /// Numbers that a tenant with all ports has for its CPU ports.
+    reserved: Vec<u32>,
     /// Counts of ports that are gone.
     gone: PortStats,
 }
@@ -229,17 +273,40 @@ fn counts(c: &PortCells) -> PortStats {
 
 impl Ports {
     /// `queues`: each worker's, in the same order of ports.
-    pub(crate) fn new(queues: &[Vec<PortQueue>], workers: &Arc<Workers>, cpu_ports: [Option<u32>; 2]) -> Ports {
+    pub(crate) fn new(queues: &[Vec<PortQueue>], workers: &Arc<Workers>) -> Ports {
         let ports = queues.first().map_or(0, Vec::len);
         let ports =
             (0..ports).map(|i| Listed::new(&queues.iter().map(|queues| &queues[i]).collect::<Vec<_>>())).collect();
-        let list = Mutex::new(List { ports, gone: PortStats::default() });
-        Ports { list, workers: workers.clone(), cpu_ports }
+        let list = Mutex::new(List { ports, ..List::default() });
+        Ports { list, workers: workers.clone() }
     }
 
     /// Ports that are there, in order of addition.
     pub(crate) fn summaries(&self) -> Vec<PortSummary> {
         self.with(|list| list.ports.iter().filter(|p| !p.leaving).map(|p| p.summary.clone()).collect())
+    }
+
+    /// Keeps numbers from being given to ports.
+    pub(crate) fn reserve(&self, numbers: &[u32]) -> Result<(), SwitchError> {
+        self.with(|list| {
+            let taken = |number: &&u32| list.ports.iter().any(|p| p.summary.number == **number && !p.leaving);
+            if let Some(number) = numbers.iter().find(taken) {
+                return Err(SwitchError::PortTwice(*number));
+            }
+            list.reserved.extend(numbers);
+            Ok(())
+        })
+    }
+
+    /// Ends what [`Ports::reserve`] did.
+    pub(crate) fn release(&self, numbers: &[u32]) {
+        self.with(|list| {
+            for number in numbers {
+                if let Some(at) = list.reserved.iter().position(|reserved| reserved == number) {
+                    list.reserved.swap_remove(at);
+                }
+            }
+        });
     }
 
     /// The counts of the ports, and the sum of those of ports that are gone.
@@ -256,10 +323,10 @@ impl Ports {
         }
         self.with(|list| {
             let taken = list.ports.iter().any(|p| p.summary.number == number && !p.leaving);
-            if taken || self.cpu_ports.contains(&Some(number)) {
+            if taken || list.reserved.contains(&number) {
                 return Err(SwitchError::PortTwice(number));
             }
-            self.room()?;
+            let _room = self.workers.room(1)?;
             let queues: Vec<PortQueue> = ports.into_iter().map(|port| PortQueue::new(number, port)).collect();
             list.ports.push(Listed::new(&queues.iter().collect::<Vec<_>>()));
             for (worker, queue) in self.workers.mailboxes().iter().zip(queues) {
@@ -273,7 +340,7 @@ impl Ports {
         self.with(|list| {
             let listed = list.ports.iter_mut().find(|p| p.summary.number == number && !p.leaving);
             let Some(listed) = listed else { return Err(SwitchError::NoSuchPort(number)) };
-            self.room()?;
+            let _room = self.workers.room(1)?;
             listed.leaving = true;
             for worker in self.workers.mailboxes() {
                 worker.changes.push(Change::RemovePort(number)).map_err(|_| SwitchError::WorkerBehind)?;
@@ -282,19 +349,11 @@ impl Ports {
         })
     }
 
-    /// Whether every mailbox has room. Call with the list locked, which excludes other senders.
-    fn room(&self) -> Result<(), SwitchError> {
-        let full = self.workers.mailboxes().iter().any(|worker| worker.changes.is_full());
-        if full { Err(SwitchError::WorkerBehind) } else { Ok(()) }
-    }
-
     /// Works on the list, after closing the ports that came back.
     fn with<R>(&self, work: impl FnOnce(&mut List) -> R) -> R {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        let returned = |worker: &'_ Mailbox| worker.returned.pop();
-        for Returned::Port(queue) in
-            self.workers.mailboxes().iter().flat_map(|w| std::iter::from_fn(move || returned(w)))
-        {
+        let returned = self.workers.mailboxes().iter().flat_map(|w| std::iter::from_fn(|| w.returned.pop()));
+        for queue in returned {
             let of_queue = |port: &Listed| port.cells.iter().position(|cells| Arc::ptr_eq(cells, &queue.cells));
             let Some(at) = list.ports.iter().position(|port| of_queue(port).is_some()) else { continue };
             let port = &mut list.ports[at];

@@ -1,7 +1,9 @@
 //! A worker: its rounds, from the ports through the tenants' programs to the ports.
 //!
-//! A worker runs to completion: a burst from a port goes through the program and out of its egress ports before the next is
-//! received. Per packet it neither allocates, locks, logs nor blocks.
+//! A worker runs to completion. With one tenant without limits, a burst from a port goes through the program and out of its
+//! egress ports before the next is received. With several, a burst is classified into a [`Lane`] for each tenant; then the
+//! [`schedule`](crate::worker::schedule) runs batches of them for a bounded time. Per packet a worker neither allocates, locks,
+//! logs nor blocks.
 
 use std::fmt;
 use std::os::fd::AsRawFd;
@@ -11,17 +13,19 @@ use std::time::{Duration, Instant};
 use hopwright_abi::Verdict;
 
 use crate::executor::traffic::MAX_COPIES;
-use crate::executor::{Executor, wall_clock_us};
+use crate::executor::wall_clock_us;
 use crate::observe::sample::Held;
 use crate::observe::stats::{Stage, Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::trace::respecialise::start_respecialiser;
-use crate::worker::lane::{Egress, Lane};
+use crate::worker::classifier::{Classifier, MAX_TENANTS, PortRules, Slot};
+use crate::worker::lane::{Egress, Lane, MAX_WAITING};
 use crate::worker::poll_backoff::{Next, PollBackoff};
-use crate::worker::port_queue::{Change, Mailbox, PortQueue, Returned};
+use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired};
+use crate::worker::schedule::CYCLE;
 use crate::worker::switch::Switch;
 use crate::worker::tenant::{Cpu, Urgency};
-use crate::worker::wait::{self, Sleeper};
+use crate::worker::wait::{self, Interruptions, Sleeper};
 
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -61,7 +65,17 @@ pub struct Worker {
     index: usize,
     switch: Arc<Switch>,
     cells: Arc<WorkerCells>,
+    #[expect(clippy::vec_box, reason = "the control side makes lanes, and drops them")]
     lanes: Vec<Box<Lane>>,
+    /// Places in `lanes` by slot of the tenant.
+    by_slot: [Option<u8>; MAX_TENANTS],
+    classifier: Arc<Classifier>,
+    /// The lane whose turn in a sweep is first.
+    next_lane: usize,
+    /// A lane is paused.
+    paused: bool,
+    interruptions: Interruptions,
+    started: Instant,
     pool: Pool,
     batch: Vec<Packet>,
     /// Copies that the program made, and behind which packet of the batch they come.
@@ -79,22 +93,26 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// `queues`: its part of the ports; `lane`: that of its first tenant; `limit`: packets in a batch.
+    /// `queues`: its part of the ports; `limit`: packets in a batch.
     pub(crate) fn new(
         index: usize,
         switch: &Arc<Switch>,
         pool: Pool,
         queues: Vec<PortQueue>,
-        mut lane: Box<Lane>,
         limit: usize,
         longest_rest: Option<Duration>,
     ) -> Worker {
-        lane.connect(&queues);
         let mut worker = Worker {
             index,
             cells: switch.cells(index).clone(),
             switch: switch.clone(),
-            lanes: vec![lane],
+            lanes: Vec::with_capacity(MAX_TENANTS),
+            by_slot: [None; MAX_TENANTS],
+            classifier: Arc::default(),
+            next_lane: 0,
+            paused: false,
+            interruptions: Interruptions::default(),
+            started: switch.started(),
             pool,
             batch: Vec::with_capacity(MAX_BATCH),
             made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
@@ -108,7 +126,7 @@ impl Worker {
             refresh_next: 0,
             stopwatch: Stopwatch::new(),
         };
-        worker.watch_ports();
+        worker.take_up_changes();
         worker
     }
 
@@ -125,17 +143,22 @@ impl Worker {
                 && !self.queues.is_empty()
                 && self.queues.iter().all(|l| l.port.finished())
                 && !self.has_injected()
+                && !self.has_waiting()
                 && !self.mailbox().changing()
             {
                 break;
             }
-            match self.backoff.next(count, Instant::now) {
+            // Packets that wait for their turn are work, too.
+            let work = if count == 0 { usize::from(self.has_waiting()) } else { count };
+            match self.backoff.next(work, Instant::now) {
                 Next::Now => std::hint::spin_loop(),
                 Next::Rest(time) if self.sleeper.is_some() => wait::rest(time),
                 Next::Rest(_) => {}
                 Next::Sleep => self.sleep(),
             }
         }
+        let Worker { lanes, pool, .. } = self;
+        lanes.iter_mut().for_each(|lane| lane.shorten(0, pool));
         self.mailbox().set_running(false);
         for queue in &mut self.queues {
             queue.port.flush();
@@ -148,7 +171,12 @@ impl Worker {
     }
 
     fn has_injected(&self) -> bool {
-        self.index == 0 && self.lanes.iter().any(|lane| lane.tenant.from_cpu().has_packets())
+        self.index == 0 && self.lanes.iter().any(|lane| lane.tenant.injection_queues().has_packets())
+    }
+
+    /// Whether packets wait for their tenant's turn.
+    pub fn has_waiting(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.has_packets())
     }
 
     /// Sleeps until something comes, if every port can wake it and has sent everything.
@@ -164,8 +192,8 @@ impl Worker {
                 }
                 if woken_by & INJECTED != 0 {
                     for lane in &self.lanes {
-                        lane.tenant.from_cpu().normal.clear_wakeup();
-                        lane.tenant.from_cpu().urgent.clear_wakeup();
+                        lane.tenant.injection_queues().normal.clear_wakeup();
+                        lane.tenant.injection_queues().urgent.clear_wakeup();
                     }
                 }
             }
@@ -173,14 +201,17 @@ impl Worker {
         }
     }
 
-    /// One round: a burst from every port and from the control plane, through the program and out. Returns the number
+    /// One round: a burst from every port and from the control planes, through the programs and out. Returns the number
     /// of packets taken in.
     pub fn step(&mut self) -> usize {
         if self.mailbox().changing() {
-            self.change_ports();
+            self.take_up_changes();
         }
         if self.mailbox().is_called() {
             self.attend();
+        }
+        if self.paused {
+            self.resume();
         }
         let mut total = 0;
         self.cells.rounds.add(1);
@@ -192,19 +223,10 @@ impl Worker {
                 self.stopwatch.cancel();
                 continue;
             }
-            let lane = &self.lanes[0];
-            let number = lane.numbers[index].unwrap_or_default();
-            let mut bytes = 0;
-            for packet in &mut self.batch {
-                packet.set_ingress_port(number);
-                bytes += packet.len() as u64;
+            match self.only_lane(index) {
+                Some(number) => self.take_burst(index, number),
+                None => self.classify(index),
             }
-            queue.cells.rx_packets.add(count as u64);
-            queue.cells.rx_bytes.add(bytes);
-            lane.cells.rx_packets.add(count as u64);
-            lane.cells.rx_bytes.add(bytes);
-            self.stopwatch.lap(&self.cells, Stage::Receive, count);
-            self.process(0);
             self.stopwatch.finish();
             total += count;
         }
@@ -213,6 +235,10 @@ impl Worker {
                 total += self.inject(lane);
             }
         }
+        // What is left of earlier bursts.
+        if self.lanes.len() > 1 && self.has_waiting() {
+            self.serve();
+        }
         self.refresh_in = self.refresh_in.wrapping_sub(1);
         if self.refresh_in == 0 {
             self.refresh();
@@ -220,30 +246,173 @@ impl Worker {
         total
     }
 
-    /// The executor of the first tenant, to look at the data plane.
-    pub fn executor(&self) -> &Executor {
-        &self.lanes[0].executor
+    /// The number of a port in the program of the only tenant, if all frames of the port are its, nothing limits it and
+    /// nothing waits.
+    #[inline]
+    fn only_lane(&self, queue: usize) -> Option<u32> {
+        let [lane] = &self.lanes[..] else { return None };
+        let PortRules::One(_) = self.classifier.port(self.queues[queue].number) else { return None };
+        if lane.tenant.is_limited() || lane.has_packets() || lane.paused { None } else { lane.numbers[queue] }
     }
 
-    /// Takes up new programs, and waits while a tenant is to be paused.
+    /// Runs a burst that is all of the only tenant.
+    fn take_burst(&mut self, index: usize, number: u32) {
+        let (queue, lane) = (&self.queues[index], &self.lanes[0]);
+        let count = self.batch.len() as u64;
+        let mut bytes = 0;
+        for packet in &mut self.batch {
+            packet.set_ingress_port(number);
+            bytes += packet.len() as u64;
+        }
+        queue.cells.rx_packets.add(count);
+        queue.cells.rx_bytes.add(bytes);
+        lane.cells.rx_packets.add(count);
+        lane.cells.rx_bytes.add(bytes);
+        self.stopwatch.lap(&self.cells, Stage::Receive, count as usize);
+        self.process(0);
+    }
+
+    /// Sorts a burst into lanes, and runs what there is time for.
+    fn classify(&mut self, index: usize) {
+        let now_ns = self.started.elapsed().as_nanos() as u64;
+        let Worker { queues, cells, lanes, by_slot, classifier, pool, batch, .. } = self;
+        let queue = &queues[index];
+        let count = batch.len();
+        let mut bytes = 0;
+        let rules = classifier.port(queue.number);
+        let lane_of = |slot: Option<Slot>| by_slot[usize::from(slot?)].map(usize::from);
+        match rules {
+            PortRules::One(slot) => {
+                let lane = lane_of(Some(*slot));
+                for packet in batch.drain(..) {
+                    bytes += packet.len() as u64;
+                    let refused = match lane {
+                        Some(lane) => lanes[lane].take_in(packet, index, now_ns),
+                        None => no_tenant(cells, packet),
+                    };
+                    refused.into_iter().for_each(|packet| pool.give(packet));
+                }
+            }
+            PortRules::Several(table) => {
+                for packet in batch.drain(..) {
+                    bytes += packet.len() as u64;
+                    let mut slot = table.tenant(&packet);
+                    if table.copies_groups() {
+                        // A frame that is no tenant's goes to one of them.
+                        slot = slot.or_else(|| table.copies(packet.bytes()).next());
+                        for further in table.copies(packet.bytes()).filter(|further| Some(*further) != slot) {
+                            cells.group_copies.add(1);
+                            let Some(lane) = lane_of(Some(further)).map(|lane| &mut lanes[lane]) else { continue };
+                            let copy = if lane.room() > 0 { pool.take_filled(packet.bytes()) } else { None };
+                            match copy {
+                                Some(copy) => {
+                                    lane.take_in(copy, index, now_ns).into_iter().for_each(|copy| pool.give(copy));
+                                }
+                                None => lane.lose_copy(packet.len()),
+                            }
+                        }
+                    }
+                    let refused = match lane_of(slot) {
+                        Some(lane) => lanes[lane].take_in(packet, index, now_ns),
+                        None => no_tenant(cells, packet),
+                    };
+                    refused.into_iter().for_each(|packet| pool.give(packet));
+                }
+            }
+        }
+        queue.cells.rx_packets.add(count as u64);
+        queue.cells.rx_bytes.add(bytes);
+        self.stopwatch.lap(&self.cells, Stage::Receive, count);
+        self.serve();
+    }
+
+    /// Runs packets that wait in lanes, in turn, until there are none or the time is up. Each lane then keeps what it may
+    /// hold.
+    fn serve(&mut self) {
+        let begun = Instant::now();
+        let mut now = begun;
+        loop {
+            let (mut served, mut left) = (false, false);
+            for turn in 0..self.lanes.len() {
+                let at = (self.next_lane + turn) % self.lanes.len();
+                let lane = &mut *self.lanes[at];
+                if !lane.has_packets() || lane.paused {
+                    lane.account.rest();
+                    continue;
+                }
+                if lane.account.begin_turn() {
+                    served = true;
+                    now = self.take_turn(at, now);
+                }
+                left |= self.lanes[at].has_packets();
+            }
+            if !served || !left || now.duration_since(begun) >= CYCLE {
+                break;
+            }
+        }
+        self.next_lane = (self.next_lane + 1) % self.lanes.len().max(1);
+        let Worker { lanes, pool, .. } = self;
+        for lane in lanes {
+            lane.count();
+            let frames = lane.frames;
+            lane.shorten(frames, pool);
+        }
+    }
+
+    /// Runs batches of a lane while its account is in credit. `now`: when the turn begins; gives when it ends.
+    fn take_turn(&mut self, at: usize, mut now: Instant) -> Instant {
+        loop {
+            let Worker { lanes, batch, limit, .. } = self;
+            let lane = &mut *lanes[at];
+            let count = lane.account.affordable(*limit);
+            lane.next_batch(count, batch);
+            if batch.is_empty() {
+                return now;
+            }
+            let count = batch.len();
+            self.process(at);
+            let end = Instant::now();
+            let Worker { lanes, interruptions, .. } = self;
+            let ns = end.duration_since(now).as_nanos() as u64;
+            lanes[at].account.debit(ns, count, || interruptions.since_last_call());
+            now = end;
+        }
+    }
+
+    /// Takes up new programs, and pauses tenants that are to be.
     #[cold]
     fn attend(&mut self) {
         let mailbox = &self.switch.workers().mailboxes()[self.index];
         mailbox.answer();
+        let several = self.lanes.len() > 1;
         for lane in &mut self.lanes {
-            let Lane { tenant, executor, .. } = &mut **lane;
+            let Lane { tenant, executor, paused, .. } = &mut **lane;
             let handover = tenant.handover(self.index);
-            if handover.attend(executor) {
-                while handover.is_paused() && !self.switch.stopping() {
-                    std::thread::yield_now();
-                }
+            if !handover.attend(executor) {
+                continue;
+            }
+            *paused = several;
+            self.paused |= several;
+            while !several && handover.is_paused() && !self.switch.stopping() {
+                std::thread::yield_now();
             }
         }
     }
 
-    /// Takes up new ports and gives those back that are to go. Between rounds nothing waits in a queue.
+    /// Ends pauses.
     #[cold]
-    fn change_ports(&mut self) {
+    fn resume(&mut self) {
+        self.paused = false;
+        for lane in &mut self.lanes {
+            lane.paused = lane.paused && lane.tenant.handover(self.index).is_paused();
+            self.paused |= lane.paused;
+        }
+    }
+
+    /// Takes up changes of ports and tenants and gives back what it no longer uses. Between rounds nothing waits in a port
+    /// queue.
+    #[cold]
+    fn take_up_changes(&mut self) {
         while let Some(change) = self.mailbox().next_change() {
             match change {
                 Change::AddPort(queue) => self.queues.push(queue),
@@ -252,12 +421,46 @@ impl Worker {
                     let mut queue = self.queues.swap_remove(at);
                     queue.port.flush();
                     queue.refresh();
-                    self.mailbox().give_back(Returned::Port(queue));
+                    self.mailbox().give_back(queue);
                 }
+                Change::AddTenant(lane) => self.lanes.push(lane),
+                Change::RemoveTenant(slot) => {
+                    let Some(at) = self.lanes.iter().position(|lane| lane.slot == slot) else { continue };
+                    let mut lane = self.lanes.remove(at);
+                    lane.count();
+                    lane.shorten(0, &mut self.pool);
+                    self.mailbox().retire(Retired::Lane(lane));
+                }
+                Change::Classify(classifier) => {
+                    let old = std::mem::replace(&mut self.classifier, classifier);
+                    self.mailbox().retire(Retired::Classifier(old));
+                }
+                Change::Limit => {}
             }
         }
-        self.lanes.iter_mut().for_each(|lane| lane.connect(&self.queues));
+        self.next_lane = 0;
+        self.by_slot = [None; MAX_TENANTS];
+        for (at, lane) in self.lanes.iter_mut().enumerate() {
+            lane.connect(&self.queues);
+            self.by_slot[usize::from(lane.slot)] = Some(at as u8);
+        }
+        self.share();
         self.watch_ports();
+        // A call for a tenant may have come before it.
+        self.attend();
+    }
+
+    /// Divides time and frames among the tenants.
+    fn share(&mut self) {
+        let weights = || self.lanes.iter().map(|lane| lane.tenant.share().0);
+        let sum = weights().map(u64::from).sum::<u64>().max(1);
+        let smallest = weights().min().unwrap_or(1);
+        let (frames, tenants) = (u64::from(self.pool.frames()), self.lanes.len().max(1) as u64);
+        for lane in &mut self.lanes {
+            let (weight, most) = lane.tenant.share();
+            lane.account.set_weight(weight, sum, smallest);
+            lane.frames = most.map_or(frames / 2 / tenants, u64::from).min(MAX_WAITING as u64) as usize;
+        }
     }
 
     /// Sleeps on the ports there are now. Without descriptors to do so the worker goes on without sleeping.
@@ -271,8 +474,8 @@ impl Worker {
         sleeper.add(self.mailbox().wakeup().as_raw_fd(), MAILBOX).ok()?;
         if self.index == 0 {
             for lane in &self.lanes {
-                sleeper.add(lane.tenant.from_cpu().normal.wake_fd(), INJECTED).ok()?;
-                sleeper.add(lane.tenant.from_cpu().urgent.wake_fd(), INJECTED).ok()?;
+                sleeper.add(lane.tenant.injection_queues().normal.wake_fd(), INJECTED).ok()?;
+                sleeper.add(lane.tenant.injection_queues().urgent.wake_fd(), INJECTED).ok()?;
             }
         }
         for queue in &self.queues {
@@ -286,12 +489,18 @@ impl Worker {
 
     /// Takes what a tenant's control plane sends.
     fn inject(&mut self, at: usize) -> usize {
+        if !self.lanes[at].tenant.injection_queues().has_packets() {
+            return 0;
+        }
+        let alone = self.lanes.len() == 1;
+        let begun = Instant::now();
         let mut count = 0;
-        let mut direct = 0;
         let Worker { lanes, pool, batch, limit, queues, .. } = self;
-        let Lane { tenant, cells, egress, .. } = &*lanes[at];
-        let inject = tenant.from_cpu();
-        while count < *limit {
+        let lane = &mut *lanes[at];
+        let most = if alone { *limit } else { lane.room().min(*limit) };
+        let Lane { tenant, cells, egress, .. } = lane;
+        let inject = tenant.injection_queues();
+        while count < most {
             let mut place = |bytes: &[u8], port: u32, raw: bool| {
                 let filled = pool.take_filled(bytes).map(|mut p| {
                     p.set_ingress_port(port);
@@ -300,10 +509,7 @@ impl Worker {
                 match (filled, raw, egress.get(port as usize)) {
                     (None, ..) => cells.no_frame.add(1),
                     (Some(p), false, _) => batch.push(p),
-                    (Some(p), true, Some(Egress::Port(at))) => {
-                        queues[usize::from(*at)].out.push(p);
-                        direct += 1;
-                    }
+                    (Some(p), true, Some(Egress::Port(at))) => queues[usize::from(*at)].out.push(p),
                     (Some(p), true, _) => {
                         cells.no_such_port.add(1);
                         pool.give(p);
@@ -315,15 +521,22 @@ impl Worker {
             }
             count += 1;
         }
-        if count > 0 {
-            cells.injected.add(count as u64);
-            if direct > 0 {
-                self.transmit(at);
-            }
-            if !self.batch.is_empty() {
-                self.process(at);
-            }
+        cells.injected.add(count as u64);
+        self.transmit(at);
+        if self.batch.is_empty() {
+            return count;
         }
+        if alone && !self.lanes[at].has_packets() && !self.lanes[at].paused {
+            self.process(at);
+            return count;
+        }
+        let Worker { lanes, pool, batch, interruptions, .. } = self;
+        let lane = &mut *lanes[at];
+        for packet in batch.drain(..) {
+            lane.wait(packet).into_iter().for_each(|packet| pool.give(packet));
+        }
+        lane.account.debit(begun.elapsed().as_nanos() as u64, count, || interruptions.since_last_call());
+        self.serve();
         count
     }
 
@@ -371,10 +584,10 @@ impl Worker {
         let lane = &self.lanes[at];
         lane.cells.punted.add(punts.normal + punts.urgent);
         if punts.urgent > 0 {
-            lane.tenant.to_cpu().urgent.notify();
+            lane.tenant.cpu_queues().urgent.notify();
         }
         if punts.normal > 0 {
-            lane.tenant.to_cpu().normal.notify();
+            lane.tenant.cpu_queues().normal.notify();
         }
     }
 
@@ -382,8 +595,12 @@ impl Worker {
     /// be no room for more.
     fn run_program(&mut self, at: usize, punts: &mut Punts) {
         let mut done = 0;
+        let alone = self.lanes.len() == 1;
         while done < self.batch.len() {
             let lane = &mut *self.lanes[at];
+            // What other tenants need to receive and to copy is not this one's.
+            let kept = if alone { 0 } else { self.pool.available().saturating_sub(lane.frames) };
+            self.pool.keep(kept);
             done += lane.executor.run(&mut self.batch[done..], punts.now_us, &mut self.pool);
             let made = self.made.len();
             self.made.extend(lane.executor.copies().map(|copy| (done - 1, copy)));
@@ -393,7 +610,12 @@ impl Worker {
             }
             lane.cells.copied.add((self.made.len() - made) as u64 + lost);
             lane.cells.no_frame.add(lost);
-            if self.made.len() > MAX_BATCH || self.pool.available() < MAX_BATCH {
+            if lane.tenant.is_limited() {
+                let now_ns = self.started.elapsed().as_nanos() as u64;
+                police_copies(lane, &mut self.pool, &mut self.made, made, now_ns);
+            }
+            let enough = if alone { MAX_BATCH } else { lane.frames / 2 };
+            if self.made.len() > MAX_BATCH.min(enough) || self.pool.available() < kept + enough {
                 for (_, copy) in self.made.drain(..) {
                     dispatch(copy, lane, &mut self.pool, &mut self.queues, punts);
                 }
@@ -445,6 +667,20 @@ impl Worker {
     }
 }
 
+/// Counts a packet that is no tenant's; it comes back.
+fn no_tenant(cells: &WorkerCells, packet: Packet) -> Option<Packet> {
+    cells.no_tenant.add(1);
+    Some(packet)
+}
+
+/// Drops, counted, the copies from a place on that the tenant's rate does not allow.
+fn police_copies(lane: &Lane, pool: &mut Pool, made: &mut Vec<(usize, Packet)>, from: usize, now_ns: u64) {
+    for (_, copy) in made.extract_if(from.., |(_, copy)| !lane.tenant.policer().admit(now_ns, copy.len())) {
+        lane.cells.policed.add(1);
+        pool.give(copy);
+    }
+}
+
 /// Brings a packet that the program is done with to where it goes.
 #[inline]
 fn dispatch(packet: Packet, lane: &Lane, pool: &mut Pool, queues: &mut [PortQueue], punts: &mut Punts) {
@@ -461,7 +697,7 @@ fn dispatch(packet: Packet, lane: &Lane, pool: &mut Pool, queues: &mut [PortQueu
                 return;
             }
             Some(Egress::Cpu(urgency)) => {
-                punts.add(lane.tenant.to_cpu(), *urgency, packet.bytes(), packet.ingress_port());
+                punts.add(lane.tenant.cpu_queues(), *urgency, packet.bytes(), packet.ingress_port());
                 pool.give(packet);
                 return;
             }

@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::observe::stats::{StageTime, SwitchStats, WorkerCells};
+use crate::observe::stats::{Cell, StageTime, SwitchStats, TenantStats, WorkerCells};
 use crate::packet::{FrameSize, MAX_BATCH, Pool, PoolError};
 use crate::port::{Port, PortInfo};
 use crate::vdp::{BuildError, VirtualDataPlane};
+use crate::worker::classifier::{Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
+use crate::worker::handover::{WorkerBusy, wait_until};
 use crate::worker::lane::Lane;
-use crate::worker::port_queue::{MAX_PORT, MAX_PORT_QUEUES, PortQueue, Ports, Workers};
+use crate::worker::port_queue::{Change, MAX_PORT, MAX_PORT_QUEUES, PortQueue, Ports, Retired, Workers};
 use crate::worker::round::Worker;
+use crate::worker::schedule::MAX_WEIGHT;
 use crate::worker::tenant::{Tenant, TenantSpec};
 
 /// The name of the tenant of a switch that is built with one program.
@@ -41,8 +44,26 @@ pub enum SwitchError {
     #[error("there is no port {0}")]
     NoSuchPort(u32),
     /// Too many changes of ports wait.
-    #[error("the worker has not taken up earlier changes of its ports")]
+    #[error("the worker has not taken up earlier changes")]
     WorkerBehind,
+    /// Two tenants with one name.
+    #[error("there is a tenant `{0}` already")]
+    TenantTwice(String),
+    /// No such tenant to take away.
+    #[error("there is no tenant `{0}`")]
+    NoSuchTenant(String),
+    /// More than [`MAX_TENANTS`].
+    #[error("there are {MAX_TENANTS} tenants already")]
+    TooManyTenants,
+    /// No weight.
+    #[error("{0} is no weight: they go from 1 to {MAX_WEIGHT}")]
+    Weight(u32),
+    /// A worker takes longer over a round than it should.
+    #[error(transparent)]
+    WorkerBusy(#[from] WorkerBusy),
+    /// Rules that cannot be used.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     /// No memory for packets.
     #[error(transparent)]
     Pool(#[from] PoolError),
@@ -53,7 +74,11 @@ pub enum SwitchError {
 
 /// Collects what a switch is made of.
 pub struct SwitchBuilder {
-    tenant: TenantSpec,
+    /// The first.
+    tenant: Option<TenantSpec>,
+    cpu_port: Option<u32>,
+    urgent_cpu_port: Option<u32>,
+    queue: Option<usize>,
     ports: Vec<(u32, Vec<Box<dyn Port>>)>,
     frames: u32,
     frame_size: FrameSize,
@@ -63,10 +88,18 @@ pub struct SwitchBuilder {
 }
 
 impl SwitchBuilder {
-    /// A switch with one tenant, which has all ports, and without ports.
+    /// A switch with one tenant, which gets every frame of every port, and without ports.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> SwitchBuilder {
+        SwitchBuilder { tenant: Some(TenantSpec::new(DEFAULT_TENANT, vdp)), ..SwitchBuilder::without_tenants() }
+    }
+
+    /// A switch without ports and tenants; see [`Switch::add_tenant`].
+    pub fn without_tenants() -> SwitchBuilder {
         SwitchBuilder {
-            tenant: TenantSpec::new(DEFAULT_TENANT, vdp),
+            tenant: None,
+            cpu_port: None,
+            urgent_cpu_port: None,
+            queue: None,
             ports: Vec::new(),
             frames: 2048,
             frame_size: FrameSize::JUMBO,
@@ -89,20 +122,20 @@ impl SwitchBuilder {
 
     /// Packets the program sends to this port go to the control plane. Without it such packets have no port.
     pub fn cpu_port(mut self, number: u32) -> SwitchBuilder {
-        self.tenant.cpu_port = Some(number);
+        self.cpu_port = Some(number);
         self
     }
 
     /// Packets the program sends to this port go to the control plane, too, by a small queue of their own: what must
     /// not wait behind a flood of others.
     pub fn urgent_cpu_port(mut self, number: u32) -> SwitchBuilder {
-        self.tenant.urgent_cpu_port = Some(number);
+        self.urgent_cpu_port = Some(number);
         self
     }
 
     /// Packets that may wait in each direction between worker and control plane; 1024 by default.
     pub fn cpu_queue(mut self, packets: usize) -> SwitchBuilder {
-        self.tenant.cpu_queue = packets;
+        self.queue = Some(packets);
         self
     }
 
@@ -153,9 +186,7 @@ impl SwitchBuilder {
             self.pools.push(Pool::new(self.frames, self.frame_size)?);
         }
         let count = self.pools.len();
-        self.tenant.check(count)?;
-        let cpu_ports = [self.tenant.cpu_port, self.tenant.urgent_cpu_port];
-        let mut numbers: Vec<u32> = cpu_ports.into_iter().flatten().collect();
+        let mut numbers: Vec<u32> = Vec::new();
         // As many as there may ever be: adding one allocates nothing.
         let mut queues: Vec<Vec<PortQueue>> = (0..count).map(|_| Vec::with_capacity(MAX_PORT_QUEUES)).collect();
         for (number, ports) in self.ports {
@@ -173,19 +204,26 @@ impl SwitchBuilder {
                 queues.push(PortQueue::new(number, port));
             }
         }
-        let workers = Workers::new(count)?;
-        let FrameSize { data, .. } = self.frame_size;
-        let tenant = Arc::new(Tenant::new(&self.tenant, &workers, data as usize, self.frame_size.stride())?);
+        let shared = Workers::new(count)?;
         let switch = Arc::new(Switch {
-            ports: Ports::new(&queues, &workers, cpu_ports),
-            tenant,
-            workers,
+            ports: Arc::new(Ports::new(&queues, &shared)),
+            default_tenant: OnceLock::new(),
+            tenants: Mutex::default(),
+            workers: shared,
             cells: (0..count).map(|_| Arc::default()).collect(),
+            frame_size: self.frame_size,
+            started: Instant::now(),
         });
-        let workers = self.pools.into_iter().zip(queues).enumerate().map(|(index, (pool, queues))| {
-            let lane = Lane::new(&switch.tenant, index);
-            Worker::new(index, &switch, pool, queues, lane, self.batch, self.longest_rest)
-        });
+        if let Some(mut tenant) = self.tenant {
+            (tenant.cpu_port, tenant.urgent_cpu_port) = (self.cpu_port, self.urgent_cpu_port);
+            tenant.cpu_queue = self.queue.unwrap_or(tenant.cpu_queue);
+            let tenant = switch.add_tenant(&tenant)?;
+            switch.default_tenant.get_or_init(|| tenant);
+        }
+        let workers =
+            self.pools.into_iter().zip(queues).enumerate().map(|(index, (pool, queues))| {
+                Worker::new(index, &switch, pool, queues, self.batch, self.longest_rest)
+            });
         let workers = workers.collect();
         Ok((switch, workers))
     }
@@ -213,27 +251,141 @@ pub struct PortSummary {
 
 /// A running switch, seen from outside its workers: its ports and tenants.
 pub struct Switch {
-    ports: Ports,
-    tenant: Arc<Tenant>,
+    ports: Arc<Ports>,
+    default_tenant: OnceLock<Arc<Tenant>>,
+    tenants: Mutex<Tenants>,
     workers: Arc<Workers>,
     /// By worker.
     cells: Vec<Arc<WorkerCells>>,
+    frame_size: FrameSize,
+    started: Instant,
+}
+
+/// The tenants as the control plane sees them.
+#[derive(Default)]
+struct Tenants {
+    list: Vec<Arc<Tenant>>,
+    /// Those that were removed, and workers that have still to give them up.
+    leaving: Vec<(Arc<Tenant>, usize)>,
+    /// Counts of those that are gone.
+    gone: TenantStats,
+}
+
+impl Tenants {
+    /// Drops what workers have retired.
+    fn collect(&mut self, workers: &Workers) {
+        for worker in workers.mailboxes() {
+            while let Some(retired) = worker.next_retired() {
+                let Retired::Lane(lane) = retired else { continue };
+                let Some(at) = self.leaving.iter().position(|(tenant, _)| Arc::ptr_eq(tenant, &lane.tenant)) else {
+                    continue;
+                };
+                self.leaving[at].1 -= 1;
+                if self.leaving[at].1 == 0 {
+                    let (tenant, _) = self.leaving.remove(at);
+                    self.gone.add(&tenant.stats());
+                }
+            }
+        }
+    }
+
+    /// The rules of all tenants and perhaps one more.
+    fn classifier(&self, another: Option<(Slot, &TenantSpec)>) -> Result<Arc<Classifier>, RuleError> {
+        let mut rules: Vec<TenantRules<'_>> = self.list.iter().map(|tenant| tenant.to_classify()).collect();
+        rules.extend(another.map(|(slot, spec)| TenantRules {
+            slot,
+            name: &spec.name,
+            ports: &spec.ports,
+            rules: &spec.rules,
+        }));
+        Ok(Arc::new(Classifier::new(&rules)?))
+    }
 }
 
 impl Switch {
     /// The tenant that [`SwitchBuilder::new`] gave the switch.
+    ///
+    /// # Panics
+    /// If it was built without tenants.
     pub fn default_tenant(&self) -> &Arc<Tenant> {
-        &self.tenant
+        match self.default_tenant.get() {
+            Some(tenant) => tenant,
+            None => panic!("the switch was built without tenants"),
+        }
     }
 
     /// All tenants, in the order they were added.
     pub fn tenants(&self) -> Vec<Arc<Tenant>> {
-        vec![self.tenant.clone()]
+        self.with_tenants(|tenants| tenants.list.clone())
     }
 
     /// The tenant of this name.
     pub fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
         self.tenants().into_iter().find(|tenant| tenant.name() == name)
+    }
+
+    /// Adds a tenant. Each worker takes it up before its next round; other tenants do not notice. Its ports may be added
+    /// later than it.
+    ///
+    /// # Errors
+    /// If the name or a rule is another tenant's, there are [`MAX_TENANTS`], a number or the program is not suitable, or a
+    /// worker has not taken up earlier changes. Nothing was changed then.
+    pub fn add_tenant(&self, spec: &TenantSpec) -> Result<Arc<Tenant>, SwitchError> {
+        spec.check(self.workers.count())?;
+        self.with_tenants(|tenants| {
+            if tenants.list.iter().any(|tenant| tenant.name() == spec.name) {
+                return Err(SwitchError::TenantTwice(spec.name.clone()));
+            }
+            let taken = |slot: &Slot| tenants.list.iter().any(|tenant| tenant.slot() == *slot);
+            let slot = (0..MAX_TENANTS as Slot).find(|slot| !taken(slot)).ok_or(SwitchError::TooManyTenants)?;
+            let classifier = tenants.classifier(Some((slot, spec)))?;
+            let (bytes, stride) = (self.frame_size.data as usize, self.frame_size.stride());
+            let tenant = Arc::new(Tenant::new(spec, slot, &self.ports, &self.workers, bytes, stride)?);
+            self.ports.reserve(&spec.reserved())?;
+            let room = self.workers.room(2).inspect_err(|_| self.ports.release(&spec.reserved()))?;
+            self.workers.send(|worker| Change::AddTenant(Lane::new(&tenant, worker)));
+            self.workers.send(|_| Change::Classify(classifier.clone()));
+            drop(room);
+            tenants.list.push(tenant.clone());
+            Ok(tenant)
+        })
+    }
+
+    /// Takes a tenant away. Its packets that wait are dropped; other tenants do not notice. Returns when no worker that runs has
+    /// it any more.
+    ///
+    /// # Errors
+    /// If there is none, or a worker has not taken up earlier changes; nothing was changed then. If a worker does not end
+    /// its round in time; it will give up the tenant when it does.
+    pub fn remove_tenant(&self, name: &str) -> Result<(), SwitchError> {
+        let removed = self.with_tenants(|tenants| {
+            let at = tenants.list.iter().position(|tenant| tenant.name() == name);
+            let at = at.ok_or_else(|| SwitchError::NoSuchTenant(name.into()))?;
+            let room = self.workers.room(2)?;
+            let tenant = tenants.list.remove(at);
+            let classifier = tenants.classifier(None).inspect_err(|_| tenants.list.insert(at, tenant.clone()))?;
+            self.workers.send(|_| Change::Classify(classifier.clone()));
+            self.workers.send(|_| Change::RemoveTenant(tenant.slot()));
+            drop(room);
+            tenant.set_removed();
+            self.ports.release(&tenant.reserved());
+            tenants.leaving.push((tenant.clone(), self.workers.count()));
+            Ok::<_, SwitchError>(tenant)
+        })?;
+        let gone =
+            || self.with_tenants(|tenants| !tenants.leaving.iter().any(|(tenant, _)| Arc::ptr_eq(tenant, &removed)));
+        for worker in self.workers.mailboxes() {
+            if !wait_until(worker, gone) {
+                return Err(SwitchError::WorkerBusy(WorkerBusy));
+            }
+        }
+        Ok(())
+    }
+
+    fn with_tenants<R>(&self, work: impl FnOnce(&mut Tenants) -> R) -> R {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.collect(&self.workers);
+        work(&mut tenants)
     }
 
     /// The ports in the order they were given.
@@ -291,7 +443,26 @@ impl Switch {
                 packets: sum.packets + time.packets,
             })
         };
-        SwitchStats { ports, removed_ports, total: self.tenant.stats(), stages: std::array::from_fn(stage) }
+        let sum = |of: fn(&WorkerCells) -> &Cell| self.cells.iter().map(|cells| of(cells).get()).sum();
+        let total = self.with_tenants(|tenants| {
+            let mut total = tenants.gone.clone();
+            let leaving = tenants.leaving.iter().map(|(tenant, _)| tenant);
+            tenants.list.iter().chain(leaving).for_each(|tenant| total.add(&tenant.stats()));
+            total
+        });
+        SwitchStats {
+            ports,
+            removed_ports,
+            total,
+            no_tenant: sum(|cells| &cells.no_tenant),
+            group_copies: sum(|cells| &cells.group_copies),
+            stages: std::array::from_fn(stage),
+        }
+    }
+
+    /// When it was made.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
     }
 
     /// Worker side.

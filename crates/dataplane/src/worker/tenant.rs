@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_ir::interp::Digest;
@@ -11,10 +12,13 @@ use crate::executor::Executor;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};
 use crate::observe::stats::{MAX_ERRORS, TenantCells, TenantStats, WorkerStats};
 use crate::vdp::{BuildError, VirtualDataPlane};
+use crate::worker::classifier::{Rule, Slot, TenantRules};
 use crate::worker::cpu::{CpuQueue, Injector, Queue};
 use crate::worker::handover::{Handover, WorkerBusy};
-use crate::worker::port_queue::{MAX_PORT, Workers};
-use crate::worker::switch::SwitchError;
+use crate::worker::policer::{Policer, Rate};
+use crate::worker::port_queue::{Change, MAX_PORT, Ports, Workers};
+use crate::worker::schedule::MAX_WEIGHT;
+use crate::worker::switch::{PortSummary, SwitchError};
 
 /// Packets that may wait in each of the two urgent queues.
 const URGENT_QUEUE: usize = 256;
@@ -48,6 +52,11 @@ impl TenantPorts {
         }
     }
 
+    /// Numbers that no port of the switch may have beside these of CPU ports.
+    fn reserved(&self, cpu_ports: [Option<u32>; 2]) -> Vec<u32> {
+        if *self == TenantPorts::All { cpu_ports.into_iter().flatten().collect() } else { Vec::new() }
+    }
+
     fn check(&self, cpu_ports: [Option<u32>; 2]) -> Result<(), SwitchError> {
         let own: Vec<u32> = match self {
             TenantPorts::All => Vec::new(),
@@ -72,6 +81,33 @@ impl TenantPorts {
     }
 }
 
+/// What a tenant may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets a second that are let in from the ports, by all workers together. Copies that the program makes count,
+    /// too.
+    pub packets: Option<Rate>,
+    /// Bits a second, counted in the same way: 8 for each byte from the destination address to the end of the payload.
+    pub bits: Option<Rate>,
+    /// Share of each worker's time, relative to the weights of the other tenants that have packets; 1 to
+    /// [`Limits::MAX_WEIGHT`].
+    pub weight: u32,
+    /// Packet buffers of each worker that it may hold: packets that wait for their turn, and copies on their way to a
+    /// port. `None`: an equal part of half of the worker's buffers.
+    pub frames: Option<u32>,
+}
+
+impl Limits {
+    /// The largest weight.
+    pub const MAX_WEIGHT: u32 = MAX_WEIGHT;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { packets: None, bits: None, weight: 1, frames: None }
+    }
+}
+
 /// What a tenant is made of.
 #[derive(Clone, Debug)]
 pub struct TenantSpec {
@@ -87,10 +123,15 @@ pub struct TenantSpec {
     pub urgent_cpu_port: Option<u32>,
     /// Packets that may wait in each direction between workers and control plane.
     pub cpu_queue: usize,
+    /// Which frames it gets.
+    pub rules: Vec<Rule>,
+    /// What it may use.
+    pub limits: Limits,
 }
 
 impl TenantSpec {
-    /// A tenant with all ports and no CPU port; 1024 packets may wait in each direction.
+    /// A tenant that gets every frame of every port, without CPU port and limits; 1024 packets may wait in each
+    /// direction.
     pub fn new(name: impl Into<String>, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
         TenantSpec {
             name: name.into(),
@@ -99,16 +140,31 @@ impl TenantSpec {
             cpu_port: None,
             urgent_cpu_port: None,
             cpu_queue: 1024,
+            rules: vec![Rule::default()],
+            limits: Limits::default(),
         }
     }
 
     /// Checks port numbers, and that the program can run on so many workers.
     pub(crate) fn check(&self, workers: usize) -> Result<(), SwitchError> {
         self.ports.check([self.cpu_port, self.urgent_cpu_port])?;
+        check_limits(&self.limits)?;
         if workers > 1 {
             self.vdp.shareable()?;
         }
         Ok(())
+    }
+
+    /// Numbers that no port of the switch may have.
+    pub(crate) fn reserved(&self) -> Vec<u32> {
+        self.ports.reserved([self.cpu_port, self.urgent_cpu_port])
+    }
+}
+
+fn check_limits(limits: &Limits) -> Result<(), SwitchError> {
+    match limits.weight {
+        1..=MAX_WEIGHT => Ok(()),
+        weight => Err(SwitchError::Weight(weight)),
     }
 }
 
@@ -153,6 +209,17 @@ pub struct Tenant {
     cpu: Cpu,
     inject: Cpu,
     samples: Arc<Samples>,
+    slot: Slot,
+    rules: Vec<Rule>,
+    limits: Mutex<Limits>,
+    policer: Policer,
+    /// The policer has something to do.
+    limited: AtomicBool,
+    weight: AtomicU32,
+    /// `u32::MAX`: its part.
+    frames: AtomicU32,
+    removed: AtomicBool,
+    switch_ports: Arc<Ports>,
     workers: Arc<Workers>,
 }
 
@@ -160,12 +227,14 @@ impl Tenant {
     /// `spec`: checked. `packet_bytes`, `frame_bytes`: the longest packet that is received, and with its headroom.
     pub(crate) fn new(
         spec: &TenantSpec,
+        slot: Slot,
+        ports: &Arc<Ports>,
         workers: &Arc<Workers>,
         packet_bytes: usize,
         frame_bytes: usize,
     ) -> io::Result<Tenant> {
         let to_cpu = |port: Option<u32>, packets| Queue::new(if port.is_some() { packets } else { 1 }, frame_bytes);
-        Ok(Tenant {
+        let tenant = Tenant {
             name: spec.name.as_str().into(),
             vdp: Mutex::new(spec.vdp.clone()),
             ports: spec.ports.clone(),
@@ -181,8 +250,61 @@ impl Tenant {
                 urgent: Queue::new(URGENT_QUEUE, packet_bytes)?,
             },
             samples: Arc::new(Samples::new(packet_bytes)),
+            slot,
+            rules: spec.rules.clone(),
+            limits: Mutex::default(),
+            policer: Policer::default(),
+            limited: AtomicBool::new(false),
+            weight: AtomicU32::new(1),
+            frames: AtomicU32::new(u32::MAX),
+            removed: AtomicBool::new(false),
+            switch_ports: ports.clone(),
             workers: workers.clone(),
-        })
+        };
+        tenant.apply(spec.limits);
+        Ok(tenant)
+    }
+
+    fn apply(&self, limits: Limits) {
+        let mut current = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        if (limits.packets, limits.bits) != (current.packets, current.bits) {
+            self.policer.set(limits.packets, limits.bits);
+        }
+        self.limited.store(limits.packets.is_some() || limits.bits.is_some(), Ordering::Relaxed);
+        self.weight.store(limits.weight, Ordering::Relaxed);
+        self.frames.store(limits.frames.unwrap_or(u32::MAX), Ordering::Relaxed);
+        *current = limits;
+    }
+
+    /// What it may use.
+    pub fn limits(&self) -> Limits {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what it may use. Workers follow within a round. A new rate begins with its whole burst.
+    ///
+    /// # Errors
+    /// If the weight is out of range, or too many changes wait for a worker; nothing was changed then.
+    pub fn set_limits(&self, limits: Limits) -> Result<(), SwitchError> {
+        check_limits(&limits)?;
+        let _room = self.workers.room(1)?;
+        self.apply(limits);
+        self.workers.send(|_| Change::Limit);
+        Ok(())
+    }
+
+    /// The rules by which it gets frames.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Its ports that there are, by the program's numbers.
+    pub fn ports(&self) -> Vec<PortSummary> {
+        let of_program = |mut port: PortSummary| {
+            port.number = self.ports.of_program(port.number)?;
+            Some(port)
+        };
+        self.switch_ports.summaries().into_iter().filter_map(of_program).collect()
     }
 
     /// Its name.
@@ -273,9 +395,14 @@ impl Tenant {
         Samples::begin(&self.samples, port)
     }
 
-    /// Whether the switch is to stop.
+    /// Whether the switch is to stop, or the tenant was removed from it.
     pub fn stopping(&self) -> bool {
-        self.workers.stopping()
+        self.removed.load(Ordering::Acquire) || self.workers.stopping()
+    }
+
+    /// It is no longer the switch's.
+    pub(crate) fn set_removed(&self) {
+        self.removed.store(true, Ordering::Release);
     }
 
     /// The counts now.
@@ -290,13 +417,43 @@ impl Tenant {
         sum
     }
 
+    pub(crate) fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// Numbers that no port of the switch may have.
+    pub(crate) fn reserved(&self) -> Vec<u32> {
+        self.ports.reserved(self.cpu_ports)
+    }
+
+    pub(crate) fn to_classify(&self) -> TenantRules<'_> {
+        TenantRules { slot: self.slot, name: &self.name, ports: &self.ports, rules: &self.rules }
+    }
+
+    /// Worker side: whether to ask the policer.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limited.load(Ordering::Relaxed)
+    }
+
     /// Worker side.
-    pub(crate) fn to_cpu(&self) -> &Cpu {
+    pub(crate) fn policer(&self) -> &Policer {
+        &self.policer
+    }
+
+    /// Worker side: its weight, and the frames it may hold if that is limited apart.
+    pub(crate) fn share(&self) -> (u32, Option<u32>) {
+        let frames = self.frames.load(Ordering::Relaxed);
+        (self.weight.load(Ordering::Relaxed), (frames != u32::MAX).then_some(frames))
+    }
+
+    /// Worker side.
+    pub(crate) fn cpu_queues(&self) -> &Cpu {
         &self.cpu
     }
 
     /// Worker side.
-    pub(crate) fn from_cpu(&self) -> &Cpu {
+    pub(crate) fn injection_queues(&self) -> &Cpu {
         &self.inject
     }
 

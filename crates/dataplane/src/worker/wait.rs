@@ -1,4 +1,5 @@
-//! Sleeping until a file descriptor has something, and waking a sleeper: `poll(2)`, `epoll(7)` and `eventfd(2)`.
+//! What a thread asks of the operating system's scheduler: sleeping until a file descriptor has something, and waking a sleeper
+//! (`poll(2)`, `epoll(7)`, `eventfd(2)`); its CPU.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -152,6 +153,24 @@ pub(crate) fn rest(time: Duration) {
 pub(crate) fn sharpen_timers() {
     // SAFETY: plain system call; it changes nothing but this thread's timers, and failure leaves these as they are.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000 as libc::c_ulong) };
+}
+
+/// Counts how often the operating system took the CPU from the calling thread.
+#[derive(Debug, Default)]
+pub(crate) struct Interruptions(i64);
+
+impl Interruptions {
+    /// Whether it has since the last call.
+    #[cold]
+    pub(crate) fn since_last_call(&mut self) -> bool {
+        // SAFETY: all-zero is a valid value, which the kernel overwrites.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+            usage
+        };
+        std::mem::replace(&mut self.0, usage.ru_nivcsw) != usage.ru_nivcsw
+    }
 }
 
 /// Keeps the calling thread on one CPU.

@@ -1,0 +1,172 @@
+//! The schedule of a worker's tenants: deficit round robin (Shreedhar and Varghese, 1995) over measured time.
+//!
+//! A sweep gives each tenant that has packets a quantum of time, by weight. A tenant runs batches while its account is in
+//! credit; what a batch takes is debited, so that expensive packets are paid by the tenant whose they are. Tenants without packets
+//! save nothing, and their time is the others'.
+
+use std::time::Duration;
+
+/// The largest weight of a tenant.
+pub(crate) const MAX_WEIGHT: u32 = 1000;
+
+/// Time after which a worker looks at its ports again, though packets wait in lanes.
+pub(crate) const CYCLE: Duration = Duration::from_micros(64);
+/// The shortest quantum: batches shorter than this cost more.
+const SHORTEST_NS: u64 = 8_000;
+/// A batch that takes so many times as long as expected, and so much longer, may have been interrupted: the operating system
+/// let another thread run.
+const SUSPICIOUS: u64 = 4;
+const SUSPICIOUS_NS: u64 = 20_000;
+/// Nanoseconds that a packet of a new tenant is expected to take.
+const UNKNOWN_NS: u64 = 1_000;
+
+/// A tenant's account of a worker's time.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// Nanoseconds in credit or in debt.
+    credit_ns: i64,
+    quantum_ns: u64,
+    /// What a packet takes: follows what is measured, upwards at once and downwards slowly.
+    packet_ns: u64,
+}
+
+impl Default for Account {
+    fn default() -> Account {
+        Account { credit_ns: 0, quantum_ns: SHORTEST_NS, packet_ns: UNKNOWN_NS }
+    }
+}
+
+impl Account {
+    /// Sets the quantum for a weight among others, of which there are the sum and the smallest.
+    pub(crate) fn set_weight(&mut self, weight: u32, sum: u64, smallest: u32) {
+        // The smallest weight gets the shortest quantum at least.
+        let cycle = (CYCLE.as_nanos() as u64).max(SHORTEST_NS * sum / u64::from(smallest.max(1)));
+        self.quantum_ns = cycle * u64::from(weight) / sum.max(1);
+    }
+
+    /// Begins its turn in a sweep. False if it is still in debt.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self) -> bool {
+        self.credit_ns += self.quantum_ns as i64;
+        self.credit_ns > 0
+    }
+
+    /// How many packets it may run now, this many at most; zero if its turn is over.
+    #[inline]
+    pub(crate) fn affordable(&self, most: usize) -> usize {
+        match u64::try_from(self.credit_ns) {
+            Ok(credit) if credit > 0 => ((credit / self.packet_ns) as usize).clamp(1, most),
+            _ => 0,
+        }
+    }
+
+    /// Debits the time that a batch took. `interrupted` says whether another thread ran meanwhile, and is asked only if
+    /// the batch took suspiciously long; time in which the worker did not run is not the tenant's.
+    #[inline]
+    pub(crate) fn debit(&mut self, ns: u64, packets: usize, interrupted: impl FnOnce() -> bool) {
+        let expected = self.packet_ns * packets as u64;
+        if ns > SUSPICIOUS * expected + SUSPICIOUS_NS && interrupted() {
+            self.credit_ns -= expected as i64;
+            return;
+        }
+        self.credit_ns -= ns as i64;
+        let each = (ns / packets.max(1) as u64).max(1);
+        self.packet_ns = if each > self.packet_ns { each } else { self.packet_ns - (self.packet_ns - each) / 8 };
+    }
+
+    /// It has no packets: credit is not saved.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        self.credit_ns = self.credit_ns.min(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Accounts of these weights, and what a packet of each takes.
+    fn accounts(tenants: &[(u32, u64)]) -> Vec<(Account, u64)> {
+        let (sum, smallest) =
+            (tenants.iter().map(|t| u64::from(t.0)).sum(), tenants.iter().map(|t| t.0).min().unwrap());
+        let new = |&(weight, cost): &(u32, u64)| {
+            let mut account = Account::default();
+            account.set_weight(weight, sum, smallest);
+            (account, cost)
+        };
+        tenants.iter().map(new).collect()
+    }
+
+    /// Time that each gets in so many sweeps, if all always have packets.
+    fn share(tenants: &[(u32, u64)], sweeps: usize) -> Vec<f64> {
+        let mut accounts = accounts(tenants);
+        let mut time = vec![0; tenants.len()];
+        for _ in 0..sweeps {
+            for ((account, cost), time) in accounts.iter_mut().zip(&mut time) {
+                account.begin_turn();
+                loop {
+                    let packets = account.affordable(256);
+                    if packets == 0 {
+                        break;
+                    }
+                    account.debit(*cost * packets as u64, packets, || false);
+                    *time += *cost * packets as u64;
+                }
+            }
+        }
+        let all: u64 = time.iter().sum();
+        time.into_iter().map(|time| time as f64 / all as f64).collect()
+    }
+
+    #[test]
+    fn time_is_shared_by_weight_whatever_a_packet_takes() {
+        for (tenants, expected) in [
+            (&[(1, 100), (1, 100), (1, 100), (1, 5_000_000)][..], &[0.25; 4][..]),
+            (&[(1, 130), (2, 7_000), (5, 130)], &[0.125, 0.25, 0.625]),
+            (&[(1000, 200), (1, 200)], &[0.999, 0.001]),
+            (&[(1, 90); 64], &[1.0 / 64.0; 64]),
+        ] {
+            for (found, expected) in share(tenants, 20_000).into_iter().zip(expected) {
+                assert!((found - expected).abs() < 0.01 * expected, "{tenants:?}: {found} and not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_saved_while_there_are_no_packets() {
+        let mut account = Account::default();
+        for _ in 0..1000 {
+            account.begin_turn();
+            account.rest();
+        }
+        account.begin_turn();
+        assert!(account.affordable(256) <= (SHORTEST_NS / UNKNOWN_NS) as usize);
+    }
+
+    #[test]
+    fn expensive_packets_come_in_small_batches_at_once() {
+        let mut account = Account::default();
+        for _ in 0..100 {
+            account.begin_turn();
+            account.debit(100 * 50, 50, || false);
+            account.rest();
+        }
+        account.begin_turn();
+        assert!(account.affordable(256) > 50);
+        account.debit(100_000, 1, || false);
+        while !account.begin_turn() {}
+        assert_eq!(account.affordable(256), 1);
+    }
+
+    #[test]
+    fn time_in_which_the_worker_did_not_run_is_not_the_tenants() {
+        let mut account = Account::default();
+        account.begin_turn();
+        account.debit(10_000_000, 4, || true);
+        let sweeps = (1..).find(|_| account.begin_turn()).unwrap();
+        assert_eq!(sweeps, 1);
+        account.debit(10_000_000, 4, || false);
+        let sweeps = (1..).find(|_| account.begin_turn()).unwrap();
+        assert!(sweeps > 1000, "{sweeps}");
+    }
+}
