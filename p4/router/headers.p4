@@ -91,6 +91,10 @@ header icmp_t {
     bit<16> checksum;
 }
 
+#ifdef PATH_SPLICING
+#include "splicing_header.p4"
+#endif
+
 struct headers_t {
     packet_in_t  packet_in;
     packet_out_t packet_out;
@@ -99,6 +103,9 @@ struct headers_t {
     ipv6_t       ipv6;
     ports_t      ports;
     icmp_t       icmp;
+#ifdef PATH_SPLICING
+    splicing_t   splicing;
+#endif
 }
 
 struct meta_t {
@@ -109,6 +116,9 @@ struct meta_t {
     bit<32> route;           // index of the route's counter
     bit<16> next_hop;
     bit<16> group;           // of next hops; 0: the route has one next hop
+#ifdef PATH_SPLICING
+    bit<8>  slice;
+#endif
     bit<16> flow;            // hash of the flow
     bit<32> length;          // bytes of the IP packet
     bit<9>  egress_port;

@@ -24,6 +24,9 @@
 #include "reasons.p4"
 #include "headers.p4"
 #include "parser.p4"
+#ifdef PATH_SPLICING
+#include "splicing.p4"
+#endif
 #include "route_ipv4.p4"
 #include "route_ipv6.p4"
 #include "next_hops.p4"
@@ -96,6 +99,9 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #ifndef WITHOUT_IPV4
     RouteIpv4() ipv4;
     AgeIpv4() age_ipv4;
+#endif
+#ifdef PATH_SPLICING
+    AdvanceSplicing() advance_splicing;
 #endif
 #ifndef WITHOUT_IPV6
     RouteIpv6() ipv6;
@@ -173,6 +179,9 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #ifndef WITHOUT_IPV4
             if (hdr.ipv4.isValid()) {
                 age_ipv4.apply(hdr);
+#ifdef PATH_SPLICING
+                advance_splicing.apply(hdr, meta);
+#endif
             }
 #endif
 #ifndef WITHOUT_IPV6

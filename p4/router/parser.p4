@@ -35,8 +35,18 @@ parser RouterParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
             (5, 0, 0, PROTOCOL_TCP): ports;
             (5, 0, 0, PROTOCOL_UDP): ports;
             (5, 0, 0, PROTOCOL_SCTP): ports;
+#ifdef PATH_SPLICING
+            (5, _, 0, PROTOCOL_SPLICING): splicing;
+#endif
             default: accept;
         }
+    }
+#endif
+
+#ifdef PATH_SPLICING
+    state splicing {
+        packet.extract(hdr.splicing);
+        transition accept;
     }
 #endif
 

@@ -61,6 +61,10 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         size = 1024;
     }
 
+#ifdef PATH_SPLICING
+    RouteSpliced() route_spliced;
+#endif
+
     apply {
         meta.length = (bit<32>) hdr.ipv4.length;
         if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5 || meta.length < (bit<32>) hdr.ipv4.ihl << 2
@@ -72,6 +76,9 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
             meta.reason = Reason.BAD_CHECKSUM;
         } else {
             routes_ipv4.apply();
+#ifdef PATH_SPLICING
+            route_spliced.apply(hdr, meta);
+#endif
             if (meta.reason == Reason.FORWARDED) {
                 martians_ipv4.apply();
             }

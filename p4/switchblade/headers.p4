@@ -186,6 +186,7 @@ struct metadata_t {
     Preprocessor preprocessor;
     Reason       reason;
     bit<32>      settings;   // the VDP's control register
+    bit<1>       truncated;  // the frame ends in a header that it announces
 
     bit<256>     key;        // what exact lookups compare, or the hasher hashes
     bit<32>      field;      // what LPM looks up

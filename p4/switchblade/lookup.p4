@@ -1,4 +1,6 @@
 // Output port lookup, as the platform header's mode says, and the neighbour to which the packet goes.
+//
+// Entries of exact tables can time out, as cached decisions do.
 
 control LookUp(in headers_t hdr, inout metadata_t meta) {
     action forward(bit<9> port, bit<16> neighbour, bit<32> data) {
@@ -53,6 +55,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         actions = { forward; replicate; to_cpu; drop; @defaultonly miss; }
         const default_action = miss();
         size = 1600000;
+        support_timeout = true;
     }
 
     table exact_key {
@@ -63,6 +66,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         actions = { forward; replicate; to_cpu; drop; @defaultonly miss; }
         const default_action = miss();
         size = 1600000;
+        support_timeout = true;
     }
 
     table exceptions {
@@ -73,6 +77,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         actions = { to_cpu; forward; replicate; drop; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 65536;
+        support_timeout = true;
     }
 
     table exceptions_by_key {
@@ -83,6 +88,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         actions = { to_cpu; forward; replicate; drop; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 65536;
+        support_timeout = true;
     }
 
     bool found = false;

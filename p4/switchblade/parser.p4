@@ -1,4 +1,5 @@
-// Known headers as such; of other protocols the first 64 bytes, as words.
+// Known headers as such; of other protocols the first 64 bytes, as words. A packet that ends in the IP header or VLAN tag that its
+// EtherType announces is left with meta.truncated set.
 
 parser PlatformParser(packet_in packet,
                       out headers_t hdr,
@@ -30,7 +31,9 @@ parser PlatformParser(packet_in packet,
     }
 
     state vlan {
+        meta.truncated = 1;
         packet.extract(hdr.vlan);
+        meta.truncated = 0;
         transition select(hdr.vlan.ether_type) {
             ETHERTYPE_IPV4: ipv4;
             ETHERTYPE_IPV6: ipv6;
@@ -39,7 +42,9 @@ parser PlatformParser(packet_in packet,
     }
 
     state ipv4 {
+        meta.truncated = 1;
         packet.extract(hdr.ipv4);
+        meta.truncated = 0;
         transition select(hdr.ipv4.ihl, hdr.ipv4.offset, hdr.ipv4.protocol) {
             (5, 0, PROTO_TCP): ports;
             (5, 0, PROTO_UDP): ports;
@@ -51,7 +56,9 @@ parser PlatformParser(packet_in packet,
     }
 
     state ipv6 {
+        meta.truncated = 1;
         packet.extract(hdr.ipv6);
+        meta.truncated = 0;
         transition select(hdr.ipv6.next_hdr) {
             PROTO_TCP: ports;
             PROTO_UDP: ports;

@@ -212,10 +212,7 @@ control Preprocess(in headers_t hdr, inout metadata_t meta, in standard_metadata
     bit<16> dst_port = 0;
 
     apply {
-        // A header that the frame is too short for.
-        if (std.parser_error != error.NoError && !hdr.words[0].isValid() && !hdr.ipv4.isValid() && !hdr.ipv6.isValid()
-            && (hdr.ethernet.ether_type == ETHERTYPE_IPV4 || hdr.ethernet.ether_type == ETHERTYPE_IPV6
-                || hdr.ethernet.ether_type == ETHERTYPE_VLAN)) {
+        if (meta.truncated == 1) {
             meta.reason = Reason.MALFORMED;
         } else if (meta.preprocessor == Preprocessor.IPV4 || meta.preprocessor == Preprocessor.PATH_SPLICING) {
             if (hdr.ipv4.isValid()) {

@@ -266,9 +266,10 @@ fn a_large_program_is_followed_to_its_end() {
 }
 
 #[test]
-fn the_examples_and_the_router_have_no_warnings() {
+fn the_examples_and_the_routers_have_no_warnings() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut programs = vec![root.join("p4/scion/border_router.p4")];
+    let routers = ["router/ip.p4", "router/path_splicing.p4", "scion/border_router.p4", "switchblade/platform.p4"];
+    let mut programs: Vec<_> = routers.iter().map(|program| root.join("p4").join(program)).collect();
     for entry in std::fs::read_dir(root.join("examples")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "p4") {

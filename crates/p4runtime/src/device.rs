@@ -41,6 +41,8 @@ pub struct Counts {
     pub lost: AtomicU64,
     /// Packets received from controllers.
     pub packets_out: AtomicU64,
+    /// Packets of controllers that the injection queue had no room for. The controller is told.
+    pub packets_out_refused: AtomicU64,
 }
 
 /// A tenant of a switch under P4Runtime.
@@ -197,9 +199,10 @@ impl Device {
         let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
         let schema = lock(&self.state).as_ref().ok_or_else(no_program)?.program.schema.clone();
         let bytes = packet::packet_out(&schema, said)?;
-        self.tenant.injector().packet_out(port, &bytes).map_err(|e| exhausted(e.to_string()))?;
-        self.counts.packets_out.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        let injected = self.tenant.injector().packet_out(port, &bytes);
+        let count = if injected.is_ok() { &self.counts.packets_out } else { &self.counts.packets_out_refused };
+        count.fetch_add(1, Ordering::Relaxed);
+        injected.map_err(|e| exhausted(e.to_string()))
     }
 
     /// Acknowledges a list of digests.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Tenant, Verdict};
-use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
+use hopwright_p4runtime::{Access, Bundle, Counts, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
@@ -76,25 +77,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;
+    let device = server.as_ref().and_then(|s| s.devices().into_iter().next());
     let started = Instant::now();
+    let statistics = || json(&switch.stats(), device.as_deref().map(Device::counts), started);
     if let Some(path) = &args.stats {
-        write(path, &switch.stats(), started)?;
+        write(path, &statistics())?;
     }
     if args.log_packets {
         log_packets(&switch)?;
     }
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
-    watch(&switch, server.is_none(), started, args.stats.as_deref())?;
+    watch(&switch, server.is_none(), args.stats.as_deref(), &statistics)?;
     thread.join().map_err(|_| Failure::message("the worker died"))?;
     drop(server);
-    let stats = switch.stats();
     if let Some(path) = &args.stats {
-        write(path, &stats, started)?;
+        write(path, &statistics())?;
     }
     if args.json {
-        println!("{}", json(&stats, started));
+        println!("{}", statistics());
     } else {
-        print(&stats);
+        print(&switch.stats());
     }
     Ok(())
 }
@@ -153,29 +155,41 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
 }
 
 /// Writes statistics until the switch stops, and drains the CPU queue if nothing else reads it.
-fn watch(switch: &Arc<Switch>, drain: bool, started: Instant, stats: Option<&Path>) -> Result<(), Failure> {
+fn watch(
+    switch: &Arc<Switch>,
+    drain: bool,
+    stats: Option<&Path>,
+    statistics: &dyn Fn() -> serde_json::Value,
+) -> Result<(), Failure> {
     let cpu = switch.default_tenant().cpu();
-    let mut next = started + STATS_INTERVAL;
+    let mut next = Instant::now() + STATS_INTERVAL;
     while !switch.stopping() {
         while drain && cpu.try_receive().is_some() {}
         std::thread::sleep(Duration::from_millis(100));
         if Instant::now() >= next {
             next += STATS_INTERVAL;
             if let Some(path) = stats {
-                write(path, &switch.stats(), started)?;
+                write(path, &statistics())?;
             }
         }
     }
     Ok(())
 }
 
-fn write(path: &Path, stats: &SwitchStats, started: Instant) -> Result<(), Failure> {
-    std::fs::write(path, json(stats, started).to_string())
-        .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
+fn write(path: &Path, statistics: &serde_json::Value) -> Result<(), Failure> {
+    std::fs::write(path, statistics.to_string()).map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }
 
-fn json(stats: &SwitchStats, started: Instant) -> serde_json::Value {
+fn json(stats: &SwitchStats, controllers: Option<&Counts>, started: Instant) -> serde_json::Value {
     let total = &stats.total;
+    let controllers = controllers.map(|c| {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        serde_json::json!({
+            "updates": get(&c.updates), "updates_failed": get(&c.failed),
+            "packets_in": get(&c.packets_in), "messages_lost": get(&c.lost),
+            "packets_out": get(&c.packets_out), "packets_out_refused": get(&c.packets_out_refused),
+        })
+    });
     let ports: serde_json::Map<_, _> = stats
         .ports
         .iter()
@@ -197,6 +211,7 @@ fn json(stats: &SwitchStats, started: Instant) -> serde_json::Value {
         },
         "ns_per_packet": total.ns_per_packet(),
         "ports": ports,
+        "p4runtime": controllers,
     })
 }
 
