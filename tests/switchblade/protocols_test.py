@@ -2,6 +2,8 @@
 """Four protocols at the same time on the SwitchBlade platform, and a fifth that comes while it runs."""
 
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import unittest
@@ -10,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/p4runtime"))
 
 from frames import ethernet, ipv4, ipv6, labelled, splicing, udp
-from switch import Switch
+from switch import HOPWRIGHT, Switch
 
 PLATFORM = ROOT / "p4/switchblade/platform.p4"
 
@@ -60,10 +62,21 @@ class Protocols(unittest.TestCase):
         self.four()
         subprocess.run([sys.executable, ROOT / "examples/new_protocol/configure.py"], check=True, timeout=60)
         for label, port, new in ((100, 1, 200), (101, 2, 300)):
-            arriving = labelled(label, 0x1122334455667788)
-            leaving = labelled(new, 0x1122334455667788, hops=8)
-            self.forwards(ethernet(vdp(5), 0x88B5, arriving), port, to(port, 5, 0x88B5, leaving))
+            self.swaps(label, port, new)
         self.four()
+
+    def test_the_commands_of_the_documentation(self):
+        section = (ROOT / "docs/switchblade.md").read_text().split("## A new protocol")[1].split("```")[1]
+        commands = re.findall(r"^# hopwright (.*)$", section, re.MULTILINE)
+        self.assertEqual(len(commands), 7)
+        for command in commands:
+            subprocess.run([HOPWRIGHT, *shlex.split(command, comments=True)], check=True, timeout=60)
+        self.swaps(100, 1, 200)
+
+    def swaps(self, label, port, new):
+        arriving = labelled(label, 0x1122334455667788)
+        leaving = labelled(new, 0x1122334455667788, hops=8)
+        self.forwards(ethernet(vdp(5), 0x88B5, arriving), port, to(port, 5, 0x88B5, leaving))
 
 
 if __name__ == "__main__":
