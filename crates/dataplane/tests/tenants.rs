@@ -599,3 +599,75 @@ fn a_paused_tenant_keeps_the_packets_it_may_hold() {
         check_ledgers(&switch, &tenants);
     }
 }
+
+#[test]
+fn passes_of_a_packet_are_limited_by_tenant() {
+    for engine in BOTH {
+        let wires = [Wire::default(), Wire::counting()];
+        let (switch, mut worker) = switch(&wires);
+        let limits = Limits { passes: Some(60), ..Limits::default() };
+        let few = TenantSpec { limits, ..tenant(engine, 1, vec![by_mac(1)]) };
+        let tenants = [few, tenant(engine, 2, vec![by_mac(2)])].map(|spec| switch.add_tenant(&spec).unwrap());
+        let mut offer = || {
+            [1, 2].into_iter().for_each(|number| wires[0].offer(&frame(mac(number), None, MULTICAST)));
+            settle(&mut worker);
+        };
+        // A hundred copies: what was made before the limit is sent.
+        offer();
+        assert!((50..100).contains(&tenants[0].stats().tx_packets), "{engine:?}: {:?}", tenants[0].stats());
+        assert_eq!(tenants[1].stats().tx_packets, 100);
+        tenants[0].replace(program(engine, 1, 1)).unwrap();
+        let before = tenants[0].stats().tx_packets;
+        offer();
+        assert!(tenants[0].stats().tx_packets < before + 100, "a new program is limited, too");
+        tenants[0].set_limits(Limits::default()).unwrap();
+        let before = tenants[0].stats().tx_packets;
+        offer();
+        assert_eq!(tenants[0].stats().tx_packets, before + 100);
+        check_ledgers(&switch, &tenants);
+    }
+}
+
+/// Several workers share a tenant's rate, and take up and give up tenants each at its time.
+#[test]
+fn several_workers_share_tenants() {
+    for engine in BOTH {
+        let frames = || Pool::new(2048, FrameSize { headroom: 64, data: 256 }).unwrap();
+        let wires: [[Wire; 2]; 2] = std::array::from_fn(|_| [Wire::default(), Wire::counting()]);
+        let port = |number: usize| -> Vec<Box<dyn Port>> {
+            wires.iter().map(|of_worker| Box::new(of_worker[number].clone()) as Box<dyn Port>).collect()
+        };
+        let (switch, workers) = SwitchBuilder::without_tenants()
+            .pools(vec![frames(), frames()])
+            .ports(0, port(0))
+            .ports(1, port(1))
+            .build_workers()
+            .unwrap();
+        let limits = Limits { packets: Some(Rate { per_second: 1, burst: 50 }), ..Limits::default() };
+        let limited = TenantSpec { limits, ..tenant(engine, 1, vec![by_mac(1)]) };
+        let tenants = [limited, tenant(engine, 2, vec![by_mac(2)])].map(|spec| switch.add_tenant(&spec).unwrap());
+        let running: Vec<_> = workers.into_iter().map(|mut worker| std::thread::spawn(move || worker.run())).collect();
+        for wire in &wires {
+            (0..200).for_each(|n| wire[0].offer(&frame(mac(1 + n % 2), None, FORWARD)));
+        }
+        let stats = |tenant: &Tenant| (tenant.stats().rx_packets, tenant.stats().packets_out());
+        while tenants.iter().any(|tenant| stats(tenant) != (200, 200)) {
+            std::thread::yield_now();
+        }
+        let passed = tenants[0].stats().tx_packets;
+        assert!((50..60).contains(&passed), "{engine:?}: {passed}");
+        assert_eq!(tenants[1].stats().tx_packets, 200);
+        assert!(tenants[1].stats().workers.iter().all(|worker| worker.packets == 100));
+        switch.remove_tenant("t1").unwrap();
+        for wire in &wires {
+            wire[0].offer(&frame(mac(1), None, FORWARD));
+        }
+        while switch.stats().no_tenant < 2 {
+            std::thread::yield_now();
+        }
+        switch.stop();
+        running.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(switch.stats().total.rx_packets, 400);
+        check_ledgers(&switch, &tenants);
+    }
+}

@@ -344,6 +344,13 @@ impl Machine {
         self.tally.packets.store(before + packets as u64, Ordering::Relaxed);
     }
 
+    /// Limits the passes that one received packet may cause.
+    pub(crate) fn set_max_passes(&mut self, passes: u32) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.max_passes = passes;
+        }
+    }
+
     /// The copies that have not been taken yet.
     pub(crate) fn copies(&mut self) -> Option<&mut Copies> {
         self.traffic.as_mut().map(|t| &mut t.copies)

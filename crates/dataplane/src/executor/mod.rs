@@ -38,6 +38,7 @@ pub struct Executor {
     reader: Reader,
     copies: Vec<Packet>,
     lost_copies: u64,
+    max_passes: u32,
 }
 
 impl Executor {
@@ -61,6 +62,7 @@ impl Executor {
             reader: vdp.control().domain().reader(),
             copies: Vec::new(),
             lost_copies: 0,
+            max_passes: interp::MAX_PASSES,
             vdp,
         }
     }
@@ -74,6 +76,15 @@ impl Executor {
     /// `None` if the program does not read them.
     pub fn depths(&mut self) -> Option<&mut QueueDepths> {
         self.reads_depths.then_some(&mut self.depths)
+    }
+
+    /// Limits the ingress and egress passes that one received packet may cause: recirculations, resubmissions and copies.
+    /// A packet that exceeds it is dropped as a fault. The default is [`interp::MAX_PASSES`].
+    pub fn set_max_passes(&mut self, passes: u32) {
+        self.max_passes = passes;
+        if let Some(machine) = &mut self.machine {
+            machine.set_max_passes(passes);
+        }
     }
 
     /// Forces key prefetch on or off; `None` leaves it to the autotuner. Does not affect results.
@@ -164,6 +175,7 @@ impl Executor {
     fn interpret(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         let Engine::Interp(interp) = self.vdp.engine() else { return packets.len() };
         let mut interp = interp.lock().unwrap_or_else(PoisonError::into_inner);
+        interp.max_passes = self.max_passes;
         if self.reads_depths {
             interp.depths.clone_from(&self.depths);
         }

@@ -96,6 +96,8 @@ pub(crate) struct Traffic {
     /// A dropped packet's frame, kept because there is no pool to return it to.
     spare: Option<Packet>,
     pub copies: Copies,
+    /// Ingress and egress passes that one received packet may cause.
+    pub max_passes: u32,
 }
 
 /// Properties of the program.
@@ -144,6 +146,7 @@ impl Traffic {
             no_headroom: false,
             spare: None,
             copies: Copies { ready: Vec::with_capacity(MAX_COPIES), ..Copies::default() },
+            max_passes: MAX_PASSES,
         }
     }
 
@@ -170,7 +173,7 @@ impl Traffic {
         let mut passes = 1;
         while !(self.egress.is_empty() && self.ingress.is_empty()) {
             passes += 1;
-            if passes > MAX_PASSES {
+            if passes > self.max_passes {
                 self.give_up(worker);
                 break;
             }

@@ -311,3 +311,106 @@ impl PortRules {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the documentation of [`Rule`] says, one rule after the other.
+    fn naive(tenants: &[(TenantPorts, Vec<Rule>)], port: u32, mac: [u8; 6], vlan: u16) -> (Option<Slot>, Vec<Slot>) {
+        let (mut best, mut copies): (Option<((bool, bool, bool), Slot)>, Vec<Slot>) = (None, Vec::new());
+        for (slot, (ports, rules)) in tenants.iter().enumerate() {
+            for rule in rules.iter().filter(|_| ports.of_program(port).is_some()) {
+                let on_port = rule.port.is_none_or(|p| p == port) && rule.vlan.is_none_or(|v| v == vlan);
+                if on_port && rule.copy_groups && mac[0] & 1 == 1 && !copies.contains(&(slot as Slot)) {
+                    copies.push(slot as Slot);
+                }
+                let precise = (rule.mac.is_some(), rule.vlan.is_some(), rule.port.is_some());
+                if on_port && rule.mac.is_none_or(|m| m == mac) && best.is_none_or(|(other, _)| precise > other) {
+                    best = Some((precise, slot as Slot));
+                }
+            }
+        }
+        copies.sort_unstable();
+        (best.map(|(_, slot)| slot), copies)
+    }
+
+    fn addresses() -> impl Strategy<Value = [u8; 6]> {
+        (prop_oneof![Just(0u8), Just(1), Just(2)], 0u8..3).prop_map(|(first, last)| [first, 0, 0, 0, 0, last])
+    }
+
+    fn vlans() -> impl Strategy<Value = u16> {
+        prop_oneof![Just(0u16), Just(1), Just(2), Just(4094)]
+    }
+
+    fn rules() -> impl Strategy<Value = Rule> {
+        let (port, vlan, mac) = (prop::option::of(0u32..4), prop::option::of(vlans()), prop::option::of(addresses()));
+        (port, vlan, mac, any::<bool>()).prop_map(|(port, vlan, mac, copy_groups)| Rule {
+            port,
+            vlan,
+            mac,
+            copy_groups,
+        })
+    }
+
+    fn some_ports() -> impl Strategy<Value = TenantPorts> {
+        let numbered = |set: std::collections::BTreeSet<u32>| {
+            TenantPorts::Numbered(set.into_iter().map(|port| (port + 100, port)).collect::<BTreeMap<_, _>>())
+        };
+        prop_oneof![Just(TenantPorts::All), prop::collection::btree_set(0u32..4, 0..4).prop_map(numbered)]
+    }
+
+    fn bytes(mac: [u8; 6], vlan: u16, tag: u8, priority: u16) -> Vec<u8> {
+        let mut frame = [mac, [9; 6]].concat();
+        match (tag, vlan) {
+            (0, 0) => {}
+            (tag, vlan) => {
+                frame.extend(if tag == 1 { [0x88, 0xa8] } else { [0x81, 0x00] });
+                frame.extend((vlan | priority << 12).to_be_bytes());
+            }
+        }
+        frame.extend([0x08, 0x00]);
+        frame
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_finds_what_the_rules_say(
+            tenants in prop::collection::vec((some_ports(), prop::collection::vec(rules(), 0..6)), 0..6),
+            frames in prop::collection::vec((0u32..6, addresses(), vlans(), 0u8..3, 0u16..16), 1..30),
+        ) {
+            // Tenants whose rules are all right and nobody else's.
+            let mut accepted: Vec<(TenantPorts, Vec<Rule>)> = Vec::new();
+            let mut classifier = Classifier::default();
+            for tenant in tenants {
+                accepted.push(tenant);
+                let rules: Vec<TenantRules<'_>> = accepted.iter().enumerate().map(|(slot, (ports, rules))| {
+                    TenantRules { slot: slot as Slot, name: "tenant", ports, rules }
+                }).collect();
+                match Classifier::new(&rules) {
+                    Ok(good) => classifier = good,
+                    Err(_) => drop(accepted.pop()),
+                }
+            }
+            for (port, mac, vlan, tag, priority) in frames {
+                let frame = bytes(mac, vlan, tag, priority);
+                let (expected, expected_copies) = naive(&accepted, port, mac, vlan);
+                let (found, mut copies) = match classifier.port(port) {
+                    PortRules::One(slot) => (Some(*slot), Vec::new()),
+                    PortRules::Several(table) => (table.tenant_of(&frame), table.copies(&frame).collect()),
+                };
+                prop_assert_eq!(found, expected, "port {}, {:?}", port, frame);
+                copies.sort_unstable();
+                // Who gets the frame itself gets no copy.
+                copies.retain(|slot| Some(*slot) != found);
+                prop_assert_eq!(copies, Vec::from_iter(expected_copies.into_iter().filter(|s| Some(*s) != found)));
+            }
+        }
+    }
+}

@@ -45,25 +45,30 @@ impl Handover {
         }
     }
 
-    /// Hands over an executor and waits until the worker uses it, if it runs.
-    pub(crate) fn replace(&self, executor: Executor, worker: &Mailbox) -> Result<(), WorkerBusy> {
+    /// Hands over an executor and waits until the worker uses it, if it runs, or the tenant is gone.
+    pub(crate) fn replace(
+        &self,
+        executor: Executor,
+        worker: &Mailbox,
+        gone: impl Fn() -> bool,
+    ) -> Result<(), WorkerBusy> {
         let _control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was never taken up is dropped here.
         drop(self.next.force_push(executor));
         worker.call();
-        let done = wait_until(worker, || self.next.is_empty());
+        let done = wait_until(worker, || self.next.is_empty() || gone());
         while self.returned.pop().is_some() {}
         if done { Ok(()) } else { Err(WorkerBusy) }
     }
 
     /// Keeps the worker from running the tenant's packets until the result is dropped. If the worker does not run there
-    /// is nothing to wait for.
-    pub(crate) fn pause(&self, worker: &Mailbox) -> Result<Waiting<'_>, WorkerBusy> {
+    /// is nothing to wait for, nor if the tenant is gone.
+    pub(crate) fn pause(&self, worker: &Mailbox, gone: impl Fn() -> bool) -> Result<Waiting<'_>, WorkerBusy> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = Waiting { gate: &self.gate, _control: control };
         self.gate.store(CLOSING, Ordering::Release);
         worker.call();
-        if !wait_until(worker, || self.gate.load(Ordering::Acquire) == CLOSED) {
+        if !wait_until(worker, || self.gate.load(Ordering::Acquire) == CLOSED || gone()) {
             return Err(WorkerBusy);
         }
         Ok(waiting)

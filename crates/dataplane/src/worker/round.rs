@@ -25,7 +25,7 @@ use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired};
 use crate::worker::schedule::CYCLE;
 use crate::worker::switch::Switch;
 use crate::worker::tenant::{Cpu, Urgency};
-use crate::worker::wait::{self, Interruptions, Sleeper};
+use crate::worker::wait::{self, LostTime, Sleeper};
 
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -74,7 +74,7 @@ pub struct Worker {
     next_lane: usize,
     /// A lane is paused.
     paused: bool,
-    interruptions: Interruptions,
+    lost_time: LostTime,
     started: Instant,
     pool: Pool,
     batch: Vec<Packet>,
@@ -111,7 +111,7 @@ impl Worker {
             classifier: Arc::default(),
             next_lane: 0,
             paused: false,
-            interruptions: Interruptions::default(),
+            lost_time: LostTime::new(),
             started: switch.started(),
             pool,
             batch: Vec::with_capacity(MAX_BATCH),
@@ -148,13 +148,18 @@ impl Worker {
             {
                 break;
             }
-            // Packets that wait for their turn are work, too.
-            let work = if count == 0 { usize::from(self.has_waiting()) } else { count };
-            match self.backoff.next(work, Instant::now) {
+            match self.backoff.next(count, Instant::now) {
+                _ if self.has_waiting() => std::hint::spin_loop(),
                 Next::Now => std::hint::spin_loop(),
-                Next::Rest(time) if self.sleeper.is_some() => wait::rest(time),
-                Next::Rest(_) => {}
-                Next::Sleep => self.sleep(),
+                Next::Rest(_) if self.sleeper.is_none() => {}
+                Next::Rest(time) => {
+                    wait::rest(time);
+                    self.wake_up();
+                }
+                Next::Sleep => {
+                    self.sleep();
+                    self.wake_up();
+                }
             }
         }
         let Worker { lanes, pool, .. } = self;
@@ -177,6 +182,13 @@ impl Worker {
     /// Whether packets wait for their tenant's turn.
     pub fn has_waiting(&self) -> bool {
         self.lanes.iter().any(|lane| lane.has_packets())
+    }
+
+    /// What it slept is not lost.
+    fn wake_up(&mut self) {
+        if self.lanes.len() > 1 {
+            self.lost_time = LostTime::new();
+        }
     }
 
     /// Sleeps until something comes, if every port can wake it and has sent everything.
@@ -372,9 +384,9 @@ impl Worker {
             let count = batch.len();
             self.process(at);
             let end = Instant::now();
-            let Worker { lanes, interruptions, .. } = self;
+            let Worker { lanes, lost_time, .. } = self;
             let ns = end.duration_since(now).as_nanos() as u64;
-            lanes[at].account.debit(ns, count, || interruptions.since_last_call());
+            lanes[at].account.debit(ns, count, || lost_time.take());
             now = end;
         }
     }
@@ -388,7 +400,9 @@ impl Worker {
         for lane in &mut self.lanes {
             let Lane { tenant, executor, paused, .. } = &mut **lane;
             let handover = tenant.handover(self.index);
-            if !handover.attend(executor) {
+            let pause = handover.attend(executor);
+            executor.set_max_passes(tenant.max_passes());
+            if !pause {
                 continue;
             }
             *paused = several;
@@ -459,6 +473,7 @@ impl Worker {
         for lane in &mut self.lanes {
             let (weight, most) = lane.tenant.share();
             lane.account.set_weight(weight, sum, smallest);
+            lane.executor.set_max_passes(lane.tenant.max_passes());
             lane.frames = most.map_or(frames / 2 / tenants, u64::from).min(MAX_WAITING as u64) as usize;
         }
     }
@@ -530,12 +545,12 @@ impl Worker {
             self.process(at);
             return count;
         }
-        let Worker { lanes, pool, batch, interruptions, .. } = self;
+        let Worker { lanes, pool, batch, lost_time, .. } = self;
         let lane = &mut *lanes[at];
         for packet in batch.drain(..) {
             lane.wait(packet).into_iter().for_each(|packet| pool.give(packet));
         }
-        lane.account.debit(begun.elapsed().as_nanos() as u64, count, || interruptions.since_last_call());
+        lane.account.debit(begun.elapsed().as_nanos() as u64, count, || lost_time.take());
         self.serve();
         count
     }

@@ -60,15 +60,12 @@ impl Account {
         }
     }
 
-    /// Debits the time that a batch took. `interrupted` says whether another thread ran meanwhile, and is asked only if
-    /// the batch took suspiciously long; time in which the worker did not run is not the tenant's.
+    /// Debits the time that a batch took. `lost_ns` says for how long the worker did not run since it was last asked,
+    /// and is asked only if the batch took suspiciously long: that time is not the tenant's.
     #[inline]
-    pub(crate) fn debit(&mut self, ns: u64, packets: usize, interrupted: impl FnOnce() -> bool) {
+    pub(crate) fn debit(&mut self, ns: u64, packets: usize, lost_ns: impl FnOnce() -> u64) {
         let expected = self.packet_ns * packets as u64;
-        if ns > SUSPICIOUS * expected + SUSPICIOUS_NS && interrupted() {
-            self.credit_ns -= expected as i64;
-            return;
-        }
+        let ns = if ns > SUSPICIOUS * expected + SUSPICIOUS_NS { ns - lost_ns().min(ns - expected) } else { ns };
         self.credit_ns -= ns as i64;
         let each = (ns / packets.max(1) as u64).max(1);
         self.packet_ns = if each > self.packet_ns { each } else { self.packet_ns - (self.packet_ns - each) / 8 };
@@ -109,7 +106,7 @@ mod tests {
                     if packets == 0 {
                         break;
                     }
-                    account.debit(*cost * packets as u64, packets, || false);
+                    account.debit(*cost * packets as u64, packets, || 0);
                     *time += *cost * packets as u64;
                 }
             }
@@ -148,12 +145,12 @@ mod tests {
         let mut account = Account::default();
         for _ in 0..100 {
             account.begin_turn();
-            account.debit(100 * 50, 50, || false);
+            account.debit(100 * 50, 50, || 0);
             account.rest();
         }
         account.begin_turn();
         assert!(account.affordable(256) > 50);
-        account.debit(100_000, 1, || false);
+        account.debit(100_000, 1, || 0);
         while !account.begin_turn() {}
         assert_eq!(account.affordable(256), 1);
     }
@@ -162,10 +159,10 @@ mod tests {
     fn time_in_which_the_worker_did_not_run_is_not_the_tenants() {
         let mut account = Account::default();
         account.begin_turn();
-        account.debit(10_000_000, 4, || true);
+        account.debit(10_000_000, 4, || 10_500_000);
         let sweeps = (1..).find(|_| account.begin_turn()).unwrap();
         assert_eq!(sweeps, 1);
-        account.debit(10_000_000, 4, || false);
+        account.debit(10_000_000, 4, || 1_000_000);
         let sweeps = (1..).find(|_| account.begin_turn()).unwrap();
         assert!(sweeps > 1000, "{sweeps}");
     }

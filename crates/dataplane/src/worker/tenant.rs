@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopwright_ir::interp::Digest;
+use hopwright_ir::interp::{Digest, MAX_PASSES};
 
 use crate::executor::Executor;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};
@@ -31,6 +31,8 @@ pub enum ReplaceError {
     Program(#[from] BuildError),
     #[error(transparent)]
     Busy(#[from] WorkerBusy),
+    #[error("the tenant was removed from its switch")]
+    Removed,
 }
 
 /// The ports of a switch that a tenant has, and the numbers by which its program knows them. It can send to no others.
@@ -95,6 +97,10 @@ pub struct Limits {
     /// Packet buffers of each worker that it may hold: packets that wait for their turn, and copies on their way to a
     /// port. `None`: an equal part of half of the worker's buffers.
     pub frames: Option<u32>,
+    /// Ingress and egress passes that one received packet may cause: recirculations, resubmissions and copies. A worker
+    /// runs them without looking at other tenants, so that fewer mean less delay for these. A packet that exceeds it
+    /// is dropped as a fault. `None`: 4,096.
+    pub passes: Option<u32>,
 }
 
 impl Limits {
@@ -104,7 +110,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { packets: None, bits: None, weight: 1, frames: None }
+        Limits { packets: None, bits: None, weight: 1, frames: None, passes: None }
     }
 }
 
@@ -218,6 +224,7 @@ pub struct Tenant {
     weight: AtomicU32,
     /// `u32::MAX`: its part.
     frames: AtomicU32,
+    passes: AtomicU32,
     removed: AtomicBool,
     switch_ports: Arc<Ports>,
     workers: Arc<Workers>,
@@ -257,6 +264,7 @@ impl Tenant {
             limited: AtomicBool::new(false),
             weight: AtomicU32::new(1),
             frames: AtomicU32::new(u32::MAX),
+            passes: AtomicU32::new(MAX_PASSES),
             removed: AtomicBool::new(false),
             switch_ports: ports.clone(),
             workers: workers.clone(),
@@ -273,6 +281,7 @@ impl Tenant {
         self.limited.store(limits.packets.is_some() || limits.bits.is_some(), Ordering::Relaxed);
         self.weight.store(limits.weight, Ordering::Relaxed);
         self.frames.store(limits.frames.unwrap_or(u32::MAX), Ordering::Relaxed);
+        self.passes.store(limits.passes.unwrap_or(MAX_PASSES), Ordering::Relaxed);
         *current = limits;
     }
 
@@ -324,12 +333,15 @@ impl Tenant {
     /// If there are several workers and the program cannot run on them, or if one does not end its round in time; it
     /// will take up the program when it does.
     pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), ReplaceError> {
+        if self.is_removed() {
+            return Err(ReplaceError::Removed);
+        }
         if self.handovers.len() > 1 {
             vdp.shareable()?;
         }
         *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp.clone();
         for (handover, worker) in self.handovers.iter().zip(self.workers.mailboxes()) {
-            handover.replace(Executor::new(vdp.clone()), worker)?;
+            handover.replace(Executor::new(vdp.clone()), worker, || self.is_removed())?;
         }
         Ok(())
     }
@@ -342,7 +354,7 @@ impl Tenant {
     pub fn between_rounds<R>(&self, work: impl FnOnce() -> R) -> Result<R, WorkerBusy> {
         let mailboxes = self.workers.mailboxes();
         let waiting: Result<Vec<_>, _> =
-            self.handovers.iter().zip(mailboxes).map(|(h, worker)| h.pause(worker)).collect();
+            self.handovers.iter().zip(mailboxes).map(|(h, worker)| h.pause(worker, || self.is_removed())).collect();
         waiting.map(|_waiting| work())
     }
 
@@ -397,7 +409,11 @@ impl Tenant {
 
     /// Whether the switch is to stop, or the tenant was removed from it.
     pub fn stopping(&self) -> bool {
-        self.removed.load(Ordering::Acquire) || self.workers.stopping()
+        self.is_removed() || self.workers.stopping()
+    }
+
+    fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::Acquire)
     }
 
     /// It is no longer the switch's.
@@ -445,6 +461,11 @@ impl Tenant {
     pub(crate) fn share(&self) -> (u32, Option<u32>) {
         let frames = self.frames.load(Ordering::Relaxed);
         (self.weight.load(Ordering::Relaxed), (frames != u32::MAX).then_some(frames))
+    }
+
+    /// Worker side: the most passes of a packet.
+    pub(crate) fn max_passes(&self) -> u32 {
+        self.passes.load(Ordering::Relaxed)
     }
 
     /// Worker side.

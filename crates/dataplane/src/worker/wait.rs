@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Wakes whoever polls its descriptor. It stays signalled until cleared.
 #[derive(Debug)]
@@ -155,22 +155,35 @@ pub(crate) fn sharpen_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000 as libc::c_ulong) };
 }
 
-/// Counts how often the operating system took the CPU from the calling thread.
-#[derive(Debug, Default)]
-pub(crate) struct Interruptions(i64);
+/// Measures time in which the calling thread was ready and did not run, because the operating system ran others.
+#[derive(Debug)]
+pub(crate) struct LostTime {
+    since: Instant,
+    cpu_ns: u64,
+}
 
-impl Interruptions {
-    /// Whether it has since the last call.
-    #[cold]
-    pub(crate) fn since_last_call(&mut self) -> bool {
-        // SAFETY: all-zero is a valid value, which the kernel overwrites.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-            usage
-        };
-        std::mem::replace(&mut self.0, usage.ru_nivcsw) != usage.ru_nivcsw
+impl LostTime {
+    /// From now on.
+    pub(crate) fn new() -> LostTime {
+        LostTime { since: Instant::now(), cpu_ns: thread_cpu_ns() }
     }
+
+    /// Nanoseconds lost since this was made or last asked.
+    #[cold]
+    pub(crate) fn take(&mut self) -> u64 {
+        let now = LostTime::new();
+        let (elapsed, ran) = (now.since.duration_since(self.since), now.cpu_ns.saturating_sub(self.cpu_ns));
+        *self = now;
+        (elapsed.as_nanos() as u64).saturating_sub(ran)
+    }
+}
+
+/// Nanoseconds for which the calling thread has run.
+fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes a live value; it has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Keeps the calling thread on one CPU.
@@ -189,9 +202,20 @@ pub fn pin_to(cpu: usize) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
+
+    #[test]
+    fn time_that_others_run_is_lost() {
+        let mut lost = LostTime::new();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(lost.take() > 19_000_000);
+        let start = Instant::now();
+        while thread_cpu_ns() - lost.cpu_ns < 5_000_000 {
+            std::hint::spin_loop();
+        }
+        let elapsed = start.elapsed().as_nanos() as u64;
+        assert!(lost.take() <= elapsed.saturating_sub(4_900_000));
+    }
 
     #[test]
     fn a_sleeper_wakes_by_its_descriptors_and_its_timer() {

@@ -47,7 +47,7 @@ pub use value::Value;
 /// Parser states entered plus loop turns begun that one pass of a packet may take.
 pub const MAX_STEPS: u32 = 65_536;
 
-/// Ingress and egress passes that one received packet may cause.
+/// Ingress and egress passes that one received packet may cause, unless [`Interp::max_passes`] says otherwise.
 pub const MAX_PASSES: u32 = 4_096;
 
 /// What became of a packet as a whole.
@@ -146,6 +146,8 @@ pub struct Interp<S = LinearStore> {
     externs: Externs,
     /// What `enq_qdepth` and `deq_qdepth` say.
     pub depths: QueueDepths,
+    /// Ingress and egress passes that one received packet may cause.
+    pub max_passes: u32,
 }
 
 /// Extern objects and functions known by name, and the source of `random`.
@@ -212,7 +214,7 @@ impl<S: Store> Interp<S> {
     /// If the program uses an extern that is not in the registry, or an object cannot be built.
     pub fn with_store(pipeline: Arc<Pipeline>, registry: &ExternRegistry, store: S) -> Result<Interp<S>, ControlError> {
         let externs = Externs::new(&pipeline, registry)?;
-        Ok(Interp { pipeline, store, externs, depths: QueueDepths::default() })
+        Ok(Interp { pipeline, store, externs, depths: QueueDepths::default(), max_passes: MAX_PASSES })
     }
 
     /// The program.

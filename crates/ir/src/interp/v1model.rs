@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::exec::Machine;
 use super::observe::{Decision, Event, Observer};
 use super::store::Store;
-use super::{Externs, Fault, Interp, MAX_PASSES, MAX_STEPS, Output, PacketState, QueueDepths, Sent, Stage, Verdict};
+use super::{Externs, Fault, Interp, MAX_STEPS, Output, PacketState, QueueDepths, Sent, Stage, Verdict};
 use crate::meter::Color;
 use crate::model::{DROP_PORT, Pipeline, SlotKind};
 
@@ -76,6 +76,7 @@ pub(super) struct Run<'a> {
     store: &'a mut dyn Store,
     externs: &'a mut Externs,
     depths: &'a QueueDepths,
+    max_passes: u32,
     observer: Option<&'a mut dyn Observer>,
     now_us: u64,
     ingress: VecDeque<ToIngress>,
@@ -89,13 +90,14 @@ impl<'a> Run<'a> {
         observer: Option<&'a mut dyn Observer>,
         now_us: u64,
     ) -> Run<'a> {
-        let Interp { pipeline, store, externs, depths } = interp;
+        let Interp { pipeline, store, externs, depths, max_passes } = interp;
         store.begin();
         Run {
             pipeline,
             store,
             externs,
             depths,
+            max_passes: *max_passes,
             observer,
             now_us,
             ingress: VecDeque::new(),
@@ -109,7 +111,8 @@ impl<'a> Run<'a> {
         let packet = self.fresh(bytes, u64::from(port), InstanceType::Normal);
         self.ingress.push_back(ToIngress { packet });
         let mut first = true;
-        for _ in 0..MAX_PASSES {
+        let most = self.max_passes;
+        for _ in 0..most {
             let done = if let Some(next) = self.egress.pop_front() {
                 self.egress_pass(next)
             } else if let Some(next) = self.ingress.pop_front() {
@@ -122,7 +125,7 @@ impl<'a> Run<'a> {
             }
         }
         self.output.fault.get_or_insert(Fault {
-            message: format!("more than {MAX_PASSES} passes of copies and repetitions of a packet"),
+            message: format!("more than {most} passes of copies and repetitions of a packet"),
             span: self.pipeline.ingress.span,
         });
         self.finish()
