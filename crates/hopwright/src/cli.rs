@@ -426,6 +426,11 @@ pub(crate) enum BenchCommand {
     /// Entries are written into one exact table of the learning switch, through the data plane's own interface and through
     /// P4Runtime over TCP on this machine. Needs two CPUs.
     Updates(BenchUpdatesArgs),
+    /// Several tenants on one switch, next to a switch with one program
+    ///
+    /// One, two, four and eight tenants in parallel, each a router; with policers; with half of the frames to no tenant's address.
+    /// Frames go to tenants by destination address.
+    Tenants(BenchTenantsArgs),
     /// Forward frames between two devices until killed: the floor for other forwarders
     #[command(hide = true)]
     Forwarder(BenchForwarderArgs),
@@ -475,6 +480,24 @@ pub(crate) struct BenchProgramsArgs {
     pub size: usize,
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2)]
+    pub duration: f64,
+    /// Print a list of records as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchTenantsArgs {
+    /// Frame sizes in bytes
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [64, 128, 256, 512, 1024, 1518],
+        value_parser = clap::builder::RangedI64ValueParser::<usize>::new().range(64..=1518))]
+    pub size: Vec<usize>,
+    /// Packets that a worker receives at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 256,
+        value_parser = clap::builder::RangedI64ValueParser::<usize>::new().range(1..=256))]
+    pub batch: usize,
+    /// Seconds to measure each record
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub duration: f64,
     /// Print a list of records as JSON
     #[arg(long)]

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => match args.command {
             BenchCommand::Programs(args) => commands::bench::programs::run_benchmark(&args),
             BenchCommand::Forwarder(args) => commands::bench::forwarder::run_benchmark(&args),
+            BenchCommand::Tenants(args) => commands::bench::tenants::run_benchmark(&args),
             BenchCommand::Updates(args) => commands::bench::updates::run_benchmark(&args),
             BenchCommand::Scion(args) => commands::bench::scion::run_benchmark(&args),
         },

@@ -322,7 +322,8 @@ mod tests {
 
     /// What the documentation of [`Rule`] says, one rule after the other.
     fn naive(tenants: &[(TenantPorts, Vec<Rule>)], port: u32, mac: [u8; 6], vlan: u16) -> (Option<Slot>, Vec<Slot>) {
-        let (mut best, mut copies): (Option<((bool, bool, bool), Slot)>, Vec<Slot>) = (None, Vec::new());
+        let mut best = None;
+        let mut copies: Vec<Slot> = Vec::new();
         for (slot, (ports, rules)) in tenants.iter().enumerate() {
             for rule in rules.iter().filter(|_| ports.of_program(port).is_some()) {
                 let on_port = rule.port.is_none_or(|p| p == port) && rule.vlan.is_none_or(|v| v == vlan);

@@ -41,6 +41,8 @@ pub(crate) struct Lane {
     pub account: Account,
     /// The control plane keeps its packets waiting.
     pub paused: bool,
+    /// Packets sent since devices were last flushed.
+    pub sent: u64,
     /// Taken in and not yet counted.
     rx_packets: u64,
     rx_bytes: u64,
@@ -60,6 +62,7 @@ impl Lane {
             frames: MAX_WAITING,
             account: Account::default(),
             paused: false,
+            sent: 0,
             rx_packets: 0,
             rx_bytes: 0,
         })

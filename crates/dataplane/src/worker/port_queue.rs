@@ -31,11 +31,13 @@ pub(crate) struct PortQueue {
     /// To be sent at the end of the burst.
     pub out: Vec<Packet>,
     pub cells: Arc<PortCells>,
+    /// Packets transmitted since it was last flushed.
+    pub unflushed: u64,
 }
 
 impl PortQueue {
     pub(crate) fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
-        PortQueue { number, port, out: Vec::with_capacity(MAX_BATCH), cells: Arc::default() }
+        PortQueue { number, port, out: Vec::with_capacity(MAX_BATCH), cells: Arc::default(), unflushed: 0 }
     }
 
     /// Looks at the device's own counters.

@@ -37,6 +37,9 @@ const REFRESH: Duration = Duration::from_millis(200);
 /// Busy rounds after which a worker looks whether it is time for one.
 const REFRESH_ROUNDS: u32 = 64;
 
+/// Packets of several tenants for one port, from which on they are handed to the device at once.
+const ENOUGH_TO_FLUSH: u64 = 64;
+
 /// Packets handed to the control plane, by queue.
 struct Punts {
     /// Time of their batch.
@@ -281,7 +284,7 @@ impl Worker {
         lane.cells.rx_packets.add(count);
         lane.cells.rx_bytes.add(bytes);
         self.stopwatch.lap(&self.cells, Stage::Receive, count as usize);
-        self.process(0);
+        self.process(0, Instant::now(), wall_clock_us());
     }
 
     /// Sorts a burst into lanes, and runs what there is time for.
@@ -342,6 +345,7 @@ impl Worker {
     /// hold.
     fn serve(&mut self) {
         let begun = Instant::now();
+        let now_us = wall_clock_us();
         let mut now = begun;
         loop {
             let (mut served, mut left) = (false, false);
@@ -354,7 +358,7 @@ impl Worker {
                 }
                 if lane.account.begin_turn() {
                     served = true;
-                    now = self.take_turn(at, now);
+                    now = self.take_turn(at, now, now_us);
                 }
                 left |= self.lanes[at].has_packets();
             }
@@ -363,6 +367,7 @@ impl Worker {
             }
         }
         self.next_lane = (self.next_lane + 1) % self.lanes.len().max(1);
+        self.flush(now);
         let Worker { lanes, pool, .. } = self;
         for lane in lanes {
             lane.count();
@@ -372,7 +377,7 @@ impl Worker {
     }
 
     /// Runs batches of a lane while its account is in credit. `now`: when the turn begins; gives when it ends.
-    fn take_turn(&mut self, at: usize, mut now: Instant) -> Instant {
+    fn take_turn(&mut self, at: usize, mut now: Instant, now_us: u64) -> Instant {
         loop {
             let Worker { lanes, batch, limit, .. } = self;
             let lane = &mut *lanes[at];
@@ -382,12 +387,30 @@ impl Worker {
                 return now;
             }
             let count = batch.len();
-            self.process(at);
+            self.process(at, now, now_us);
             let end = Instant::now();
             let Worker { lanes, lost_time, .. } = self;
             let ns = end.duration_since(now).as_nanos() as u64;
             lanes[at].account.debit(ns, count, || lost_time.take());
             now = end;
+        }
+    }
+
+    /// Hands what was transmitted to the devices. The time is the tenants', by packets sent.
+    fn flush(&mut self, begun: Instant) {
+        let Worker { lanes, queues, lost_time, .. } = self;
+        let mut packets = 0;
+        for queue in queues.iter_mut().filter(|queue| queue.unflushed > 0) {
+            packets += std::mem::take(&mut queue.unflushed);
+            queue.port.flush();
+        }
+        if packets == 0 {
+            return;
+        }
+        let ns = begun.elapsed().as_nanos() as u64;
+        for lane in lanes.iter_mut().filter(|lane| lane.sent > 0) {
+            let sent = std::mem::take(&mut lane.sent);
+            lane.account.debit(ns * sent / packets.max(sent), 0, || lost_time.take());
         }
     }
 
@@ -538,11 +561,10 @@ impl Worker {
         }
         cells.injected.add(count as u64);
         self.transmit(at);
-        if self.batch.is_empty() {
-            return count;
-        }
         if alone && !self.lanes[at].has_packets() && !self.lanes[at].paused {
-            self.process(at);
+            if !self.batch.is_empty() {
+                self.process(at, Instant::now(), wall_clock_us());
+            }
             return count;
         }
         let Worker { lanes, pool, batch, lost_time, .. } = self;
@@ -550,15 +572,14 @@ impl Worker {
         for packet in batch.drain(..) {
             lane.wait(packet).into_iter().for_each(|packet| pool.give(packet));
         }
-        lane.account.debit(begun.elapsed().as_nanos() as u64, count, || lost_time.take());
+        lane.account.debit(begun.elapsed().as_nanos() as u64, 0, || lost_time.take());
         self.serve();
         count
     }
 
     /// Runs the batch, which is of one tenant, and sends what comes out.
-    fn process(&mut self, at: usize) {
-        let start = Instant::now();
-        let now_us = wall_clock_us();
+    /// `start`: the time now, as `now_us` is for programs.
+    fn process(&mut self, at: usize, start: Instant, now_us: u64) {
         let lane = &mut *self.lanes[at];
         let sampling = lane.tenant.samples().wanted();
         if sampling {
@@ -642,6 +663,7 @@ impl Worker {
     /// Sends what waits in the port queues, which is all of one tenant.
     fn transmit(&mut self, at: usize) {
         let (mut all_packets, mut all_bytes, mut all_lost) = (0, 0, 0);
+        let alone = self.lanes.len() == 1;
         for queue in &mut self.queues {
             if queue.out.is_empty() {
                 continue;
@@ -649,7 +671,11 @@ impl Worker {
             let count = queue.out.len();
             let bytes: u64 = queue.out.iter().map(|p| p.len() as u64).sum();
             let sent = queue.port.transmit(&mut self.pool, &mut queue.out);
-            queue.port.flush();
+            queue.unflushed += sent as u64;
+            if alone || queue.unflushed >= ENOUGH_TO_FLUSH {
+                queue.unflushed = 0;
+                queue.port.flush();
+            }
             // Lost packets are rare; their bytes are taken as average.
             let bytes = if sent == count { bytes } else { bytes * sent as u64 / count as u64 };
             let lost = (count - sent) as u64;
@@ -660,7 +686,9 @@ impl Worker {
             all_packets += sent as u64;
             all_lost += lost;
         }
-        let cells = &self.lanes[at].cells;
+        let lane = &mut self.lanes[at];
+        lane.sent += if alone { 0 } else { all_packets };
+        let cells = &lane.cells;
         cells.tx_bytes.add(all_bytes);
         cells.tx_packets.add(all_packets);
         cells.tx_lost.add(all_lost);

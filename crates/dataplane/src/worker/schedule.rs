@@ -60,14 +60,17 @@ impl Account {
         }
     }
 
-    /// Debits the time that a batch took. `lost_ns` says for how long the worker did not run since it was last asked,
+    /// Debits the time that a batch of packets took, or that was spent for the tenant apart from a batch. `lost_ns` says for how long the worker did not run since it was last asked,
     /// and is asked only if the batch took suspiciously long: that time is not the tenant's.
     #[inline]
     pub(crate) fn debit(&mut self, ns: u64, packets: usize, lost_ns: impl FnOnce() -> u64) {
         let expected = self.packet_ns * packets as u64;
         let ns = if ns > SUSPICIOUS * expected + SUSPICIOUS_NS { ns - lost_ns().min(ns - expected) } else { ns };
         self.credit_ns -= ns as i64;
-        let each = (ns / packets.max(1) as u64).max(1);
+        if packets == 0 {
+            return;
+        }
+        let each = (ns / packets as u64).max(1);
         self.packet_ns = if each > self.packet_ns { each } else { self.packet_ns - (self.packet_ns - each) / 8 };
     }
 

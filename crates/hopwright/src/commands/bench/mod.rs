@@ -8,5 +8,6 @@ pub(crate) mod forwarder;
 mod measure;
 pub(crate) mod programs;
 pub(crate) mod scion;
+pub(crate) mod tenants;
 pub(crate) mod updates;
 mod workload;

@@ -118,14 +118,14 @@ fn sizes(args: &BenchProgramsArgs, workload: &Workload) -> Vec<usize> {
 }
 
 /// A program with filled tables.
-struct Filled {
-    vdp: Arc<VirtualDataPlane>,
+pub(super) struct Filled {
+    pub vdp: Arc<VirtualDataPlane>,
     compile_ms: f64,
     machine_code_ms: f64,
     entries_per_second: f64,
 }
 
-fn build(
+pub(super) fn build(
     workload: &Workload,
     groups: Option<Groups>,
     entries: Vec<Entry>,

@@ -1,0 +1,271 @@
+//! `hopwright bench tenants`: the cost of several tenants on one switch, in memory on one core, from frame to frame through a
+//! worker's rounds.
+//!
+//! Every tenant runs a router of its own with 1,000 routes, and all frames come by one port. Each figure stands next to that of a
+//! switch with one program for the same frames; the switches take turns, so that both see the same machine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{
+    EngineKind, FrameSize, Limits, Packet, Pool, Port, Rate, Rule, Switch, SwitchBuilder, TenantSpec, VirtualDataPlane,
+    Worker,
+};
+use hopwright_ports::RepeatPort;
+use serde::Serialize;
+
+use super::programs::build;
+use super::workload::{Tables, WORKLOADS, mix};
+use crate::cli::BenchTenantsArgs;
+use crate::failure::Failure;
+
+/// Routes of each tenant.
+const ROUTES: usize = 1000;
+/// Frames that repeat.
+const FRAMES: u64 = 1024;
+/// The program's egress ports.
+const PORTS: std::ops::RangeInclusive<u32> = 1..=8;
+/// Where frames come in.
+const INGRESS: u32 = 0;
+/// Rounds between two looks at the clock.
+const ROUNDS: usize = 64;
+
+/// How frames are given to tenants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sorting {
+    /// A switch with one program.
+    Program,
+    /// The tenant has the port.
+    Port,
+    /// By destination address.
+    Mac,
+    /// The same; half of the frames have no tenant's address.
+    Strays,
+    /// By destination address, with a policer that lets everything through.
+    Policed,
+}
+
+/// What is compared.
+struct Case {
+    name: &'static str,
+    tenants: usize,
+    sorting: Sorting,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "one program", tenants: 1, sorting: Sorting::Program },
+    Case { name: "one tenant", tenants: 1, sorting: Sorting::Port },
+    Case { name: "one, by MAC", tenants: 1, sorting: Sorting::Mac },
+    Case { name: "two", tenants: 2, sorting: Sorting::Mac },
+    Case { name: "four", tenants: 4, sorting: Sorting::Mac },
+    Case { name: "four, policed", tenants: 4, sorting: Sorting::Policed },
+    Case { name: "four, half stray", tenants: 4, sorting: Sorting::Strays },
+    Case { name: "eight", tenants: 8, sorting: Sorting::Mac },
+];
+
+/// One measurement.
+#[derive(Debug, Serialize)]
+struct Record {
+    case: &'static str,
+    tenants: usize,
+    size: usize,
+    batch: usize,
+    packets: u64,
+    /// Median of the turns, for each frame received.
+    ns_per_packet: f64,
+    /// More than one program takes for the same frames, and the ratio.
+    ns_more: f64,
+    ratio: f64,
+    mpps: f64,
+    gbps: f64,
+    /// Share of the frames that were forwarded.
+    forwarded: f64,
+}
+
+/// Measures.
+pub(crate) fn run_benchmark(args: &BenchTenantsArgs) -> Result<(), Failure> {
+    let mut records = Vec::new();
+    if !args.json {
+        println!("Tenants in memory, one core, whole frame to whole frame; each a router with {ROUTES} routes");
+        println!(
+            "{:<17} {:>7} {:>5} {:>5} {:>10} {:>8} {:>6} {:>7} {:>7} {:>9}",
+            "case", "tenants", "bytes", "batch", "ns/packet", "more ns", "ratio", "Mpps", "Gbit/s", "forwarded"
+        );
+    }
+    for &size in &args.size {
+        for record in measure(size, args)? {
+            if !args.json {
+                println!(
+                    "{:<17} {:>7} {:>5} {:>5} {:>10.1} {:>8.1} {:>6.3} {:>7.2} {:>7.2} {:>8.1}%",
+                    record.case,
+                    record.tenants,
+                    record.size,
+                    record.batch,
+                    record.ns_per_packet,
+                    record.ns_more,
+                    record.ratio,
+                    record.mpps,
+                    record.gbps,
+                    record.forwarded * 100.0
+                );
+            }
+            records.push(record);
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&records)?);
+    }
+    Ok(())
+}
+
+/// A switch, its worker, and times of its turns.
+struct Rig {
+    case: &'static Case,
+    switch: Arc<Switch>,
+    worker: Worker,
+    programs: Vec<Arc<VirtualDataPlane>>,
+    packets: u64,
+    /// Nanoseconds per frame, by turn.
+    turns: Vec<f64>,
+}
+
+fn measure(size: usize, args: &BenchTenantsArgs) -> Result<Vec<Record>, Failure> {
+    let mut rigs = CASES.iter().map(|case| Rig::new(case, size, args.batch)).collect::<Result<Vec<_>, _>>()?;
+    for rig in &mut rigs {
+        rig.compile_traces()?;
+        rig.turn(Duration::from_millis(20));
+        rig.turns.clear();
+    }
+    // Short turns, so that what else the machine does meets all of them.
+    let turns = (args.duration / 0.02).ceil().max(4.0) as usize;
+    for _ in 0..turns {
+        rigs.iter_mut().for_each(|rig| rig.turn(Duration::from_millis(20)));
+    }
+    let mut records: Vec<Record> = Vec::new();
+    for rig in rigs {
+        let mut record = rig.record(size, args.batch);
+        let base = records.first().map_or(record.ns_per_packet, |first| first.ns_per_packet);
+        (record.ns_more, record.ratio) = (record.ns_per_packet - base, record.ns_per_packet / base);
+        records.push(record);
+    }
+    Ok(records)
+}
+
+impl Rig {
+    fn new(case: &'static Case, size: usize, batch: usize) -> Result<Rig, Failure> {
+        let workload = WORKLOADS.iter().find(|w| w.name == "l3");
+        let workload = workload.ok_or_else(|| Failure::message("no router among the programs"))?;
+        let tables = (workload.fill)(ROUTES);
+        let programs = (0..case.tenants)
+            .map(|_| Ok(build(workload, None, tables.entries(), EngineKind::Jit)?.vdp))
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let mut builder = match case.sorting {
+            Sorting::Program => SwitchBuilder::new(programs[0].clone()),
+            _ => SwitchBuilder::without_tenants(),
+        };
+        let frames = frames(&*tables, case, size);
+        let port = |frames| Box::new(RepeatPort::new(frames, u64::MAX)) as Box<dyn Port>;
+        builder = builder.pool(2048, FrameSize::for_mtu(1500)).batch(batch).port(INGRESS, port(frames));
+        for number in PORTS {
+            builder = builder.port(number, Box::new(Sink));
+        }
+        let (switch, worker) = builder.build().map_err(Failure::message)?;
+        for (number, vdp) in programs.iter().enumerate().filter(|_| case.sorting != Sorting::Program) {
+            let mut spec = TenantSpec::new(format!("tenant-{number}"), vdp.clone());
+            if case.sorting != Sorting::Port {
+                spec.rules = vec![Rule { mac: Some(address(number)), ..Rule::default() }];
+            }
+            if case.sorting == Sorting::Policed {
+                let rate = Some(Rate { per_second: 1_000_000_000_000, burst: 1_000_000_000 });
+                spec.limits = Limits { packets: rate, bits: rate, ..Limits::default() };
+            }
+            switch.add_tenant(&spec).map_err(Failure::message)?;
+        }
+        Ok(Rig { case, switch, worker, programs, packets: 0, turns: Vec::new() })
+    }
+
+    /// Compiles traces as a running switch does within seconds.
+    fn compile_traces(&mut self) -> Result<(), Failure> {
+        for vdp in &self.programs {
+            vdp.start_profiling(FRAMES as usize / 2).map_err(Failure::message)?;
+            while vdp.is_profiling() {
+                self.worker.step();
+            }
+            vdp.respecialise().map_err(Failure::message)?;
+        }
+        Ok(())
+    }
+
+    /// Runs rounds for a time.
+    fn turn(&mut self, time: Duration) {
+        let begun = Instant::now();
+        let mut packets = 0;
+        while begun.elapsed() < time {
+            packets += (0..ROUNDS).map(|_| self.worker.step()).sum::<usize>();
+        }
+        self.turns.push(begun.elapsed().as_nanos() as f64 / packets as f64);
+        self.packets += packets as u64;
+    }
+
+    fn record(mut self, size: usize, batch: usize) -> Record {
+        self.turns.sort_by(f64::total_cmp);
+        let ns = self.turns[self.turns.len() / 2];
+        let stats = self.switch.stats();
+        let received: u64 = stats.ports.iter().map(|port| port.rx_packets).sum();
+        Record {
+            case: self.case.name,
+            tenants: self.case.tenants,
+            size,
+            batch,
+            packets: self.packets,
+            ns_per_packet: ns,
+            ns_more: 0.0,
+            ratio: 1.0,
+            mpps: 1e3 / ns,
+            gbps: 8.0 * size as f64 / ns,
+            forwarded: stats.total.tx_packets as f64 / received as f64,
+        }
+    }
+}
+
+/// A tenant's address.
+fn address(tenant: usize) -> [u8; 6] {
+    [2, 0, 0, 0, 1, tenant as u8]
+}
+
+/// Frames for all tenants, in no order.
+fn frames(tables: &dyn Tables, case: &Case, size: usize) -> Vec<Vec<u8>> {
+    let to = |flow: u64| {
+        let random = mix(flow ^ 0x7e4a_u64);
+        let stray = case.sorting == Sorting::Strays && random >> 32 & 1 == 1;
+        let tenant = (random & 0xffff) as usize % case.tenants;
+        if stray { [2, 0, 0, 0, 2, (random >> 40) as u8] } else { address(tenant) }
+    };
+    let frame = |flow: u64| {
+        let mut bytes = tables.frame(flow, size).bytes;
+        if let Some(destination) = bytes.first_chunk_mut() {
+            *destination = to(flow);
+        }
+        bytes
+    };
+    (0..FRAMES).map(frame).collect()
+}
+
+/// A port that receives nothing and swallows what it is to send.
+struct Sink;
+
+impl Port for Sink {
+    fn name(&self) -> &str {
+        "sink"
+    }
+
+    fn receive(&mut self, _: &mut Pool, _: &mut Vec<Packet>, _: usize) -> usize {
+        0
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        let count = packets.len();
+        packets.drain(..).for_each(|packet| pool.give(packet));
+        count
+    }
+}
