@@ -7,7 +7,7 @@ use crate::linux::closing::SlowToClose;
 use crate::linux::device::DeviceError;
 use crate::linux::sys;
 
-/// Frames that a device receives and a filter passes. It sends nothing.
+/// Receives the frames of a device that pass a filter. It sends nothing.
 #[derive(Debug)]
 pub struct FrameSocket {
     socket: SlowToClose,
@@ -15,7 +15,7 @@ pub struct FrameSocket {
 }
 
 impl FrameSocket {
-    /// Opens a device for frames of up to so many bytes; longer ones are cut off. Needs CAP_NET_RAW.
+    /// Opens a device. Frames longer than `longest` bytes are truncated. Needs CAP_NET_RAW.
     pub fn open(device: &str, filter: &Filter, longest: usize) -> Result<FrameSocket, DeviceError> {
         let failed = |what| move |error| DeviceError { device: device.into(), what, error };
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
@@ -27,13 +27,14 @@ impl FrameSocket {
         Ok(FrameSocket { socket, buffer: vec![0; longest] })
     }
 
-    /// The next frame, if there is one. What is wrong with the device is no error: nothing comes.
+    /// Returns the next frame, if there is one. Does not wait. A failing device is not an error; it just receives
+    /// nothing.
     pub fn next_frame(&mut self) -> Option<&[u8]> {
         let length = sys::receive(&self.socket, &mut self.buffer).ok()?;
         self.buffer.get(..length)
     }
 
-    /// To be polled for input.
+    /// The descriptor to poll for input.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }

@@ -1,14 +1,14 @@
 //! Packet I/O back ends behind the data plane's `Port` trait.
 //!
-//! - [`opener`]: opens devices, each by the back end that works and is fastest.
+//! - [`opener`]: opens network devices, each with the fastest back end that works.
 //! - [`af_xdp`]: AF_XDP sockets and the XDP program that redirects frames to them.
 //! - [`af_packet`]: packet sockets.
-//! - [`udp`]: UDP sockets, for all that only the kernel can route, resolve or fragment.
-//! - [`tap`]: TAP devices. [`frame_socket`]: rare frames beside the data path.
-//! - [`pcap`]: capture files. [`memory`]: queues and repeated packets, for tests and benchmarks.
-//! - [`filter`]: which frames of a device a port takes.
-//! - [`checksum`]: checksums that devices left open.
-//! - [`closing`]: closing sockets and programs in the background.
+//! - [`udp`]: UDP sockets, for everything that only the kernel can route, resolve or fragment.
+//! - [`tap`]: TAP devices. [`frame_socket`]: packet sockets for rare frames beside the data path.
+//! - [`pcap`]: capture files. [`memory`]: in-memory queues and repeated packets, for tests and benchmarks.
+//! - [`filter`]: selects the frames of a device that a port takes.
+//! - [`checksum`]: the Internet checksum, and completing checksums that a sender left to its device.
+//! - [`closing`]: closes sockets and detaches programs in the background.
 
 pub mod af_packet;
 pub mod af_xdp;
@@ -23,7 +23,7 @@ pub mod udp;
 mod linux;
 mod offload;
 
-/// Fails a test that lacks privileges, unless the environment asks to skip such tests.
+/// Fails a test that needs privileges, unless the environment asks to skip such tests.
 #[cfg(test)]
 pub(crate) fn skip_without_privileges(needs: &str) {
     assert!(

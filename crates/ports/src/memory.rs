@@ -1,4 +1,4 @@
-//! Ports without a device: queues that the caller fills and empties, and a source that repeats packets.
+//! Ports without a device: in-memory queues, and a source that repeats packets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_dataplane::{Packet, Pool, Port};
 
-/// The outer end of a [`MemoryPort`].
+/// The far end of a [`MemoryPort`].
 #[derive(Clone, Debug, Default)]
 pub struct Wire(Arc<Inner>);
 
@@ -24,32 +24,32 @@ struct Queues {
 }
 
 impl Wire {
-    /// A wire with nothing on it.
+    /// Creates an empty wire.
     pub fn new() -> Wire {
         Wire::default()
     }
 
-    /// Gives the port a packet to receive.
+    /// Queues a packet for the port to receive.
     pub fn send(&self, packet: impl Into<Vec<u8>>) {
         self.lock().to_port.push_back(packet.into());
     }
 
-    /// The next packet the port sent.
+    /// Returns the next packet that the port has sent.
     pub fn receive(&self) -> Option<Vec<u8>> {
         self.lock().from_port.pop_front()
     }
 
-    /// Takes all packets that the port has sent.
+    /// Returns all packets that the port has sent.
     pub fn receive_all(&self) -> Vec<Vec<u8>> {
         self.lock().from_port.drain(..).collect()
     }
 
-    /// Packets that were longer than the pool's frames.
+    /// The number of packets that were longer than the pool's frames.
     pub fn lost(&self) -> u64 {
         self.lock().lost
     }
 
-    /// Closes the input: the port is finished when it has received the queued packets.
+    /// Closes the input: the port is finished once it has received the queued packets.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
     }
@@ -59,7 +59,7 @@ impl Wire {
     }
 }
 
-/// Receives what is sent on its [`Wire`], and sends to it. For tests: it allocates and locks.
+/// A port that is connected to a [`Wire`]. For tests: it allocates and locks.
 #[derive(Debug)]
 pub struct MemoryPort {
     name: String,
@@ -67,7 +67,7 @@ pub struct MemoryPort {
 }
 
 impl MemoryPort {
-    /// A port and its wire.
+    /// Creates a port and its wire.
     pub fn new(name: impl Into<String>) -> (MemoryPort, Wire) {
         let wire = Wire::new();
         (MemoryPort { name: name.into(), wire: wire.clone() }, wire)
@@ -114,8 +114,8 @@ impl Port for MemoryPort {
     }
 }
 
-/// Receives the same packets over and over, a given number in all, and swallows what it is to send. Neither allocates
-/// nor locks: for benchmarks.
+/// A port that receives the same packets over and over, up to a total number, and discards what it sends. For
+/// benchmarks: it neither allocates nor locks.
 #[derive(Debug)]
 pub struct RepeatPort {
     packets: Vec<Vec<u8>>,
@@ -124,7 +124,7 @@ pub struct RepeatPort {
 }
 
 impl RepeatPort {
-    /// Receives `total` packets, taken from `packets` in turn.
+    /// Creates a port that receives `total` packets, taken from `packets` in turn.
     pub fn new(packets: Vec<Vec<u8>>, total: u64) -> RepeatPort {
         let left = if packets.is_empty() { 0 } else { total };
         RepeatPort { packets, next: 0, left }

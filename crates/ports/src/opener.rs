@@ -1,4 +1,5 @@
-//! Opens network devices and chooses their back end: AF_XDP where the driver runs its program, else packet sockets.
+//! Opens network devices and chooses their back end: AF_XDP if the driver can run its program, otherwise packet
+//! sockets.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,23 +20,24 @@ use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
 use crate::udp::{RawDevice, Takes, UdpSender, UdpSockets};
 
-/// Which back end to use for network devices.
+/// The back end for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortChoice {
-    /// AF_XDP where the driver runs its program and there are receive queues for all workers, else packet sockets.
+    /// AF_XDP if the driver can run its program and the device has a receive queue for each worker, otherwise packet
+    /// sockets.
     Auto,
-    /// AF_XDP or nothing.
+    /// AF_XDP; opening fails if that is impossible.
     AfXdp,
     /// Packet sockets.
     #[default]
     AfPacket,
 }
 
-/// The names a user gives them.
+/// The names that users give.
 const NAMES: [(&str, PortChoice); 3] =
     [("auto", PortChoice::Auto), ("af_xdp", PortChoice::AfXdp), ("af_packet", PortChoice::AfPacket)];
 
-/// A name that is none of the choices.
+/// The error that a name is none of the choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no kind of port; there are auto, af_xdp and af_packet")]
 pub struct UnknownChoice(String);
@@ -55,47 +57,47 @@ impl fmt::Display for PortChoice {
     }
 }
 
-/// Most memory for the packets of one worker, unless it needs more for two bursts.
+/// The maximum memory for the packets of one worker in bytes, unless two bursts need more.
 const POOL_BYTES: usize = 64 << 20;
-/// Frames for packets that do not fit the others. Their memory is used when there are such packets.
+/// The number of large frames, for packets that fit no others. Their memory is allocated when it is first used.
 const LARGE_FRAMES: u32 = 256;
-/// Frames that wait on each device in each direction, at most.
+/// The maximum number of frames queued on each device in each direction.
 const RING: u32 = 1024;
 
-/// How long opening devices waits for devices that are being closed.
+/// How long opening a device waits for devices that are being closed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Opens devices for the workers of a switch.
+/// Opens devices for the workers of a switch. Methods may be called from any thread.
 #[derive(Debug)]
 pub struct Opener {
     choice: PortChoice,
     options: XdpOptions,
     fill_checksums: bool,
-    /// What is received apart from the rest, by packet sockets.
+    /// Datagrams that are received separately, by packet sockets.
     urgent: Option<Pattern>,
-    /// They get what raw ports leave.
+    /// The sockets that receive what raw ports do not take.
     sockets: Option<UdpSockets>,
-    /// By worker; empty if devices are never to share frames.
+    /// The memory that AF_XDP ports share, by worker. Empty if devices never share frames.
     frames: Vec<SharedFrames>,
     workers: usize,
-    /// Of packet sockets.
+    /// The ring sizes of packet sockets.
     size: PortSize,
-    /// By name: those that do not take everything.
+    /// Open devices by name, except those whose ports take every frame.
     devices: Mutex<HashMap<String, Device>>,
 }
 
-/// A device that is open.
+/// The state of an open device.
 #[derive(Debug)]
 struct Device {
     index: u32,
     mtu: u32,
-    /// What its ports know of it.
+    /// The facts that its ports know about it.
     facts: Vec<Weak<Facts>>,
-    /// Which frames are taken.
+    /// The frames that its ports take.
     frames: FrameMatch,
-    /// The program on it, as long as ports use it.
+    /// Its XDP program, while ports use it.
     program: Option<Weak<XdpDevice>>,
-    /// Filters of its packet sockets: for all frames or those that are not urgent, and for urgent ones.
+    /// The filters of its packet sockets: those for all (or all non-urgent) frames, and those for urgent frames.
     sockets: [Vec<FilterSetter>; 2],
 }
 
@@ -105,7 +107,7 @@ impl Device {
             || self.sockets.iter().flatten().any(FilterSetter::is_alive)
     }
 
-    /// Has its ports take these frames and leave all others. The match must be of the same kind.
+    /// Changes the match of its ports. The new match must be of the same kind.
     fn set(&mut self, frames: &FrameMatch, filters: &Filters) -> Result<(), OpenerError> {
         if let Some(program) = self.program.as_ref().and_then(Weak::upgrade) {
             program.change_match(&self.frames, frames)?;
@@ -121,16 +123,16 @@ impl Device {
     }
 }
 
-/// Filters of packet sockets.
+/// The filters of a device's packet sockets.
 #[derive(Debug)]
 struct Filters {
-    /// All frames that match, or those that are not urgent; `None`: every frame.
+    /// Passes all matching frames, or those that are not urgent; `None` passes every frame.
     common: Option<Filter>,
     urgent: Option<Filter>,
 }
 
 impl Filters {
-    /// Only datagrams to UDP destinations can be urgent.
+    /// `urgent` applies to matches on UDP destinations only.
     fn new(frames: &FrameMatch, urgent: Option<&Pattern>) -> Result<Filters, TooLong> {
         match (frames, urgent) {
             (FrameMatch::UdpDestinations(destinations), Some(pattern)) => {
@@ -142,13 +144,13 @@ impl Filters {
     }
 }
 
-/// A device that is open.
+/// An opened device.
 pub struct Opened {
-    /// A port for each worker.
+    /// One port for each worker.
     pub ports: Vec<Box<dyn Port>>,
-    /// Which back end it is: AF_XDP or AF_PACKET.
+    /// The back end: `AF_XDP` or `AF_PACKET`.
     pub kind: &'static str,
-    /// The same and why, for the log.
+    /// The back end and why it was chosen, for the log.
     pub how: String,
 }
 
@@ -158,30 +160,31 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// How devices are opened.
+/// How to open devices.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
-    /// The back end.
+    /// Which back end to use.
     pub choice: PortChoice,
-    /// Of the datagrams to a device's addresses, what must arrive however full its receive ring is: packet sockets receive
-    /// it apart.
+    /// Of the datagrams to a device's addresses, those that must arrive even if the receive ring is full. Separate
+    /// packet sockets receive them.
     pub urgent: Option<&'a Pattern>,
-    /// Sockets that get what raw ports of the same addresses leave, and nothing that these take.
+    /// The sockets that receive datagrams which raw ports of the same addresses do not take. They do not receive what
+    /// raw ports take.
     pub sockets: Option<&'a UdpSockets>,
-    /// Whether datagrams without UDP checksums may be sent with one; see [`AfPacket::fill_checksums`].
+    /// Whether datagrams without a UDP checksum may be sent with one; see [`AfPacket::fill_checksums`].
     pub fill_checksums: bool,
-    /// The largest MTU of the devices.
+    /// The largest MTU of the devices in bytes.
     pub mtu: u32,
-    /// About how many devices there will be.
+    /// The expected number of devices; it determines the size of the packet memory.
     pub devices: usize,
-    /// Workers that will use them.
+    /// The number of workers that will use them.
     pub workers: usize,
-    /// How to use AF_XDP; the ring size is chosen here.
+    /// Options of AF_XDP. The ring size is chosen by the opener.
     pub options: XdpOptions,
 }
 
 impl Default for Wanted<'_> {
-    /// One device with the MTU of Ethernet and one worker; nothing urgent, no sockets.
+    /// One device with an MTU of 1,500 bytes and one worker; nothing urgent, no sockets.
     fn default() -> Self {
         Wanted {
             choice: PortChoice::default(),
@@ -197,7 +200,8 @@ impl Default for Wanted<'_> {
 }
 
 impl Opener {
-    /// An opener, and the packet buffers for each worker to use its ports with.
+    /// Creates an opener, and a pool of packet buffers for each worker, which must be used with the ports that the
+    /// opener opens.
     pub fn new(wanted: &Wanted<'_>) -> Result<(Opener, Vec<Pool>), OpenerError> {
         let mut opener = Opener {
             choice: wanted.choice,
@@ -210,7 +214,7 @@ impl Opener {
             size: PortSize::among(wanted.devices * wanted.workers.max(1)),
             devices: Mutex::default(),
         };
-        // What the sockets receive may be longer than any device's packets.
+        // Sockets may receive datagrams that are longer than any device's frames.
         let large = if wanted.sockets.is_some() { LARGE_FRAMES } else { 0 };
         let pool = |frames, size| match large {
             0 => Pool::new(frames, size),
@@ -222,7 +226,7 @@ impl Opener {
             return Ok((opener, pools));
         }
         let size = FrameSize::shared(wanted.mtu);
-        // Each device has a ring full of frames in each direction; as much again is for what is in between.
+        // Each device has a full ring in each direction. One more pair of rings covers packets being processed.
         let rings = 2 * (wanted.devices.max(1) + 1);
         let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);
         opener.options.ring = RING.min(1 << (frames / rings).ilog2());
@@ -231,10 +235,10 @@ impl Opener {
         Ok((opener, pools))
     }
 
-    /// Opens a device. Its ports take the frames that match and leave all others to the kernel.
+    /// Opens a device. Its ports take the matching frames and leave all others to the kernel.
     pub fn open(&self, device: &str, frames: &FrameMatch) -> Result<Opened, OpenerError> {
         let filters = Filters::new(frames, self.urgent.as_ref())?;
-        // What was dropped may be on the device still.
+        // Ports of this device that were just dropped may still be attached to it.
         closing::finish(PATIENCE);
         let (opened, found) = self.open_one(device, frames, &filters)?;
         if !frames.is_everything() {
@@ -245,11 +249,10 @@ impl Opener {
         Ok(opened)
     }
 
-    /// Opens several devices at the same time, each with its match, which takes little longer than one. Returns the
-    /// results in their order.
+    /// Opens several devices in parallel, each with its own match. Returns the results in the order of the devices.
     ///
     /// # Errors
-    /// If the sockets cannot be told what raw ports take; then none is open.
+    /// The filters of the UDP sockets cannot be set. In that case no device is open.
     pub fn open_all(&self, devices: &[(&str, &FrameMatch)]) -> Result<Vec<Result<Opened, OpenerError>>, OpenerError> {
         closing::finish(PATIENCE);
         let open = |device: &str, frames: &FrameMatch| -> Result<(Opened, Device), OpenerError> {
@@ -329,8 +332,8 @@ impl Opener {
         Ok((Opened { ports, kind: "AF_PACKET", how: format!("AF_PACKET: {why}{segments}") }, found))
     }
 
-    /// Changes which frames the ports of an open device take, to a match of the same kind; there is no moment when they
-    /// do not take those that match before and after.
+    /// Changes which frames the ports of an open device take, to a match of the same kind. Frames that match both
+    /// before and after are taken throughout.
     pub fn set_match(&self, device: &str, frames: &FrameMatch) -> Result<(), OpenerError> {
         let filters = Filters::new(frames, self.urgent.as_ref())?;
         let mut devices = lock(&self.devices);
@@ -343,7 +346,8 @@ impl Opener {
         self.tell_sockets(&mut devices)
     }
 
-    /// Leaves everything that a device receives to the kernel. To be called before its ports are dropped.
+    /// Stops taking frames from a device, so that the kernel receives everything. To be called before the device's
+    /// ports are dropped.
     pub fn close(&self, device: &str) -> Result<(), OpenerError> {
         let mut devices = lock(&self.devices);
         let result = match devices.remove(device) {
@@ -357,7 +361,7 @@ impl Opener {
         result
     }
 
-    /// Looks at devices again: at MTUs that may have changed, and at what ports there still are.
+    /// Updates the state of the open devices: MTUs may have changed and ports may have been dropped.
     pub fn refresh(&self) -> Result<(), OpenerError> {
         let mut devices = lock(&self.devices);
         for device in devices.values_mut() {
@@ -369,7 +373,7 @@ impl Opener {
         self.tell_sockets(&mut devices)
     }
 
-    /// Has the sockets leave to raw ports what these take, and nothing else.
+    /// Sets the filters of the UDP sockets so that raw ports and sockets together receive every datagram once.
     fn tell_sockets(&self, devices: &mut HashMap<String, Device>) -> Result<(), OpenerError> {
         devices.retain(|_, device| device.is_open());
         let Some(sockets) = &self.sockets else { return Ok(()) };
@@ -386,13 +390,13 @@ impl Opener {
         sockets.set_raw(devices.values().map(raw).collect()).map_err(OpenerError::Sockets)
     }
 
-    /// Sends the datagrams that a device cannot send, if its ports take datagrams.
+    /// Returns a fallback for datagrams that a device cannot send, if its ports take datagrams.
     fn fallback(&self, frames: &FrameMatch) -> Option<UdpSender> {
         let datagrams = matches!(frames, FrameMatch::UdpDestinations(_));
         self.sockets.as_ref().filter(|_| datagrams).map(UdpSockets::sender)
     }
 
-    /// By AF_XDP; the reason if packet sockets are better.
+    /// Opens a device with AF_XDP. Returns a reason instead if packet sockets are better.
     fn open_xdp(
         &self,
         device: &str,
@@ -417,7 +421,7 @@ impl Opener {
         for (worker, shared) in self.frames.iter().enumerate() {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
-                // Every queue has a socket of another worker: this one only sends.
+                // All receive queues belong to other workers, so this worker only sends.
                 let mut sender = AfPacket::sender(device, self.size)?;
                 sender.fill_checksums(self.fill_checksums);
                 if let Some(fallback) = self.fallback(frames) {
@@ -462,7 +466,7 @@ impl Opener {
     }
 }
 
-/// Text for the log.
+/// The part of the log message about UDP segmentation.
 fn segmentation(on: bool) -> &'static str {
     if on { ", UDP segmentation" } else { "" }
 }
@@ -471,7 +475,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why there is no opener, or why other addresses cannot be taken.
+/// The error that a device cannot be opened or its match cannot be changed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum OpenerError {

@@ -1,4 +1,5 @@
-//! Capture files as ports: packets come from one file and go to another. Reads pcap; writes pcap with nanoseconds.
+//! Capture files as ports: receives packets from one file and sends to another. Reads pcap; writes pcap with nanosecond
+//! timestamps.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -11,28 +12,28 @@ use pcap_file::{DataLink, TsResolution};
 
 use crate::filter::FrameMatch;
 
-/// A capture file that cannot be used.
+/// The error that a capture file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PcapError {
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or created.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// It is not a pcap file of Ethernet frames, or is damaged at the beginning.
+    /// The file is not a pcap file of Ethernet frames, or its header is damaged.
     #[error("{}: {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Receives the packets of one file and writes what it sends to another.
+/// A port that receives the packets of one file and writes what it sends to another.
 pub struct PcapPort {
     name: String,
     input: Option<PcapReader<BufReader<File>>>,
@@ -43,8 +44,8 @@ pub struct PcapPort {
 }
 
 impl PcapPort {
-    /// A port that receives from `input` and sends to `output`; without one it receives nothing or loses what it is
-    /// to send.
+    /// Creates a port that receives from `input` and sends to `output`. Without an input it receives nothing; without
+    /// an output it drops what it sends.
     pub fn new(name: impl Into<String>, input: Option<&Path>, output: Option<&Path>) -> Result<PcapPort, PcapError> {
         Ok(PcapPort {
             name: name.into(),
@@ -56,12 +57,12 @@ impl PcapPort {
         })
     }
 
-    /// Has it receive only the frames that match, and skip all others.
+    /// Makes the port skip all frames that do not match.
     pub fn set_match(&mut self, frames: FrameMatch) {
         self.frames = frames;
     }
 
-    /// What went wrong on the way, if anything: a damaged file, a full disk.
+    /// The first error after opening, if there was one: a damaged input file, a full disk.
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
@@ -82,7 +83,7 @@ pub fn open(path: &Path) -> Result<PcapReader<BufReader<File>>, PcapError> {
     }
 }
 
-/// Makes a capture file of Ethernet frames.
+/// Creates a capture file of Ethernet frames.
 pub fn create(path: &Path) -> Result<PcapWriter<BufWriter<File>>, PcapError> {
     let failed = |error: std::io::Error| PcapError::File { path: path.into(), error };
     let file = File::create(path).map_err(failed)?;
@@ -184,7 +185,7 @@ mod tests {
         let mut batch = Vec::with_capacity(8);
         assert_eq!(port.receive(&mut pool, &mut batch, 2), 2);
         assert!(!port.finished());
-        // The third is longer than a frame.
+        // The third packet is longer than a frame of the pool.
         assert_eq!(port.receive(&mut pool, &mut batch, 8), 1);
         assert!(port.finished());
         let got: Vec<_> = batch.iter().map(|p| p.bytes().to_vec()).collect();
@@ -200,7 +201,7 @@ mod tests {
         std::fs::write(&path, b"no capture at all, but some text").unwrap();
         assert!(matches!(open(&path), Err(PcapError::Format { .. })));
         let mut bytes = Vec::new();
-        // Little-endian pcap 2.4 of Ethernet with one packet that claims more bytes than there are.
+        // A little-endian pcap 2.4 file of Ethernet with one packet that claims more bytes than the file has.
         bytes.extend_from_slice(&0xa1b2c3d4u32.to_le_bytes());
         bytes.extend_from_slice(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 1, 0, 0, 0]);
         bytes.extend_from_slice(&[0; 8]);

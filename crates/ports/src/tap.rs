@@ -1,8 +1,8 @@
-//! TAP devices: network devices whose other end is this process. Frames that the host sends through the device are
-//! received here, and frames sent here are received by the host.
+//! TAP devices: network devices whose other end is this process. The process receives what the host sends through the
+//! device, and the host receives what the process sends.
 //!
-//! Each frame takes one system call, so TAP devices are for slow paths and tests. The administrator configures the
-//! device's addresses and routes.
+//! Each frame takes one system call, so TAP devices are for slow paths and tests. Addresses and routes of the device
+//! are up to the administrator.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use crate::filter::FrameMatch;
 use crate::linux::device::DeviceError;
 use crate::linux::sys;
 
-/// A TAP device, attached to. A device that was not there before vanishes with this value.
+/// An attached TAP device. A device that [`Tap::open`] created vanishes with this value.
 #[derive(Debug)]
 pub struct Tap {
     name: String,
@@ -25,21 +25,21 @@ pub struct Tap {
     stats: DeviceStats,
 }
 
-/// Bytes of the longest frame: what an IP packet can have, with room for header and tags.
+/// The longest frame in bytes: an IP packet of maximum length, an Ethernet header and two tags.
 const LONGEST: usize = 65_536 + 22;
 
 impl Tap {
-    /// Attaches to a TAP device, and makes it if there is none of that name. Only one process can be attached.
+    /// Attaches to a TAP device; creates it if there is none with this name. Only one process can be attached.
     ///
-    /// `namespace`: the network namespace to do it in, by its file (`/run/netns/NAME`); else that of the caller.
-    /// Needs CAP_NET_ADMIN there, and CAP_SYS_ADMIN to go there. Later use needs neither.
+    /// `namespace` is the path of a network namespace (`/run/netns/NAME`); `None` means the caller's. Needs
+    /// CAP_NET_ADMIN in the namespace, and CAP_SYS_ADMIN to enter another one. Later calls need neither.
     pub fn open(name: &str, namespace: Option<&Path>) -> Result<Tap, DeviceError> {
         let failed = |what| move |error| DeviceError { device: name.into(), what, error };
         let device = match namespace {
             None => sys::tap(name).map_err(failed("attach to a TAP device"))?,
             Some(file) => {
                 let file = File::open(file).map_err(failed("open the network namespace"))?;
-                // The namespace is a thread's: this one's stays as it is.
+                // Namespaces are a property of threads: a new thread enters it, and this one stays where it is.
                 let inside = std::thread::scope(|scope| {
                     let there = scope.spawn(|| {
                         sys::enter_network_namespace(&file).map_err(failed("enter the network namespace"))?;
@@ -59,26 +59,26 @@ impl Tap {
         })
     }
 
-    /// Has it receive only the frames that match. Others that the host sends are dropped.
+    /// Makes the device drop all frames from the host that do not match.
     pub fn set_match(&mut self, frames: FrameMatch) {
         self.frames = frames;
     }
 
-    /// The next frame that the host has sent out of the device, if there is one.
+    /// Returns the next frame that the host has sent through the device, if there is one. Does not wait.
     pub fn next_frame(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
             match sys::read(&self.device, &mut self.buffer) {
                 Ok(length) if !self.buffer.get(..length).is_some_and(|frame| self.frames.matches(frame)) => {}
                 Ok(length) => return Ok(self.buffer.get(..length)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                // The device is down: nothing comes.
+                // The device is down, so there is nothing to receive.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Lets a whole frame come in at the host. Fails if the device is down.
+    /// Delivers a frame to the host. Fails if the device is down.
     pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
         sys::write(&self.device, frame)
     }
@@ -88,7 +88,7 @@ impl Tap {
         sys::mac(&self.device, &self.name).ok().flatten()
     }
 
-    /// To be polled for input.
+    /// The descriptor to poll for input.
     pub fn fd(&self) -> RawFd {
         self.device.as_raw_fd()
     }

@@ -1,17 +1,17 @@
 //! Packet sockets as ports: `TPACKET_V2` receive and transmit rings, and `sendmmsg`.
 //!
-//! A device may go down and come up again. A device that is removed and created anew needs a new port.
+//! A port survives its device going down and up. A device that is removed and created again needs a new port.
 //!
-//! Packet sockets need CAP_NET_RAW only: no kernel module, no program to load, nothing left behind. Frames that this
-//! host sends are not received. Without a filter a port receives everything that the device delivers, tags included;
-//! the kernel's own stack receives frames for the host, too (see [`crate::udp`]).
+//! Packet sockets need CAP_NET_RAW only. They load no kernel module or program and leave nothing behind. They do not
+//! receive frames that this host sends. Without a filter, a port receives everything that the device delivers,
+//! including VLAN tags. The kernel's stack also receives frames for this host (see [`crate::udp`]).
 //!
-//! UDP datagrams of one flow that leave together are sent as one frame where the device, or the kernel behind a virtual
-//! one, segments them (`tx-udp-segmentation`). This costs a tenth or less of sending each. Such frames from a sender on
-//! the same machine are segmented on receipt. See [`AfPacket::fill_checksums`].
+//! UDP datagrams of one flow that leave together are sent as one frame if the device, or the kernel behind a virtual
+//! device, segments them (`tx-udp-segmentation`). This costs at most a tenth of sending them one by one. Joined frames
+//! from senders on the same machine are segmented on receipt. See [`AfPacket::fill_checksums`].
 //!
-//! Frames longer than a pool's frames, and those longer than the MTU (TCP segments that a sender on the same machine
-//! leaves to the device), are dropped and counted.
+//! Frames longer than the pool's frames, and frames longer than the MTU (TCP segments that a sender on the same machine
+//! leaves to the device to segment), are dropped and counted.
 
 mod joined;
 mod ring;
@@ -40,31 +40,31 @@ use crate::offload::checksum;
 use crate::offload::segmentation;
 use crate::udp::UdpSender;
 
-/// Bytes the kernel may queue for sending.
+/// The size of a socket's send buffer in bytes.
 const SEND_BUFFER: libc::c_int = 8 << 20;
-/// Bytes of all receive rings of a process, about.
+/// The approximate size of all receive rings of a process in bytes.
 const MEMORY: usize = 64 << 20;
-/// Slots of a ring however many ports there are.
+/// The minimum number of slots in a ring, regardless of the number of ports.
 const FEWEST: usize = 128;
 
-/// How large the rings of a port are.
+/// The sizes of a port's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSize {
-    /// What it receives by.
+    /// The receive ring.
     pub receive: RingSize,
-    /// Frames of a burst that leave by a transmit ring, a power of two, 32 at least; 0: there is none.
+    /// Slots of the transmit ring: a power of two of at least 32, or 0 for no transmit ring.
     pub transmit: usize,
 }
 
 impl Default for PortSize {
-    /// 9 MiB.
+    /// 9 MiB in total.
     fn default() -> Self {
         PortSize::among(1)
     }
 }
 
 impl PortSize {
-    /// Of one of so many ports: the more there are the less memory each gets.
+    /// The size for one of `ports` ports: the more ports there are, the less memory each gets.
     pub fn among(ports: usize) -> PortSize {
         let slot = RingSize::default().slot;
         let slots = (MEMORY / slot as usize / ports.max(1)).clamp(FEWEST, RingSize::default().slots as usize);
@@ -73,12 +73,12 @@ impl PortSize {
     }
 }
 
-/// A packet socket on one device.
+/// A port on one device, which uses packet sockets.
 pub struct AfPacket {
     facts: Arc<Facts>,
-    /// None of a port that only sends.
+    /// `None` for a port that only sends.
     input: Option<Input>,
-    /// Read first: what must not be lost when the other's ring is full.
+    /// Urgent frames, which must not be lost when the ring of `input` is full. Read first.
     urgent: Option<Input>,
     sender: SlowToClose,
     burst: Burst,
@@ -87,31 +87,31 @@ pub struct AfPacket {
 }
 
 struct Input {
-    // The ring is unmapped before its socket is closed.
+    // Declared first: the ring must be unmapped before its socket is closed.
     ring: Ring,
     socket: Arc<SlowToClose>,
-    /// Tags go back into frames. What a filter passes has none but such that say a priority.
+    /// Whether stripped VLAN tags are put back into frames. With a filter they are not: it passes only priority tags.
     tags: bool,
 }
 
 impl AfPacket {
-    /// Opens a device. With a filter it receives only what that passes.
+    /// Opens a port on a device. It receives the frames that pass the filter, or all of them.
     pub fn open(device: &str, filter: Option<&Filter>) -> Result<AfPacket, DeviceError> {
         AfPacket::with_size(device, filter, PortSize::default())
     }
 
-    /// The same with rings of another size.
+    /// Like [`AfPacket::open`], with rings of another size.
     pub fn with_size(device: &str, filter: Option<&Filter>, size: PortSize) -> Result<AfPacket, DeviceError> {
         let mut port = AfPacket::sender(device, size)?;
         let input = Input::new(device, filter, size.receive)?;
-        // Last: from here on it receives.
+        // Started last: from here on, the socket receives.
         input.start(device)?;
         port.input = Some(input);
         Ok(port)
     }
 
-    /// Several ports on one device, for a worker each. What the device receives is spread over them by flow: packets
-    /// with the same addresses and ports stay together.
+    /// Opens several ports on one device, one for each worker. Received packets are distributed over them by flow:
+    /// packets with the same addresses and ports go to the same one.
     pub fn open_group(
         device: &str,
         filter: Option<&Filter>,
@@ -125,7 +125,7 @@ impl AfPacket {
         let mut group = None;
         for _ in 0..count {
             let mut port = AfPacket::sender(device, size)?;
-            // Until all have joined each would get everything.
+            // Until all sockets have joined the group, each would receive everything.
             let input = Input::new(device, Some(&Filter::nothing()), size.receive)?;
             input.start(device)?;
             let joined = sys::join_group(&input.socket, group).map_err(failed(device, "share a device's packets"))?;
@@ -144,7 +144,7 @@ impl AfPacket {
         Ok(ports)
     }
 
-    /// A port that only sends.
+    /// Opens a port that only sends.
     pub fn sender(device: &str, size: PortSize) -> Result<AfPacket, DeviceError> {
         let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
@@ -152,8 +152,8 @@ impl AfPacket {
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
         let control = sys::control_socket().map_err(failed("open a socket"))?;
         let facts = Arc::new(Facts::new(device, control).map_err(failed("read the MTU"))?);
-        // How long frames may be, which the ring has to know, is clear on Ethernet only. Without memory for a ring the
-        // port works as well, at a little more cost.
+        // The ring has to know the maximum length of a frame, which is defined on Ethernet only. If there is no memory
+        // for a ring, the port works without one, somewhat slower.
         let ring = (facts.is_ethernet() && size.transmit > 0).then(|| send_ring(device, index, size.transmit).ok());
         let ring = ring.flatten();
         let joiner = Joiner::new(device, index)?;
@@ -161,31 +161,31 @@ impl AfPacket {
         Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
     }
 
-    /// For refreshing them.
+    /// The port's facts about the device, for refreshing them.
     pub(crate) fn facts(&self) -> Weak<Facts> {
         Arc::downgrade(&self.facts)
     }
 
-    /// Whether the device takes several datagrams as one frame.
+    /// Whether the device accepts several datagrams as one frame.
     pub fn segments_udp(&self) -> bool {
         self.facts.segments_udp()
     }
 
-    /// Whether datagrams over IPv4 that have no UDP checksum may get one, which the device or a virtual device's
-    /// receiver computes: without it they cannot leave several at a time. Routers must not do that with others' packets;
-    /// it is for datagrams that the program itself wraps around what it forwards.
+    /// Sets whether datagrams over IPv4 without a UDP checksum may be sent with one, which the device (or the receiver
+    /// behind a virtual device) computes. Without it, such datagrams cannot be sent as one frame. Routers must not add
+    /// checksums to packets that they forward; this is for tunnel headers that the program itself adds.
     pub fn fill_checksums(&mut self, yes: bool) {
         self.burst.fill_checksums(yes);
     }
 
-    /// Has the kernel's UDP sockets send what the device cannot: frames longer than its MTU, and all while it is down or
-    /// gone.
+    /// Sets a fallback that sends through the kernel's UDP sockets what the device cannot send: frames longer than its
+    /// MTU, and all frames while the device is down or removed.
     pub fn fall_back(&mut self, sender: UdpSender) {
         self.burst.fall_back(sender);
     }
 
-    /// Receives what passes this filter, too, by a small ring of its own that is read first. The port's own filter should
-    /// not pass it, or it comes twice.
+    /// Also receives frames that pass this filter, through a small separate ring that is read first. The port's own
+    /// filter should not pass these frames, or they are received twice.
     pub fn receive_apart(&mut self, filter: &Filter) -> Result<(), DeviceError> {
         let device = self.facts.name();
         let urgent = Input::new(device, Some(filter), RingSize::SMALL)?;
@@ -195,13 +195,13 @@ impl AfPacket {
     }
 }
 
-/// A socket for sending that is not bound yet.
+/// Creates a socket for sending, not bound yet.
 pub(super) fn sending_socket(device: &str) -> Result<SlowToClose, DeviceError> {
     let failed = |what| failed(device, what);
     let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
     sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &(1 as libc::c_int))
         .map_err(failed("bypass the queueing discipline"))?;
-    // Without CAP_NET_ADMIN the buffer stays within the system's limit.
+    // Without CAP_NET_ADMIN, the buffer is limited by the system's maximum.
     if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)
             .map_err(failed("size the send buffer"))?;
@@ -211,41 +211,41 @@ pub(super) fn sending_socket(device: &str) -> Result<SlowToClose, DeviceError> {
 
 fn send_ring(device: &str, index: i32, slots: usize) -> Result<SendRing, DeviceError> {
     let ring = SendRing::new(sending_socket(device)?, slots).map_err(failed(device, "make a transmit ring"))?;
-    // The kernel reads each frame's protocol from the frame.
+    // Protocol 0: the kernel reads each frame's protocol from the frame.
     sys::bind_packet(ring.socket(), index, 0).map_err(failed(device, "bind"))?;
     Ok(ring)
 }
 
-/// Changes what the packet sockets of a port receive, from any thread, as long as there is the port.
+/// Changes the filter of a port's packet socket. May be used from any thread; has no effect once the port is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct FilterSetter(Weak<SlowToClose>);
 
 impl FilterSetter {
-    /// Packets that arrive from now on are received if they pass this filter.
+    /// Sets the filter for packets that arrive from now on.
     pub fn set(&self, filter: &Filter) -> io::Result<()> {
         self.0.upgrade().map_or(Ok(()), |socket| sys::attach_filter(&socket, filter))
     }
 
-    /// Whether the port is still there.
+    /// Whether the port still exists.
     pub fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
 }
 
 impl AfPacket {
-    /// For whoever changes the filter while a worker has the port; none if it only sends.
+    /// Returns a handle to change the filter while a worker owns the port; `None` if the port only sends.
     pub fn filter_setter(&self) -> Option<FilterSetter> {
         self.input.as_ref().map(Input::filter_setter)
     }
 
-    /// The same for the filter of what is received apart.
+    /// Like [`AfPacket::filter_setter`], for the filter of [`AfPacket::receive_apart`].
     pub fn urgent_filter_setter(&self) -> Option<FilterSetter> {
         self.urgent.as_ref().map(Input::filter_setter)
     }
 }
 
 impl Input {
-    /// A socket that is not bound yet.
+    /// Creates a receiving socket, not bound yet.
     fn new(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<Input, DeviceError> {
         let failed = |what| failed(device, what);
         let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
@@ -268,22 +268,22 @@ impl Input {
     }
 }
 
-/// Bytes of a tag.
+/// The length of a VLAN tag in bytes.
 const TAG: u32 = 4;
 
-/// What became of a received frame.
+/// The result of taking a received frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
-    /// It is in the packet.
+    /// The frame, or the next datagram of a joined one, is in the packet.
     fits: bool,
-    /// It is several datagrams, and this was not the last.
+    /// The frame is a joined one, and this was not its last datagram.
     more: bool,
-    /// There was no room for all of it in the ring.
+    /// The ring had no room for the whole frame.
     cut: bool,
 }
 
-/// Copies a received frame into a packet, or the next datagram of one that is several: the tag goes back in, the
-/// checksum is completed.
+/// Copies a received frame, or the next datagram of a joined one, into a packet. Restores a stripped VLAN tag if
+/// `tags`, and completes the checksum if the sender left it to the device.
 #[inline]
 fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) -> Taken {
     let tag = received.tag.filter(|_| tags);
@@ -309,7 +309,8 @@ fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) 
     Taken { fits, more: false, cut }
 }
 
-/// Puts a tag that the kernel took off back behind the addresses, which move into the headroom. False if there is none.
+/// Restores a VLAN tag that the kernel stripped. The Ethernet addresses move into the headroom. Returns false if the
+/// headroom is too small.
 fn insert_tag(packet: &mut Packet, (tpid, tci): (u16, u16)) -> bool {
     let (start, end) = (packet.raw().start, packet.raw().end);
     if packet.len() < 12 {
@@ -374,7 +375,7 @@ impl Port for AfPacket {
     }
 
     fn poll_fd(&self) -> Option<RawFd> {
-        // One that only sends is woken by errors of its device.
+        // A port that only sends is woken by errors of its device.
         Some(self.input.as_ref().map_or(&self.sender, |input| &input.socket).as_raw_fd())
     }
 
@@ -387,7 +388,7 @@ impl Port for AfPacket {
             if let Ok((_, drops)) = sys::packet_statistics(&input.socket) {
                 self.overrun.fetch_add(u64::from(drops), Ordering::Relaxed);
             }
-            // A device that goes down leaves an error; the socket goes on when it comes up again.
+            // A device that goes down leaves a pending error. The socket works again when the device comes up.
             let _ = sys::take_error(&input.socket);
         }
         for socket in [Some(&*self.sender), self.burst.ring_socket()].into_iter().flatten() {
@@ -458,7 +459,7 @@ mod tests {
                 assert_eq!(bytes[42..], whole[42 + 10 * turn..][..length]);
                 assert_eq!(bytes[16..20], [0, 28 + length as u8, 0, 9 + turn as u8]);
                 assert!(checksum::is_right(&bytes) && checksum::ones_sum(&bytes[14..34]) == 0xffff);
-                // Each has to fit.
+                // Each datagram has to fit.
                 let taken = take(&mut packet, &received, 42 + length as u32 - 1, true);
                 assert_eq!((taken.fits, taken.more), (false, turn < 2));
                 assert!(packet.set_bounds(start, start));

@@ -1,8 +1,9 @@
-//! The receive ring of a packet socket (`TPACKET_V2`), shared with the kernel. All access to the shared memory is here.
+//! The receive ring of a packet socket (`TPACKET_V2`), which is shared with the kernel. All access to the shared memory
+//! is in this module.
 //!
-//! Each slot holds one frame and changes hands by itself: a frame can be read, and a waiting reader is woken, as soon
-//! as it arrives. A frame that does not fit a slot, such as joined datagrams from a sender on the same machine, waits
-//! in the socket's queue (`PACKET_COPY_THRESH`); its slot keeps its place and metadata.
+//! Each slot holds one frame and is handed over individually: a frame is readable, and wakes a waiting reader, as soon
+//! as it arrives. A frame that does not fit its slot, such as joined datagrams from a sender on the same machine, goes
+//! to the socket's queue (`PACKET_COPY_THRESH`); the slot keeps its position and metadata.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,24 +13,24 @@ use crate::linux::mapping::Mapping;
 use crate::linux::sys;
 use crate::offload::segmentation::{self, OFFLOADS};
 
-/// Size of a receive ring.
+/// The size of a receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// Bytes of a slot: a power of two, at least 256 and at most 64 KiB. 76 of them are the kernel's.
+    /// Size of a slot in bytes: a power of two from 256 to 65,536. The kernel uses 76 of them.
     pub slot: u32,
-    /// Slots: a power of two, at least 32.
+    /// Number of slots: a power of two of at least 32.
     pub slots: u32,
 }
 
 impl Default for RingSize {
-    /// 8 MiB: the frames of some milliseconds of a fast link.
+    /// 8 MiB, which holds a few milliseconds of traffic of a fast link.
     fn default() -> Self {
         RingSize { slot: 2048, slots: 4096 }
     }
 }
 
 impl RingSize {
-    /// For a few short packets a millisecond. 64 KiB.
+    /// 64 KiB, for a few short packets per millisecond.
     pub const SMALL: RingSize = RingSize { slot: 512, slots: 128 };
 
     fn bytes(self) -> usize {
@@ -37,53 +38,56 @@ impl RingSize {
     }
 }
 
-/// Bytes of a block, of which the kernel makes the ring: more than a page, so that it needs fewer.
+/// The size of the blocks from which the kernel builds the ring, in bytes. It is larger than a page, so that there are
+/// fewer blocks.
 const BLOCK: u32 = 1 << 16;
-/// Bytes the kernel may keep of frames that do not fit their slots.
+/// The size of the queue for frames that do not fit their slots, in bytes.
 const QUEUE: libc::c_int = 4 << 20;
-/// Bytes of the longest frame, and more.
+/// An upper bound of the length of a frame with its `virtio_net_hdr`, in bytes.
 const LONGEST: usize = OFFLOADS + (1 << 16) + 64;
 
-/// Slots that are looked at together: their lines share few sets of the first-level cache.
+/// How many slots are prefetched together. More would evict one another from the L1 cache, because slots map to few of
+/// its sets.
 const AHEAD: u32 = 16;
 
-/// A packet in the ring.
+/// A frame in the ring.
 pub(super) struct Received<'a> {
-    /// The frame without a VLAN tag that the device took off; as much as there was room for.
+    /// The frame, without the VLAN tag that the device stripped; truncated if there was no room.
     pub bytes: &'a [u8],
-    /// Bytes of the frame.
+    /// The length of the whole frame in bytes.
     pub length: u32,
-    /// The tag that was taken off: protocol and control information.
+    /// The stripped tag: protocol (TPID) and control information (TCI).
     pub tag: Option<(u16, u16)>,
     /// The sender left the layer-4 checksum to the device.
     pub partial_checksum: bool,
-    /// Payload bytes of each UDP datagram if the frame is several, which a sender on the same machine left to the
-    /// device to take apart; else 0.
+    /// Payload bytes of each UDP datagram if the frame is a joined one, which a sender on the same machine left to the
+    /// device to segment; otherwise 0.
     pub segment_size: u16,
-    /// How often it has been handed out before.
+    /// How many times this frame has been handed out before.
     pub turn: usize,
 }
 
-/// The ring and where we are in it.
+/// The ring and the read position.
 pub(super) struct Ring {
     memory: Mapping,
     size: RingSize,
-    /// The slot that is read next.
+    /// The slot to read next.
     next: u32,
-    /// Slots from it on that are known to be ours.
+    /// Number of slots from `next` on that are known to be owned by us.
     ready: u32,
-    /// Slots before it that were read and are still ours.
+    /// Number of slots before `next` that have been read and not released.
     read: u32,
-    /// How often the frame in it has been handed out.
+    /// How many times the frame in `next` has been handed out.
     turn: usize,
-    /// A frame from the socket's queue, after its `virtio_net_hdr`; the system gives it pages when there is one.
+    /// A frame from the socket's queue, preceded by its `virtio_net_hdr`. Its pages are allocated when the first such
+    /// frame arrives.
     long: Box<[u8]>,
-    /// Bytes of it.
+    /// Number of bytes used in `long`.
     long_length: usize,
 }
 
 impl Ring {
-    /// Makes the ring of a packet socket that is not bound yet.
+    /// Creates the ring of a packet socket, which must not be bound yet.
     pub(super) fn new(socket: &OwnedFd, size: RingSize) -> io::Result<Ring> {
         let powers = size.slot.is_power_of_two() && size.slots.is_power_of_two();
         let sound = powers && (256..=BLOCK).contains(&size.slot) && size.slots >= 2 * AHEAD;
@@ -94,7 +98,7 @@ impl Ring {
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int))?;
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &(1 as libc::c_int))?;
-        // Without CAP_NET_ADMIN the queue stays within the system's limit.
+        // Without CAP_NET_ADMIN, the queue is limited by the system's maximum.
         if sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
             sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &QUEUE)?;
         }
@@ -111,21 +115,21 @@ impl Ring {
         Ok(Ring { memory, size, next: 0, ready: 0, read: 0, turn: 0, long: vec![0; LONGEST].into(), long_length: 0 })
     }
 
-    /// A slot's header.
+    /// The header of a slot. `slot` wraps around.
     fn header(&self, slot: u32) -> *mut libc::tpacket2_hdr {
         let slot = slot & (self.size.slots - 1);
         // SAFETY: a slot of the mapping; slots are aligned to their size, a power of two.
         unsafe { self.memory.start().as_ptr().add(slot as usize * self.size.slot as usize).cast() }
     }
 
-    /// Its status word, through which it changes hands.
+    /// The status word, which says who owns the slot.
     fn status(&self, slot: u32) -> &AtomicU32 {
         // SAFETY: the word lies in the mapping and is only accessed atomically, here and by the kernel.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.header(slot)).tp_status) }
     }
 
-    /// Hands the slots back that were read: many in a row, because a CPU waits for each slot's memory, which another
-    /// wrote, unless it may wait for several at a time.
+    /// Returns the slots that have been read to the kernel. Doing so for many slots in a row overlaps the cache misses
+    /// on their headers, which another CPU has written.
     #[inline]
     pub(super) fn release(&mut self) {
         for slot in 0..self.read {
@@ -135,8 +139,8 @@ impl Ring {
         self.read = 0;
     }
 
-    /// Counts some slots that are ours, and fetches the first lines of their frames, which another CPU wrote: all at a
-    /// time, as the processor does not guess where they are.
+    /// Finds slots that are ours and prefetches the first cache lines of their frames, which another CPU has written.
+    /// This overlaps the misses, which the processor would not do: it cannot predict the addresses.
     fn look_ahead(&mut self) {
         while self.ready < AHEAD {
             let slot = self.next.wrapping_add(self.ready);
@@ -147,18 +151,18 @@ impl Ring {
             #[cfg(target_arch = "x86_64")]
             for line in 1..4 {
                 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                // SAFETY: a prefetch has no effect but on caches; slots have four lines at least.
+                // SAFETY: a prefetch only affects caches; slots have at least four lines.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(self.header(slot).cast::<i8>().add(64 * line)) };
             }
         }
     }
 
-    /// The next frame, handed to `use_it`, which says whether it wants the same again. False if there is none now.
-    /// `socket` is the ring's. [`Ring::release`] gives the slots back.
+    /// Passes the next frame to `use_it`, which returns true to receive the same frame again. Returns false if there is
+    /// none. `socket` must be the ring's. The slot stays ours until [`Ring::release`].
     #[inline]
     pub(super) fn next(&mut self, socket: &OwnedFd, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
         if self.ready == 0 {
-            // It must not come round to what was read.
+            // Slots that have been read must be released before the ring wraps around to them.
             if self.read >= self.size.slots / 2 {
                 self.release();
             }
@@ -173,12 +177,12 @@ impl Ring {
         let status = header.tp_status;
         let queued = status & libc::TP_STATUS_COPY != 0;
         if queued && self.turn == 0 {
-            // Queue and slots have the same order.
+            // The queue's frames are in the order of their slots.
             self.long_length = sys::receive(socket, &mut self.long).unwrap_or(0);
         }
         let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
         let mut again = false;
-        // The kernel keeps these within the slot; checked because everything after relies on it.
+        // The kernel keeps these within the slot. They are checked because all accesses below rely on it.
         if start >= OFFLOADS && start + length <= self.size.slot as usize {
             // SAFETY: the bytes lie within the slot. The kernel put a virtio_net_hdr before the frame, unless it did not fit.
             let (offloads, in_slot) = unsafe {

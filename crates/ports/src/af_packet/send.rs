@@ -1,7 +1,7 @@
-//! Sends a burst of frames: datagrams of one flow joined, others by a transmit ring, and by `sendmmsg` what the ring
-//! does not take. What the device cannot send goes to the fallback UDP sockets, if there are any.
+//! Sends a burst of frames: datagrams of one flow as joined frames, others through a transmit ring, and what the ring
+//! does not take with `sendmmsg`. What the device cannot send goes to the fallback UDP sockets, if there are any.
 //!
-//! `sendmmsg` reports the result of each frame, and so finds out why the ring did not take one.
+//! `sendmmsg` reports a result for each frame, and thus the reason why the ring did not take it.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,31 +13,31 @@ use super::joined::Joiner;
 use super::send_ring::SendRing;
 use crate::udp::UdpSender;
 
-/// The ring if there is one; descriptors of the frames of a burst, reused.
+/// The means of sending of one port, with reusable message headers.
 pub(super) struct Burst {
     joiner: Joiner,
     ring: Option<SendRing>,
-    /// Sends what the device cannot.
+    /// Sends what the device cannot send.
     fallback: Option<UdpSender>,
     vectors: Box<[libc::iovec]>,
     messages: Box<[libc::mmsghdr]>,
 }
 
-// SAFETY: the pointers are only followed within `send`, where they are fresh.
+// SAFETY: the pointers are only followed within `send_chunk`, which sets them first.
 unsafe impl Send for Burst {}
 
-/// What became of a burst.
+/// The result of sending a burst, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     pub sent: usize,
-    /// The device had no room.
+    /// Dropped because the device or the socket had no room.
     pub busy: usize,
-    /// The system refused: longer than the MTU, device down.
+    /// Refused by the system: longer than the MTU, or the device is down.
     pub refused: usize,
 }
 
 impl Burst {
-    /// The ring is bound to the device of the socket that goes with each call.
+    /// The ring must be bound to the device of the socket that is passed to [`Burst::send`].
     pub(super) fn new(ring: Option<SendRing>, joiner: Joiner) -> Burst {
         // SAFETY: all-zero is a valid iovec and mmsghdr.
         let (vector, message) = unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
@@ -49,7 +49,7 @@ impl Burst {
         self.joiner.fill_checksums(yes);
     }
 
-    /// Has somebody else send what the device cannot, or not now.
+    /// Sets the fallback for what the device cannot send.
     pub(super) fn fall_back(&mut self, sender: UdpSender) {
         self.fallback = Some(sender);
     }
@@ -59,9 +59,9 @@ impl Burst {
         self.ring.as_ref().map(SendRing::socket)
     }
 
-    /// Sends the packets in order out of the device the socket is bound to. The MTU certainly allows frames of
-    /// `longest` bytes; whether it does longer ones the kernel says. If it `segments`, the device takes several
-    /// datagrams as one frame.
+    /// Sends the packets in order through the device that the socket is bound to. The MTU allows frames of up to
+    /// `longest` bytes; the kernel decides on longer ones. `segments` says that the device accepts several datagrams as
+    /// one frame.
     pub(super) fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
         let mut result = Sent::default();
         let mut rest = packets;
@@ -91,7 +91,7 @@ impl Burst {
             self.send_apart(socket, packets, longest, result);
             return;
         }
-        // Those before `next` from here on leave one by one.
+        // Packets from `apart` to `next` will be sent one by one.
         let (mut apart, mut next) = (0, 0);
         while next < packets.len() {
             let count = self.joiner.alike(&packets[next..], longest);
@@ -109,7 +109,7 @@ impl Burst {
         self.send_apart(socket, &packets[apart..], longest, result);
     }
 
-    /// What the device cannot send.
+    /// Sends packets that the device cannot send through the fallback, and counts the others as refused.
     fn refuse(&mut self, packets: &[Packet], result: &mut Sent) {
         if packets.is_empty() {
             return;
@@ -120,7 +120,7 @@ impl Burst {
         result.refused += packets.len() - sent;
     }
 
-    /// Sends packets as they are.
+    /// Sends packets one by one.
     fn send_apart(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, result: &mut Sent) {
         for packets in packets.chunks(MAX_BATCH) {
             let taken = self.ring.as_mut().map_or(0, |ring| ring.send(packets, longest));
@@ -156,7 +156,7 @@ impl Burst {
             }
             match io::Error::last_os_error().raw_os_error() {
                 Some(libc::EINTR) => {}
-                // No room in the socket: the rest will find none either.
+                // The socket's buffer is full, so the rest would fail, too.
                 Some(libc::EAGAIN) => {
                     result.busy += rest;
                     return;

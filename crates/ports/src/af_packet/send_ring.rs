@@ -1,10 +1,10 @@
-//! The transmit ring of a packet socket (`TPACKET_V2`): frames are copied into slots shared with the kernel, and one
-//! system call sends all of them. All access to the shared memory is here.
+//! The transmit ring of a packet socket (`TPACKET_V2`). Frames are copied into slots that are shared with the kernel,
+//! and one system call sends all of them. All access to the shared memory is in this module.
 //!
-//! Each slot begins with the kernel's header, whose status word tells the owner of the slot, and a `virtio_net_hdr`.
-//! The latter makes the kernel copy the whole frame into the packet, which is a fifth cheaper than `sendmmsg`. Without
-//! it the packet refers to the slot's page, and a virtual device replaces that by one it has to allocate. With it, the
-//! kernel does not check a frame's length against the MTU, so the sender has to.
+//! Each slot begins with the kernel's header, whose status word says who owns the slot, and a `virtio_net_hdr`. The
+//! latter makes the kernel copy the whole frame into the packet, which is a fifth cheaper than `sendmmsg`. Without it,
+//! the packet refers to the slot's page, and virtual devices allocate another page to replace it. With it, the kernel
+//! does not check a frame's length against the MTU, so this module does.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,29 +16,29 @@ use crate::linux::closing::SlowToClose;
 use crate::linux::mapping::Mapping;
 use crate::linux::sys;
 
-/// Bytes of a slot. Copying longer frames twice gains nothing.
+/// Size of a slot in bytes. For longer frames, copying once more does not pay.
 const SLOT: usize = 2048;
 const BLOCK: usize = 1 << 16;
-/// Where a slot's `virtio_net_hdr` is (Documentation/networking/packet_mmap.rst).
+/// Offset of a slot's `virtio_net_hdr` (Documentation/networking/packet_mmap.rst).
 const OFFLOADS: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
-/// In it `hdr_len`: flags and gso_type, a byte each, come before.
+/// Offset of its field `hdr_len`, which follows `flags` and `gso_type` of a byte each.
 const COPIED: usize = OFFLOADS + 2;
 const FRAME: usize = OFFLOADS + 10;
-/// Bytes of the longest frame a slot holds.
+/// The length of the longest frame that a slot holds, in bytes.
 pub(super) const LONGEST: usize = SLOT - FRAME;
 
-/// The ring with a socket of its own: one that has a ring sends nothing else.
+/// The ring and its socket. A packet socket with a transmit ring can send only through the ring.
 pub(super) struct SendRing {
-    // Unmapped before its socket is closed.
+    // Declared first: the memory must be unmapped before its socket is closed.
     memory: Mapping,
     socket: SlowToClose,
-    /// The slot that the kernel looks at next; it and those after it are ours unless they are in flight.
+    /// The slot that the kernel reads next. It and the following slots are ours unless they are in flight.
     next: usize,
     slots: usize,
 }
 
 impl SendRing {
-    /// Makes the ring of a packet socket that is not bound yet. `slots`: a power of two, 32 at least.
+    /// Creates the ring of a packet socket, which must not be bound yet. `slots` is a power of two of at least 32.
     pub(super) fn new(socket: SlowToClose, slots: usize) -> io::Result<SendRing> {
         if !slots.is_power_of_two() || slots * SLOT < BLOCK {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -61,9 +61,9 @@ impl SendRing {
         &self.socket
     }
 
-    /// Sends packets from the first on, in order, and says how many the device took. It stops before one that is longer
-    /// than [`LONGEST`] or `longest`, before a slot that is still in flight, and where the system refuses; nothing of
-    /// the rest stays.
+    /// Sends packets in order and returns how many the device took. Stops before a packet that is longer than
+    /// [`LONGEST`] or `longest`, before a slot that is still in flight, and at the first packet that the system
+    /// refuses. The rest does not stay in the ring.
     pub(super) fn send(&mut self, packets: &[Packet], longest: usize) -> usize {
         let longest = longest.min(LONGEST);
         let filled = packets.iter().take(self.slots).take_while(|packet| packet.len() <= longest);
@@ -73,8 +73,8 @@ impl SendRing {
         }
         // SAFETY: plain system call that reads no memory of ours but the mapping.
         unsafe { libc::send(self.socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT) };
-        // The kernel takes slots in turn, so all are taken if the last is. That is surer than the call's result: if it
-        // runs out of memory on the way it tells no error.
+        // The kernel takes slots in order, so if it took the last one, it took all. The result of the call is less
+        // reliable: running out of memory on the way is not reported.
         let first = self.next;
         let sent = if self.waits(first + filled - 1) {
             (0..filled).position(|i| self.waits(first + i)).unwrap_or(filled)
@@ -88,7 +88,7 @@ impl SendRing {
         sent
     }
 
-    /// A slot's status word, through which it changes hands. `slot` may go past the end once.
+    /// A slot's status word, which says who owns it. `slot` may exceed the number of slots; it wraps around.
     fn status(&self, slot: usize) -> &AtomicU32 {
         // SAFETY: `header` is that of a slot within the mapping and aligned; the word is only accessed atomically, here
         // and by the kernel.
@@ -96,17 +96,18 @@ impl SendRing {
     }
 
     fn header(&self, slot: usize) -> *mut libc::tpacket2_hdr {
-        // SAFETY: the mapping has so many slots; SLOT is a multiple of the header's alignment.
+        // SAFETY: the mapping has `self.slots` slots; SLOT is a multiple of the header's alignment.
         unsafe { self.memory.start().as_ptr().add(slot % self.slots * SLOT).cast() }
     }
 
-    /// Whether a slot that was filled was not taken: the kernel has not come to it, or refused what is in it.
+    /// Whether the kernel has not taken a filled slot: it has not reached it, or refused its contents.
     fn waits(&self, slot: usize) -> bool {
         let status = self.status(slot).load(Ordering::Acquire);
         status & (libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_WRONG_FORMAT) != 0
     }
 
-    /// Hands a frame of at most `LONGEST` bytes to the kernel; false if the slot is still in flight.
+    /// Copies a frame of at most `LONGEST` bytes into a slot and passes it to the kernel. Returns false if the slot is
+    /// still in flight.
     #[inline]
     fn fill(&self, slot: usize, frame: &[u8]) -> bool {
         let status = self.status(slot);
@@ -161,7 +162,7 @@ mod tests {
             taken
         }
 
-        /// What arrives until there are so many frames or nothing comes for a while.
+        /// Receives until `count` frames have arrived or nothing has arrived for a while.
         fn arrived(&mut self, count: usize) -> Vec<Vec<u8>> {
             let (mut batch, mut frames, mut last) = (Vec::new(), Vec::new(), Instant::now());
             while frames.len() < count && last.elapsed() < Duration::from_millis(200) {
@@ -208,7 +209,7 @@ mod tests {
             assert_eq!(pair.send(&frames, 500), 2);
             assert_eq!(pair.send(&frames[2..], 500), 0);
             assert_eq!(pair.send(&[frame(LONGEST + 1, 5)], 9014), 0);
-            // Frames without a whole Ethernet header are for the kernel to refuse.
+            // The kernel refuses frames without a whole Ethernet header.
             assert_eq!(pair.send(&[frame(60, 6), vec![0; 13], frame(60, 7)], 500), 1);
             assert_eq!(pair.send(&[frame(60, 8)], 500), 1);
             assert_eq!(pair.arrived(5), [frame(500, 1), frame(200, 2), frame(60, 6), frame(60, 8)]);
@@ -222,10 +223,10 @@ mod tests {
             let mut number = 0;
             for (down, up) in [
                 ("link set va down", "link set va up"),
-                // The device is there, but it drops.
+                // The device exists, but drops.
                 ("link set vb down", "link set vb up"),
             ] {
-                // So often that slots come round.
+                // Often enough to wrap around the ring.
                 for _ in 0..3 {
                     let mut frames = || {
                         number += 100;

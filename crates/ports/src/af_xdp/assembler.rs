@@ -1,11 +1,11 @@
-//! A minimal eBPF assembler: instructions by name and jumps to labels. Encoding: RFC 9669.
+//! A minimal eBPF assembler with named instructions and labels. Encoding: RFC 9669.
 
 /// One instruction, laid out as the kernel's `struct bpf_insn`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
     code: u8,
-    /// Destination in the lower, source in the upper four bits.
+    /// Destination in the lower four bits, source in the upper four.
     registers: u8,
     offset: i16,
     immediate: i32,
@@ -15,22 +15,22 @@ pub(super) struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Register(u8);
 
-/// Result of calls and of the program.
+/// The result of calls and of the program.
 pub(super) const R0: Register = Register(0);
-/// Arguments of calls; the program's argument is in `R1`. Calls spoil them.
+/// Arguments of calls, which overwrite them; at the start, `R1` is the program's argument.
 pub(super) const R1: Register = Register(1);
 pub(super) const R2: Register = Register(2);
 pub(super) const R3: Register = Register(3);
 pub(super) const R4: Register = Register(4);
 pub(super) const R5: Register = Register(5);
-/// Kept over calls.
+/// Preserved across calls.
 pub(super) const R6: Register = Register(6);
 pub(super) const R7: Register = Register(7);
 pub(super) const R8: Register = Register(8);
-/// End of the stack; not to be written.
+/// End of the stack. Read-only.
 pub(super) const STACK: Register = Register(10);
 
-/// Bytes that a load or store moves, as encoded.
+/// The width of a load or store, as encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     One = 0x10,
@@ -38,7 +38,7 @@ pub(super) enum Width {
     Four = 0x00,
 }
 
-/// When a jump is taken; unsigned.
+/// The condition of a jump; comparisons are unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     Equal = 0x10,
@@ -46,20 +46,20 @@ pub(super) enum When {
     NotEqual = 0x50,
 }
 
-/// A place to jump to.
+/// A jump target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label(usize);
 
-/// Meaning of the pseudo source register of a wide immediate.
+/// How a wide immediate uses a map: the value of its pseudo source register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapUse {
-    /// The map itself, for calls.
+    /// The map itself, as an argument of calls.
     Map = 1,
     /// The address of an array map's first value.
     Value = 2,
 }
 
-/// A program under construction.
+/// A program being built.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     code: Vec<Instruction>,
@@ -76,7 +76,7 @@ impl Assembler {
         self.code.push(Instruction { code, registers: to.0 | from.0 << 4, offset, immediate });
     }
 
-    /// `to = *(from + offset)`, extended with zeros.
+    /// `to = *(from + offset)`, zero-extended.
     pub(super) fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
         self.emit(0x61 | width as u8, to, from, offset, 0);
     }
@@ -111,52 +111,53 @@ impl Assembler {
         self.emit(0x57, to, R0, 0, value);
     }
 
-    /// `to` = a map or an address in it.
+    /// `to` = a map, or the address of its first value.
     pub(super) fn map(&mut self, to: Register, what: MapUse, map: i32) {
         self.emit(0x18, to, Register(what as u8), 0, map);
         self.emit(0, R0, R0, 0, 0);
     }
 
-    /// Calls a helper function of the kernel.
+    /// Calls a kernel helper function.
     pub(super) fn call(&mut self, helper: i32) {
         self.emit(0x85, R0, R0, 0, helper);
     }
 
-    /// Ends the program with the result in `R0`.
+    /// Ends the program; the result is in `R0`.
     pub(super) fn exit(&mut self) {
         self.emit(0x95, R0, R0, 0, 0);
     }
 
-    /// A label that is not placed yet.
+    /// Creates a label.
     pub(super) fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
-    /// Places a label here.
+    /// Defines a label at the current position.
     pub(super) fn place(&mut self, label: Label) {
         self.labels[label.0] = Some(self.code.len());
     }
 
-    /// Jumps.
+    /// Jumps unconditionally.
     pub(super) fn jump(&mut self, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(0x05, R0, R0, 0, 0);
     }
 
-    /// Jumps if `left` compares so with a value.
+    /// Jumps if the condition holds for a register and a value.
     pub(super) fn jump_if(&mut self, left: Register, when: When, value: i32, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(0x05 | when as u8, left, R0, 0, value);
     }
 
-    /// Jumps if two registers compare so.
+    /// Jumps if the condition holds for two registers.
     pub(super) fn jump_if_register(&mut self, left: Register, when: When, right: Register, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(0x0d | when as u8, left, right, 0, 0);
     }
 
-    /// The program. Labels that were jumped to but never placed end it there: the kernel's verifier refuses that.
+    /// Returns the program. A jump to a label that was never placed goes to the end, which the kernel's verifier
+    /// refuses.
     pub(super) fn finish(mut self) -> Vec<Instruction> {
         for (at, label) in self.jumps {
             let target = self.labels[label.0].unwrap_or(self.code.len());

@@ -1,5 +1,5 @@
-//! The `bpf(2)` commands that the redirect program needs: maps, loading, attaching. Every object is a descriptor and
-//! ends with it: nothing is pinned, so nothing outlives the process.
+//! The `bpf(2)` commands that the redirect program needs: maps, loading and attaching. Every object is owned by a
+//! descriptor and nothing is pinned, so nothing outlives the process.
 
 use std::io;
 use std::mem::size_of;
@@ -18,37 +18,37 @@ const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 /// `BPF_F_NO_PREALLOC`
 const NO_PREALLOCATION: u32 = 1;
-/// The program can take packets of several buffers.
+/// `BPF_F_XDP_HAS_FRAGS`: the program can process packets of several buffers.
 const PROGRAM_HAS_FRAGMENTS: u32 = 1 << 5;
 
-/// Kinds of maps used here.
+/// The kinds of maps used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapKind {
     Hash = 1,
     Array = 2,
-    /// AF_XDP sockets by receive queue.
+    /// AF_XDP sockets, indexed by receive queue.
     Sockets = 17,
 }
 
 /// How a program is attached to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttachMode {
-    /// By the kernel's stack, for any device: `XDP_FLAGS_SKB_MODE`.
+    /// `XDP_FLAGS_SKB_MODE`: the kernel's stack runs the program, for any device.
     Generic = 1 << 1,
-    /// By the driver: `XDP_FLAGS_DRV_MODE`.
+    /// `XDP_FLAGS_DRV_MODE`: the driver runs the program.
     Native = 1 << 2,
 }
 
 /// # Safety
-/// `attributes` is what the command expects, and pointers in it are to live memory of the sizes it says.
+/// `attributes` is what the command expects, and pointers in it refer to live memory of the sizes it states.
 unsafe fn bpf<T>(command: libc::c_long, attributes: &mut T) -> io::Result<libc::c_long> {
-    // SAFETY: pointer and size of a live value; the rest is the caller's promise.
+    // SAFETY: pointer and size of a live value; the caller guarantees the rest.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of::<T>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 fn owned(fd: libc::c_long) -> OwnedFd {
-    // SAFETY: the commands that make something return a new descriptor, closed on exec.
+    // SAFETY: commands that create an object return a new descriptor, which is closed on exec.
     unsafe { OwnedFd::from_raw_fd(fd as RawFd) }
 }
 
@@ -60,7 +60,7 @@ fn short_name(name: &str) -> [u8; 16] {
     out
 }
 
-/// A map.
+/// A BPF map.
 #[derive(Debug)]
 pub(super) struct Map {
     fd: OwnedFd,
@@ -86,7 +86,7 @@ impl Map {
             key_bytes,
             value_bytes,
             entries,
-            // A hash map takes memory as it fills.
+            // Makes a hash map allocate memory as it fills.
             flags: if kind == MapKind::Hash { NO_PREALLOCATION } else { 0 },
             inner: 0,
             numa_node: 0,
@@ -120,7 +120,7 @@ impl Map {
         unsafe { bpf(command, &mut attributes) }.map(drop)
     }
 
-    /// Adds or changes an element.
+    /// Inserts or replaces an element.
     pub(super) fn put(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.change(MAP_UPDATE, key, Some(value))
     }
@@ -130,13 +130,13 @@ impl Map {
         self.change(MAP_DELETE, key, None)
     }
 
-    /// What a program names the map by.
+    /// The number by which a program refers to the map.
     pub(super) fn number(&self) -> i32 {
         self.fd.as_raw_fd()
     }
 }
 
-/// Loads an XDP program. `fragments`: it may get packets of several buffers.
+/// Loads an XDP program. `fragments` says that it accepts packets of several buffers.
 pub(super) fn load(code: &[Instruction], name: &str, fragments: bool) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
@@ -171,7 +171,7 @@ pub(super) fn load(code: &[Instruction], name: &str, fragments: bool) -> io::Res
     unsafe { bpf(PROGRAM_LOAD, &mut attributes) }.map(owned)
 }
 
-/// Attaches a program to a device for as long as the result lives.
+/// Attaches a program to a device until the returned descriptor is closed.
 pub(super) fn attach(program: &OwnedFd, device: u32, mode: AttachMode) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
@@ -186,7 +186,7 @@ pub(super) fn attach(program: &OwnedFd, device: u32, mode: AttachMode) -> io::Re
     unsafe { bpf(LINK_CREATE, &mut attributes) }.map(owned)
 }
 
-/// Runs a program on a frame without a device. Returns its result.
+/// Runs a program on a frame without a device, and returns its result.
 #[cfg_attr(not(test), allow(dead_code))]
 pub(super) fn test_run(program: &OwnedFd, frame: &[u8]) -> io::Result<u32> {
     #[repr(C)]

@@ -1,22 +1,22 @@
-//! AF_XDP sockets as ports: frames pass between device and data plane without the kernel's stack, and from one such
+//! AF_XDP sockets as ports. Frames pass between device and data plane without the kernel's stack, and from one such
 //! port to another without a copy.
 //!
-//! An XDP program on the device's receive path ([`redirect`]) redirects the frames that match to the sockets and passes
-//! everything else to the kernel. It is native where the driver supports it, generic otherwise. The kernel copies
-//! frames once each way unless the driver has zero-copy. A jumbo frame that arrives in several pieces is reassembled in
-//! one buffer.
+//! An XDP program on the device's receive path ([`redirect`]) redirects matching frames to the sockets and passes all
+//! others to the kernel. It runs in native mode if the driver supports that, otherwise in generic mode. The kernel
+//! copies each frame once in each direction, unless the driver supports zero-copy mode. A jumbo frame that arrives in
+//! several pieces is reassembled in one buffer.
 //!
-//! Urgent datagrams, which must arrive however full the sockets' rings are, are received by a packet socket beside them
+//! Urgent datagrams, which must arrive even if the sockets' rings are full, are received by a separate packet socket
 //! ([`AfXdp::receive_apart`]).
 //!
-//! Where frames are copied, several datagrams leave as one frame by a packet socket if the device segments them: see
+//! In copy mode, several datagrams are sent as one frame by a packet socket if the device segments them; see
 //! [`AfPacket`].
 //!
-//! Senders on the same machine may leave UDP checksums to a veth device, and AF_XDP does not report it. On such
-//! devices, checksums that look incomplete are completed.
+//! Senders on the same machine may leave UDP checksums to a veth device, which AF_XDP does not report. On such devices,
+//! checksums that look incomplete are completed.
 //!
-//! Data that a device strips from received frames, such as VLAN tags with `rx-vlan-offload`, is lost: switch that off
-//! on devices whose tags a program is to see.
+//! Data that a device strips from received frames, such as VLAN tags with `rx-vlan-offload`, are lost. Switch such
+//! offloads off on devices whose tags a program should see.
 //!
 //! AF_XDP needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and, for memory beyond the limit on locked memory, CAP_IPC_LOCK.
 
@@ -46,19 +46,19 @@ use crate::linux::sys;
 use crate::offload::checksum;
 use crate::udp::UdpSender;
 
-/// System calls in a row for one burst of sending.
+/// The maximum number of system calls in a row to send one burst.
 const KICKS: u32 = 8;
 
-/// How to use devices.
+/// Options of AF_XDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XdpOptions {
-    /// How the program is attached; `None`: native if the driver can, else generic.
+    /// How the program is attached; `None` means native if the driver supports it, otherwise generic.
     pub mode: Option<XdpMode>,
-    /// Try zero-copy first.
+    /// Whether to try zero-copy mode first.
     pub zero_copy: bool,
-    /// Microseconds the kernel may poll the device for us when we ask for packets; 0: it does not.
+    /// How long the kernel may poll the device when a port receives, in microseconds; 0 disables busy polling.
     pub busy_poll_us: u32,
-    /// Frames that wait in each direction, a power of two.
+    /// Number of frames that each ring holds, a power of two.
     pub ring: u32,
 }
 
@@ -68,29 +68,28 @@ impl Default for XdpOptions {
     }
 }
 
-/// A device with the redirect program attached. It leaves the device when the last port made of it is dropped, or when
-/// the process ends.
+/// A device with the redirect program attached. The program is detached when the last port on it is dropped or the
+/// process ends.
 pub struct XdpDevice {
     facts: Arc<Facts>,
     index: u32,
     redirect: Redirect,
     mode: XdpMode,
-    /// Why it is not native, if that was tried.
+    /// Why native mode was refused, if it was tried.
     refused: Option<String>,
     queues: u32,
-    /// Senders may leave checksums unfinished.
+    /// Whether to complete checksums, because senders may leave them to this device.
     mends: bool,
     options: XdpOptions,
 }
 
 impl XdpDevice {
-    /// Attaches the program to a device. It takes the frames that match; the kernel receives all others.
+    /// Attaches the program to a device. The program takes matching frames and passes all others to the kernel.
     pub fn attach(device: &str, frames: &FrameMatch, options: XdpOptions) -> Result<Arc<XdpDevice>, DeviceError> {
         XdpDevice::attach_but(device, frames, None, options)
     }
 
-    /// The same, but datagrams to UDP destinations that have a pattern are left to the kernel; see
-    /// [`AfXdp::receive_apart`].
+    /// Like [`XdpDevice::attach`], but passes datagrams with a pattern to the kernel; see [`AfXdp::receive_apart`].
     pub fn attach_but(
         device: &str,
         frames: &FrameMatch,
@@ -116,7 +115,7 @@ impl XdpDevice {
         Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, mends, options }))
     }
 
-    /// Receive queues of the device. Frames at a queue without port go to the kernel.
+    /// The number of the device's receive queues. Frames of a queue without a port go to the kernel.
     pub fn queues(&self) -> u32 {
         self.queues
     }
@@ -126,32 +125,33 @@ impl XdpDevice {
         self.mode
     }
 
-    /// For refreshing them.
+    /// The facts about the device, for refreshing them.
     pub(crate) fn facts(&self) -> Weak<Facts> {
         Arc::downgrade(&self.facts)
     }
 
-    /// The kernel's number of the device.
+    /// The device's interface index.
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Why it is not native, if that was tried.
+    /// Why native mode was refused, if it was tried.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Whether the device takes several datagrams as one frame.
+    /// Whether the device accepts several datagrams as one frame.
     pub fn segments_udp(&self) -> bool {
         self.facts.segments_udp()
     }
 
-    /// Takes the frames of another match of the same kind as `from`, which is in force.
+    /// Replaces the current match `from` by another of the same kind.
     pub fn change_match(&self, from: &FrameMatch, to: &FrameMatch) -> Result<(), DeviceError> {
         self.redirect.change(from, to).map_err(failed(self.facts.name(), "change which frames the XDP program takes"))
     }
 
-    /// A port that receives and sends on some of the device's queues, one at least, with frames of one pool.
+    /// Opens a port on some of the device's queues, at least one. Its frames are those of one pool, with which it must
+    /// be used.
     pub fn port(self: &Arc<Self>, frames: &SharedFrames, queues: &[u32]) -> Result<AfXdp, DeviceError> {
         if queues.is_empty() {
             let error = std::io::Error::from(std::io::ErrorKind::InvalidInput);
@@ -163,7 +163,7 @@ impl XdpDevice {
             [_] => None,
             several => Some(sys::poll_group(several).map_err(failed(self.facts.name(), "wait for several queues"))?),
         };
-        // The device reads frames itself in zero-copy mode: that is cheaper.
+        // In zero-copy mode the device reads frames itself, which is cheaper than joining them.
         let copies = !queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false));
         let joiner = copies.then(|| Joiner::new(self.facts.name(), self.index as i32)).transpose()?;
         let per_frame = if frames.pieces() > 1 { frames.frames() as usize } else { 0 };
@@ -207,66 +207,67 @@ impl fmt::Debug for XdpDevice {
     }
 }
 
-/// A packet with pieces outstanding.
+/// The state of a packet that arrives in several pieces.
 #[derive(Debug)]
 enum Partial {
     None,
     Some(Packet),
-    /// It does not fit a frame; what still comes of it is dropped.
+    /// The packet does not fit a frame. Its remaining pieces are dropped.
     TooLong,
 }
 
 #[derive(Debug)]
 struct Queue {
     id: u32,
-    // The rings are unmapped before their socket is closed.
+    // Declared first: the rings must be unmapped before their socket is closed.
     rings: Rings,
     socket: Arc<OwnedFd>,
     partial: Partial,
-    /// The device refused to send.
+    /// Whether the device refused to send.
     down: bool,
 }
 
 /// AF_XDP sockets on some queues of one device. See [`XdpDevice::port`].
 pub struct AfXdp {
     queues: Vec<Queue>,
-    /// To wait for several queues.
+    /// An epoll descriptor of all sockets, if there are several.
     group: Option<OwnedFd>,
-    /// Read first: what must not be lost when the others' rings are full.
+    /// Urgent frames, which must not be lost when the rings are full. Read first.
     urgent: Option<AfPacket>,
-    /// Sends several datagrams as one frame, if the kernel copies frames.
+    /// Sends several datagrams as one frame, in copy mode.
     joiner: Option<Joiner>,
-    /// Sends what the device cannot.
+    /// Sends what the device cannot send.
     fallback: Option<UdpSender>,
     device: Arc<XdpDevice>,
-    /// Descriptors not completed yet of each frame that is sent in pieces; empty if none ever is.
+    /// For each frame that is sent in pieces, the number of descriptors that have not completed. Empty if frames are
+    /// never sent in pieces.
     pieces: Box<[u8]>,
     stats: DeviceStats,
-    // Dropped last: it keeps the memory that the sockets use.
+    // Dropped last: it keeps the memory alive that the sockets use.
     frames: SharedFrames,
 }
 
 impl AfXdp {
-    /// Whether the device itself reads and writes the frames.
+    /// Whether the device reads and writes the frames itself.
     pub fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false))
     }
 
-    /// Whether datagrams may get UDP checksums; see [`AfPacket::fill_checksums`].
+    /// Sets whether datagrams without a UDP checksum may be sent with one; see [`AfPacket::fill_checksums`].
     pub fn fill_checksums(&mut self, yes: bool) {
         if let Some(joiner) = &mut self.joiner {
             joiner.fill_checksums(yes);
         }
     }
 
-    /// Has the kernel's UDP sockets send what the device cannot: frames longer than its MTU, and all while it is down or
-    /// gone.
+    /// Sets a fallback that sends through the kernel's UDP sockets what the device cannot send: frames longer than its
+    /// MTU, and all frames while the device is down or removed.
     pub fn fall_back(&mut self, sender: UdpSender) {
         self.fallback = Some(sender);
     }
 
-    /// Receives what passes this filter, too, by a packet socket with a small ring of its own that is read first. The
-    /// program on the device should leave that to the kernel; see [`XdpDevice::attach_but`].
+    /// Also receives frames that pass this filter, through a packet socket with a small ring that is read first. The
+    /// device's program should pass these frames to the kernel; see [`XdpDevice::attach_but`].
     pub fn receive_apart(&mut self, filter: &Filter) -> Result<FilterSetter, DeviceError> {
         let size = PortSize { receive: RingSize::SMALL, transmit: 0 };
         let urgent = AfPacket::with_size(self.device.facts.name(), Some(filter), size)?;
@@ -281,7 +282,7 @@ fn prefetch(packet: &Packet) {
     #[cfg(target_arch = "x86_64")]
     for line in packet.bytes().chunks(64).take(3) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect but on caches, and the address is of live memory.
+        // SAFETY: a prefetch only affects caches, and the address is of live memory.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -289,7 +290,7 @@ fn prefetch(packet: &Packet) {
 }
 
 impl Queue {
-    /// Takes back frames that were sent.
+    /// Returns frames that have been sent to the pool.
     #[inline]
     fn reclaim(&mut self, pool: &mut Pool, stride: u64, pieces: &mut [u8]) {
         let mut any = false;
@@ -304,7 +305,7 @@ impl Queue {
         }
     }
 
-    /// Gives the kernel empty frames, but leaves the pool some.
+    /// Passes empty frames to the kernel, but keeps an eighth of the pool.
     #[inline]
     fn refill(&mut self, pool: &mut Pool) {
         let fill = &mut self.rings.fill;
@@ -320,10 +321,11 @@ impl Queue {
         fill.publish();
     }
 
-    /// Tells the kernel to send.
+    /// Makes the kernel send what is on the transmit ring.
     fn kick(&mut self) {
         for _ in 0..KICKS {
-            // Who waits for packets with poll(2) makes the kernel send, too: the device may be up again without a kick.
+            // Waiting for packets with poll(2) makes the kernel send, too. The ring may therefore be empty, and the
+            // device up, without a kick.
             if self.rings.transmit.outstanding() == 0 || !self.rings.transmit.needs_wakeup() {
                 self.down = false;
                 return;
@@ -331,7 +333,7 @@ impl Queue {
             match socket::kick_transmit(&self.socket) {
                 Ok(()) => self.down = false,
                 Err(error) => match error.raw_os_error() {
-                    // More than the kernel sends at a time, or no room.
+                    // There are more frames than the kernel sends in one call, or no room.
                     Some(libc::EAGAIN | libc::EINTR) => {}
                     Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                         self.down = true;
@@ -343,13 +345,12 @@ impl Queue {
         }
     }
 
-    /// The next whole packet.
+    /// Returns the next whole packet.
     #[inline]
     fn next(&mut self, pool: &mut Pool, too_long: &mut u64) -> Option<Packet> {
         loop {
             let piece = self.rings.receive.pop()?;
-            // SAFETY: the kernel hands back frames that stood in the fill ring, where `refill` put lent ones, each
-            // once.
+            // SAFETY: the kernel returns frames that were in the fill ring, where `refill` put lent frames, each once.
             let Some(packet) = (unsafe { pool.received(piece.addr, piece.len) }) else { continue };
             let last = piece.options & libc::XDP_PKT_CONTD == 0;
             match (std::mem::replace(&mut self.partial, Partial::None), last) {
@@ -376,11 +377,11 @@ impl Queue {
         }
     }
 
-    /// Puts a packet on the transmit ring. It comes back if there is no room.
+    /// Puts a packet on the transmit ring. Returns it if there is no room.
     #[inline]
     fn push(&mut self, pool: &mut Pool, packet: Packet, chunk: u32, pieces: &mut [u8]) -> Result<(), Packet> {
         let length = packet.len() as u32;
-        // Descriptors must not cross the border of what the kernel takes for a frame.
+        // A descriptor must not cross the boundary of a kernel chunk.
         let in_chunk = packet.raw().start % chunk;
         let count = if length == 0 { 1 } else { (in_chunk + length).div_ceil(chunk) };
         let transmit = &mut self.rings.transmit;
@@ -407,7 +408,7 @@ impl Queue {
     }
 }
 
-/// Whether this was the last piece of its frame to complete.
+/// Counts a completed piece, and returns whether it was the last one of its frame.
 #[inline]
 fn is_last_piece(offset: u64, stride: u64, pieces: &mut [u8]) -> bool {
     match pieces.get_mut((offset / stride) as usize) {
@@ -468,18 +469,19 @@ impl Port for AfXdp {
         let chunk = self.frames.chunk();
         let stride = self.frames.stride();
         let queue = &mut self.queues[0];
-        // Where it is full the kernel sends no more.
+        // The kernel sends nothing more while the completion ring is full.
         queue.reclaim(pool, stride, &mut self.pieces);
         if queue.down {
             queue.kick();
         }
         let untagged = self.device.facts.longest_untagged() as usize;
-        // Datagrams that others can send are untagged.
+        // Longer frames go to the fallback, which sends untagged ones only.
         let longest = if self.fallback.is_some() { untagged } else { longest };
         let mut joiner = self.joiner.as_mut().filter(|_| self.device.facts.segments_udp());
         let mut sent = 0;
         let mut packets = packets.drain(..);
-        // Those before this many are left have to leave one by one.
+        // Joining is tried only while fewer packets than this are left: after a failure, those that were to be joined
+        // are sent one by one.
         let mut apart = usize::MAX;
         loop {
             let rest = packets.as_slice();
@@ -502,7 +504,7 @@ impl Port for AfXdp {
             {
                 let count = joiner.alike(rest, untagged);
                 if count > 1 {
-                    // They must not overtake what is on the ring.
+                    // These frames must not overtake what is on the ring.
                     queue.rings.transmit.publish();
                     queue.kick();
                     if queue.rings.transmit.outstanding() == 0 && joiner.send(&rest[..count]) {
@@ -516,7 +518,7 @@ impl Port for AfXdp {
             let Some(packet) = packets.next() else { break };
             let mut result = queue.push(pool, packet, chunk, &mut self.pieces);
             if let Err(packet) = result {
-                // Once more with what the device is done with.
+                // Try again with the frames that the device has completed.
                 queue.rings.transmit.publish();
                 queue.kick();
                 queue.reclaim(pool, stride, &mut self.pieces);
@@ -563,13 +565,13 @@ impl Port for AfXdp {
         let facts = &self.device.facts;
         facts.refresh();
         if let Ok(Some(mac)) = facts.mac() {
-            // Only fails for what no device has.
+            // Fails only for reasons that no device has.
             let _ = self.device.redirect.set_mac(mac);
         }
         let mut stats = self.stats;
         for queue in &self.queues {
             if let Ok(s) = socket::statistics(&queue.socket) {
-                // In copy mode a frame for which there is no empty one is counted as dropped, too.
+                // In copy mode, `rx_dropped` includes frames for which there was no empty frame.
                 stats.rx_overrun += s.rx_ring_full + s.rx_fill_ring_empty_descs;
                 stats.rx_too_long += s.rx_dropped.saturating_sub(s.rx_fill_ring_empty_descs);
                 stats.tx_error += s.tx_invalid_descs;
@@ -589,8 +591,8 @@ impl Port for AfXdp {
 }
 
 impl Drop for AfXdp {
-    /// Takes the sockets off the device and hands the frames that the kernel had back to the pool, by way of the next
-    /// port that uses it. In the background: both wait for the kernel.
+    /// Detaches the sockets from the device and returns the frames that the kernel had to the pool, through the next
+    /// port that uses it. In the background, because both wait for the kernel.
     fn drop(&mut self) {
         let mut queues = std::mem::take(&mut self.queues);
         let mut pieces = std::mem::take(&mut self.pieces);
@@ -602,14 +604,14 @@ impl Drop for AfXdp {
             } else {
                 Vec::new()
             };
-            // The sockets are closed before the memory that they use can be freed.
+            // The sockets must be closed before the memory that they use can be freed.
             drop(queues);
             frames.hand_back(offsets);
         });
     }
 }
 
-/// The frames that the kernel has, of sockets to which no more comes.
+/// Returns the frames that the kernel had, for sockets that receive nothing more.
 fn frames_of(queues: &mut [Queue], stride: u64, pieces: &mut [u8]) -> Vec<u64> {
     let mut offsets = Vec::new();
     for queue in queues {

@@ -1,8 +1,8 @@
 //! The XDP program that redirects matching frames to AF_XDP sockets and passes all others to the kernel.
 //!
-//! It is assembled here, loaded with `bpf(2)` and attached by a link that belongs to a descriptor of this process: it
-//! leaves the device when the process ends, however that happens. What it matches is in a map, so that it can change
-//! while frames flow.
+//! The program is assembled here, loaded with `bpf(2)` and attached by a link that a descriptor of this process owns.
+//! It is therefore detached when the process ends, however that happens. The match is in a map, so it can change while
+//! frames flow.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,19 +13,19 @@ use super::bpf::{self, AttachMode, Map, MapKind};
 use crate::filter::{FrameMatch, Pattern};
 use crate::linux::closing::SlowToClose;
 
-/// Most keys of a match.
+/// The maximum number of keys in a match.
 pub const MAX_DESTINATIONS: u32 = 65_536;
-/// Most receive queues of a device.
+/// The maximum number of receive queues of a device.
 pub const MAX_QUEUES: u32 = 256;
 
-/// Bytes of the Ethernet header.
+/// The length of the Ethernet header.
 const ETHERNET: i16 = 14;
 const HELPER_LOOKUP: i32 = 1;
 const HELPER_REDIRECT_MAP: i32 = 51;
-/// `XDP_PASS`: the kernel gets the frame.
+/// `XDP_PASS`: passes the frame to the kernel.
 const PASS: i32 = 2;
 
-/// Bytes of an address and port: the address, IPv4 after twelve zeros; the port; the IP version; a zero.
+/// Length of a UDP destination's key: the address (IPv4 after twelve zeros), the port, the IP version, a zero byte.
 const KEY: usize = 20;
 
 fn key(address: IpAddr, port: u16) -> [u8; KEY] {
@@ -39,29 +39,29 @@ fn key(address: IpAddr, port: u16) -> [u8; KEY] {
     key
 }
 
-/// A 16-bit field in network order as a load on this machine sees it.
+/// Returns what a load on this machine reads from a 16-bit field in network byte order.
 fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// What frames are compared with.
+/// The maps that frames are compared with.
 #[derive(Debug)]
 struct Matched {
-    /// UDP addresses or EtherTypes whose frames are taken.
+    /// UDP destinations or EtherTypes whose frames are taken.
     keys: Map,
     by: MatchBy,
-    /// The device's Ethernet address: only frames to it are taken, and with EtherTypes those to groups.
+    /// The device's Ethernet address. Only frames to this address are taken, and for EtherTypes those to groups, too.
     mac: Map,
 }
 
-/// What a frame's key is.
+/// What a frame's key consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MatchBy {
     EtherType,
     UdpDestination,
 }
 
-/// The keys of a match, as they are in the map.
+/// Returns the map keys of a match.
 fn keys(frames: &FrameMatch) -> Vec<Vec<u8>> {
     match frames {
         FrameMatch::Everything => Vec::new(),
@@ -70,8 +70,8 @@ fn keys(frames: &FrameMatch) -> Vec<Vec<u8>> {
     }
 }
 
-/// The program. `unserved` is its result for frames of ours at a queue without socket; those with the pattern `apart`
-/// are the kernel's, too.
+/// Assembles the program. `unserved` is its result for matching frames of a queue without a socket. Frames with the
+/// pattern `apart` are passed to the kernel.
 fn assemble(sockets: &Map, ours: Option<&Matched>, apart: Option<&Pattern>, unserved: i32) -> Vec<Instruction> {
     let mut a = Assembler::new();
     let pass = a.label();
@@ -101,12 +101,13 @@ fn assemble(sockets: &Map, ours: Option<&Matched>, apart: Option<&Pattern>, unse
     a.finish()
 }
 
-/// Jumps to `pass` unless the frame is untagged, addressed to the device, and a UDP datagram over IPv4 (whole and without
-/// options) or IPv6 (without extension headers) to one of the destinations. Leaves in R7 where the UDP header is, less the Ethernet header, and in R8 the frame's end.
+/// Jumps to `pass` unless the frame is untagged, addressed to the device, and carries a UDP datagram to one of the
+/// destinations, over IPv4 (unfragmented, without options) or IPv6 (without extension headers). Leaves the address of
+/// the UDP header minus the length of the Ethernet header in R7, and the frame's end in R8.
 fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
     const STACK_KEY: i16 = -(KEY as i16);
     let (v4, look_up) = (a.label(), a.label());
-    // R2: the frame, R3: its end. Nothing shorter than Ethernet, IPv4 and UDP is ours.
+    // R2: the frame, R3: its end. Frames shorter than Ethernet, IPv4 and UDP headers do not match.
     a.load(Width::Four, R2, R1, 0);
     a.load(Width::Four, R3, R1, 4);
     a.copy(R8, R3);
@@ -139,7 +140,7 @@ fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
     a.jump(look_up);
 
     a.place(v4);
-    // Without options.
+    // Version 4, header without options.
     a.load(Width::One, R0, R2, ETHERNET);
     a.jump_if(R0, When::NotEqual, 0x45, pass);
     a.load(Width::Two, R7, R2, ETHERNET + 6);
@@ -166,7 +167,7 @@ fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
     a.jump_if(R0, When::Equal, 0, pass);
 }
 
-/// Jumps to `pass` unless the frame has one of the EtherTypes and is addressed to the device, to a group or to all.
+/// Jumps to `pass` unless the frame has one of the EtherTypes and is addressed to the device or to a group.
 fn match_ether_type(a: &mut Assembler, ours: &Matched, pass: Label) {
     const STACK_KEY: i16 = -8;
     let group = a.label();
@@ -195,7 +196,7 @@ fn match_ether_type(a: &mut Assembler, ours: &Matched, pass: Label) {
     a.jump_if(R0, When::Equal, 0, pass);
 }
 
-/// Jumps to `pass` if the datagram has the pattern. The same as `Filter::divided` takes apart.
+/// Jumps to `pass` if the datagram has the pattern. Agrees with `Filter::divided`.
 fn not_apart(a: &mut Assembler, pattern: &Pattern, pass: Label) {
     const PAYLOAD: i16 = ETHERNET + 8;
     let other = a.label();
@@ -219,24 +220,24 @@ fn not_apart(a: &mut Assembler, pattern: &Pattern, pass: Label) {
 /// How a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpMode {
-    /// By the device's driver.
+    /// The device's driver runs it.
     Native,
-    /// By the kernel's stack, on any device.
+    /// The kernel's stack runs it, on any device.
     Generic,
 }
 
-/// The program on a device. It leaves the device when this is dropped, or when the process ends.
+/// The program on a device. It is detached when this value is dropped or the process ends.
 #[derive(Debug)]
 pub(super) struct Redirect {
     sockets: Map,
     ours: Option<Matched>,
-    /// Ends the attachment when closed.
+    /// Detaches the program when closed.
     _link: SlowToClose,
 }
 
 impl Redirect {
-    /// Attaches it to take the frames of a device with Ethernet address `mac` that match. Of the frames to UDP
-    /// destinations it leaves those `apart` to the kernel.
+    /// Attaches the program to a device with Ethernet address `mac`. It takes matching frames. If the match is on UDP
+    /// destinations, it passes datagrams with the pattern `apart` to the kernel.
     pub(super) fn attach(
         device: u32,
         mac: [u8; 6],
@@ -247,7 +248,7 @@ impl Redirect {
         let (sockets, ours) = maps(mac, frames)?;
         let code = assemble(&sockets, ours.as_ref(), apart, PASS);
         let program = match bpf::load(&code, "hopwright", true) {
-            // Kernels before 5.18 know no packets of several buffers.
+            // Kernels before 5.18 do not support packets of several buffers.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => bpf::load(&code, "hopwright", false)?,
             other => other?,
         };
@@ -259,25 +260,25 @@ impl Redirect {
         Ok(Redirect { sockets, ours, _link: link.into() })
     }
 
-    /// Redirects a receive queue's frames to a socket until the socket is closed.
+    /// Redirects a receive queue's matching frames to a socket until the socket is closed.
     pub(super) fn serve(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
         self.sockets.put(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
     }
 
-    /// Leaves a receive queue's frames to the kernel again.
+    /// Passes all frames of a receive queue to the kernel again.
     pub(super) fn unserve(&self, queue: u32) -> io::Result<()> {
         self.sockets.remove(&queue.to_ne_bytes())
     }
 
-    /// Tells the program that the device's Ethernet address has changed.
+    /// Sets the device's Ethernet address, which has changed.
     pub(super) fn set_mac(&self, mac: [u8; 6]) -> io::Result<()> {
         self.ours.as_ref().map_or(Ok(()), |ours| put_mac(&ours.mac, mac))
     }
 
-    /// Takes the frames of another match of the same kind; there is no moment when it does not take those of both.
+    /// Changes the match to another one of the same kind. Frames that match both are taken throughout.
     ///
     /// # Errors
-    /// If it is of another kind: that is another program.
+    /// The match is of another kind, which needs another program.
     pub(super) fn change(&self, from: &FrameMatch, to: &FrameMatch) -> io::Result<()> {
         if std::mem::discriminant(from) != std::mem::discriminant(to) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -323,7 +324,7 @@ mod tests {
     use crate::filter::test_frames;
 
     const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0x0b];
-    /// `XDP_DROP`, which stands for "taken" here.
+    /// `XDP_DROP`, which stands for "taken" in these tests.
     const TAKEN: i32 = 1;
 
     fn program(frames: &FrameMatch, apart: Option<&Pattern>) -> Option<(OwnedFd, Matched, Map)> {
@@ -426,7 +427,7 @@ mod tests {
         let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
         let Some((program, ..)) = program(&FrameMatch::UdpDestinations(list.to_vec()), Some(&pattern)) else { return };
         let with = |mut frame: Vec<u8>, fourth: u8, eighth: u8| {
-            // Both make four bytes of UDP payload at least.
+            // Both parts make the UDP payload at least four bytes long.
             let payload = if frame[12] == 8 { 14 + 4 * usize::from(frame[14] & 15) + 8 } else { 62 };
             frame.resize(payload + 9, 0);
             (frame[payload + 4], frame[payload + 8]) = (fourth, eighth);

@@ -1,5 +1,5 @@
 //! The rings that an AF_XDP socket shares with the kernel: single producer, single consumer, a power of two in size.
-//! All access to their memory is here.
+//! All access to their memory is in this module.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::linux::mapping::Mapping;
 
-/// A ring's memory and where in it things are.
+/// A ring's memory and the addresses of its parts.
 #[derive(Debug)]
 struct Shared<T> {
     _memory: Mapping,
@@ -19,15 +19,15 @@ struct Shared<T> {
     mask: u32,
 }
 
-// SAFETY: the mapping belongs to this value alone on our side.
+// SAFETY: within this process, the mapping belongs to this value alone.
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
-    /// Maps a ring of `size` slots, a power of two, that was made on the socket before.
+    /// Maps a ring of `size` slots, a power of two, which must exist on the socket.
     fn map(socket: &OwnedFd, page: i64, offsets: libc::xdp_ring_offset, size: u32) -> io::Result<Shared<T>> {
         let bytes = offsets.desc as usize + size as usize * size_of::<T>();
         let memory = Mapping::new(socket, page, bytes)?;
-        // SAFETY: the kernel says where in the mapping, which is as long as needed, the ring's words are.
+        // SAFETY: the kernel gives the offsets of the ring's words in the mapping, which is long enough.
         let at = |offset: u64| unsafe { memory.start().add(offset as usize) };
         Ok(Shared {
             producer: at(offsets.producer).cast(),
@@ -54,20 +54,20 @@ impl<T: Copy> Shared<T> {
         unsafe { self.flags.as_ref() }.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// The slot that a free-running index names.
+    /// The slot of a free-running index.
     fn slot(&self, index: u32) -> *mut T {
-        // SAFETY: masked, so within the mapping.
+        // SAFETY: the index is masked, so the slot is within the mapping.
         unsafe { self.slots.as_ptr().add((index & self.mask) as usize) }
     }
 }
 
-/// A ring we fill.
+/// A ring that we write and the kernel reads.
 #[derive(Debug)]
 pub(super) struct Producer<T: Copy> {
     shared: Shared<T>,
-    /// The next index to write; not necessarily published yet.
+    /// The next index to write. It may be ahead of what is published.
     next: u32,
-    /// The kernel's index when last looked at.
+    /// The kernel's index when last read.
     taken: u32,
 }
 
@@ -81,7 +81,8 @@ impl<T: Copy> Producer<T> {
         Ok(Producer { shared: Shared::map(socket, page, offsets, size)?, next: 0, taken: 0 })
     }
 
-    /// Slots that can be written now. Looks at the kernel's index only if fewer than `wanted` are known.
+    /// Returns the number of slots that can be written. Reads the kernel's index only if fewer than `wanted` are known
+    /// to be free.
     #[inline]
     pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let size = self.shared.mask + 1;
@@ -91,7 +92,7 @@ impl<T: Copy> Producer<T> {
         size.saturating_sub(self.next.wrapping_sub(self.taken))
     }
 
-    /// Writes the next slot. To be called only as often as [`Producer::room`] said.
+    /// Writes the next slot. There must be room according to [`Producer::room`].
     #[inline]
     pub(super) fn push(&mut self, value: T) {
         // SAFETY: within the mapping; the kernel does not read it before it is published.
@@ -99,26 +100,27 @@ impl<T: Copy> Producer<T> {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Hands what was written to the kernel.
+    /// Publishes what has been written to the kernel.
     #[inline]
     pub(super) fn publish(&self) {
         self.shared.producer().store(self.next, Ordering::Release);
     }
 
-    /// Slots that the kernel has not taken yet.
+    /// The number of slots that the kernel has not taken yet.
     #[inline]
     pub(super) fn outstanding(&mut self) -> u32 {
         self.taken = self.shared.consumer().load(Ordering::Acquire);
         self.next.wrapping_sub(self.taken)
     }
 
-    /// Whether the kernel must be told by a system call.
+    /// Whether the kernel needs a system call to continue.
     #[inline]
     pub(super) fn needs_wakeup(&self) -> bool {
         self.shared.needs_wakeup()
     }
 
-    /// What the kernel has not taken, once it uses the ring no more.
+    /// Passes the values that the kernel has not taken to `use_it`. To be called once the kernel no longer uses the
+    /// ring.
     pub(super) fn drain(&mut self, mut use_it: impl FnMut(T)) {
         let left = self.outstanding().min(self.shared.mask + 1);
         for i in 0..left {
@@ -129,13 +131,13 @@ impl<T: Copy> Producer<T> {
     }
 }
 
-/// A ring the kernel fills.
+/// A ring that the kernel writes and we read.
 #[derive(Debug)]
 pub(super) struct Consumer<T: Copy> {
     shared: Shared<T>,
-    /// The next index to read; not necessarily given back yet.
+    /// The next index to read. It may be ahead of what is released.
     next: u32,
-    /// The kernel's index when last looked at.
+    /// The kernel's index when last read.
     filled: u32,
 }
 
@@ -149,7 +151,7 @@ impl<T: Copy> Consumer<T> {
         Ok(Consumer { shared: Shared::map(socket, page, offsets, size)?, next: 0, filled: 0 })
     }
 
-    /// The next value. [`Consumer::release`] gives its slot back.
+    /// Returns the next value. [`Consumer::release`] returns its slot to the kernel.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.next == self.filled {
@@ -158,13 +160,13 @@ impl<T: Copy> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: within the mapping; the kernel published it and does not write it before it is given back.
+        // SAFETY: within the mapping; the kernel has published it and does not write it before it is released.
         let value = unsafe { self.shared.slot(self.next).read() };
         self.next = self.next.wrapping_add(1);
         Some(value)
     }
 
-    /// Gives the slots that were read back to the kernel.
+    /// Returns the slots that have been read to the kernel.
     #[inline]
     pub(super) fn release(&self) {
         self.shared.consumer().store(self.next, Ordering::Release);

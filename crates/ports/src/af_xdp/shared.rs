@@ -1,7 +1,7 @@
 //! A pool's memory shared with the kernel (a UMEM), for all AF_XDP sockets of one worker.
 //!
 //! The first socket registers the memory; sockets of other devices and queues share it with any socket that is still
-//! open. So a frame received on one device is sent by another without a copy.
+//! open. A frame received on one device is thus sent by another without a copy.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,10 +14,10 @@ use hopwright_dataplane::packet::FrameMemory;
 
 use super::socket;
 
-/// How long to wait for a queue that another socket had.
+/// How long to wait for a queue that a closed socket still occupies.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The frames of one pool, as sockets see them. Cloning it is cheap and shares it.
+/// The frames of one pool, as sockets use them. Clones share the same memory.
 #[derive(Clone, Debug)]
 pub struct SharedFrames(Arc<Inner>);
 
@@ -28,19 +28,19 @@ struct Inner {
     frames: u32,
     stride: u64,
     sockets: Mutex<Vec<Weak<OwnedFd>>>,
-    /// Lent frames of ports that are gone.
+    /// Frames that closed ports had borrowed from the pool.
     returned: Mutex<Vec<u64>>,
     any_returned: AtomicBool,
 }
 
-/// A pool whose frames cannot be shared with a device.
+/// The error that a pool's frames cannot be shared with a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("packet buffers of this size cannot be shared with the kernel")]
 pub struct Unshareable;
 
 impl SharedFrames {
-    /// The memory of a pool made with [`FrameSize::shared`](hopwright_dataplane::FrameSize::shared). Ports that use it
-    /// must be used with that pool.
+    /// Takes the memory of a pool that was made with [`FrameSize::shared`](hopwright_dataplane::FrameSize::shared).
+    /// Ports on this memory must be used with that pool.
     pub fn new(pool: &Pool) -> Result<SharedFrames, Unshareable> {
         let chunk = pool.frame_size().chunk().ok_or(Unshareable)?;
         let inner = Inner {
@@ -55,28 +55,28 @@ impl SharedFrames {
         Ok(SharedFrames(Arc::new(inner)))
     }
 
-    /// Bytes of a kernel chunk; a frame of the pool has one or more.
+    /// The size of a kernel chunk in bytes. A frame of the pool has one or more chunks.
     pub fn chunk(&self) -> u32 {
         self.0.chunk
     }
 
-    /// Bytes from one frame of the pool to the next.
+    /// The distance between two frames of the pool in bytes.
     pub fn stride(&self) -> u64 {
         self.0.stride
     }
 
-    /// Chunks in a frame.
+    /// The number of chunks in a frame.
     pub fn pieces(&self) -> u64 {
         self.0.stride / u64::from(self.0.chunk)
     }
 
-    /// Keeps lent frames that are unused for the next [`SharedFrames::collect`].
+    /// Keeps borrowed frames that are no longer used until the next [`SharedFrames::collect`].
     pub(super) fn hand_back(&self, offsets: Vec<u64>) {
         self.0.returned.lock().unwrap_or_else(PoisonError::into_inner).extend(offsets);
         self.0.any_returned.store(true, Ordering::Release);
     }
 
-    /// Gives the pool back what [`SharedFrames::hand_back`] kept. One load if there is nothing.
+    /// Returns the frames from [`SharedFrames::hand_back`] to the pool. Costs one load if there are none.
     #[inline]
     pub(super) fn collect(&self, pool: &mut Pool) {
         if self.0.any_returned.load(Ordering::Relaxed)
@@ -87,7 +87,7 @@ impl SharedFrames {
         }
     }
 
-    /// Frames of the pool.
+    /// The number of frames in the pool.
     pub fn frames(&self) -> u32 {
         self.0.frames
     }
@@ -98,8 +98,8 @@ impl SharedFrames {
         Arc::ptr_eq(&self.0.memory, pool.memory())
     }
 
-    /// Binds a socket whose rings are made with `prepare` in between, sharing the memory where it is registered
-    /// already and registering it where not. `flags` are tried in order by the socket that registers.
+    /// Binds a socket, whose rings `prepare` creates. The socket shares the memory with another one if the memory is
+    /// registered, and registers it otherwise. The socket that registers tries the `flags` in order.
     pub(super) fn join<T>(
         &self,
         device: u32,
@@ -116,8 +116,8 @@ impl SharedFrames {
             let new = socket::open()?;
             if other.is_none() {
                 let (start, bytes) = self.0.memory.region();
-                // SAFETY: the memory lives as long as `self`, of which each port that has a socket holds a clone
-                // that it drops after the socket.
+                // SAFETY: the memory lives as long as `self`. Each port with a socket holds a clone of it, which it
+                // drops after the socket.
                 unsafe { socket::register(&new, start.as_ptr() as u64, bytes as u64, self.0.chunk) }?;
             }
             let made = prepare(&new)?;
@@ -134,7 +134,7 @@ impl SharedFrames {
     }
 }
 
-/// Tries again for a while if the queue is busy: the kernel takes its time to free that of a socket that was closed.
+/// Retries for a while if the queue is busy: the kernel frees a closed socket's queue with a delay.
 fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {

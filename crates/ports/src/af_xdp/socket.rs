@@ -1,4 +1,4 @@
-//! AF_XDP sockets: the system calls. Linux `if_xdp.h`, `Documentation/networking/af_xdp.rst`.
+//! The system calls of AF_XDP sockets. Linux `if_xdp.h`, `Documentation/networking/af_xdp.rst`.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -7,20 +7,20 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::ring::{Consumer, Producer};
 use crate::linux::sys;
 
-/// Frames sent for one system call; the kernel's default is 32. Kernels before 6.17 do not know it.
+/// Option: frames sent per system call; the default is 32. Unknown to kernels before 6.17.
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 
-/// Bytes of frames that the kernel may have taken for sending but not got rid of.
+/// The limit on the bytes of frames that the kernel has taken but not sent yet.
 const SEND_BUFFER: libc::c_int = 8 << 20;
 
-/// Slots of each ring.
+/// The sizes of a socket's rings in slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RingSizes {
-    /// Of the receive and fill rings, a power of two.
+    /// Size of the receive and fill rings, a power of two.
     pub receive: u32,
-    /// Of the transmit and completion rings, a power of two.
+    /// Size of the transmit and completion rings, a power of two.
     pub transmit: u32,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct RingSizes {
 pub(super) struct Rings {
     pub receive: Consumer<libc::xdp_desc>,
     pub transmit: Producer<libc::xdp_desc>,
-    /// Empty frames for the kernel.
+    /// Empty frames for the kernel to receive into.
     pub fill: Producer<u64>,
-    /// Frames that the kernel has sent.
+    /// Frames that the kernel has finished sending.
     pub completed: Consumer<u64>,
 }
 
@@ -43,7 +43,7 @@ fn option<T: Copy>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result
     sys::set_option(socket, libc::SOL_XDP, name, value)
 }
 
-/// A socket that is not bound yet.
+/// Creates a socket, not bound yet.
 pub(super) fn open() -> io::Result<OwnedFd> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
@@ -51,18 +51,18 @@ pub(super) fn open() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Registers the memory of frames with a socket that others may then share it with.
+/// Registers the memory of frames with a socket, which others may then share it with.
 ///
 /// # Safety
-/// The memory must stay allocated until every socket that uses it is closed; the kernel writes to the frames that
-/// stand in the sockets' fill rings, and only to these.
+/// The memory must stay allocated until every socket that uses it is closed. The kernel writes to the frames in the
+/// sockets' fill rings, and only to these.
 pub(super) unsafe fn register(socket: &OwnedFd, start: u64, bytes: u64, chunk: u32) -> io::Result<()> {
     let memory =
         libc::xdp_umem_reg { addr: start, len: bytes, chunk_size: chunk, headroom: 0, flags: 0, tx_metadata_len: 0 };
     option(socket, libc::XDP_UMEM_REG, &memory)
 }
 
-/// Makes and maps a socket's rings.
+/// Creates and maps a socket's rings.
 pub(super) fn rings(socket: &OwnedFd, sizes: RingSizes) -> io::Result<Rings> {
     option(socket, libc::XDP_UMEM_FILL_RING, &sizes.receive)?;
     option(socket, libc::XDP_UMEM_COMPLETION_RING, &sizes.transmit)?;
@@ -77,7 +77,7 @@ pub(super) fn rings(socket: &OwnedFd, sizes: RingSizes) -> io::Result<Rings> {
     })
 }
 
-/// Options that only make things faster: what the kernel does not know is left out.
+/// Sets options that only affect performance. Errors are ignored, because old kernels do not know all of them.
 pub(super) fn tune(socket: &OwnedFd, budget: u32, busy_poll_us: u32) {
     let _ = option(socket, XDP_MAX_TX_SKB_BUDGET, &budget);
     if sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
@@ -93,8 +93,8 @@ pub(super) fn tune(socket: &OwnedFd, budget: u32, busy_poll_us: u32) {
     }
 }
 
-/// Binds a socket to a receive and transmit queue of a device. `share`: the memory is this socket's, which is bound
-/// already, and so are the flags.
+/// Binds a socket to a receive and transmit queue of a device. `share` is the bound socket whose memory and flags to
+/// use.
 pub(super) fn bind(socket: &OwnedFd, device: u32, queue: u32, flags: u16, share: Option<&OwnedFd>) -> io::Result<()> {
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
@@ -110,7 +110,7 @@ pub(super) fn bind(socket: &OwnedFd, device: u32, queue: u32, flags: u16, share:
     check(result).map(drop)
 }
 
-/// Makes the kernel look at the transmit ring.
+/// Makes the kernel process the transmit ring.
 pub(super) fn kick_transmit(socket: &OwnedFd) -> io::Result<()> {
     // SAFETY: no data is passed.
     let result =
@@ -118,9 +118,9 @@ pub(super) fn kick_transmit(socket: &OwnedFd) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes the kernel look at the fill ring, or poll the device where busy polling is on.
+/// Makes the kernel process the fill ring, or poll the device if busy polling is on.
 pub(super) fn kick_receive(socket: &OwnedFd) {
-    // SAFETY: no data is passed. Its errors mean that there was nothing to do.
+    // SAFETY: no data is passed. Errors mean that there was nothing to do.
     unsafe {
         libc::recvfrom(
             socket.as_raw_fd(),
@@ -133,12 +133,12 @@ pub(super) fn kick_receive(socket: &OwnedFd) {
     };
 }
 
-/// What the kernel counts for a socket.
+/// Returns the kernel's counters of a socket.
 pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::xdp_statistics> {
     get(socket, libc::XDP_STATISTICS)
 }
 
-/// Whether the device writes to and reads from the frames itself.
+/// Returns whether the socket is in zero-copy mode.
 pub(super) fn is_zero_copy(socket: &OwnedFd) -> io::Result<bool> {
     let options: libc::xdp_options = get(socket, libc::XDP_OPTIONS)?;
     Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
@@ -152,6 +152,6 @@ fn get<T: Copy>(socket: &OwnedFd, name: libc::c_int) -> io::Result<T> {
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, name, value.as_mut_ptr().cast(), &raw mut length)
     };
     check(result)?;
-    // SAFETY: used with plain structs of integers, for which any bytes, all zero to begin with, are valid.
+    // SAFETY: used with plain structs of integers only, for which any bytes are valid; they were zeroed before.
     Ok(unsafe { value.assume_init() })
 }

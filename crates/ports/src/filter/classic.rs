@@ -1,4 +1,4 @@
-//! Classic BPF programs that select the frames of a packet socket.
+//! Classic BPF programs that select the frames of a socket.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,7 +20,7 @@ pub struct Instruction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter(Vec<Instruction>);
 
-/// A filter the kernel would not take.
+/// The error that a filter exceeds the kernel's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a filter for so many addresses has {0} instructions; the kernel takes {MAX}")]
 pub struct TooLong(usize);
@@ -43,26 +43,26 @@ const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_NOT_LESS: u16 = 0x35;
 const RETURN: u16 = 0x06;
-/// Offsets that mean properties of the packet rather than its bytes (`SKF_AD_OFF` and up).
+/// Offsets that refer to metadata of the packet instead of its bytes (`SKF_AD_OFF` and up).
 const PACKET_TYPE: u32 = -0x1000i32 as u32 + 4;
 const INTERFACE: u32 = -0x1000i32 as u32 + 8;
 const VLAN_TAG: u32 = -0x1000i32 as u32 + 44;
 const VLAN_TAG_PRESENT: u32 = -0x1000i32 as u32 + 48;
-/// Offset of the network header, wherever the data that a socket gets begin (`SKF_NET_OFF`).
+/// Offset of the network header, wherever the data that a socket receives begin (`SKF_NET_OFF`).
 const NETWORK_HEADER: u32 = -0x10_0000i32 as u32;
 
-/// In an IPv4 header: the flag, and the bits of which a fragment has one.
+/// Bits of the IPv4 fragment field: don't fragment, and those of which a fragment has at least one.
 const DONT_FRAGMENT: u32 = 0x4000;
 const FRAGMENT: u32 = 0x3fff;
 
 const ETHERTYPE: u32 = 12;
 const NETWORK: u32 = 14;
 const UDP_HEADER: u32 = 8;
-/// `PACKET_OTHERHOST`: frames for other hosts that a promiscuous device receives.
+/// `PACKET_OTHERHOST`: frames for other hosts, which a promiscuous device receives.
 const OTHER_HOST: u32 = 3;
-/// The kernel's number of the loopback device, in every network namespace.
+/// The index of the loopback device in every network namespace.
 const LOOPBACK: u32 = 1;
-/// Bytes of a frame the socket gets: all.
+/// The result that accepts a frame in full length.
 const WHOLE: u32 = u32::MAX;
 
 fn op(code: u16, operand: u32) -> Instruction {
@@ -73,14 +73,14 @@ fn jump(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instruction {
     Instruction { code, if_true, if_false, operand }
 }
 
-/// `if accumulator != value { block }`-less form: runs the block only if equal, jumps over it otherwise.
+/// Runs a block if the accumulator equals `value`, and jumps over it otherwise.
 fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
     let mut code = vec![jump(JUMP_EQUAL, value, 1, 0), op(JUMP, block.len() as u32)];
     code.extend(block);
     code
 }
 
-/// Drops frames of VLANs and frames that are not addressed to this host; otherwise loads the EtherType into the
+/// Drops VLAN frames and frames that are not addressed to this host; otherwise loads the EtherType into the
 /// accumulator.
 fn to_this_host() -> Vec<Instruction> {
     let mut code = vec![op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_EQUAL, 0, 1, 0), op(RETURN, 0)];
@@ -88,8 +88,8 @@ fn to_this_host() -> Vec<Instruction> {
     code
 }
 
-/// Drops frames of VLANs; otherwise loads the EtherType into the accumulator. A tag with VLAN id 0 has only a priority,
-/// and its frame belongs to no VLAN.
+/// Drops VLAN frames; otherwise loads the EtherType into the accumulator. A tag with VLAN id 0 only carries a priority,
+/// so its frame belongs to no VLAN.
 fn no_vlan() -> Vec<Instruction> {
     vec![
         op(LOAD_BYTE, VLAN_TAG_PRESENT),
@@ -102,7 +102,7 @@ fn no_vlan() -> Vec<Instruction> {
     ]
 }
 
-/// Drops packets that are not IPv4, have options, are or may become fragments, or are not UDP.
+/// Drops packets that are not UDP over IPv4, have options, are fragments or may be fragmented.
 fn whole_udp() -> Vec<Instruction> {
     let reject = op(RETURN, 0);
     vec![
@@ -119,16 +119,17 @@ fn whole_udp() -> Vec<Instruction> {
     ]
 }
 
-/// Most ranges of ports that a filter tests.
+/// The maximum number of port ranges that a filter tests.
 const RANGES: usize = 256;
 
-/// Ranges, first and last port, that hold all of these ports and as few others as so many ranges allow.
+/// Returns at most [`RANGES`] ranges of ports (first and last) that contain all given ports and as few others as
+/// possible.
 fn ranges(mut ports: Vec<u32>) -> Vec<(u32, u32)> {
     ports.sort_unstable();
     ports.dedup();
     let mut gaps: Vec<u32> = ports.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1).collect();
     gaps.sort_unstable();
-    // Narrower ones are filled.
+    // Gaps narrower than this are filled.
     let narrowest = gaps.len().checked_sub(RANGES).map_or(2, |at| gaps[at] + 1);
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for port in ports {
@@ -140,14 +141,15 @@ fn ranges(mut ports: Vec<u32>) -> Vec<(u32, u32)> {
     ranges
 }
 
-/// Datagrams that a few bytes of their payload identify.
+/// Identifies datagrams by a few bytes of their payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
-    /// Where in the payload, and what may be there: all must hold. At most a few bytes and values, near the start.
+    /// Payload offsets and the values allowed there; all must match. There should be few offsets, close to the start,
+    /// and few values.
     pub bytes: Vec<(u8, Vec<u8>)>,
 }
 
-/// Which of the datagrams to its destinations a filter passes.
+/// Which datagrams to the destinations a filter passes.
 #[derive(Clone, Copy, Debug)]
 enum Which<'a> {
     All,
@@ -156,9 +158,9 @@ enum Which<'a> {
 }
 
 impl Which<'_> {
-    /// Goes on behind the block, or drops the packet. The index is the IP header's length.
+    /// Continues after the block, or drops the packet. The index register holds the length of the IP header.
     fn block(self) -> Vec<Instruction> {
-        // Ends with two ways out: the pattern is there, or it is not.
+        // The test continues at the first instruction if the pattern matches, and at the second if not.
         let (pattern, want) = match self {
             Which::All => return vec![],
             Which::Matching(pattern) => (pattern, true),
@@ -174,12 +176,13 @@ impl Which<'_> {
 }
 
 impl Pattern {
-    /// Runs a short block if the pattern is there, and jumps over it if it is not. The
-    /// length of the packet, or of as much of it as the payload's place counts from, is in the accumulator.
+    /// Runs a short block if the pattern matches, and jumps over it otherwise. The accumulator holds the length of the
+    /// packet, or of the part from which `payload` counts.
     fn test(&self, load: u16, payload: u32, block: &[Instruction]) -> Vec<Instruction> {
         let last = self.bytes.iter().map(|(at, _)| u32::from(*at)).max().unwrap_or(0);
         let mut code = block.to_vec();
-        // Each test goes on if it holds and else over the block: the distance is known from behind.
+        // Each test falls through if it holds and jumps over the block otherwise. Built from the end, so that the
+        // distance is known.
         for (at, values) in self.bytes.iter().rev() {
             let count = values.len() as u8;
             let mut test = vec![op(load, payload + u32::from(*at))];
@@ -196,7 +199,7 @@ impl Pattern {
 }
 
 impl Filter {
-    /// The filter of a match; `None` if it passes everything.
+    /// Returns the filter of a match; `None` if it passes everything.
     pub fn of(frames: &FrameMatch) -> Result<Option<Filter>, TooLong> {
         match frames {
             FrameMatch::Everything => Ok(None),
@@ -205,8 +208,8 @@ impl Filter {
         }
     }
 
-    /// Passes frames with one of these EtherTypes, addressed to this host, to a group or to all, without a tag or with
-    /// one of VLAN id 0; drops all others.
+    /// Passes frames with one of these EtherTypes that are addressed to this host or to a group, and are untagged or
+    /// have VLAN id 0. Drops all others.
     pub fn ether_types(types: &[u16]) -> Result<Filter, TooLong> {
         let mut code = vec![op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_NOT_LESS, OTHER_HOST, 0, 1), op(RETURN, 0)];
         code.extend(no_vlan());
@@ -220,15 +223,16 @@ impl Filter {
         Filter(vec![op(RETURN, 0)])
     }
 
-    /// Passes frames addressed to this host, without a tag or with one of VLAN id 0, that carry a UDP datagram to one of
-    /// these addresses and ports, over IPv4 without options that must not be fragmented, or over IPv6 without extension
-    /// headers; drops all others. [`Filter::but_raw`] is the complement. Where there are more than the kernel's limit on
-    /// filters allows, it compares ports alone, and also passes datagrams to these ports of other addresses.
+    /// Passes frames that are addressed to this host, are untagged or have VLAN id 0, and carry a UDP datagram to one
+    /// of these destinations: over IPv4 without options and with the don't-fragment flag, or over IPv6 without
+    /// extension headers. Drops all others. [`Filter::but_raw`] is the complement. If there are too many destinations
+    /// for the kernel's limit, the filter compares ports only, and also passes datagrams to these ports of other
+    /// addresses.
     pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
         Filter::udp(destinations, Which::All)
     }
 
-    /// Of what [`Filter::udp_destinations`] passes, the datagrams that have a pattern, and the others.
+    /// Splits [`Filter::udp_destinations`] into two filters: datagrams with a pattern, and all others.
     pub fn divided(destinations: &[(IpAddr, u16)], pattern: &Pattern) -> Result<[Filter; 2], TooLong> {
         Ok([Filter::udp(destinations, Which::Matching(pattern))?, Filter::udp(destinations, Which::Others(pattern))?])
     }
@@ -295,7 +299,7 @@ impl Filter {
         Filter::udp_ports(destinations, which)
     }
 
-    /// The same by ports alone, for more addresses than fit a filter.
+    /// Compares ports only, for more destinations than fit a filter.
     fn udp_ports(destinations: &[(IpAddr, u16)], which: Which<'_>) -> Result<Filter, TooLong> {
         let (accept, reject) = (op(RETURN, WHOLE), op(RETURN, 0));
         let ports = |v4: bool| {
@@ -324,15 +328,16 @@ impl Filter {
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Filter(code)) }
     }
 
-    /// For a UDP socket beside raw ports, over IPv4 or IPv6: drops the datagrams for the socket that raw ports take, and passes
-    /// the rest. `None` if they take nothing. It drops just what [`Filter::udp_destinations`] passes, but for one thing:
-    /// IPv6 datagrams that came in fragments though they were no longer than the MTU of the raw ports' device.
+    /// Returns the filter of a UDP socket, over IPv4 or IPv6, beside raw ports: it drops the datagrams to the socket
+    /// that raw ports take, and passes the rest. `None` if raw ports take nothing. It drops exactly what
+    /// [`Filter::udp_destinations`] passes, with one exception: IPv6 datagrams that arrived in fragments, but are no
+    /// longer than the MTU of the raw ports' device.
     ///
-    /// What the kernel has put together cannot be told from what came whole, nor seen by packet sockets. Over IPv4 datagrams
-    /// in fragments may be fragmented, and those that may not be are whole; over IPv6 what is longer than the MTU came in
-    /// fragments.
+    /// Packet sockets see the fragments of a datagram, UDP sockets only the reassembled datagram, which carries no
+    /// trace of fragmentation. Over IPv4, only datagrams without the don't-fragment flag can have been fragmented. Over
+    /// IPv6, datagrams longer than the MTU must have been.
     ///
-    /// With `arrivals` it drops what came by other devices than these and the loopback device.
+    /// With `arrivals`, the filter also drops what arrived through other devices than these and the loopback device.
     pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool, arrivals: Option<&[u32]>) -> Result<Option<Filter>, TooLong> {
         let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
         let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
@@ -372,7 +377,7 @@ impl Filter {
                 None => blocks.push((block, vec![device.index])),
             }
         }
-        // From the last block on, because jumps go forward.
+        // Built from the last block on, because jumps go forward.
         let mut code = match arrivals {
             None if blocks.is_empty() => return Ok(None),
             None => vec![accept],
@@ -382,7 +387,7 @@ impl Filter {
             }
         };
         for (block, devices) in blocks {
-            // Each device is two instructions that jump over those behind it to the block.
+            // For each device, two instructions, which jump to the device's block.
             let mut part = Vec::new();
             for (i, index) in devices.iter().enumerate() {
                 let behind = 2 * (devices.len() - i - 1) + 1;
@@ -397,7 +402,7 @@ impl Filter {
         if code.len() > MAX { Err(TooLong(code.len())) } else { Ok(Some(Filter(code))) }
     }
 
-    /// For a raw ICMP socket, whose data begin with the IPv4 header: passes "fragmentation needed" (RFC 1191).
+    /// For a raw ICMP socket, whose data begin with the IPv4 header: passes "fragmentation needed" messages (RFC 1191).
     pub(crate) fn fragmentation_needed() -> Filter {
         Filter(vec![
             op(LOAD_INDEX_HEADER_LENGTH, 0),
@@ -408,8 +413,8 @@ impl Filter {
         ])
     }
 
-    /// Passes untagged frames addressed to this host that answer the question for a neighbour's link-layer address:
-    /// ARP replies (RFC 826) and neighbour advertisements (RFC 4861); drops all others.
+    /// Passes untagged frames to this host that answer a query for a neighbour's link-layer address: ARP replies (RFC
+    /// 826) and neighbour advertisements (RFC 4861). Drops all others.
     pub fn neighbour_answers() -> Filter {
         let (reject, accept) = (op(RETURN, 0), op(RETURN, WHOLE));
         let arp = vec![op(LOAD_HALF, NETWORK + 6), jump(JUMP_EQUAL, 2, 0, 1), accept, reject];
@@ -428,7 +433,7 @@ impl Filter {
         Filter(code)
     }
 
-    /// The program.
+    /// The instructions of the program.
     pub fn instructions(&self) -> &[Instruction] {
         &self.0
     }
@@ -439,8 +444,8 @@ mod tests {
     use super::*;
     use crate::filter::test_frames;
 
-    /// What the kernel does with the program: an interpreter of the instructions used here. A load beyond the packet
-    /// drops it.
+    /// Runs a filter as the kernel does: an interpreter of the instructions used here. A load beyond the packet drops
+    /// it.
     fn run(filter: &Filter, packet: &[u8], packet_type: u32, tagged: bool) -> bool {
         run_tagged(filter, packet, packet_type, tagged.then_some(5))
     }
@@ -449,7 +454,7 @@ mod tests {
         run_at(filter, packet, 0, 1, packet_type, tag)
     }
 
-    /// With the data that a socket gets beginning somewhere in the frame.
+    /// Like [`run`], with the socket's data beginning at an offset of the frame.
     fn run_at(filter: &Filter, frame: &[u8], start: usize, interface: u32, packet_type: u32, tag: Option<u16>) -> bool {
         let packet = &frame[start..];
         let (mut a, mut x, mut pc) = (0u32, 0u32, 0usize);
@@ -625,7 +630,7 @@ mod tests {
                 frame
             };
             frames.extend([with(v4(), 34), with(v6(), 54)]);
-            // What may be fragmented, options, extension headers, longer than the MTU.
+            // Fragmentation allowed, IP options, extension headers, longer than the MTU.
             frames.extend([with(changed(v4(), 20, 0), 34), with(changed(v4(), 14, 0x46), 38)]);
             frames.extend([with(changed(v6(), 20, 0), 62)]);
         }
@@ -645,14 +650,14 @@ mod tests {
             for other in [1, 9, 600, 601] {
                 assert!(run_at(&filter, frame, *udp, other, 0, None), "{other}");
             }
-            // Only by some devices.
+            // Restricted to some devices.
             let strict = Filter::but_raw(&raw, ipv4, Some(&[600, 700])).unwrap().unwrap();
             for (other, passes) in [(1, true), (600, true), (700, true), (601, false)] {
                 assert_eq!(run_at(&strict, frame, *udp, other, 0, None), passes, "{other}");
             }
         }
         assert!(seen.iter().all(|n| *n > 5), "{seen:?}");
-        // Over IPv6 what is longer than the MTU came in fragments.
+        // Over IPv6, a datagram longer than the MTU arrived in fragments.
         let filter = Filter::but_raw(&[&devices[0]], false, None).unwrap().unwrap();
         for (length, passes) in [(1460, false), (1461, true)] {
             let mut frame = v6("fd00::1", 30042);
@@ -687,7 +692,7 @@ mod tests {
         let f = Filter::udp_destinations(&all(400)).unwrap();
         assert!(run(&f, &v4([10, 0, 1, 143], 1399, 0), 0, false));
         assert!(!run(&f, &v4([10, 0, 1, 143], 1398, 0), 0, false));
-        // More go by their ports.
+        // With more destinations, the filter compares ports only.
         let many = all(4096);
         let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
         let [urgent, others] = Filter::divided(&many, &pattern).unwrap();

@@ -1,7 +1,7 @@
-//! Which frames of a device a port takes.
+//! Selects the frames of a device that a port takes.
 //!
-//! A [`FrameMatch`] is the same for every back end: packet sockets run it as classic BPF ([`Filter`]), AF_XDP devices in
-//! their XDP program, TAP and pcap ports in software ([`FrameMatch::matches`]).
+//! All back ends use the same [`FrameMatch`]. Packet sockets compile it to classic BPF ([`Filter`]), AF_XDP devices use
+//! it in their XDP program, TAP and pcap ports evaluate it in software ([`FrameMatch::matches`]).
 
 mod classic;
 #[cfg(test)]
@@ -11,21 +11,21 @@ use std::net::IpAddr;
 
 pub use classic::{Filter, Instruction, Pattern, TooLong};
 
-/// Which frames of a device a port takes. It leaves all others to the kernel.
+/// Which frames of a device a port takes. All others go to the kernel only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FrameMatch {
     /// Every frame, including those addressed to other hosts. VLAN tags are part of the frame.
     #[default]
     Everything,
-    /// Frames with one of these EtherTypes, addressed to the device, to a group or to all, without VLAN tag.
+    /// Frames with one of these EtherTypes, without a VLAN tag, that are addressed to the device or to a group.
     EtherTypes(Vec<u16>),
-    /// Frames addressed to the device, without VLAN tag, that carry a UDP datagram to one of these addresses and ports
-    /// over IPv4 without options and whole, or over IPv6 without extension headers.
+    /// Frames without a VLAN tag that are addressed to the device and carry a UDP datagram to one of these addresses
+    /// and ports: over IPv4 without options and unfragmented, or over IPv6 without extension headers.
     UdpDestinations(Vec<(IpAddr, u16)>),
 }
 
 impl FrameMatch {
-    /// The same kind of match, of no frames. Without effect on [`FrameMatch::Everything`].
+    /// Returns a match of the same kind that matches nothing. [`FrameMatch::Everything`] is returned unchanged.
     pub fn emptied(&self) -> FrameMatch {
         match self {
             FrameMatch::Everything => FrameMatch::Everything,
@@ -34,7 +34,7 @@ impl FrameMatch {
         }
     }
 
-    /// The addresses and ports of [`FrameMatch::UdpDestinations`], else nothing.
+    /// The destinations of [`FrameMatch::UdpDestinations`]; empty for other matches.
     pub fn udp_destinations(&self) -> &[(IpAddr, u16)] {
         match self {
             FrameMatch::UdpDestinations(destinations) => destinations,
@@ -42,12 +42,12 @@ impl FrameMatch {
         }
     }
 
-    /// Whether it is [`FrameMatch::Everything`].
+    /// Whether this is [`FrameMatch::Everything`].
     pub fn is_everything(&self) -> bool {
         *self == FrameMatch::Everything
     }
 
-    /// Whether a frame matches, wherever it is addressed to.
+    /// Whether a frame matches, regardless of its destination address.
     pub fn matches(&self, frame: &[u8]) -> bool {
         let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
         match self {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-/// A datagram over IPv4, with `options` words of options.
+/// Builds a datagram over IPv4, with `options` words of options.
 pub(crate) fn udp4(dst_mac: [u8; 6], dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
     let mut f = dst_mac.to_vec();
     f.extend([9; 6]);
@@ -15,7 +15,7 @@ pub(crate) fn udp4(dst_mac: [u8; 6], dst: [u8; 4], port: u16, options: usize) ->
     f
 }
 
-/// A datagram over IPv6.
+/// Builds a datagram over IPv6.
 pub(crate) fn udp6(dst_mac: [u8; 6], dst: Ipv6Addr, port: u16) -> Vec<u8> {
     let mut f = dst_mac.to_vec();
     f.extend([9; 6]);

@@ -1,16 +1,17 @@
-//! Closes in the background what the kernel is slow to close: packet and AF_XDP sockets, and programs on devices.
+//! Closes in the background what the kernel is slow to close: packet sockets, AF_XDP sockets, and XDP programs on
+//! devices.
 //!
-//! Closing each of them waits until no CPU can still use it, some ten milliseconds. In sequence that takes seconds for
-//! a hundred devices; on threads of their own all wait for the same grace period.
+//! Closing one of them waits for an RCU grace period, some ten milliseconds. In sequence, that takes seconds for a
+//! hundred devices. On a thread each, all wait for the same grace period.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most threads that close something at the same time; beyond that, dropping closes directly.
+/// The maximum number of threads that close something at the same time. Beyond that, drops close directly.
 const MOST: usize = 2048;
-/// Bytes of their stacks.
+/// The stack size of these threads in bytes.
 const STACK: usize = 64 << 10;
 
 static CLOSING: Mutex<usize> = Mutex::new(0);
@@ -18,7 +19,7 @@ static CLOSED: Condvar = Condvar::new();
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Announces the end of the process: drops close descriptors only and recover nothing from them.
+/// Announces the end of the process. From now on, drops only close descriptors and recover no frames.
 pub fn end_of_process() {
     ENDING.store(true, Ordering::Release);
 }
@@ -28,9 +29,9 @@ pub(crate) fn process_ends() -> bool {
     ENDING.load(Ordering::Acquire)
 }
 
-/// Runs `work` on a thread of its own, or directly if there is none.
+/// Runs `work` on a new thread, or directly if no thread can be started.
 pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) {
-    // A thread that cannot be started would take what it is to do with it.
+    // If the thread cannot be started, its closure is dropped; the shared slot keeps `work` for this thread.
     let work = Arc::new(Mutex::new(Some(work)));
     let of_thread = work.clone();
     if !begin() {
@@ -53,7 +54,7 @@ fn run(work: &Mutex<Option<impl FnOnce()>>) {
     }
 }
 
-/// Counts one more that is being closed, unless there are too many.
+/// Counts one more operation in progress. Returns false if there are too many.
 fn begin() -> bool {
     let mut closing = lock(&CLOSING);
     let free = *closing < MOST;
@@ -66,7 +67,7 @@ fn end() {
     CLOSED.notify_all();
 }
 
-/// Waits until everything that was dropped so far is closed, so long at most. False if it is not.
+/// Waits until everything dropped so far is closed, at most for `patience`. Returns whether it is.
 pub fn finish(patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let mut closing = lock(&CLOSING);
@@ -81,7 +82,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A descriptor that is closed in the background.
+/// A descriptor that is closed in the background when dropped.
 #[derive(Debug)]
 pub(crate) struct SlowToClose(Option<OwnedFd>);
 

@@ -1,4 +1,4 @@
-//! What the back ends for network devices share: the error type, and facts about a device.
+//! The error type of the network back ends, and facts about a device.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,32 +8,33 @@ use hopwright_dataplane::PortInfo;
 
 use crate::linux::sys;
 
-/// A device that cannot be used.
+/// The error that a device cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{device}: cannot {what}: {error}")]
 pub struct DeviceError {
-    /// The device.
+    /// The device's name.
     pub device: String,
-    /// What failed.
+    /// The action that failed.
     pub what: &'static str,
-    /// Why.
+    /// The reason.
     #[source]
     pub error: io::Error,
 }
 
-/// Says what failed with a device: for `map_err`.
+/// Returns a function for `map_err` that adds the device and the failed action to an error.
 pub(crate) fn failed<'a>(device: &'a str, what: &'static str) -> impl Fn(io::Error) -> DeviceError + 'a {
     move |error| DeviceError { device: device.into(), what, error }
 }
 
-/// A device's name, and a socket for queries about it.
+/// Facts about a device, and a socket to query them.
 #[derive(Debug)]
 pub(crate) struct Facts {
     name: String,
     socket: OwnedFd,
-    /// Bytes of the longest frame that the device carries; refreshed periodically, because the MTU may change.
+    /// The length of the longest frame that the device carries, in bytes. Refreshed periodically, because the MTU may
+    /// change.
     longest: AtomicU32,
-    /// Number of the feature that it segments UDP, and whether it does, which may change, too.
+    /// The index of the feature `tx-udp-segmentation`, if there is one, and whether it is on. It may change, too.
     segmentation: Option<usize>,
     segments: AtomicBool,
 }
@@ -43,7 +44,7 @@ impl Facts {
         let mtu = sys::mtu(&socket, name)?;
         let (longest, segments) = (AtomicU32::new(longest_frame(mtu)), AtomicBool::new(false));
         let mut facts = Facts { name: name.into(), socket, longest, segmentation: None, segments };
-        // What is joined are Ethernet frames.
+        // Only Ethernet frames are ever joined.
         if facts.is_ethernet() {
             facts.segmentation = sys::feature(&facts.socket, name, "tx-udp-segmentation").unwrap_or_default();
         }
@@ -55,25 +56,25 @@ impl Facts {
         &self.name
     }
 
-    /// Bytes of the longest frame, its Ethernet header and tags included.
+    /// The length of the longest frame in bytes, including the Ethernet header and VLAN tags.
     #[inline]
     pub(crate) fn longest(&self) -> u32 {
         self.longest.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the longest frame without tags.
+    /// The length of the longest frame without VLAN tags, in bytes.
     #[inline]
     pub(crate) fn longest_untagged(&self) -> u32 {
         self.longest().saturating_sub(TAGS)
     }
 
-    /// Whether it takes frames of several UDP datagrams (`tx-udp-segmentation`).
+    /// Whether the device accepts frames of several UDP datagrams (`tx-udp-segmentation`).
     #[inline]
     pub(crate) fn segments_udp(&self) -> bool {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Reads the facts that may change again.
+    /// Updates the facts that may change.
     pub(crate) fn refresh(&self) {
         let segments = self
             .segmentation
@@ -105,10 +106,10 @@ impl Facts {
     }
 }
 
-/// Bytes of the tags a frame may have.
+/// The length of the VLAN tags that a frame may have, in bytes.
 const TAGS: u32 = 2 * 4;
 
-/// An MTU does not count the Ethernet header and tags; two are allowed for.
+/// Adds the Ethernet header and two VLAN tags, which an MTU does not include.
 fn longest_frame(mtu: u32) -> u32 {
     mtu.saturating_add(14 + TAGS)
 }

@@ -1,23 +1,23 @@
-//! Memory that a socket shares with the kernel. The rings define its layout.
+//! Memory that a socket shares with the kernel. The modules of the rings define its layout.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Unmapped when dropped.
+/// A mapping of a socket's memory, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     memory: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone on our side.
+// SAFETY: within this process, the mapping belongs to this value alone.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a socket's memory from an offset on: a ring that was made before.
+    /// Maps `bytes` bytes of a socket's memory from an offset on. The ring there must exist.
     pub(crate) fn new(socket: &OwnedFd, offset: i64, bytes: usize) -> io::Result<Mapping> {
-        // SAFETY: a fresh mapping, which no memory of ours is part of; the result is checked.
+        // SAFETY: a new mapping, which overlaps no memory of ours; the result is checked.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -35,7 +35,7 @@ impl Mapping {
         Ok(Mapping { memory, bytes })
     }
 
-    /// Where it begins, on a page; good as long as this value lives.
+    /// The start of the mapping, page-aligned. Valid while this value lives.
     #[inline]
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.memory

@@ -1,4 +1,4 @@
-//! What the back ends share of Linux: system calls, memory mappings, facts about devices, and closing in the background.
+//! What the back ends share: system calls, memory mappings, facts about devices, and closing in the background.
 
 pub mod closing;
 pub(crate) mod device;

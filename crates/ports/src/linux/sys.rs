@@ -8,14 +8,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use crate::filter::Filter;
 use crate::linux::closing::SlowToClose;
 
-/// Kernel option numbers the libc crate does not have everywhere.
+/// Constants that the libc crate lacks on some targets.
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// A packet socket that is not bound and receives nothing yet.
+/// Creates a packet socket, which is not bound and receives nothing yet.
 pub(crate) fn packet_socket() -> io::Result<SlowToClose> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
@@ -31,7 +31,7 @@ fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd>
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A socket that gets ICMP messages "fragmentation needed", with their IPv4 headers.
+/// Creates a socket that receives ICMP "fragmentation needed" messages, with their IPv4 headers.
 pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
     const ICMP_FILTER: libc::c_int = 1;
     const DESTINATION_UNREACHABLE: u32 = 3;
@@ -41,7 +41,7 @@ pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that gets ICMPv6 messages "packet too big", without IPv6 headers.
+/// Creates a socket that receives ICMPv6 "packet too big" messages, without IPv6 headers.
 pub(crate) fn icmpv6_socket() -> io::Result<OwnedFd> {
     const ICMP6_FILTER: libc::c_int = 1;
     const PACKET_TOO_BIG: u32 = 2;
@@ -52,7 +52,7 @@ pub(crate) fn icmpv6_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The number of a network device.
+/// Returns the index of a network device.
 pub(crate) fn interface_index(name: &str) -> io::Result<i32> {
     let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: a terminated string.
@@ -69,7 +69,7 @@ pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::
     check(result).map(drop)
 }
 
-/// Attaches a filter in place of the one that may be there.
+/// Attaches a filter, which replaces the current one.
 pub(crate) fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
     let instructions = filter.instructions();
     let program = libc::sock_fprog {
@@ -80,7 +80,7 @@ pub(crate) fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Binds a packet socket to a device. `protocol` is `libc::ETH_P_ALL` to receive, 0 to only send.
+/// Binds a packet socket to a device. `protocol` is `libc::ETH_P_ALL` to receive, 0 to send only.
 pub(crate) fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Result<()> {
     // SAFETY: all-zero is a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -94,7 +94,7 @@ pub(crate) fn bind_packet(fd: &OwnedFd, interface: i32, protocol: i32) -> io::Re
     check(result).map(drop)
 }
 
-/// Packets received and dropped since the last call (`PACKET_STATISTICS`).
+/// Returns the packets received and dropped since the last call (`PACKET_STATISTICS`).
 pub(crate) fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
     #[repr(C)]
     #[derive(Default)]
@@ -118,7 +118,7 @@ pub(crate) fn packet_statistics(fd: &OwnedFd) -> io::Result<(u32, u32)> {
     Ok((statistics.packets, statistics.drops))
 }
 
-/// Takes a pending error off a socket: while it is there, `poll` returns at once.
+/// Clears and returns a pending error of a socket. While one is pending, `poll` returns at once.
 pub(crate) fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
     let mut code: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -130,8 +130,8 @@ pub(crate) fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
     Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
 }
 
-/// Attaches to the TAP device of a name in this thread's network namespace, and makes it if it is not there. Reading
-/// and writing it does not block.
+/// Attaches to the TAP device with this name in the thread's network namespace, and creates it if there is none.
+/// Reading and writing do not block.
 pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     let options = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: a terminated string; the result is checked.
@@ -151,28 +151,28 @@ pub(crate) fn enter_network_namespace(file: &std::fs::File) -> io::Result<()> {
     check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Reads one frame of a device, truncated if the buffer is too small.
+/// Reads one frame from a TAP device, truncated to the buffer.
 pub(crate) fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
     let result = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Writes one frame to a device.
+/// Writes one frame to a TAP device.
 pub(crate) fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     // SAFETY: pointer and length are those of a live buffer, which is only read.
     let result = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends one message by a socket without waiting.
+/// Sends one message through a socket. Does not wait.
 pub(crate) fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     // SAFETY: pointer and length are those of a live buffer, which is only read.
     let result = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Takes one frame off a socket without waiting, cut off if the buffer is too small.
+/// Receives one frame from a socket, truncated to the buffer. Does not wait.
 pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
     let result = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
@@ -198,14 +198,14 @@ fn interface_request(fd: &OwnedFd, name: &str, request: libc::Ioctl) -> io::Resu
     Ok(ifreq)
 }
 
-/// A device's MTU.
+/// Returns a device's MTU in bytes.
 pub(crate) fn mtu(fd: &OwnedFd, name: &str) -> io::Result<u32> {
     let ifreq = interface_request(fd, name, libc::SIOCGIFMTU)?;
     // SAFETY: SIOCGIFMTU filled this member.
     Ok(unsafe { ifreq.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// A device's Ethernet address; none if it is not an Ethernet device.
+/// Returns a device's Ethernet address, or `None` if it is not an Ethernet device.
 pub(crate) fn mac(fd: &OwnedFd, name: &str) -> io::Result<Option<[u8; 6]>> {
     let ifreq = interface_request(fd, name, libc::SIOCGIFHWADDR)?;
     // SAFETY: SIOCGIFHWADDR filled this member.
@@ -214,7 +214,7 @@ pub(crate) fn mac(fd: &OwnedFd, name: &str) -> io::Result<Option<[u8; 6]>> {
     Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(bytes))
 }
 
-/// Whether a device is up and has a link.
+/// Returns whether a device is up and has a link.
 pub(crate) fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
     let ifreq = interface_request(fd, name, libc::SIOCGIFFLAGS)?;
     // SAFETY: SIOCGIFFLAGS filled this member.
@@ -223,7 +223,7 @@ pub(crate) fn is_up(fd: &OwnedFd, name: &str) -> io::Result<bool> {
     Ok(flags & wanted == wanted)
 }
 
-/// A socket that is only good for asking about devices.
+/// Creates a socket for queries about devices.
 pub(crate) fn control_socket() -> io::Result<OwnedFd> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
@@ -252,12 +252,12 @@ const ETHTOOL_STRINGS: u32 = 0x1b;
 const ETHTOOL_STRING_COUNTS: u32 = 0x37;
 const ETHTOOL_FEATURES: u32 = 0x3a;
 const ETHTOOL_CHANNELS: u32 = 0x3c;
-/// The set of strings that are names of features.
+/// `ETH_SS_FEATURES`: the string set with the names of features.
 const FEATURE_NAMES: u32 = 4;
-/// Features looked at; Linux has some seventy.
+/// The maximum number of features; Linux has some seventy.
 const MOST_FEATURES: usize = 256;
 
-/// Receive queues of a device.
+/// Returns the number of a device's receive queues.
 pub(crate) fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
     #[repr(C)]
     #[derive(Clone, Copy, Default)]
@@ -274,7 +274,7 @@ pub(crate) fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
     Ok(channels.receive + channels.combined)
 }
 
-/// Name of a device's driver.
+/// Returns the name of a device's driver.
 pub(crate) fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -289,7 +289,7 @@ pub(crate) fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The number of a device's feature with a name that `ethtool -k` knows; none if the kernel does not have it.
+/// Returns the index of a device feature by its name in `ethtool -k`, or `None` if the kernel does not know it.
 pub(crate) fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Option<usize>> {
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -309,7 +309,7 @@ pub(crate) fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Opti
         count: u32,
         names: [[u8; 32]; MOST_FEATURES],
     }
-    // The kernel writes them all however many are asked for.
+    // The kernel writes all names, regardless of how many were requested.
     if counts.sets == 0 || counts.count as usize > MOST_FEATURES {
         return Ok(None);
     }
@@ -320,7 +320,7 @@ pub(crate) fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Opti
     Ok(names.names.iter().take(counts.count as usize).position(is_wanted))
 }
 
-/// Whether a feature of a device is on.
+/// Returns whether a feature of a device is on.
 pub(crate) fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool> {
     const BLOCKS: usize = MOST_FEATURES / 32;
     #[repr(C)]
@@ -345,7 +345,7 @@ pub(crate) fn wait_for_readers() -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether a device has IP addresses beside link-local ones.
+/// Returns whether a device has IP addresses other than link-local ones.
 pub(crate) fn is_used_by_kernel(name: &str) -> bool {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: writes the list's head into a local.
@@ -379,8 +379,8 @@ pub(crate) fn is_used_by_kernel(name: &str) -> bool {
     found
 }
 
-/// Makes a packet socket one of a group that share what a device receives, by flow. `group` is the group's number,
-/// none for the first, which founds it. Returns the number.
+/// Adds a packet socket to a fanout group, whose members share what a device receives, by flow. `group` is the group's
+/// id, or `None` to create one. Returns the id.
 pub(crate) fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
     const PACKET_FANOUT_HASH: u32 = 0;
     const PACKET_FANOUT_FLAG_UNIQUEID: u32 = 0x2000;
@@ -406,12 +406,12 @@ pub(crate) fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
     Ok(value as u16)
 }
 
-/// Takes a socket's filter off.
+/// Detaches a socket's filter.
 pub(crate) fn detach_filter(fd: &OwnedFd) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &(0 as libc::c_int))
 }
 
-/// One descriptor that has input when any of some has. They must stay open as long as it is used.
+/// Creates an epoll descriptor that is readable when any of `members` is. The members must stay open while it is used.
 pub(crate) fn poll_group(members: &[RawFd]) -> io::Result<OwnedFd> {
     // SAFETY: plain system call; the result is checked.
     let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -421,49 +421,49 @@ pub(crate) fn poll_group(members: &[RawFd]) -> io::Result<OwnedFd> {
     Ok(group)
 }
 
-/// Adds a descriptor to a group. `data` comes with its events.
+/// Adds a descriptor to an epoll group. Its events carry `data`.
 pub(crate) fn poll_add(group: &OwnedFd, member: RawFd, data: u64) -> io::Result<()> {
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: data };
     // SAFETY: the kernel copies the event.
     check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_ADD, member, &raw mut event) }).map(drop)
 }
 
-/// Takes a descriptor out of a group.
+/// Removes a descriptor from an epoll group.
 pub(crate) fn poll_remove(group: &OwnedFd, member: RawFd) -> io::Result<()> {
     let none = std::ptr::null_mut();
     // SAFETY: the kernel reads no event.
     check(unsafe { libc::epoll_ctl(group.as_raw_fd(), libc::EPOLL_CTL_DEL, member, none) }).map(drop)
 }
 
-/// Which members of a group have input.
+/// A buffer for epoll events.
 pub(crate) struct Events<const N: usize>([libc::epoll_event; N]);
 
 impl<const N: usize> Events<N> {
-    /// None yet.
+    /// Creates an empty buffer.
     pub(crate) fn new() -> Events<N> {
         Events([libc::epoll_event { events: 0, u64: 0 }; N])
     }
 
-    /// Asks, without waiting, and says how many have; those not told are told the next time.
+    /// Polls without waiting and returns how many members have input, at most N. The next call reports others.
     pub(crate) fn take(&mut self, group: &OwnedFd) -> usize {
         // SAFETY: the kernel writes at most N events.
         let count = unsafe { libc::epoll_wait(group.as_raw_fd(), self.0.as_mut_ptr(), N as libc::c_int, 0) };
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// What came with the member in the group.
+    /// Returns the `data` of an event's member.
     pub(crate) fn data(&self, at: usize) -> u64 {
         self.0[at].u64
     }
 }
 
-/// Closes what a descriptor stands for and makes it stand for something else.
+/// Closes the file behind a descriptor and makes the descriptor refer to another file.
 pub(crate) fn replace(fd: &OwnedFd, other: &OwnedFd) -> io::Result<()> {
     // SAFETY: both are open; the first stays so, as its owner expects.
     check(unsafe { libc::dup3(other.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) }).map(drop)
 }
 
-/// Lets the process have as many descriptors as it may.
+/// Raises the soft limit on open descriptors to the hard limit.
 pub(crate) fn allow_descriptors() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes a live value.

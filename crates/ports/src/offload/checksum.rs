@@ -1,11 +1,11 @@
-//! The Internet checksum (RFC 1071), and completing packets whose sender left it to the device.
+//! The Internet checksum (RFC 1071), and completing checksums that a sender left to its device.
 //!
-//! A sender on the same machine hands a veth packets with only the pseudo-header summed into the UDP or TCP checksum
-//! field, and relies on the device to add the rest. A packet socket marks them with `TP_STATUS_CSUMNOTREADY`.
+//! A sender on the same machine may hand a veth device packets whose UDP or TCP checksum field contains only the sum of
+//! the pseudo-header, and leave the rest to the device. Packet sockets mark such frames with `TP_STATUS_CSUMNOTREADY`.
 
-/// Sum of big-endian 16-bit words, an odd last byte padded with zero; not folded.
+/// Returns the sum of big-endian 16-bit words, an odd last byte padded with zero. The sum is not folded.
 fn sum(bytes: &[u8]) -> u64 {
-    // The sum does not depend on the order of bytes if the result's is the same (RFC 1071, 2B).
+    // The sum can be computed in any byte order, if the result is converted (RFC 1071, 2B).
     let mut words = bytes.chunks_exact(4);
     let mut total: u64 = 0;
     for w in &mut words {
@@ -25,7 +25,7 @@ fn fold(mut total: u64) -> u16 {
     total as u16
 }
 
-/// The checksum of some bytes, not complemented: 0xffff or 0 over data that include their correct checksum.
+/// Returns the ones' complement sum of some bytes, not complemented: 0xffff or 0 if they include a correct checksum.
 pub fn ones_sum(bytes: &[u8]) -> u16 {
     fold(sum(bytes))
 }
@@ -33,7 +33,7 @@ pub fn ones_sum(bytes: &[u8]) -> u16 {
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 
-/// Where the layer-4 segment of an Ethernet frame is and what its pseudo-header sums up to.
+/// The layer-4 segment of an Ethernet frame, and the sum of its pseudo-header.
 struct Segment {
     protocol: u8,
     start: usize,
@@ -75,7 +75,7 @@ fn segment(frame: &[u8]) -> Option<Segment> {
 }
 
 /// Writes the UDP or TCP checksum of an Ethernet frame that carries one unfragmented IPv4 packet, or an IPv6 packet
-/// without extension headers. False, and no change, for anything else.
+/// without extension headers. Returns false and changes nothing for other frames.
 pub fn complete(frame: &mut [u8]) -> bool {
     let Some(found) = segment(frame) else { return false };
     let Some(bytes) = frame.get_mut(found.start..found.end) else { return false };
@@ -89,7 +89,7 @@ pub fn complete(frame: &mut [u8]) -> bool {
     }
     bytes[field..field + 2].fill(0);
     let mut checksum = !fold(found.pseudo + sum(bytes));
-    // Zero in UDP means that there is no checksum.
+    // In UDP, a checksum field of zero means that there is no checksum.
     if checksum == 0 && found.protocol == UDP {
         checksum = 0xffff;
     }
@@ -97,7 +97,7 @@ pub fn complete(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Whether the UDP checksum of such a frame is there and right.
+/// Returns whether a UDP datagram in such a frame has a checksum, and a correct one.
 pub fn is_right(frame: &[u8]) -> bool {
     let Some(found) = segment(frame) else { return false };
     let Some(bytes) = frame.get(found.start..found.end) else { return false };
@@ -105,14 +105,14 @@ pub fn is_right(frame: &[u8]) -> bool {
     there && fold(found.pseudo + sum(bytes)) == 0xffff
 }
 
-/// What a sender writes in place of the UDP checksum of such a frame to leave it to the device: the pseudo-header's
-/// sum.
+/// Returns the pseudo-header's sum of such a frame, which a sender writes into the checksum field to leave the checksum
+/// to the device.
 pub fn pseudo_sum(frame: &[u8]) -> Option<u16> {
     segment(frame).map(|found| fold(found.pseudo))
 }
 
-/// Completes a UDP checksum that looks as if its sender had left it to the device: the field holds the sum of the
-/// pseudo-header, and is wrong as a checksum. A right checksum is never changed. True if it was completed.
+/// Completes a UDP checksum that its sender apparently left to the device: the field contains the sum of the
+/// pseudo-header and is wrong as a checksum. Never changes a correct checksum. Returns whether it was completed.
 #[inline]
 pub fn mend(frame: &mut [u8]) -> bool {
     let Some(found) = segment(frame) else { return false };
@@ -149,7 +149,7 @@ mod tests {
         f
     }
 
-    /// Over the pseudo-header and a segment with its checksum the sum is all ones.
+    /// Returns whether the sum over the pseudo-header and the segment, including its checksum, is all ones.
     fn verifies(frame: &[u8]) -> bool {
         let s = segment(frame).unwrap();
         fold(s.pseudo + sum(&frame[s.start..s.end])) == 0xffff
@@ -161,7 +161,7 @@ mod tests {
             let mut f = udp4(payload);
             assert!(complete(&mut f));
             assert!(verifies(&f));
-            // Padding behind the packet does not count.
+            // Padding behind the packet is not part of the sum.
             let mut padded = udp4(payload);
             padded.extend([0xaa; 9]);
             assert!(complete(&mut padded));

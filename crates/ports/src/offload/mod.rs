@@ -1,4 +1,4 @@
-//! Work that devices may leave to us or take from us: checksums, and segmentation of UDP datagrams.
+//! Work that devices leave to us or take from us: checksums, and segmentation of UDP datagrams.
 
 pub mod checksum;
 pub(crate) mod segmentation;

@@ -1,28 +1,28 @@
-//! UDP segmentation offload (the kernel's GSO): datagrams of one flow that leave together are joined into one long
-//! frame, which the device, or the kernel behind a virtual one, segments again. Such frames that a sender on the same
-//! machine left whole are segmented on receipt.
+//! UDP segmentation offload (the kernel's GSO). Datagrams of one flow that leave together are joined into one long
+//! frame, which the device, or the kernel behind a virtual device, segments again. Joined frames from senders on the
+//! same machine are segmented on receipt.
 //!
-//! Most of the kernel's work on a frame does not depend on its length, so forty datagrams in one frame cost it little
-//! more than one. The receiver sees the same datagrams: frames are joined only if the kernel restores every byte of
-//! them, except the identification of IPv4 packets that must not be fragmented, which has no meaning (RFC 6864), and
-//! UDP checksums where there were none, if the sender allows that.
+//! Most of the kernel's work on a frame does not depend on its length, so a frame of forty datagrams costs little more
+//! than one datagram. The receiver sees the same datagrams. Frames are joined only if segmentation restores every byte
+//! of them, with two exceptions: the identification of IPv4 packets with the don't-fragment flag, which has no meaning
+//! (RFC 6864), and, if the sender allows it, UDP checksums that were absent.
 
 use hopwright_dataplane::Packet;
 
 use crate::offload::checksum;
 
-/// Datagrams in one frame, at most: as many as any kernel takes of a socket (`UDP_MAX_SEGMENTS`).
+/// The maximum number of datagrams in a joined frame: what every kernel accepts (`UDP_MAX_SEGMENTS`).
 pub(crate) const MOST: usize = 64;
-/// Bytes of the longest joined frame. Devices take less than 64 KiB.
+/// The maximum length of a joined frame in bytes. Devices accept somewhat less than 64 KiB.
 pub(crate) const LONGEST: usize = 60 << 10;
-/// Bytes of a `virtio_net_hdr`, with which such a frame is handed over.
+/// The length of the `virtio_net_hdr` that precedes a joined frame, in bytes.
 pub(crate) const OFFLOADS: usize = 10;
 
-/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: only the pseudo-header has been summed.
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum field contains only the pseudo-header's sum.
 const NEEDS_CHECKSUM: u8 = 1;
-/// `VIRTIO_NET_HDR_GSO_UDP_L4`: since Linux 6.2.
+/// `VIRTIO_NET_HDR_GSO_UDP_L4`, since Linux 6.2.
 const UDP_SEGMENTS: u8 = 5;
-/// `VIRTIO_NET_HDR_GSO_ECN`, which may be set beside a type.
+/// `VIRTIO_NET_HDR_GSO_ECN`, a flag that may be combined with a type.
 const ECN: u8 = 0x80;
 
 const ETHERNET: usize = 14;
@@ -38,8 +38,8 @@ fn set_word(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Where the UDP header of an untagged Ethernet frame begins that is one whole datagram: IPv4 without options or
-/// fragments, or IPv6 without extension headers, and nothing behind it.
+/// Returns the offset of the UDP header if the untagged Ethernet frame is exactly one whole datagram: IPv4 without
+/// options or fragments, or IPv6 without extension headers, and nothing behind it.
 #[inline]
 fn datagram(frame: &[u8]) -> Option<usize> {
     let (udp, whole) = match *frame.get(12..15)? {
@@ -54,7 +54,7 @@ fn datagram(frame: &[u8]) -> Option<usize> {
     (whole && usize::from(word(frame, udp + 4)) == frame.len() - udp).then_some(udp)
 }
 
-/// Whether two datagrams' headers are alike but for lengths, checksums and identification.
+/// Returns whether the headers of two datagrams differ only in lengths, checksums and identification.
 #[inline]
 fn is_same_flow(a: &[u8], b: &[u8], udp: usize) -> bool {
     let alike = |from: usize, to: usize| a[from..to] == b[from..to];
@@ -64,7 +64,8 @@ fn is_same_flow(a: &[u8], b: &[u8], udp: usize) -> bool {
     }
 }
 
-/// Whether the kernel, which writes all checksums anew, would write those that are there.
+/// Returns whether the checksums are those that the kernel will write when it segments. With `fill`, a missing UDP
+/// checksum over IPv4 is accepted.
 fn is_sound(frame: &[u8], udp: usize, fill: bool) -> bool {
     let ipv4 = udp == 34;
     if ipv4 && checksum::ones_sum(&frame[ETHERNET..udp]) != 0xffff {
@@ -73,14 +74,15 @@ fn is_sound(frame: &[u8], udp: usize, fill: bool) -> bool {
     if word(frame, udp + 6) == 0 { ipv4 && fill } else { checksum::is_right(frame) }
 }
 
-/// How many of these packets, from the first on, may leave as one: 1 if the first has to leave alone. They are no
-/// longer than `longest`. With `fill` datagrams over IPv4 may get a UDP checksum that had none.
+/// Returns how many packets, from the first on, can be sent as one frame; 1 if the first must be sent alone. Their
+/// frames are at most `longest` bytes long. With `fill`, datagrams over IPv4 without a UDP checksum may be sent with
+/// one.
 pub(crate) fn alike(packets: &[Packet], longest: usize, fill: bool) -> usize {
     let [first, second, ..] = packets else { return packets.len() };
     let (first, second) = (first.bytes(), second.bytes());
     let Some(udp) = datagram(first) else { return 1 };
     let payload = first.len() - udp - UDP_HEADER;
-    // Found out last about the first: most often it has no fellow.
+    // Checksums are tested last, because mostly the second packet is of another flow.
     if payload == 0
         || first.len() > longest
         || datagram(second) != Some(udp)
@@ -104,7 +106,7 @@ pub(crate) fn alike(packets: &[Packet], longest: usize, fill: bool) -> usize {
             break;
         }
         count += 1;
-        // Only the last may be shorter.
+        // Only the last datagram may be shorter.
         if frame.len() < first.len() {
             break;
         }
@@ -112,7 +114,7 @@ pub(crate) fn alike(packets: &[Packet], longest: usize, fill: bool) -> usize {
     count
 }
 
-/// Writes packets that are [`alike`] as one frame, its `virtio_net_hdr` before it. The result is its length.
+/// Writes packets that [`alike`] accepted as one frame, preceded by its `virtio_net_hdr`. Returns the length of both.
 pub(crate) fn join(packets: &[Packet], into: &mut [u8; OFFLOADS + LONGEST]) -> usize {
     let Some((udp, first)) = packets.first().and_then(|p| Some((datagram(p.bytes())?, p.bytes()))) else { return 0 };
     let header = udp + UDP_HEADER;
@@ -137,7 +139,7 @@ pub(crate) fn join(packets: &[Packet], into: &mut [u8; OFFLOADS + LONGEST]) -> u
     OFFLOADS + end
 }
 
-/// Writes the lengths in the headers of a datagram that fills its frame, and IPv4's checksum.
+/// Writes the length fields of a datagram that fills its frame, and IPv4's header checksum.
 fn set_lengths(frame: &mut [u8], udp: usize) {
     let length = frame.len();
     set_word(frame, udp + 4, (length - udp) as u16);
@@ -151,7 +153,7 @@ fn set_lengths(frame: &mut [u8], udp: usize) {
     }
 }
 
-/// Payload bytes of each datagram in a frame that came with this `virtio_net_hdr`; 0 if it is no joined one.
+/// Returns the payload bytes of each datagram in a frame with this `virtio_net_hdr`; 0 if it is not a joined frame.
 pub(crate) fn segment_size(offloads: [u8; OFFLOADS]) -> u16 {
     if offloads[1] & !ECN == UDP_SEGMENTS { u16::from_ne_bytes([offloads[4], offloads[5]]) } else { 0 }
 }
@@ -159,15 +161,15 @@ pub(crate) fn segment_size(offloads: [u8; OFFLOADS]) -> u16 {
 /// One datagram of a joined frame.
 #[derive(Debug)]
 pub(crate) struct Segment<'a> {
-    /// The headers of the whole.
+    /// The headers of the joined frame.
     pub header: &'a [u8],
     pub payload: &'a [u8],
-    /// It is not the last.
+    /// False for the last datagram.
     pub more: bool,
 }
 
-/// The datagram with this number, from 0 on, of a frame whose datagrams have so many bytes of payload. None if the
-/// frame is not what it should be, or has no such datagram.
+/// Returns datagram `number` (from 0) of a joined frame whose datagrams have `size` bytes of payload. Returns `None` if
+/// the frame is malformed or has no such datagram.
 #[inline]
 pub(crate) fn segment(frame: &[u8], size: usize, number: usize) -> Option<Segment<'_>> {
     let (header, payload) = frame.split_at_checked(datagram(frame)? + UDP_HEADER)?;
@@ -176,7 +178,7 @@ pub(crate) fn segment(frame: &[u8], size: usize, number: usize) -> Option<Segmen
     (!payload.is_empty()).then_some(Segment { header, payload, more: rest.len() > size })
 }
 
-/// Makes the headers of the whole those of the datagram with this number.
+/// Turns the headers of a joined frame into those of datagram `number`.
 pub(crate) fn finish(frame: &mut [u8], number: usize) {
     let udp = match frame.get(12) {
         Some(8) if frame.len() >= 42 => 34,
@@ -196,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// A datagram with a right checksum, or none.
+    /// Builds a datagram with a correct checksum, or with none.
     fn frame(v6: bool, id: u16, flags: u16, payload: &[u8], checksummed: bool) -> Vec<u8> {
         let mut f = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a];
         if v6 {
@@ -241,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Joins frames that are alike and takes the one they make apart again.
+    /// Joins frames and segments the result again.
     fn there_and_back(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let all = Frames::new(frames);
         assert_eq!(all.alike(false), frames.len());
@@ -288,7 +290,7 @@ mod tests {
         assert_eq!(count(&[whole(1), whole(1), whole(0)]), 3);
         assert_eq!(count(&[whole(1)]), 1);
         assert_eq!(count(&[]), 0);
-        // A longer one behind them, something behind a shorter one.
+        // A longer one after them, and anything after a shorter one.
         let (short, long) =
             (frame(false, 1, DONT_FRAGMENT, b"some", true), frame(false, 1, DONT_FRAGMENT, b"some more payload", true));
         assert_eq!(count(&[whole(1), long, whole(1)]), 1);
@@ -296,7 +298,7 @@ mod tests {
         let empty = frame(false, 1, DONT_FRAGMENT, b"", true);
         assert_eq!(count(&[whole(1), empty.clone()]), 1);
         assert_eq!(count(&[empty.clone(), empty]), 1);
-        // Every bit of a header counts, and so does each checksum.
+        // Every header bit that segmentation does not restore matters, and so does each checksum.
         for v6 in [false, true] {
             let good = frame(v6, 1, DONT_FRAGMENT, b"some payload", true);
             let udp = datagram(&good).unwrap();
@@ -317,7 +319,7 @@ mod tests {
             let frames = Frames::new(&frames.map(Clone::clone));
             assert_eq!((frames.alike(false), frames.alike(true)), (1, 2));
         }
-        // IPv6 wants one: what has none is dropped by its receiver, and is to be.
+        // IPv6 requires a checksum: receivers drop datagrams without one, and must be able to.
         let without = frame(true, 1, 0, b"abc", false);
         assert_eq!(Frames::new(&[without.clone(), without]).alike(true), 1);
     }
@@ -359,7 +361,7 @@ mod tests {
         };
         let mut joined = 0;
         for _ in 0..20_000 {
-            // Frames of a flow, in which some bytes and lengths are others; many get right checksums again.
+            // Frames of a flow in which some bytes and lengths differ. Many get correct checksums again.
             let (v6, flags) = (random(4) == 0, [0, DONT_FRAGMENT, 0x8000][random(3)]);
             let (id, length) = (random(1 << 16) as u16, 1 + random(40));
             let frames: Vec<Vec<u8>> = (0..2 + random(3))
@@ -395,7 +397,7 @@ mod tests {
                 let apart = there_and_back(&frames[..count]);
                 assert!(apart.iter().map(plain).eq(frames[..count].iter().map(plain)), "{frames:x?} {apart:x?}");
             }
-            // A frame may claim to be joined.
+            // A frame may claim to be a joined one.
             let size = [0, 1, length, 65535][random(4)];
             let whole = &frames[0];
             let mut left = whole.len();

@@ -1,25 +1,26 @@
-//! Counts packets by destination address: written by one worker and emptied by another thread, neither of which waits.
+//! Counts packets by destination address. One worker writes, another thread empties the table, and neither waits.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SLOTS: usize = 4096;
-/// Slots that may have an address.
+/// The number of slots in which an address may be.
 const NEIGHBOURS: usize = 4;
 
-/// One destination. While `count` is 0 the slot is the writer's, who alone changes the address; the reader makes it 0.
+/// One destination. While `count` is 0, the writer owns the slot and may change the address. The reader only resets the
+/// count to 0.
 #[derive(Debug, Default)]
 struct Slot {
     count: AtomicU32,
-    /// IPv4 addresses are written as IPv6-mapped ones.
+    /// The address's big-endian words; IPv4 addresses are IPv6-mapped.
     address: [AtomicU64; 2],
 }
 
-/// See the module.
+/// A table of destinations and packet counts.
 #[derive(Debug)]
 pub(super) struct Destinations {
     slots: Box<[Slot]>,
-    /// Whether anything was added since the reader looked.
+    /// Whether anything has been added since the reader last looked.
     any: AtomicU32,
 }
 
@@ -28,7 +29,7 @@ impl Destinations {
         Destinations { slots: (0..SLOTS).map(|_| Slot::default()).collect(), any: AtomicU32::new(0) }
     }
 
-    /// Counts a packet. Called by one thread only. What finds no room is forgotten.
+    /// Counts a packet. Called by one thread only. Addresses that find no free slot are not counted.
     #[inline]
     pub(super) fn add(&self, address: IpAddr) {
         let bits = match address {
@@ -41,7 +42,7 @@ impl Destinations {
         let mut free = None;
         for slot in candidates {
             let used = slot.count.load(Ordering::Acquire) > 0;
-            // Who was here last is likely to come again, so its address stands in a free slot, too.
+            // A slot in use may already have this address.
             if used && slot.address.each_ref().map(|word| word.load(Ordering::Relaxed)) == words {
                 slot.count.fetch_add(1, Ordering::Release);
                 self.any.store(1, Ordering::Release);
@@ -59,7 +60,7 @@ impl Destinations {
         self.any.store(1, Ordering::Release);
     }
 
-    /// Empties the table into `into`. Called by one thread at a time.
+    /// Appends all counts to `into` and resets them. Called by one thread at a time.
     pub(super) fn take(&self, into: &mut Vec<(IpAddr, u32)>) {
         if self.any.swap(0, Ordering::AcqRel) == 0 {
             return;
@@ -68,7 +69,7 @@ impl Destinations {
             if slot.count.load(Ordering::Acquire) == 0 {
                 continue;
             }
-            // It stays as long as the count is not 0.
+            // The address does not change while the count is not 0.
             let [high, low] = slot.address.each_ref().map(|word| word.load(Ordering::Relaxed));
             let count = slot.count.swap(0, Ordering::AcqRel);
             let address = std::net::Ipv6Addr::from(u128::from(high) << 64 | u128::from(low));

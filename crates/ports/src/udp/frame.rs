@@ -1,33 +1,33 @@
-//! Builds Ethernet, IP and UDP headers around received datagrams, in place of those that the kernel has removed. It
-//! runs for every datagram, in the packet's buffer and without allocation, so it writes the fields itself.
+//! Builds Ethernet, IP and UDP headers in front of received datagrams, in place of those that the kernel has removed.
+//! This runs for every datagram, in the packet's buffer and without allocation, so it writes the fields directly.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::offload::checksum;
 
-/// Ethernet address of the router in the frames of this port.
+/// The router's Ethernet address in the frames of this port.
 pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Ethernet address of everybody else in the frames of this port.
+/// The Ethernet address of all other hosts in the frames of this port.
 pub const OTHERS_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
-/// Bytes of Ethernet, IPv4 and UDP headers.
+/// The length of Ethernet, IPv4 and UDP headers in bytes.
 pub(super) const IPV4_HEADERS: usize = 14 + 20 + 8;
-/// Bytes of Ethernet, IPv6 and UDP headers.
+/// The length of Ethernet, IPv6 and UDP headers in bytes.
 pub(super) const IPV6_HEADERS: usize = 14 + 40 + 8;
 
-/// Bytes of headers before a datagram to an address.
+/// The length of the headers of a datagram to an address, in bytes.
 pub(super) fn headers(to: IpAddr) -> usize {
     if to.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS }
 }
 
-/// Writes the headers before the payload that `frame` ends with, and the checksums. Both addresses are of the IP version
-/// that the length of the headers is for.
+/// Writes the headers and checksums of a frame that ends with the datagram's payload. Both addresses must have the IP
+/// version that the length of the headers is for.
 pub(super) fn finish(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
     write_headers(frame, from, to);
     checksum::complete(frame);
 }
 
-/// The same without UDP's checksum.
+/// Like [`finish`], without the UDP checksum.
 pub(super) fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) {
     let whole = frame.len();
     let (out, _) = frame.split_at_mut(headers(to.ip()));
@@ -58,7 +58,7 @@ pub(super) fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) 
             ip[8..24].copy_from_slice(&from.octets());
             ip[24..40].copy_from_slice(&to.octets());
         }
-        // A socket of one version hears of that version only.
+        // A socket of one IP version only receives from addresses of that version.
         _ => return,
     }
     out[udp..udp + 2].copy_from_slice(&from.port().to_be_bytes());
@@ -66,7 +66,7 @@ pub(super) fn write_headers(frame: &mut [u8], from: SocketAddr, to: SocketAddr) 
     out[udp + 4..udp + 6].copy_from_slice(&udp_length);
 }
 
-/// A frame's datagram.
+/// The UDP datagram in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
     pub from: (IpAddr, u16),
@@ -74,8 +74,8 @@ pub(super) struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
-/// What an untagged frame carries that is UDP over IPv4 without options, or over IPv6 without extension headers. None if
-/// it is something else.
+/// Parses an untagged frame with UDP over IPv4 without options, or over IPv6 without extension headers. Returns `None`
+/// for other frames.
 #[inline]
 pub(super) fn datagram(frame: &[u8]) -> Option<Datagram<'_>> {
     let (from, to, udp): (IpAddr, IpAddr, usize) = match frame.get(12..15)? {

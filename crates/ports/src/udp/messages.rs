@@ -1,4 +1,5 @@
-//! `recvmmsg` and `sendmmsg`: many datagrams with one system call. All pointers that the kernel gets are here.
+//! `recvmmsg` and `sendmmsg`: many datagrams per system call. All pointers that are passed to the kernel are in this
+//! module.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -8,24 +9,24 @@ use std::os::fd::RawFd;
 use hopwright_dataplane::Packet;
 use hopwright_dataplane::packet::JUMBO_BYTES;
 
-/// Datagrams received with one call, at most.
+/// The maximum number of datagrams received per call.
 pub(super) const RECEIVED_AT_ONCE: usize = 64;
-/// Messages of several datagrams received with one call, at most, and the bytes of one.
+/// The maximum number of joined messages received per call, and the buffer size of each in bytes.
 const JOINED_AT_ONCE: usize = 8;
 const JOINED_BYTES: usize = 1 << 16;
-/// Bytes of the longest frame that is received; longer ones are lost.
+/// The length of the longest frame that can be received, in bytes. Longer ones are lost.
 const LONGEST: usize = JUMBO_BYTES as usize;
-/// Messages sent with one call, at most.
+/// The maximum number of messages sent per call.
 const SENT_AT_ONCE: usize = 64;
-/// Datagrams in all messages sent with one call, at most.
+/// The maximum number of datagrams in all messages of a call.
 const PARTS: usize = 256;
-/// Bytes for the control messages of a datagram.
+/// The buffer size for the control messages of a datagram, in bytes.
 const CONTROL: usize = 128;
-/// Datagrams that may leave as one message (`UDP_MAX_SEGMENTS`), and their bytes.
+/// The maximum number of datagrams in a joined message (`UDP_MAX_SEGMENTS`), and its maximum length in bytes.
 const SEGMENTS: usize = 64;
 const SEGMENTED: usize = 60 << 10;
 
-/// An address as the kernel has it; what is not used is zero.
+/// A socket address in the kernel's format. Unused bytes are zero.
 #[repr(C)]
 #[derive(Clone, Copy)]
 union Name {
@@ -39,7 +40,7 @@ impl Name {
         v6: unsafe { MaybeUninit::zeroed().assume_init() },
     };
 
-    /// The address, and how many bytes of it count.
+    /// Returns the socket address and its length in bytes.
     fn new((address, port): (IpAddr, u16)) -> (Name, libc::socklen_t) {
         let mut name = Name::NONE;
         let bytes = match address {
@@ -79,7 +80,7 @@ impl Name {
     }
 }
 
-/// Control messages, aligned as the kernel wants them.
+/// A buffer for control messages, with the alignment that the kernel requires.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
@@ -91,24 +92,24 @@ fn no_message() -> libc::mmsghdr {
 
 const NO_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-/// What `recvmmsg` writes to beside the payloads.
+/// What `recvmmsg` writes besides the payloads.
 struct Envelopes {
     messages: Box<[libc::mmsghdr]>,
     names: Box<[Name]>,
     controls: Box<[Control]>,
 }
 
-/// Metadata of a received message.
+/// The metadata of a received message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// Bytes of the payload that are there.
+    /// Number of payload bytes received.
     pub length: usize,
-    /// There were more.
+    /// Whether the payload was truncated.
     pub cut: bool,
     pub from: Option<SocketAddr>,
-    /// Datagrams that the socket has dropped since it was opened.
+    /// Total number of datagrams that the socket has dropped since it was opened.
     pub dropped: u32,
-    /// Bytes of each of the datagrams that it is, but for the last.
+    /// The length of each datagram but the last in a joined message, in bytes.
     pub segment: Option<usize>,
 }
 
@@ -121,10 +122,10 @@ impl Envelopes {
         }
     }
 
-    /// Receives at most `count` messages, each into the same number of vectors.
+    /// Receives up to `count` messages, each into an equal share of the vectors. Returns the number of messages.
     ///
     /// # Safety
-    /// The vectors are of memory that nobody else uses during the call.
+    /// The vectors refer to memory that nobody else uses during the call.
     unsafe fn receive(&mut self, socket: RawFd, vectors: &mut [libc::iovec], count: usize) -> io::Result<usize> {
         if count == 0 {
             return Ok(0);
@@ -141,14 +142,14 @@ impl Envelopes {
             header.msg_flags = 0;
         }
         let messages = self.messages.as_mut_ptr();
-        // SAFETY: the first `count` messages, of which there are as many as chunks of vectors, were filled above with memory
-        // of ours and with that of the vectors.
+        // SAFETY: the first `count` messages, of which there are as many as chunks of vectors, were filled above with
+        // memory of ours and with that of the vectors.
         let result =
             unsafe { libc::recvmmsg(socket, messages, count as u32, libc::MSG_DONTWAIT as _, std::ptr::null_mut()) };
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Metadata of a message that the last call received.
+    /// Returns the metadata of a message that the last call received.
     fn received(&self, at: usize) -> Received {
         let message = &self.messages[at];
         let mut received = Received {
@@ -157,13 +158,13 @@ impl Envelopes {
             from: self.names[at].address(),
             ..Received::default()
         };
-        // SAFETY: the kernel has written as many bytes of control messages as it says into memory of ours, which the header
-        // still points to.
+        // SAFETY: the kernel has written as many bytes of control messages as it reports into memory of ours, which the
+        // header still points to.
         let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message.msg_hdr) };
         while !next.is_null() {
             // SAFETY: a header within the control messages.
             let header = unsafe { &*next };
-            // SAFETY: for a value of four bytes as both kinds have.
+            // SAFETY: used for values of four bytes, as both kinds have.
             let value = || unsafe { libc::CMSG_DATA(next).cast::<u32>().read_unaligned() };
             match (header.cmsg_level, header.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => received.dropped = value(),
@@ -177,14 +178,14 @@ impl Envelopes {
     }
 }
 
-/// Where datagrams are received one by one: in packets, and what they have no room for behind them.
+/// Receives single datagrams into packets. What a packet has no room for goes to a second buffer.
 pub(super) struct Inbox {
     envelopes: Envelopes,
     vectors: Box<[libc::iovec]>,
     rest: Box<[u8]>,
 }
 
-// SAFETY: the pointers are only followed within `receive`, where they are fresh.
+// SAFETY: the pointers are only followed within `receive`, which sets them first.
 unsafe impl Send for Inbox {}
 
 impl Inbox {
@@ -192,13 +193,12 @@ impl Inbox {
         Inbox {
             envelopes: Envelopes::new(RECEIVED_AT_ONCE),
             vectors: vec![NO_VECTOR; 2 * RECEIVED_AT_ONCE].into(),
-            // Touched only when it is needed.
+            // Its pages are allocated when they are first used.
             rest: vec![0; RECEIVED_AT_ONCE * LONGEST].into(),
         }
     }
 
-    /// Receives into the buffers of packets, each behind its start and so many bytes of headers. Returns how many
-    /// datagrams there were.
+    /// Receives into the buffers of packets, each `headers` bytes behind its start. Returns the number of datagrams.
     pub(super) fn receive(&mut self, socket: RawFd, packets: &mut [Packet], headers: usize) -> io::Result<usize> {
         let count = packets.len().min(RECEIVED_AT_ONCE);
         let places = self.vectors.chunks_exact_mut(2).zip(self.rest.chunks_exact_mut(LONGEST));
@@ -212,29 +212,29 @@ impl Inbox {
         unsafe { self.envelopes.receive(socket, &mut self.vectors[..2 * count], count) }
     }
 
-    /// Metadata of a datagram that the last call received.
+    /// Returns the metadata of a datagram that the last call received.
     pub(super) fn received(&self, at: usize) -> Received {
         self.envelopes.received(at)
     }
 
-    /// What the packet had no room for.
+    /// Returns the part of a datagram that its packet had no room for. Its length follows from the metadata.
     pub(super) fn rest(&self, at: usize) -> &[u8] {
         &self.rest[at * LONGEST..(at + 1) * LONGEST]
     }
 }
 
-/// Where datagrams are received several at a time, of one flow each (the kernel's GRO).
+/// Receives joined datagrams, several of one flow per message (the kernel's GRO).
 pub(super) struct Joined {
     envelopes: Envelopes,
     vectors: Box<[libc::iovec]>,
     buffers: Box<[u8]>,
-    /// Messages that the last call received, and the next datagram: of which message, and where in it.
+    /// Number of messages that the last call received; the message and the offset of the next datagram.
     count: usize,
     at: usize,
     offset: usize,
 }
 
-// SAFETY: the pointers are only followed within `receive`, where they are fresh.
+// SAFETY: the pointers are only followed within `receive`, which sets them first.
 unsafe impl Send for Joined {}
 
 impl Joined {
@@ -242,7 +242,7 @@ impl Joined {
         Joined {
             envelopes: Envelopes::new(JOINED_AT_ONCE),
             vectors: vec![NO_VECTOR; JOINED_AT_ONCE].into(),
-            // Touched only when it is needed.
+            // Its pages are allocated when they are first used.
             buffers: vec![0; JOINED_AT_ONCE * JOINED_BYTES].into(),
             count: 0,
             at: 0,
@@ -250,12 +250,12 @@ impl Joined {
         }
     }
 
-    /// Whether all that was received has been taken.
+    /// Whether all received datagrams have been taken.
     pub(super) fn is_empty(&self) -> bool {
         self.at == self.count
     }
 
-    /// Receives messages in place of those there were.
+    /// Receives messages, which replace the previous ones.
     pub(super) fn receive(&mut self, socket: RawFd) -> io::Result<()> {
         (self.count, self.at, self.offset) = (0, 0, 0);
         for (vector, buffer) in self.vectors.iter_mut().zip(self.buffers.chunks_exact_mut(JOINED_BYTES)) {
@@ -266,7 +266,7 @@ impl Joined {
         Ok(())
     }
 
-    /// The next datagram, and what the kernel told of its message. The length is the message's.
+    /// Returns the next datagram, and the metadata of its message, whose `length` is that of the whole message.
     pub(super) fn next(&mut self) -> Option<(Received, &[u8])> {
         if self.is_empty() {
             return None;
@@ -284,11 +284,11 @@ impl Joined {
     }
 }
 
-/// Datagrams that wait to be sent by one socket. Those that stand side by side, go to the same address and are equally
-/// long are one message, which the kernel takes apart as late as it can (UDP segmentation).
+/// Datagrams to be sent by one socket. Consecutive datagrams of equal length to the same address form one message,
+/// which the kernel segments as late as possible (UDP segmentation offload).
 pub(super) struct Outbox {
     messages: Box<[libc::mmsghdr]>,
-    /// Of each message.
+    /// The datagrams of each message.
     pieces: Box<[Pieces]>,
     names: Box<[Name]>,
     controls: Box<[Control]>,
@@ -297,27 +297,27 @@ pub(super) struct Outbox {
     parts: usize,
 }
 
-/// Which datagrams a message has.
+/// The datagrams of a message.
 #[derive(Clone, Copy, Default)]
 struct Pieces {
     to: Option<(IpAddr, u16)>,
     first: usize,
     count: usize,
-    /// Bytes of all but the last, which may be shorter.
+    /// Length of all datagrams but the last, which may be shorter.
     size: usize,
     bytes: usize,
-    /// Nothing more can follow.
+    /// No more datagrams can be added.
     closed: bool,
 }
 
-// SAFETY: the pointers are only followed within `send`, where what they point to still lives: see `push`.
+// SAFETY: the pointers are only followed within `send`, where their targets still live: see `push`.
 unsafe impl Send for Outbox {}
 
-/// What became of the datagrams of a message.
+/// A message that the kernel refused.
 pub(super) struct Refused {
-    /// How many.
+    /// The number of its datagrams.
     pub count: usize,
-    /// Bytes of the first.
+    /// The length of the first datagram in bytes.
     pub size: usize,
     pub error: io::Error,
 }
@@ -335,15 +335,16 @@ impl Outbox {
         }
     }
 
-    /// Whether it is full.
+    /// Whether no more datagrams fit.
     pub(super) fn is_full(&self) -> bool {
         self.count == SENT_AT_ONCE || self.parts == PARTS
     }
 
-    /// Adds a datagram. It joins others of at most `longest` bytes. Not for a box that is full.
+    /// Adds a datagram. It is joined with the previous one only if that is at most `longest` bytes long. The box must
+    /// not be full.
     ///
     /// # Safety
-    /// The payload lives, unchanged, until the box is sent or cleared.
+    /// The payload stays alive and unchanged until the box is sent or cleared.
     pub(super) unsafe fn push(&mut self, to: (IpAddr, u16), payload: &[u8], longest: usize) {
         let vector = libc::iovec { iov_base: payload.as_ptr().cast_mut().cast(), iov_len: payload.len() };
         self.vectors[self.parts] = vector;
@@ -366,8 +367,8 @@ impl Outbox {
         self.count += 1;
     }
 
-    /// Sends everything and leaves the box empty. Returns how many datagrams the kernel took; each message that it did
-    /// not take is shown to `refused`, which may have its datagrams sent one by one.
+    /// Sends all messages and empties the box. Returns how many datagrams the kernel took. `refused` is called for each
+    /// message that it did not take, and may request that its datagrams are sent one by one.
     pub(super) fn send(&mut self, socket: RawFd, mut refused: impl FnMut(Refused) -> Again) -> usize {
         for at in 0..self.count {
             self.prepare(at);
@@ -395,7 +396,7 @@ impl Outbox {
         sent
     }
 
-    /// Writes what the kernel reads of a message.
+    /// Writes the header of a message.
     fn prepare(&mut self, at: usize) {
         let pieces = self.pieces[at];
         let Some(to) = pieces.to else { return };
@@ -412,7 +413,7 @@ impl Outbox {
             return;
         }
         header.msg_control = (&raw mut self.controls[at]).cast();
-        // SAFETY: plain arithmetic.
+        // SAFETY: pure computation.
         let (space, length) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
         header.msg_controllen = space as _;
         // SAFETY: the control memory is aligned and longer than one message with two bytes.
@@ -427,15 +428,15 @@ impl Outbox {
 
     fn send_some(&mut self, socket: RawFd, at: usize, count: usize) -> io::Result<usize> {
         assert!(at + count <= self.count);
-        // SAFETY: these messages were prepared with memory of this box and with payloads that live as long as they are in
-        // the box, as whoever pushed them promised.
+        // SAFETY: these messages were prepared with memory of this box and with payloads that live while they are in
+        // the box, as the callers of `push` guaranteed.
         let result = unsafe {
             libc::sendmmsg(socket, self.messages.as_mut_ptr().add(at), count as u32, libc::MSG_DONTWAIT as _)
         };
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Sends the datagrams of one message each by itself.
+    /// Sends the datagrams of a message one by one.
     fn send_apart(&mut self, socket: RawFd, at: usize, refused: &mut impl FnMut(Refused) -> Again) -> usize {
         let all = self.pieces[at];
         let mut sent = 0;
@@ -455,11 +456,11 @@ impl Outbox {
     }
 }
 
-/// What to do about a message that was refused.
+/// What to do about a refused message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
-    /// Nothing: its datagrams are lost.
+    /// Its datagrams are lost.
     No,
-    /// Try its datagrams one by one.
+    /// Try to send its datagrams one by one.
     OneByOne,
 }

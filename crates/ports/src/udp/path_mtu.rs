@@ -1,9 +1,9 @@
-//! Path MTUs smaller than the device's, learnt from ICMP messages ("fragmentation needed", RFC 1191; "packet too big",
-//! RFC 8201) about datagrams that raw ports have sent.
+//! Path MTUs that are smaller than the device's, learnt from ICMP messages ("fragmentation needed", RFC 1191; "packet
+//! too big", RFC 8201) about datagrams that raw ports have sent.
 //!
-//! The kernel learns from the same messages and fragments what the sockets send, so raw ports leave to the sockets what
-//! is too long for its path. A message must quote a datagram of one of our sockets. As in the kernel, it is valid for
-//! ten minutes.
+//! The kernel learns from the same messages and fragments what the sockets send, so raw ports leave datagrams that are
+//! too long for their path to the sockets. A message is accepted only if it quotes a datagram from one of our sockets.
+//! As in the kernel, it is valid for ten minutes.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,38 +13,39 @@ use std::time::{Duration, Instant};
 
 use crate::linux::sys;
 
-/// How long a path's MTU is believed.
+/// How long a path MTU is valid.
 const BELIEVED: Duration = Duration::from_secs(600);
-/// Paths that are remembered; others take their place.
+/// The number of paths that are remembered. New paths overwrite old ones.
 const SLOTS: usize = 256;
-/// The least that is believed: as in the kernel, and what IPv6 demands of every link.
+/// The smallest path MTUs that are accepted in bytes: as in the kernel, and what IPv6 requires of every link.
 const LEAST_IPV4: u32 = 552;
 const LEAST_IPV6: u32 = 1280;
-/// Bytes of a message that are looked at: an IP header with all options, ICMP, and the same of the quoted datagram.
+/// The number of bytes of a message that are read: an IP header with all options and an ICMP header, and the same of
+/// the quoted datagram.
 const MESSAGE: usize = 60 + 8 + 60 + 8;
-/// Messages that are looked at in a row.
+/// The maximum number of messages read in a row.
 const IN_A_ROW: usize = 16;
 
-/// A path: who it leads to, as a number that no two of a few hundred addresses have in common, and its MTU with the time
-/// until which it holds. 0: none.
+/// A path: a hash of the destination address, which is practically unique among a few hundred addresses, and the path
+/// MTU with its expiry time. 0 means empty.
 #[derive(Debug, Default)]
 struct Slot {
     to: AtomicU64,
-    /// The MTU in the lower half; seconds since the start in the upper.
+    /// The MTU in the lower half; the expiry time, in seconds since the start, in the upper half.
     mtu: AtomicU64,
 }
 
-/// The paths that are narrower than their device. Any thread may read them.
+/// The paths with a smaller MTU than their device. Any thread may read them.
 #[derive(Debug)]
 pub(super) struct PathMtus {
     slots: Box<[Slot]>,
     used: AtomicU32,
     start: Instant,
-    /// ICMP and ICMPv6.
+    /// The raw sockets for ICMP and ICMPv6.
     pub sockets: [Option<OwnedFd>; 2],
 }
 
-/// An ICMP message about a path.
+/// An ICMP message about a path MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TooBig {
     from: (IpAddr, u16),
@@ -53,7 +54,7 @@ struct TooBig {
 }
 
 impl PathMtus {
-    /// Without CAP_NET_RAW nothing is ever learned, and there are no raw ports that would have to know.
+    /// Without CAP_NET_RAW there are no ICMP sockets, and no raw ports that would need them.
     pub(super) fn new() -> PathMtus {
         PathMtus {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
@@ -63,7 +64,7 @@ impl PathMtus {
         }
     }
 
-    /// Whether a frame's packet is longer than the path MTU of its destination.
+    /// Whether a frame's IP packet is longer than the path MTU to its destination.
     #[inline]
     pub(super) fn is_too_long(&self, frame: &[u8]) -> bool {
         if self.used.load(Ordering::Relaxed) == 0 {
@@ -80,7 +81,7 @@ impl PathMtus {
     }
 
     fn slot(&self, address: u64) -> &Slot {
-        // The upper bits depend on all of the address.
+        // The upper bits depend on the whole address.
         &self.slots[(address >> 48) as usize % SLOTS]
     }
 
@@ -117,7 +118,7 @@ impl PathMtus {
         }
     }
 
-    /// Forgets expired path MTUs.
+    /// Removes expired path MTUs.
     pub(super) fn forget(&self) {
         if self.used.load(Ordering::Relaxed) == 0 {
             return;
@@ -135,7 +136,7 @@ impl PathMtus {
     }
 }
 
-/// A number for an address, never 0.
+/// Returns a hash of an address, never 0.
 fn hash(first: &[u8], last: &[u8]) -> u64 {
     let mut bytes = [0; 16];
     bytes[..12].copy_from_slice(first);
@@ -149,7 +150,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Of an IPv4 packet with ICMP.
+/// Parses an IPv4 packet with an ICMP message.
 fn too_big_ipv4(packet: &[u8]) -> Option<TooBig> {
     let icmp = packet.get(usize::from(packet.first()? & 15) * 4..)?;
     let &[3, 4, _, _, _, _, high, low, ref quoted @ ..] = icmp else { return None };
@@ -159,7 +160,7 @@ fn too_big_ipv4(packet: &[u8]) -> Option<TooBig> {
     (quoted.get(9) == Some(&17)).then_some(TooBig { from: (address(12)?, port), to: address(16)?, mtu })
 }
 
-/// Of an ICMPv6 message.
+/// Parses an ICMPv6 message.
 fn too_big_ipv6(icmp: &[u8]) -> Option<TooBig> {
     let &[2, _, _, _, a, b, c, d, ref quoted @ ..] = icmp else { return None };
     let address = |at: usize| Some(Ipv6Addr::from(<[u8; 16]>::try_from(quoted.get(at..at + 16)?).ok()?).into());
@@ -212,7 +213,7 @@ mod tests {
         assert!(!paths.is_too_long(&[]));
         paths.forget();
         assert!(v4([10, 0, 0, 2], 1401));
-        // More than there are places for: what is forgotten is just not known.
+        // More than there are slots for. Forgotten paths are unknown, not wrong.
         for i in 0..1000u32 {
             paths.set(i.to_be_bytes().into(), 1300);
         }

@@ -1,4 +1,4 @@
-//! The UDP sockets as a port of a switch.
+//! The switch port of the UDP sockets.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use super::sender::Outgoing;
 use super::set::{ICMP, Shared, Socket, Sockets, Worker, add};
 use crate::linux::sys::Events;
 
-/// How long the kernel is not asked again when nothing was there: asking costs a system call, and other ports have more
-/// to say.
+/// How long the port does not poll again after it found nothing. Polling costs a system call, and other ports are
+/// usually busier.
 const REST: Duration = Duration::from_micros(20);
-/// Sockets served between two questions which have something.
+/// The maximum number of sockets served per poll.
 const SOCKETS_AT_ONCE: usize = 32;
 
-/// A worker's part of the sockets; see [`crate::UdpSockets::ports`].
+/// One worker's part of the sockets; see [`crate::UdpSockets::ports`].
 pub struct UdpPort {
     worker: Arc<Worker>,
     outgoing: Outgoing,
     inbox: Inbox,
     joined: Joined,
-    /// Where what is in `joined` came from.
+    /// The socket from which the datagrams in `joined` came.
     joined_at: Option<Arc<Socket>>,
     events: Events<SOCKETS_AT_ONCE>,
-    /// Packets to receive into.
+    /// Empty packets to receive into.
     empty: Vec<Packet>,
     turn: usize,
     rx_too_long: u64,
     rx_overrun: u64,
-    /// Nothing was there when the kernel was asked.
+    /// When polling last found nothing, unless something has arrived since.
     idle_since: Option<Instant>,
 }
 
@@ -53,14 +53,14 @@ impl UdpPort {
         }
     }
 
-    /// Receives from one socket.
+    /// Receives single datagrams from a socket.
     fn receive_from(&mut self, socket: &Socket, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         while self.empty.len() < limit.min(RECEIVED_AT_ONCE) {
             let Some(packet) = pool.take() else { break };
             self.empty.push(packet);
         }
         let headers = frame::headers(socket.address.ip());
-        // Errors belong to datagrams sent earlier and are not needed.
+        // An error here belongs to a datagram sent earlier and is of no use.
         let count = self.inbox.receive(socket.fd(), &mut self.empty, headers).unwrap_or(0);
         let mut good = 0;
         for (i, packet) in self.empty.drain(..).enumerate() {
@@ -81,7 +81,7 @@ impl UdpPort {
         good
     }
 
-    /// Receives from one socket several datagrams at a time, some of which may have to wait for the next call.
+    /// Receives joined datagrams from a socket. Those beyond `limit` wait for the next call.
     fn receive_joined(
         &mut self,
         socket: &Arc<Socket>,
@@ -89,7 +89,7 @@ impl UdpPort {
         batch: &mut Vec<Packet>,
         limit: usize,
     ) -> usize {
-        // Errors belong to datagrams sent earlier and are not needed.
+        // An error here belongs to a datagram sent earlier and is of no use.
         if self.joined.receive(socket.fd()).is_err() {
             return 0;
         }
@@ -97,7 +97,7 @@ impl UdpPort {
         self.take_joined(pool, batch, limit)
     }
 
-    /// Takes what was received several datagrams at a time.
+    /// Moves joined datagrams into packets, up to `limit`.
     fn take_joined(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let Some(socket) = &self.joined_at else { return 0 };
         let headers = frame::headers(socket.address.ip());
@@ -130,8 +130,8 @@ impl UdpPort {
     }
 }
 
-/// Makes a frame of a packet behind whose headers the datagram begins, and of the rest for which it has no room. None if
-/// there is no frame for so much.
+/// Completes a frame from a packet that holds the start of a datagram behind room for the headers, and `rest`, for
+/// which the packet had no room. Returns `None` if no frame is large enough or the datagram was truncated.
 fn put(pool: &mut Pool, mut packet: Packet, socket: &Socket, received: &Received, rest: &[u8]) -> Option<Packet> {
     let headers = frame::headers(socket.address.ip());
     let length = headers + received.length;
@@ -172,7 +172,7 @@ impl Port for UdpPort {
         }
         let ready = if count < limit { self.events.take(&self.worker.ready) } else { 0 };
         let sockets: Arc<Sockets> = self.outgoing.sockets().clone();
-        // In turn, so that none is always the last.
+        // Start at another socket each time, so that none is always served last.
         self.turn = self.turn.wrapping_add(1);
         for i in 0..ready {
             let i = self.turn.wrapping_add(i) % ready;
@@ -183,7 +183,7 @@ impl Port for UdpPort {
                 Some(socket) if socket.joins() => count += self.receive_joined(socket, pool, batch, limit - count),
                 Some(socket) => count += self.receive_from(socket, pool, batch, limit - count),
                 None if self.events.data(i) == ICMP => self.outgoing.learn_path_mtus(),
-                // It was closed in between.
+                // The socket was closed since the poll.
                 None => {}
             }
         }
@@ -201,7 +201,7 @@ impl Port for UdpPort {
     }
 
     fn pending(&mut self) -> bool {
-        // Received, but there was no frame for it.
+        // Datagrams have been received, but there were no packets for them.
         !self.joined.is_empty()
     }
 

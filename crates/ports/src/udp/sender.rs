@@ -1,4 +1,4 @@
-//! Sends the datagrams of frames by the sockets on their source addresses.
+//! Sends the datagrams of frames through the sockets on their source addresses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use super::frame::datagram;
 use super::messages::{Again, Outbox};
 use super::set::{Cells, Shared, Socket, Sockets, add};
 
-/// Datagrams after which segmentation is tried again that the kernel has refused.
+/// The number of datagrams after which segmentation offload is tried again if the kernel has refused it.
 const RETRY: u32 = 4096;
 
-/// What ports and senders send with.
+/// The state that ports and senders need to send.
 pub(super) struct Outgoing {
     shared: Arc<Shared>,
     sockets: Arc<Sockets>,
     outbox: Outbox,
     pub cells: Arc<Cells>,
-    /// Bytes of the longest datagrams that may leave several as one, and how many datagrams that holds for.
+    /// The maximum length of datagrams that may be joined in bytes, and for how many more datagrams this limit holds.
     longest: usize,
     until: u32,
-    /// Where the last one went, if anything may go there.
+    /// The destination of the last datagram, if it is permitted.
     to: Option<(IpAddr, u16)>,
 }
 
@@ -38,7 +38,7 @@ impl Outgoing {
         }
     }
 
-    /// The current sockets.
+    /// Returns the current sockets.
     pub(super) fn sockets(&mut self) -> &Arc<Sockets> {
         self.shared.refresh(&mut self.sockets);
         &self.sockets
@@ -54,7 +54,7 @@ impl Outgoing {
         self.shared.paths.forget();
     }
 
-    /// Sends frames in order. Returns how many datagrams the kernel took.
+    /// Sends frames in order. Returns how many datagrams the kernel took. Counts them in `destinations` if given.
     pub(super) fn send<'a>(
         &mut self,
         frames: impl Iterator<Item = &'a [u8]>,
@@ -93,13 +93,13 @@ impl Outgoing {
         sent + self.flush(socket.as_deref())
     }
 
-    /// Whether datagrams may go from one of our addresses to another.
+    /// Whether a datagram may be sent from one of our addresses to another address.
     fn may_go(&self, from: IpAddr, to: (IpAddr, u16)) -> bool {
         let possible = match to.0 {
             IpAddr::V4(a) => !a.is_unspecified() && !a.is_multicast() && !a.is_broadcast(),
             IpAddr::V6(a) => !a.is_unspecified() && !a.is_multicast() && a.to_ipv4_mapped().is_none(),
         };
-        // What goes to ourselves would come back as something that others have sent.
+        // A datagram to one of our own sockets would be received as if another host had sent it.
         possible
             && to.1 != 0
             && (!to.0.is_loopback() || from.is_loopback())
@@ -112,7 +112,7 @@ impl Outgoing {
         let sent = outbox.send(socket.fd(), |refused| {
             let code = refused.error.raw_os_error().unwrap_or(0);
             if refused.count > 1 && matches!(code, libc::EMSGSIZE | libc::EINVAL | libc::EIO | libc::EOPNOTSUPP) {
-                // Longer than the way there takes, or the device there takes no such messages.
+                // The datagrams are longer than the path allows, or the device does not support joined messages.
                 let fits = matches!(code, libc::EMSGSIZE | libc::EINVAL);
                 (*longest, *until) = (if fits { refused.size.saturating_sub(1) } else { 0 }, RETRY);
                 return Again::OneByOne;
@@ -140,7 +140,7 @@ impl Outgoing {
     }
 }
 
-/// Sends the datagrams of frames by the sockets, as a fallback of other ports.
+/// Sends the datagrams of frames through the sockets, as a fallback of other ports.
 pub struct UdpSender {
     outgoing: Outgoing,
 }
@@ -150,15 +150,15 @@ impl UdpSender {
         UdpSender { outgoing: Outgoing::new(shared) }
     }
 
-    /// Whether a frame is too long for the way to where it goes, as some router has told, though not for the device: then the
-    /// kernel has to make fragments of it.
+    /// Whether a frame is too long for its path, according to an ICMP message from a router on it, though not for the
+    /// device. The kernel has to fragment such frames.
     #[inline]
     pub fn is_too_long(&self, frame: &[u8]) -> bool {
         self.outgoing.shared.paths.is_too_long(frame)
     }
 
-    /// Sends the datagrams in Ethernet frames, each by the socket on its source address. Returns how many the kernel took;
-    /// [`crate::UdpSockets::counts`] tells why it did not take others.
+    /// Sends the datagrams in Ethernet frames, each through the socket on its source address. Returns how many the
+    /// kernel took; [`crate::UdpSockets::counts`] has the reasons for the others.
     pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> usize {
         let sent = self.outgoing.send(frames, None);
         add(&self.outgoing.cells.sent_for_raw, sent as u64);

@@ -1,8 +1,8 @@
-//! The sockets that ports and senders share: which exist, which worker reads them, and which datagrams their filters
-//! leave to raw ports.
+//! The sockets that ports and senders share: which ones exist, which worker reads each, and which datagrams their
+//! filters leave to raw ports.
 //!
-//! Changes are made under a lock. Ports and senders keep a list of the sockets of their own and compare a version
-//! number to see that it is outdated.
+//! Changes are made under a lock. Ports and senders keep their own copy of the list of sockets, and compare version
+//! numbers to detect that it is outdated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -17,68 +17,70 @@ use super::path_mtu::PathMtus;
 use crate::filter::{Filter, Pattern};
 use crate::linux::sys;
 
-/// The numbers of sockets are less; this is that of ICMP in a worker's group.
+/// Identifies the ICMP sockets in a worker's epoll group. Numbers of UDP sockets are smaller.
 pub(super) const ICMP: u64 = u64::MAX;
-/// Receive buffer of a socket, in bytes.
+/// The size of a socket's receive buffer in bytes.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
-/// Bytes that may wait in the kernel to be sent. What goes to a neighbour that does not answer waits for seconds.
+/// The size of a socket's send buffer in bytes. It is large because datagrams to a neighbour that does not answer stay
+/// in it for seconds.
 const SEND_BUFFER: libc::c_int = 32 << 20;
 
-/// A device from which raw ports take packets.
+/// A device with raw ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawDevice {
-    /// The kernel's number.
+    /// The device's interface index.
     pub index: u32,
-    /// Its MTU.
+    /// The device's MTU in bytes.
     pub mtu: u32,
-    /// The UDP addresses whose packets its ports take.
+    /// The UDP addresses whose datagrams the device's ports take.
     pub addresses: Vec<(IpAddr, u16)>,
-    /// What of it the sockets would get, too.
+    /// Which of these datagrams the kernel delivers to the sockets, too.
     pub takes: Takes,
 }
 
-/// What packet sockets take, of which the kernel delivers a copy.
+/// The datagrams that packet sockets take and of which the kernel delivers a copy to UDP sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// All there is for the addresses.
+    /// All datagrams to the addresses.
     All,
-    /// Datagrams with a pattern; the rest never reaches the kernel.
+    /// Datagrams with a pattern. The others never reach the kernel's stack.
     Only(Pattern),
     /// Nothing.
     Nothing,
 }
 
-/// What became of packets.
+/// The counters of ports and senders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounts {
-    /// Datagrams received for the program.
+    /// Datagrams received and passed to the program.
     pub received: u64,
-    /// Datagrams handed to the kernel by ports.
+    /// Datagrams that ports passed to the kernel.
     pub sent: u64,
-    /// The same by senders, for raw ports.
+    /// Datagrams that senders passed to the kernel for raw ports.
     pub sent_for_raw: u64,
-    /// Frames that are no UDP datagram, or not from an address that has a socket.
+    /// Frames that are not UDP datagrams, or whose source address has no socket.
     pub no_socket: u64,
-    /// Datagrams to where none may go: the router itself, broadcast, multicast, the loopback device from elsewhere.
+    /// Datagrams to forbidden destinations: the router itself, broadcast and multicast addresses, loopback addresses
+    /// from other addresses.
     pub bad_destination: u64,
-    /// The kernel has no route, or the way there is down.
+    /// Datagrams for which the kernel has no route, or whose device is down.
     pub unreachable: u64,
-    /// Longer than the way there takes, or than a datagram may be.
+    /// Datagrams longer than the path allows, or than UDP allows.
     pub too_long: u64,
-    /// The kernel had no room.
+    /// Datagrams for which the kernel had no room.
     pub busy: u64,
-    /// The kernel refused for another reason.
+    /// Datagrams that the kernel refused for another reason.
     pub refused: u64,
 }
 
 impl UdpCounts {
-    /// Frames that did not leave.
+    /// The number of frames that were not sent.
     pub fn lost(&self) -> u64 {
         self.no_socket + self.bad_destination + self.unreachable + self.too_long + self.busy + self.refused
     }
 }
 
-/// The counts of one port or sender, read by others.
+/// The counters of one port or sender. Other threads read them.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     pub received: AtomicU64,
@@ -92,7 +94,7 @@ pub(super) struct Cells {
     pub refused: AtomicU64,
 }
 
-/// Adds to a count that only this thread writes.
+/// Adds to a counter that only this thread writes.
 #[inline]
 pub(super) fn add(cell: &AtomicU64, count: u64) {
     cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
@@ -126,11 +128,11 @@ pub(super) struct Socket {
     pub address: SocketAddr,
     /// Unique among all sockets of this process.
     pub number: u64,
-    /// Datagrams come several at a time (the kernel's GRO).
+    /// Whether the socket delivers joined datagrams (the kernel's GRO).
     joins: AtomicBool,
-    /// What it has dropped; `UNKNOWN` until the next datagram tells.
+    /// The socket's drop counter when last seen; `UNKNOWN` until the next datagram reports it.
     dropped: AtomicU64,
-    /// A filter is among those that drop.
+    /// Whether the socket's filter drops datagrams, which the drop counter includes.
     is_filtered: AtomicBool,
 }
 
@@ -139,7 +141,7 @@ const UNKNOWN: u64 = u64::MAX;
 impl Socket {
     fn bind(address: SocketAddr, number: u64) -> io::Result<Socket> {
         let socket = match UdpSocket::bind(address) {
-            // Many systems let a process have 1,024 descriptors unless it asks for more.
+            // Many systems limit a process to 1,024 descriptors unless it requests more.
             Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
                 sys::allow_descriptors()?;
                 UdpSocket::bind(address)?
@@ -152,7 +154,7 @@ impl Socket {
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &(1 as libc::c_int))?;
         let receive = (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
         for (forced, plain, bytes) in [receive, (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER)] {
-            // Without CAP_NET_ADMIN the buffer stays within the system's limit.
+            // Without CAP_NET_ADMIN, the buffer is limited by the system's maximum.
             if sys::set_option(&fd, libc::SOL_SOCKET, forced, &bytes).is_err() {
                 sys::set_option(&fd, libc::SOL_SOCKET, plain, &bytes)?;
             }
@@ -161,24 +163,25 @@ impl Socket {
         Ok(Socket { socket: fd, address, number, joins, dropped: AtomicU64::new(0), is_filtered })
     }
 
-    /// Whether datagrams come several at a time.
+    /// Whether the socket delivers joined datagrams.
     pub(super) fn joins(&self) -> bool {
         self.joins.load(Ordering::Relaxed)
     }
 
-    /// Has datagrams come several at a time, or not.
+    /// Switches joined datagrams on or off.
     fn join(&self, yes: bool) {
         if self.joins() == yes {
             return;
         }
-        // Linux 5.0 has it. Who reads must know while there may be such.
+        // Supported since Linux 5.0. The flag is set first, so that readers expect joined datagrams as soon as they can
+        // arrive.
         self.joins.store(true, Ordering::Relaxed);
         let works = sys::set_option(&self.socket, libc::SOL_UDP, libc::UDP_GRO, &libc::c_int::from(yes)).is_ok();
         self.joins.store(yes && works, Ordering::Relaxed);
     }
 
-    /// Datagrams lost since this was asked last, because nobody read fast enough: of all that the socket has dropped. Not
-    /// known while a filter drops some.
+    /// Returns how many datagrams have been lost since the last call because nobody read them fast enough. `dropped` is
+    /// the socket's drop counter. Returns 0 while a filter drops some, because these cannot be told apart.
     pub(super) fn overrun(&self, dropped: u32) -> u64 {
         let before = self.dropped.load(Ordering::Relaxed);
         if before == u64::from(dropped) {
@@ -200,7 +203,7 @@ impl Socket {
     }
 }
 
-/// The sockets there were at some time.
+/// A version of the list of sockets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sockets {
     pub version: u64,
@@ -208,20 +211,20 @@ pub(super) struct Sockets {
     pub by_address: HashMap<(IpAddr, u16), Arc<Socket>>,
 }
 
-/// What a worker's port and other threads share.
+/// What a worker's port shares with other threads.
 #[derive(Debug)]
 pub(super) struct Worker {
-    /// Has input when one of the worker's sockets has.
+    /// An epoll descriptor of the worker's sockets.
     pub ready: OwnedFd,
     pub destinations: Destinations,
 }
 
-/// See the module.
+/// The state that ports, senders and [`super::UdpSockets`] share.
 #[derive(Debug)]
 pub(super) struct Shared {
     version: AtomicU64,
     state: Mutex<State>,
-    /// What closed sockets become while others still hold them.
+    /// Replaces the file of a closed socket while others still hold its descriptor.
     nothing: OwnedFd,
     pub paths: PathMtus,
 }
@@ -232,12 +235,12 @@ struct State {
     next_number: u64,
     workers: Vec<Arc<Worker>>,
     raw: Vec<RawDevice>,
-    /// By which devices datagrams to an address may come, if not by all.
+    /// The devices through which datagrams to an address may arrive, if not all.
     arrivals: HashMap<IpAddr, Vec<u32>>,
-    /// The filter of each socket that has one.
+    /// The filters of sockets that have one, by socket number.
     filters: BTreeMap<u64, Filter>,
     counters: Vec<Arc<Cells>>,
-    /// The counts of those that are gone.
+    /// The sums of the counters of dropped ports and senders.
     past: UdpCounts,
 }
 
@@ -261,7 +264,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces an outdated list by the current one.
+    /// Replaces an outdated list of sockets by the current one.
     #[inline]
     pub(super) fn refresh(&self, sockets: &mut Arc<Sockets>) {
         if self.version.load(Ordering::Acquire) != sockets.version {
@@ -282,7 +285,7 @@ impl Shared {
             sockets.by_address.insert(made.key(), made.clone());
             new.push(made);
         }
-        // Last, because nothing may fail from here on.
+        // Done last, because nothing may fail after this.
         for (i, socket) in new.iter().enumerate() {
             if let Err(error) = state.watch(socket) {
                 new[..i].iter().for_each(|socket| state.unwatch(socket));
@@ -301,7 +304,7 @@ impl Shared {
             sockets.by_number.remove(&socket.number);
             state.unwatch(&socket);
             state.filters.remove(&socket.number);
-            // A worker may hold it for a while; the address is free now.
+            // A worker may hold the socket for a while, but its address is free now.
             let _ = sys::replace(&socket.socket, &self.nothing);
         }
         self.put(&mut state, sockets);
@@ -319,7 +322,7 @@ impl Shared {
         addresses
     }
 
-    /// Spreads the sockets over so many workers.
+    /// Distributes the sockets over `workers` workers.
     pub(super) fn watch(&self, workers: usize) -> io::Result<Vec<Arc<Worker>>> {
         let mut state = self.state();
         let new = || Ok(Arc::new(Worker { ready: sys::poll_group(&[])?, destinations: Destinations::new() }));
@@ -341,7 +344,7 @@ impl Shared {
         all
     }
 
-    /// New counters.
+    /// Creates the counters of a new port or sender.
     pub(super) fn cells(&self) -> Arc<Cells> {
         let cells = Arc::new(Cells::default());
         let mut state = self.state();
@@ -371,7 +374,7 @@ impl Shared {
 }
 
 impl State {
-    /// A new socket, with its filter.
+    /// Creates a socket with its filter.
     fn open(&mut self, address: SocketAddr) -> io::Result<Arc<Socket>> {
         let socket = Arc::new(Socket::bind(address, self.next_number)?);
         self.next_number += 1;
@@ -384,12 +387,12 @@ impl State {
         sockets.by_number.values().try_for_each(|socket| self.filter(socket))
     }
 
-    /// Sees to it that the socket leaves to raw ports what they take, and takes only what may come.
+    /// Sets the socket's filter: it drops what raw ports take, and what arrives through the wrong device.
     fn filter(&mut self, socket: &Socket) -> io::Result<()> {
         let raw: Vec<_> = self.raw.iter().filter(|raw| raw.addresses.contains(&socket.key())).collect();
         let arrivals = self.arrivals.get(&socket.address.ip()).map(Vec::as_slice);
         let filter = Filter::but_raw(&raw, socket.address.is_ipv4(), arrivals).map_err(io::Error::other)?;
-        // The filter sees joined datagrams as one, which need not be alike in all that it looks at.
+        // The filter sees a joined message as one packet, but its datagrams may differ in what the filter tests.
         if !raw.is_empty() {
             socket.join(false);
         }
@@ -422,7 +425,7 @@ impl State {
 
     fn unwatch(&self, socket: &Socket) {
         if let Some(worker) = self.worker_of(socket) {
-            // It may be gone.
+            // The socket may have been closed.
             let _ = sys::poll_remove(&worker.ready, socket.fd());
         }
     }
