@@ -1,7 +1,8 @@
 //! The running router: opens devices, programs the tables, follows the kernel's network state and answers punted
 //! packets.
 //!
-//! The data plane's workers forward on threads of their own; one thread does everything here.
+//! Workers forward packets on threads of their own. BFD and HTTP have threads, too. Everything else here runs on one
+//! thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -46,37 +47,37 @@ mod reload;
 
 use reload::Reload;
 
-/// How long the end may take until everything is closed.
+/// How long closing everything may take at the end.
 const CLOSING_TIME: Duration = Duration::from_secs(2);
-/// Longest pause between two rounds of the loop.
+/// The longest pause between two iterations of the loop.
 const TICK: Duration = Duration::from_millis(250);
-/// The same while a change is in progress.
+/// The longest pause while a change is in progress.
 const SHORT_TICK: Duration = Duration::from_millis(20);
-/// The same while the workers take up new ports.
+/// The longest pause while workers take up new ports.
 const PORTS_TICK: Duration = Duration::from_millis(1);
-/// Time between two published snapshots.
+/// The interval between two published snapshots.
 const POST_TIME: Duration = Duration::from_millis(200);
-/// Most hosts with entries, a bit less than the tables hold.
+/// The maximum number of hosts with table entries, somewhat below the size of the tables.
 const HOSTS: usize = 60_000;
 
-/// How to run.
+/// Options of [`run`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// File for the statistics, written each second and at the end.
+    /// The file for statistics, written every second and at the end.
     pub stats: Option<PathBuf>,
     /// Interpret the program instead of running machine code.
     pub interpret: bool,
-    /// Set to end the run.
+    /// Set by the caller to end the run.
     pub stop: Arc<AtomicBool>,
-    /// The log's level, to be read and changed over HTTP.
+    /// The log level, which can be read and changed over HTTP.
     pub log_level: Option<Arc<dyn LogLevel>>,
-    /// Set to read the configuration again; cleared when that has begun.
+    /// Set by the caller to reload the configuration; cleared when the reload begins.
     pub reload: Arc<AtomicBool>,
-    /// Notify this after setting one of the two, for an immediate reaction.
+    /// The caller notifies this after setting one of the two flags, for an immediate reaction.
     pub told: Option<Arc<Wakeup>>,
 }
 
-/// Why the router does not run.
+/// The reason why the router does not run.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum AgentError {
@@ -131,7 +132,7 @@ pub enum AgentError {
 /// The complete configuration, read and checked.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where [`Setup::config`] was read, if from a file.
+    /// The file that [`Setup::config`] was read from, if any.
     pub file: Option<PathBuf>,
     /// `router.toml`.
     pub config: Config,
@@ -139,21 +140,22 @@ pub struct Setup {
     pub topology: Topology,
     /// The router's links.
     pub links: Links,
-    /// Keys of the hop fields.
+    /// The keys for hop-field MACs.
     pub keys: Keys,
     /// The configured BFD sessions.
     pub bfd: Vec<bfd::Spec>,
 }
 
 impl Setup {
-    /// Reads `router.toml`, `hopwright.toml` beside it, and what they refer to. `lenient`: unknown keys are warnings.
+    /// Reads `router.toml`, `hopwright.toml` beside it, and the files they refer to. `lenient` turns unknown keys into
+    /// warnings.
     pub fn load(file: &Path, lenient: bool) -> Result<Setup, AgentError> {
         let mut setup = Setup::from_config(Config::load(file, lenient)?)?;
         setup.file = Some(file.to_path_buf());
         Ok(setup)
     }
 
-    /// Reads what a configuration refers to.
+    /// Reads the files that a configuration refers to.
     pub fn from_config(config: Config) -> Result<Setup, AgentError> {
         let dir = &config.general.config_dir;
         let file = dir.join("topology.json");
@@ -161,7 +163,7 @@ impl Setup {
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
         let keys = keys::load(dir)?;
-        // With another router's slow path, BFD is that router's.
+        // If another router has the slow path, it also runs BFD.
         let bfd = match config.slow_path_netns() {
             Some(_) => Vec::new(),
             None => bfd::specs(&links, &config.router.bfd)?,
@@ -169,17 +171,17 @@ impl Setup {
         Ok(Setup { file: None, config, topology, links, keys, bfd })
     }
 
-    /// What the status shows of it, without the keys.
+    /// The part that status pages show; it contains no keys.
     fn shown(&self) -> ActiveConfig {
         ActiveConfig { config: self.config.clone(), topology: self.topology.clone(), links: self.links.clone() }
     }
 }
 
-/// Runs the router until `options.stop` is set, and returns its last statistics.
+/// Runs the router until `options.stop` is set. Returns the final statistics.
 pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
     let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
-    // While devices are opened, which is waiting for the kernel mostly.
+    // Build the data plane while devices are opened, which is mostly waiting for the kernel.
     let vdp = std::thread::Builder::new()
         .name("program".into())
         .spawn(move || BuiltIn::read().run(kind))
@@ -218,7 +220,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     let namespace = setup.config.slow_path_netns();
     let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
     let listeners = Listeners::open(&setup.config)?;
-    // Threads that start from here on have no more than what stays.
+    // Threads started from here on have only the remaining privileges.
     privileges::drop_privileges(Phase::Running)?;
     let status = Status::new(switch.clone(), setup.shown());
 
@@ -254,7 +256,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         manager: ServiceManager::new(),
         setup,
     };
-    // Next hops are programmed before the first packet. Links with BFD are down until their session is up.
+    // Program next hops before the first packet. Links with BFD are down until their session is up.
     agent.look_around()?;
     for (target, ..) in next_hop::link_ends(&agent.setup.links) {
         agent.program_target(target)?;
@@ -266,7 +268,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         bfd_sessions = agent.setup.bfd.len(), "router started");
     let moving = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
-    // Pages show the state of links from the first request on.
+    // Publish now, so that pages show the state of links from the first request on.
     agent.status.publish(agent.snapshot());
     let server = listeners.serve(status, log_level).map_err(AgentError::HttpThread)?;
     agent.manager.ready();
@@ -289,7 +291,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     Ok(stats)
 }
 
-/// Starts the workers, each on its CPU if there are any to choose from.
+/// Starts the workers, each pinned to a CPU of the list if it is not empty.
 fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, AgentError> {
     let start = |(index, mut worker): (usize, Worker)| {
         let cpu = cpus.get(index).copied();
@@ -306,8 +308,8 @@ fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, 
     workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
 }
 
-/// Restricts by which devices packets for the router's addresses may come, if the configuration wants that. Returns by
-/// which raw ports they must come.
+/// If configured, restricts the devices through which packets for the router's addresses may arrive. Returns the raw
+/// ports through which they must arrive.
 fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Netlink) -> BTreeMap<std::net::IpAddr, u16> {
     if setup.config.hopwright.strict_arrival {
         underlay.restrict_arrivals(kernel, &setup.links)
@@ -323,7 +325,7 @@ fn slow_path_settings(config: &Config) -> scmp::Settings {
 }
 
 struct Agent {
-    /// The configuration in force.
+    /// The current configuration.
     setup: Setup,
     bfd: Bfd,
     vdp: Arc<VirtualDataPlane>,
@@ -334,22 +336,22 @@ struct Agent {
     reload: Reload,
     rollover: Rollover,
     hosts: HostCache,
-    /// Devices that routes to hosts lead by, besides those of links.
+    /// Devices that routes to hosts use, in addition to those that links use.
     host_devices: BTreeSet<u32>,
-    /// As they were logged last.
+    /// The ports of links as last logged.
     link_ports: Vec<LinkPorts>,
-    /// Workers have still to take up new ports.
+    /// Whether workers have yet to take up new ports.
     ports_changing: bool,
-    /// Upper bits of the clock as programmed.
+    /// The upper bits of the clock as last programmed.
     clock_epoch: u64,
-    /// Reasons seen, to log each once.
+    /// Punted packets by reason; each reason is logged once.
     punted: HashMap<u8, u64>,
     slow_path: SlowPath,
-    /// Where punted packets go instead, if another router has the slow path.
+    /// TAP devices to which punted packets go if another router has the slow path.
     taps: Option<Taps>,
     started: Instant,
     stats_file: StatsFile,
-    /// Packets that the router itself has sent.
+    /// Counts of packets that the router itself has sent.
     own_packets: OwnPackets,
     /// Time spent on punted packets.
     slow_path_time: StageTime,
@@ -358,7 +360,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// The agent's loop, until `options.stop` is set.
+    /// Runs the agent's loop until `options.stop` is set.
     fn follow(&mut self, options: &Options, workers: &[JoinHandle<()>]) -> Result<(), AgentError> {
         let mut next_report = Instant::now() + Duration::from_secs(1);
         let mut next_post = Instant::now();
@@ -411,7 +413,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Time until the next timer, as long as no event happens.
+    /// The time until the next timer, if no event happens before.
     fn longest_pause(&self) -> Duration {
         let tick = match () {
             () if self.ports_changing => PORTS_TICK,
@@ -422,7 +424,7 @@ impl Agent {
         due.map_or(tick, |due| due.clamp(PORTS_TICK, tick))
     }
 
-    /// Brings tables and clock in line with the kernel's view.
+    /// Updates tables and clock to the kernel's current network state.
     fn look_around(&mut self) -> Result<(), AgentError> {
         let changes = self.kernel.update().map_err(AgentError::Netlink)?;
         let now = Instant::now();
@@ -458,8 +460,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Opens and closes raw ports to fit devices, addresses and routes. `anyway`: even if routes lead by the same
-    /// devices as before.
+    /// Opens and closes raw ports according to devices, addresses and routes. `anyway` forces this even if routes use
+    /// the same devices as before.
     fn follow_devices(&mut self, anyway: bool) -> Result<(), AgentError> {
         self.host_devices.retain(|index| self.kernel.devices().contains_key(index));
         let mut used = self.next_hops.devices();
@@ -477,7 +479,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Gives the switch new ports, and takes from it those that are closed, once nothing leads there.
+    /// Adds new ports to the switch. Removes closed ones once no table entry refers to them.
     fn follow_ports(&mut self, changed: Changed) -> Result<(), AgentError> {
         self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
         self.program_changes()?;
@@ -498,7 +500,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Gives hosts that the UDP port sends much to entries of their own.
+    /// Gives hosts table entries of their own if the UDP port sends many packets to them.
     fn learn_hosts(&mut self, now: Instant) -> Result<(), AgentError> {
         let mut destinations = self.underlay.sockets().take_destinations();
         let links = &self.setup.links;
@@ -515,7 +517,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Logs by which kinds of port links that have changed are used.
+    /// Logs which kinds of port links use, if that has changed.
     fn log_link_ports(&mut self) {
         let ports = self.underlay.link_ports(&self.kernel, &self.setup.links, &self.next_hops);
         for link in ports.iter().filter(|link| !self.link_ports.contains(link)) {
@@ -534,7 +536,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Updates the tables to the next hops.
+    /// Updates the tables to changed next hops.
     fn program_changes(&mut self) -> Result<(), AgentError> {
         let changes = self.next_hops.take_changes();
         self.program_all(changes)
@@ -550,7 +552,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Moves frames between TAP devices and ports, and updates the tables when they report a change of a link.
+    /// Moves frames between TAP devices and ports. Updates the tables when the TAP devices report a change of a link.
     fn follow_taps(&mut self) -> Result<(), AgentError> {
         let Some(taps) = &mut self.taps else { return Ok(()) };
         let queue = self.switch.default_tenant().urgent_cpu();
@@ -568,7 +570,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether and by which next hop a target can be reached.
+    /// Returns whether a target can be reached, and through which next hop.
     fn link_state(&self, target: Target) -> LinkState {
         let next_hop = self.next_hops.next_hop(target);
         match self.setup.links.bfd_link(target) {
@@ -578,7 +580,7 @@ impl Agent {
         }
     }
 
-    /// Tells BFD how to reach a target.
+    /// Passes a target's route to BFD.
     fn tell_bfd(&self, target: Target) {
         if let Some(link) = self.setup.links.bfd_link(target) {
             let (next_hop, direct) = (self.next_hops.next_hop(target), self.next_hops.is_direct(target));
@@ -586,7 +588,7 @@ impl Agent {
         }
     }
 
-    /// Brings the tables in line with what BFD has found out.
+    /// Updates the tables to link changes that BFD has detected.
     fn follow_bfd(&mut self) -> Result<(), AgentError> {
         for (link, change) in self.bfd.take_changes() {
             tracing::info!(%link, %change, "BFD");
@@ -632,7 +634,7 @@ impl Agent {
         let queue = self.switch.default_tenant().cpu();
         queue.clear_wakeup();
         let start = Instant::now();
-        // The queue may fill as fast as it is emptied: no more than it holds at a time.
+        // The queue may fill as fast as it is emptied, so process at most its capacity at a time.
         for _ in 0..4096 {
             let Some(bytes) = queue.try_receive() else { break };
             self.slow_path_time.packets += 1;
@@ -652,7 +654,7 @@ impl Agent {
         self.slow_path_time.ns += start.elapsed().as_nanos() as u64;
     }
 
-    /// Answers a packet that the program has punted, or completes it.
+    /// Answers a punted packet, or completes it and passes it to the program again.
     fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
         let injector = self.switch.default_tenant().injector();
         let (now, kernel) = ((Instant::now(), wall_clock_us()), &mut self.kernel);
@@ -676,7 +678,7 @@ impl Agent {
         }
     }
 
-    /// The agent's part of the status.
+    /// Returns the agent's part of the status.
     fn snapshot(&self) -> Snapshot {
         let mut own_packets = self.own_packets.clone();
         let mut slow_path_drops = self.slow_path.drops().clone();

@@ -1,8 +1,9 @@
 //! Applies a changed configuration while packets flow.
 //!
-//! A thread reads and checks the files. The agent then opens what the new configuration needs, while the old one is in
-//! force, and changes table entries one by one, each after the entries that it refers to. It closes what is unused
-//! last. A failure before the first change of an entry leaves the router unchanged; after a later failure the agent
+//! A thread reads and checks the files. The agent then opens what the new configuration needs while the old one remains
+//! active. It changes table entries one by one, each after the entries that it refers to, and closes unused ports and
+//! sockets last. A failure before the first change of an entry leaves the router unchanged; after a later failure the
+//! agent restores the old configuration.
 //! restores the old configuration.
 
 use std::sync::atomic::Ordering;
@@ -19,17 +20,17 @@ use crate::control::program::LINK_COUNTERS;
 use crate::control::tables::{self, LINK_TABLES};
 use crate::underlay::next_hop::{self, link_ends};
 
-/// Files are left alone so long before they are read: a change may take several writes.
+/// Files are read after they have not changed for this time, because a change may take several writes.
 const QUIET: Duration = Duration::from_millis(100);
-/// But changes that never end do not put it off for longer than this.
+/// Continuous changes delay reading by at most this time.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// State of a reload.
+/// The state of a reload.
 pub(super) struct Reload {
     watch: Option<FileWatch>,
-    /// Files have changed: first and last time.
+    /// When file changes were first and last noticed.
     noticed: Option<(Instant, Instant)>,
-    /// A reload was requested.
+    /// Whether a reload was requested explicitly.
     told: bool,
     state: State,
     counts: ReloadCounts,
@@ -38,7 +39,7 @@ pub(super) struct Reload {
 enum State {
     Idle,
     Loading(JoinHandle<Result<Setup, AgentError>>),
-    /// Everything is open; the workers take up new ports.
+    /// Everything is open, and the workers are taking up new ports.
     Preparing(Box<Setup>),
 }
 
@@ -50,7 +51,7 @@ impl Reload {
         reload
     }
 
-    /// Follows the files of a setup, if there are any and it wants that.
+    /// Watches the files of a setup, if there are any and the setup requests it.
     fn watch(&mut self, setup: &Setup) {
         self.watch = None;
         let Some(file) = setup.file.as_ref().filter(|_| setup.config.hopwright.reload.watch_files) else { return };
@@ -64,14 +65,14 @@ impl Reload {
         self.counts.clone()
     }
 
-    /// What to wait for.
+    /// Adds the events to wait for.
     pub(super) fn add_to(&self, poll: &mut PollSet) {
         if let Some(watch) = &self.watch {
             poll.add(watch.fd());
         }
     }
 
-    /// The setup that is being prepared.
+    /// Returns the setup that is being prepared.
     pub(super) fn preparing(&self) -> Option<&Setup> {
         match &self.state {
             State::Preparing(setup) => Some(setup),
@@ -79,7 +80,7 @@ impl Reload {
         }
     }
 
-    /// Whether a change is in progress.
+    /// Whether a reload is in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.told || self.noticed.is_some() || !matches!(self.state, State::Idle)
     }
@@ -103,7 +104,7 @@ impl Reload {
         tracing::error!(%error, "the changed configuration is refused; the previous one stays in force");
     }
 
-    /// Taking a configuration on has failed half-way.
+    /// Handles a failure while applying a configuration.
     fn fail(&mut self, error: &AgentError) {
         self.counts.failed += 1;
         self.counts.error = Some(error.to_string());
@@ -112,7 +113,7 @@ impl Reload {
 }
 
 impl Agent {
-    /// Takes the next step towards the configuration in the files.
+    /// Takes the next step of a reload.
     pub(super) fn follow_configuration(&mut self, options: &Options) {
         let now = Instant::now();
         if let Err(error) = self.rollover.expire(&self.vdp, &self.setup.keys, now) {
@@ -133,7 +134,7 @@ impl Agent {
                 Err(_) => self.reload.refuse(&AgentError::Reading),
             },
             State::Preparing(setup) => {
-                // Entries must not name a port that a worker does not know yet.
+                // Entries must not refer to a port before all workers know it.
                 if self.ports_changing || self.switch.ports_changing() {
                     self.reload.state = State::Preparing(setup);
                 } else {
@@ -155,7 +156,7 @@ impl Agent {
         }
     }
 
-    /// Opens what the new setup needs besides.
+    /// Opens what the new setup needs in addition.
     fn prepare(&mut self, mut setup: Setup) {
         if let Err(error) = change::check(&self.setup, &setup) {
             self.reload.refuse(&error.into());
@@ -169,7 +170,7 @@ impl Agent {
             tracing::info!("the configuration has not changed");
             return;
         }
-        // The numbers of entries do not depend on next hops.
+        // The number of entries does not depend on next hops.
         let wanted = tables::entries(&setup.links, |_| tables::LinkState::Unresolved);
         if let Err(error) = Difference::between(self.vdp.control(), &LINK_TABLES, &wanted) {
             self.reload.refuse(&error.into());
@@ -194,7 +195,7 @@ impl Agent {
         }
     }
 
-    /// Brings a setup into force for which everything is open. Should that fail, the one before is put back.
+    /// Activates a setup for which everything is open. Restores the previous one if that fails.
     fn take_on(&mut self, setup: Setup, now: Instant) {
         let before = self.setup.clone();
         match self.put_into_force(setup, now) {
@@ -222,8 +223,8 @@ impl Agent {
         self.narrow();
     }
 
-    /// Brings everything in line with a setup, whatever is in force. Returns how many table entries are new, changed and
-    /// gone.
+    /// Changes everything to a setup, whatever the current state. Returns the numbers of added, modified and deleted
+    /// table entries.
     fn put_into_force(&mut self, setup: Setup, now: Instant) -> Result<(usize, usize, usize), AgentError> {
         let gone = link_ends(&self.setup.links).filter(|old| !link_ends(&setup.links).any(|new| new == *old));
         for (target, ..) in gone.collect::<Vec<_>>() {
@@ -236,7 +237,7 @@ impl Agent {
         self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
         next_hop::add_links(&mut self.next_hops, &self.setup.links, &mut self.kernel);
         let changes = self.next_hops.take_changes();
-        // Sessions of links that stay as they are go on.
+        // Sessions of unchanged links continue.
         self.bfd.set_key(self.setup.keys.current.clone());
         self.bfd.configure(self.setup.bfd.clone());
         for target in self.setup.bfd.iter().filter_map(|spec| self.setup.links.target(spec.link)) {
@@ -254,7 +255,7 @@ impl Agent {
         Ok(difference.counts())
     }
 
-    /// New links count from zero.
+    /// Resets the counters of new links.
     fn reset_counters(&self, setup: &Setup) -> Result<(), AgentError> {
         let indices = |s: &Setup| -> Vec<u16> {
             s.links.external.iter().map(|e| e.index).chain(s.links.siblings.iter().map(|s| s.index)).collect()

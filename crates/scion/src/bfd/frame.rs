@@ -1,7 +1,7 @@
-//! The headers around BFD packets: Ethernet, IP, UDP and SCION, written and parsed.
+//! Writes and parses the headers around BFD packets: Ethernet, IP, UDP and SCION.
 //!
-//! Packets to another AS have a one-hop path, packets to a sibling router an empty one. Fields are the reference's
-//! (`router/dataplane.go`, `newBFDSend`).
+//! Packets to another AS have a one-hop path, packets to a sibling router an empty path. Field values are those of the
+//! reference (`router/dataplane.go`, `newBFDSend`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,21 +13,21 @@ use crate::config::keys::HopKey;
 use crate::packet::{BFD, END_TO_END, Frame, HOP_BY_HOP, Hop, Host, Info, Path, Scion};
 use crate::underlay::next_hop::NextHop;
 
-/// Seconds that the path's timestamp lies back, for clocks that differ.
+/// How far the path's timestamp lies in the past, in seconds, to allow for clock differences.
 const CLOCK_DRIFT: u32 = 10;
 
-/// Bytes of the shortest SCION packet with a BFD packet in it: IPv4 hosts, no path.
+/// The length of the shortest SCION packet that carries BFD, in bytes: IPv4 hosts, no path.
 pub const LEAST_BYTES: usize = 36 + Control::BYTES;
 
-/// Bytes of the SCION packet that takes a packet to the other end: common header and AS numbers, two host addresses,
-/// path, payload.
+/// The length of the SCION packet that carries a BFD packet to the other end, in bytes: common header and AS numbers,
+/// two host addresses, path, payload.
 pub fn packet_bytes(spec: &Spec) -> usize {
     let host = if spec.underlay.local.is_ipv4() { 4 } else { 16 };
     let path = if matches!(spec.link, Link::External(_)) { 32 } else { 0 };
     28 + 2 * host + path + Control::BYTES
 }
 
-/// The frame around a packet to the other end. `now` is in seconds since 1970.
+/// Builds the frame around a packet to the other end. `now` is in seconds since 1970.
 pub fn write(spec: &Spec, packet: &Control, next_hop: &NextHop, key: &HopKey, now: u32) -> Vec<u8> {
     let path = match spec.link {
         Link::External(interface) => {
@@ -62,19 +62,19 @@ pub fn write(spec: &Spec, packet: &Control, next_hop: &NextHop, key: &HopKey, no
     frame.pack()
 }
 
-/// A received frame's underlay addresses and its BFD packet.
+/// The underlay addresses and the BFD packet of a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
     /// Underlay source.
     pub src: SocketAddr,
     /// Underlay destination.
     pub dst: SocketAddr,
-    /// What follows the SCION header and its extensions.
+    /// The bytes after the SCION header and its extensions.
     pub payload: &'a [u8],
 }
 
-/// Takes a frame apart. `None` if it is not BFD in SCION in UDP over IP, cut off, or its UDP checksum is wrong. A
-/// checksum of zero, none, is good over IPv4.
+/// Parses a frame. Returns `None` if it is not BFD over SCION over UDP, is truncated, or has a wrong UDP checksum. Over
+/// IPv4, a zero checksum (none) is accepted.
 pub fn read(frame: &[u8]) -> Option<Received<'_>> {
     let word = |bytes: &[u8], at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
     let (src, dst, protocol, rest, pseudo): (IpAddr, IpAddr, u8, &[u8], &[u8]) = match word(frame, 12)? {
@@ -164,7 +164,7 @@ mod tests {
         let frame = write(&spec, &PACKET, &NEXT_HOP, &key, NOW);
         assert_eq!(checksum_fault(&frame), None);
         let scion = &frame[42..];
-        // Version 0, class 0xb8, flow id 0xdead; BFD, 17 words, 24 bytes; one-hop, two IPv4 hosts.
+        // Version 0, class 0xb8, flow id 0xdead; BFD, 17 words, 24 bytes; one-hop path, two IPv4 hosts.
         assert_eq!(scion[..12], [0x0b, 0x80, 0xde, 0xad, 203, 17, 0, 24, 2, 0, 0, 0]);
         assert_eq!(scion[28..36], [192, 168, 13, 3, 192, 168, 13, 2]);
         let path = &scion[36..68];
@@ -205,9 +205,9 @@ mod tests {
             for length in 0..good.len() {
                 assert_eq!(read(&good[..length]), None);
             }
-            // Padding of the frame is not part of it.
+            // Padding after the packet is ignored.
             assert_eq!(read(&[good.as_slice(), &[0; 9]].concat()), Some(received));
-            // From the addresses on everything is under the checksum; the last bit of each byte will do.
+            // The checksum covers everything from the addresses on. Flipping one bit of each byte is enough.
             let addresses = if spec.underlay.local.is_ipv4() { 26 } else { 22 };
             for at in addresses..good.len() {
                 let mut bad = good.clone();

@@ -17,17 +17,17 @@
 //!       +--->+------+                     +------+<---+
 //! ```
 //!
-//! The reference differs in one place: told that the other end is AdminDown, it goes to AdminDown itself and never
-//! leaves it. Here such a session goes down and comes up again when the other end does, as the RFC has it; and nothing
-//! here ever sends AdminDown, which would end the other end's session for good if that is a reference router.
+//! There is one difference from the reference. When the reference hears that the other end is AdminDown, it goes to
+//! AdminDown itself and never leaves that state. Here, as in the RFC, the session goes Down, and comes up again when
+//! the other end does. This router never sends AdminDown, which would end a reference router's session for good.
 
-/// A session's state, as on the wire.
+/// The state of a session, as encoded in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Held down by its operator. No session here is ever in this state.
+    /// The session is held down by its operator. Sessions of this router are never in this state.
     AdminDown = 0,
-    /// Nothing is heard of the other end, or it has lost us.
+    /// Nothing is heard from the other end, or it has lost contact with us.
     Down = 1,
     /// The other end is heard, but does not hear us yet.
     Init = 2,
@@ -36,7 +36,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state that the lowest two bits stand for.
+    /// Decodes the lowest two bits.
     pub fn from_bits(bits: u8) -> State {
         match bits & 3 {
             0 => State::AdminDown,
@@ -47,29 +47,29 @@ impl State {
     }
 }
 
-/// What happens to a session.
+/// An event of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet with the other end's state was received.
+    /// A packet with the other end's state has been received.
     Heard(State),
-    /// No packet came for the detection time.
+    /// No packet has been received for the detection time.
     Expired,
 }
 
-/// What a change of a session's state means for its link.
+/// What a change of state requires the caller to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Tell the other end soon, not only with the next periodic packet.
+    /// Tell the other end soon, without waiting for the next periodic packet.
     Announce,
     /// The link came up.
     LinkUp,
     /// The link went down.
     LinkDown,
-    /// Whoever is heard next may be another.
+    /// Forget the other end's discriminator: it may have restarted.
     ForgetRemote,
 }
 
-/// The state after an event, and what that means for the link.
+/// Returns the state after an event, and what to do about it.
 pub fn step(state: State, event: Event) -> (State, &'static [Action]) {
     use Action::{Announce, ForgetRemote, LinkDown, LinkUp};
     use Event::{Expired, Heard};
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_whole_table() {
-        // Rows are states, columns events, both in the order above.
+        // Rows are states, columns are events, both in the order above.
         let next = [
             [AdminDown, AdminDown, AdminDown, AdminDown, AdminDown],
             [Down, Init, Up, Down, Down],
@@ -116,7 +116,7 @@ mod tests {
             for (column, event) in EVENTS.into_iter().enumerate() {
                 let (after, actions) = step(state, event);
                 assert_eq!(after, next[row][column], "{state:?} {event:?}");
-                // A change is announced, and nothing else is; the link follows Up.
+                // Exactly the changes are announced, and the link follows the state Up.
                 let has = |action| actions.contains(&action);
                 assert_eq!(has(Announce), after != state, "{state:?} {event:?}");
                 assert_eq!(has(LinkUp), state != Up && after == Up, "{state:?} {event:?}");

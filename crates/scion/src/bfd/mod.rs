@@ -1,12 +1,12 @@
-//! Bidirectional Forwarding Detection (RFC 5880) on the links to other ASes and to sibling routers, as the reference
-//! does it: version 1, asynchronous mode, no authentication.
+//! Bidirectional Forwarding Detection (RFC 5880) on links to other ASes and to sibling routers, as in the reference
+//! router: version 1, asynchronous mode, no authentication.
 //!
-//! - [`packet`]: the control packet; [`frame`]: the headers around it.
-//! - [`machine`]: the state machine; [`session`]: adds timers; [`sessions`]: all sessions of a router.
+//! - [`packet`]: control packets; [`frame`]: the headers around them.
+//! - [`machine`]: the state machine; [`session`]: a session with its timers; [`sessions`]: all sessions of a router.
 //! - [`spec`]: the configured sessions.
 //!
 //! [`Bfd`] runs the sessions on a thread of its own. The thread has queues from and to the data plane that nothing else
-//! uses, so that neither the agent's work nor a flood of other packets delays BFD.
+//! uses, so neither the agent's work nor a flood of other packets delays BFD.
 
 pub mod frame;
 pub mod machine;
@@ -33,12 +33,13 @@ use sessions::Sessions;
 pub use sessions::{Counts, Route, Status};
 pub use spec::{Link, Spec, specs};
 
-/// Received packets between two looks at the timers: at a few microseconds each, well below a millisecond.
+/// The maximum number of received packets between two checks of the timers. At a few microseconds each, they take well
+/// below a millisecond.
 const BURST: usize = 64;
-/// Longest sleep.
+/// The longest sleep of the thread.
 const NAP: Duration = Duration::from_secs(1);
 
-/// The running sessions. They end when this is dropped, without notice to the other ends, as in the reference.
+/// The running sessions. They end when this value is dropped, without notice to the other ends, as in the reference.
 #[derive(Debug)]
 pub struct Bfd {
     shared: Arc<Shared>,
@@ -48,22 +49,22 @@ pub struct Bfd {
 #[derive(Debug)]
 struct Shared {
     sessions: Mutex<Sessions>,
-    /// Wakes the thread: the sessions have changed.
+    /// Wakes the thread after the sessions have been configured.
     configured: Wakeup,
-    /// Wakes the agent: links have changed.
+    /// Wakes the agent after links have changed.
     changed: Wakeup,
     stop: AtomicBool,
 }
 
 impl Shared {
-    /// Held for microseconds at a time by the thread and by callers; the data path never takes it.
+    /// Locks the sessions. The thread and callers hold the lock for microseconds; the data path never takes it.
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Bfd {
-    /// No sessions and no thread, for a router whose BFD another router does.
+    /// Creates a value without sessions and thread, for a router whose slow path is another router.
     pub fn idle(key: HopKey) -> io::Result<Bfd> {
         let shared = Arc::new(Shared {
             sessions: Mutex::new(Sessions::new(key, random)),
@@ -74,7 +75,7 @@ impl Bfd {
         Ok(Bfd { shared, thread: None })
     }
 
-    /// Starts the sessions of a tenant that runs the program. Their next hops are not known yet.
+    /// Starts sessions on a tenant that runs the program. Their routes are not known yet.
     pub fn start(specs: Vec<Spec>, key: HopKey, tenant: &Tenant) -> io::Result<Bfd> {
         let mut bfd = Bfd::idle(key)?;
         bfd.shared.sessions().configure(specs, Instant::now());
@@ -85,19 +86,19 @@ impl Bfd {
         Ok(bfd)
     }
 
-    /// Makes the sessions those that are wanted ([`Sessions::configure`]): those of unchanged links go on. Set the
+    /// Changes the set of sessions ([`Sessions::configure`]). Sessions of unchanged links continue. The caller sets the
     /// routes of new links afterwards.
     pub fn configure(&self, specs: Vec<Spec>) {
         self.shared.sessions().configure(specs, Instant::now());
         self.shared.configured.notify();
     }
 
-    /// Sets the key that signs hop fields.
+    /// Sets the key for hop-field MACs.
     pub fn set_key(&self, key: HopKey) {
         self.shared.sessions().set_key(key);
     }
 
-    /// Sets the route of a link's packets; `None`: the next hop is not known.
+    /// Sets the route to a link's other end; `None` if its next hop is not resolved.
     pub fn set_route(&self, link: Link, route: Option<Route>) {
         self.shared.sessions().set_route(link, route);
     }
@@ -107,23 +108,23 @@ impl Bfd {
         self.shared.sessions().is_up(link)
     }
 
-    /// Readable when [`Bfd::take_changes`] has changes.
+    /// A descriptor that is readable when [`Bfd::take_changes`] has changes.
     pub fn changes_fd(&self) -> RawFd {
         self.shared.changed.as_raw_fd()
     }
 
-    /// Links that went up or down since the last call, oldest first.
+    /// Returns the links that went up or down since the last call, oldest first.
     pub fn take_changes(&self) -> Vec<(Link, LinkChange)> {
         self.shared.changed.clear();
         self.shared.sessions().take_changes()
     }
 
-    /// All sessions as they are.
+    /// The status of all sessions.
     pub fn status(&self) -> Vec<Status> {
         self.shared.sessions().status()
     }
 
-    /// BFD packets that belonged to no session, by the interface they came by; 0: from inside the AS.
+    /// Counts of BFD packets that belonged to no session, by ingress interface; 0 is the inside of the AS.
     pub fn strays(&self) -> BTreeMap<u16, u64> {
         self.shared.sessions().strays().clone()
     }
@@ -139,13 +140,13 @@ impl Drop for Bfd {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.configured.notify();
         if let Some(thread) = self.thread.take() {
-            // If it panicked that has been said.
+            // A panic has already been reported by the panic hook.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread.
+/// The body of the thread.
 fn work(shared: &Shared, queue: &CpuQueue, injector: &Injector) {
     let mut more = false;
     while !shared.stop.load(Ordering::Acquire) {
@@ -155,7 +156,7 @@ fn work(shared: &Shared, queue: &CpuQueue, injector: &Injector) {
             let mut poll = PollSet::new();
             poll.add(queue.fd().as_raw_fd());
             poll.add(shared.configured.as_raw_fd());
-            // Whole milliseconds, rounded up: not to look too early again and again.
+            // Round up to whole milliseconds, so as not to wake up repeatedly just before the deadline.
             poll.wait(left + Duration::from_micros(999));
             shared.configured.clear();
             queue.clear_wakeup();
@@ -163,7 +164,7 @@ fn work(shared: &Shared, queue: &CpuQueue, injector: &Injector) {
         let mut sessions = shared.sessions();
         let now = Instant::now();
         more = false;
-        // What has come is heard before silence is judged.
+        // Process received packets before timers, so that a delay here does not look like silence.
         for taken in 1..=BURST {
             let Some(bytes) = queue.try_receive() else { break };
             if let Some((header, frame)) = PacketIn::split(&bytes) {
@@ -179,7 +180,8 @@ fn work(shared: &Shared, queue: &CpuQueue, injector: &Injector) {
     }
 }
 
-/// From the system; without it, which does not happen after boot, what the standard library has for hash tables.
+/// Returns random bits from the system. If it has none, which does not happen after boot, they come from the standard
+/// library's hash seed.
 fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     getrandom::u64().unwrap_or_else(|_| RandomState::new().hash_one(Instant::now()))

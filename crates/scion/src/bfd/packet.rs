@@ -1,27 +1,27 @@
-//! BFD control packets (RFC 5880, section 4.1): 24 bytes, encoded and decoded.
+//! Encodes and decodes BFD control packets (RFC 5880, section 4.1), which have 24 bytes.
 
 use super::machine::State;
 
-/// A control packet without authentication, as asynchronous sessions without options exchange them. Flags are clear
-/// and the diagnostic code is 0, as the reference sends them; a received diagnostic is not looked at.
+/// A control packet without authentication, as asynchronous sessions without options exchange it. As in the reference,
+/// flags are clear and the diagnostic code is 0 in packets sent, and a received diagnostic is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
     /// The sender's state.
     pub state: State,
-    /// Intervals without a packet after which the receiver takes the sender for lost; not 0.
+    /// Detection multiplier: after this many intervals without a packet, the receiver declares the sender lost. Not 0.
     pub detect_mult: u8,
-    /// The sender's number for the session; not 0.
+    /// The sender's discriminator for the session; not 0.
     pub my_discriminator: u32,
-    /// The receiver's number as the sender knows it, 0 if it does not.
+    /// The receiver's discriminator as known to the sender; 0 if unknown.
     pub your_discriminator: u32,
-    /// Microseconds between packets that the sender would like.
+    /// The interval at which the sender would like to send, in microseconds.
     pub desired_min_tx_us: u32,
-    /// Least microseconds between packets that the sender can take.
+    /// The shortest interval at which the sender can receive, in microseconds.
     pub required_min_rx_us: u32,
 }
 
-/// Why a control packet is discarded (RFC 5880, section 6.8.6; authentication, poll sequences, demand mode and the echo
-/// function are not supported, as in the reference).
+/// The reason to discard a control packet (RFC 5880, section 6.8.6). As in the reference, authentication, poll
+/// sequences, demand mode and the echo function are not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Invalid {
@@ -54,10 +54,10 @@ const DEMAND: u8 = 0x02;
 const MULTIPOINT: u8 = 0x01;
 
 impl Control {
-    /// Bytes of a packet.
+    /// The length of a packet in bytes.
     pub const BYTES: usize = 24;
 
-    /// The packet's bytes.
+    /// Encodes the packet.
     pub fn encode(&self) -> [u8; Control::BYTES] {
         let mut out = [0; Control::BYTES];
         out[0] = 1 << 5;
@@ -71,7 +71,7 @@ impl Control {
         out
     }
 
-    /// The packet in some bytes, or why it must be discarded.
+    /// Decodes a packet, or returns why it must be discarded.
     pub fn decode(bytes: &[u8]) -> Result<Control, Invalid> {
         let fixed: &[u8; Control::BYTES] = bytes.first_chunk().ok_or(Invalid::Length)?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
@@ -96,7 +96,7 @@ impl Control {
                 Invalid::YourDiscriminator,
             ),
             (flags & AUTHENTICATION != 0, Invalid::Authentication),
-            // Nothing is defined behind the fixed part but authentication.
+            // Only authentication may follow the fixed part.
             (length != Control::BYTES, Invalid::Length),
             (flags & (POLL | FINAL) != 0, Invalid::Poll),
             (echo_us != 0, Invalid::Echo),
@@ -128,7 +128,7 @@ mod tests {
             [0x20, 0x80, 3, 24, 1, 2, 3, 4, 0, 0, 0x30, 0x39, 0, 3, 0x0d, 0x40, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0];
         assert_eq!(PACKET.encode(), bytes);
         assert_eq!(Control::decode(&bytes), Ok(PACKET));
-        // A diagnostic code and the control-plane-independent bit change nothing.
+        // A diagnostic code and the control-plane-independent bit are ignored.
         let mut other = bytes;
         other[0] |= 0x07;
         other[1] |= 0x08;

@@ -1,14 +1,14 @@
-//! One BFD session: the state machine with its timers. Knows neither clock nor network: the caller passes the time and
-//! received packets, and sends the packets that come out.
+//! One BFD session: the state machine with its timers. It has no clock and no I/O: the caller passes the time and
+//! received packets, and sends the packets that the session returns.
 //!
-//! Timers are those of RFC 5880, sections 6.8.2 to 6.8.4 and 6.8.7, with the reference's choices: one second between
-//! packets while Down, the configured interval as soon as the other end is heard. The detection time is the other end's
-//! multiplier times the larger of its transmit interval and our required receive interval. A required interval of zero
-//! ("send nothing") is ignored, as in the reference.
+//! Timers follow RFC 5880, sections 6.8.2 to 6.8.4 and 6.8.7, with the reference's choices: packets are sent once per
+//! second while Down, and at the configured interval as soon as the other end is heard. The detection time is the other
+//! end's multiplier times the larger of its transmit interval and our required receive interval. A required interval of
+//! zero ("send nothing") is ignored, as in the reference.
 //!
-//! A wrong discriminator is not an error: a session belongs to a link and is looked up by it. A reference router keeps
-//! the discriminator it has learnt first as long as it hears us, even after this router restarts with another one.
-//! Discarding its packets would keep that link down for good.
+//! A wrong discriminator is accepted, because a session is found by its link. A reference router keeps the first
+//! discriminator that it has learnt as long as it hears us, even after this router restarts with another one.
+//! Discarding its packets would keep the link down for good.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -16,30 +16,30 @@ use std::time::{Duration, Instant};
 use super::machine::{Action, Event, State, step};
 use super::packet::Control;
 
-/// Time between packets while nothing is heard of the other end.
+/// The interval between packets in state Down.
 const SLOW: Duration = Duration::from_secs(1);
-/// First packets go out within this time, so that a thousand links do not speak at once.
+/// The first packet is sent within this time, at random, so that a thousand links do not send at once.
 const START: Duration = Duration::from_millis(100);
-/// Least time between two packets, whatever the other end does.
+/// The minimum time between two packets, whatever the other end requires.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How a session is to behave.
+/// The settings of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Lost packets after which the other end takes us for lost; not 0.
+    /// The other end declares us lost after this many lost packets; not 0.
     pub detect_mult: u8,
-    /// How often to send; from 1 ms to 71 minutes.
+    /// The interval at which to send: 1 ms to 71 minutes.
     pub desired_min_tx: Duration,
-    /// How often to receive; from 1 ms to 71 minutes.
+    /// The interval at which to receive: 1 ms to 71 minutes.
     pub required_min_rx: Duration,
 }
 
-/// What becomes of a link.
+/// A change of a link's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// It can be used.
+    /// The link can be used.
     Up,
-    /// It cannot.
+    /// The link cannot be used.
     Down,
 }
 
@@ -52,11 +52,11 @@ impl fmt::Display for LinkChange {
     }
 }
 
-/// A session. It begins Down.
+/// A session. The initial state is Down.
 #[derive(Clone, Debug)]
 pub struct Session {
     settings: Settings,
-    /// Settings until a short while ago: the other end may not know the new ones yet.
+    /// The previous settings and until when they may still matter, because the other end may not know the new ones.
     earlier: Option<(Settings, Instant)>,
     state: State,
     discriminator: u32,
@@ -65,13 +65,13 @@ pub struct Session {
     sent: Option<Instant>,
     send_at: Instant,
     expires: Option<Instant>,
-    /// State of a small generator; jitter needs no better one.
+    /// The state of a pseudo-random generator for jitter.
     random: u64,
     state_changes: u64,
 }
 
 impl Session {
-    /// A new session. `discriminator` must not be 0 and, like `seed`, be random.
+    /// Creates a session. `discriminator` and `seed` must be random, and `discriminator` not 0.
     pub fn new(settings: Settings, discriminator: u32, seed: u64, now: Instant) -> Session {
         let mut session = Session {
             settings,
@@ -96,23 +96,24 @@ impl Session {
         self.state
     }
 
-    /// The number it has for itself.
+    /// The session's own discriminator.
     pub fn discriminator(&self) -> u32 {
         self.discriminator
     }
 
-    /// How often the state has changed.
+    /// The number of state changes.
     pub fn state_changes(&self) -> u64 {
         self.state_changes
     }
 
-    /// When [`Session::poll`] has something to do next.
+    /// When [`Session::poll`] must be called next.
     pub fn deadline(&self) -> Instant {
         self.expires.map_or(self.send_at, |at| at.min(self.send_at))
     }
 
-    /// New settings for the session as it is. The other end is told at once; until it surely knows, packets go out by the
-    /// shorter interval and silence is judged by the longer, so that the session stays up.
+    /// Changes the settings of the running session and announces them at once. Until the other end certainly knows
+    /// them, packets are sent at the shorter interval and the detection time is the longer one, so that the session
+    /// stays up.
     pub fn configure(&mut self, settings: Settings, now: Instant) {
         if settings == self.settings {
             return;
@@ -124,7 +125,7 @@ impl Session {
         self.announce(now);
     }
 
-    /// A packet from the other end.
+    /// Processes a packet from the other end. Returns the change of the link's state, if any.
     pub fn receive(&mut self, packet: &Control, now: Instant) -> Option<LinkChange> {
         self.forget_earlier(now);
         let mut required = self.settings.required_min_rx;
@@ -136,14 +137,14 @@ impl Session {
         self.remote_min_rx = Duration::from_micros(packet.required_min_rx_us.into());
         self.remote_discriminator = packet.my_discriminator;
         let change = self.apply(Event::Heard(packet.state), now);
-        // It may want packets sooner than it did.
+        // The other end may now require packets sooner.
         if let Some(sent) = self.sent {
             self.send_at = self.send_at.min((sent + self.interval()).max(now));
         }
         change
     }
 
-    /// Runs the timers that are due: returns whether the link went down, and a packet to send.
+    /// Runs the timers that are due. Returns the change of the link's state, if any, and a packet to send, if any.
     pub fn poll(&mut self, now: Instant) -> (Option<LinkChange>, Option<Control>) {
         self.forget_earlier(now);
         let mut change = None;
@@ -162,7 +163,7 @@ impl Session {
             desired_min_tx_us: microseconds(self.desired_min_tx()),
             required_min_rx_us: microseconds(self.settings.required_min_rx),
         };
-        // RFC 5880, section 6.8.7: 75 to 100 percent of the interval, with a multiplier of 1 at most 90.
+        // RFC 5880, section 6.8.7: 75 to 100 percent of the interval, and at most 90 percent if the multiplier is 1.
         let percent = if self.settings.detect_mult == 1 { 75 + self.below(16) } else { 75 + self.below(26) };
         self.sent = Some(now);
         self.send_at = now + self.interval() * percent / 100;
@@ -199,12 +200,12 @@ impl Session {
         }
     }
 
-    /// What packets say.
+    /// The transmit interval that packets announce.
     fn desired_min_tx(&self) -> Duration {
         if self.state == State::Down { SLOW } else { self.settings.desired_min_tx }
     }
 
-    /// Between packets, without jitter.
+    /// The time between packets without jitter.
     fn interval(&self) -> Duration {
         let mut desired = self.desired_min_tx();
         if let Some((earlier, _)) = self.earlier {
@@ -213,7 +214,7 @@ impl Session {
         desired.max(self.remote_min_rx)
     }
 
-    /// A random number below `limit` (xorshift64*).
+    /// Returns a pseudo-random number below `limit` (xorshift64*).
     fn below(&mut self, limit: u32) -> u32 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -249,15 +250,15 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// Two sessions with a wire between them, in simulated time.
+    /// Two sessions and the wire between them, in simulated time.
     struct Pair {
         now: Instant,
         ends: [Session; 2],
-        /// Whether end i's packets arrive.
+        /// Whether packets from end i arrive.
         carries: [bool; 2],
-        /// Every n-th packet is lost; 0: none.
+        /// Every n-th packet is lost; 0 for none.
         lose_each: u32,
-        /// Packets on their way: arrival, to which end.
+        /// Packets in flight: time of arrival, receiving end, packet.
         wire: Vec<(Instant, usize, Control)>,
         sent: [Vec<(Instant, Control)>; 2],
         changes: Vec<(Instant, usize, LinkChange)>,
@@ -287,7 +288,7 @@ mod tests {
                 }
                 self.now = next;
                 for (_, to, packet) in self.wire.extract_if(.., |w| w.0 <= next).collect::<Vec<_>>() {
-                    // What is sent is what is received.
+                    // Encode and decode, as on a real wire.
                     let packet = Control::decode(&packet.encode()).unwrap();
                     let change = self.ends[to].receive(&packet, next);
                     self.changes.extend(change.map(|c| (next, to, c)));
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(pair.changes.len(), 2);
         let gaps = pair.gaps(0);
         assert!(gaps.iter().all(|g| (ms(150)..=ms(200)).contains(g)), "{gaps:?}");
-        // Jitter: neither all alike nor all on one side.
+        // The jitter varies, and in both directions.
         assert!(gaps.iter().any(|g| *g < ms(160)) && gaps.iter().any(|g| *g > ms(190)));
         let packet = pair.sent[0].last().unwrap().1;
         assert_eq!((packet.my_discriminator, packet.your_discriminator), (1, 2));
@@ -463,7 +464,7 @@ mod tests {
             session.receive(&packet, now);
             sent += u32::from(session.poll(now).1.is_some());
         }
-        // Ten seconds.
+        // In ten seconds.
         assert!(sent <= 1001, "{sent}");
     }
 

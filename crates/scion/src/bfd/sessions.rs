@@ -1,5 +1,5 @@
-//! All BFD sessions of a router: created and removed as links change, looked up for received packets, polled for
-//! packets to send. No I/O: the caller receives, sends and keeps the clock.
+//! All BFD sessions of a router: creates and removes them as links change, finds the session of a received packet, and
+//! runs their timers. No I/O: the caller receives, sends and passes the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -14,40 +14,40 @@ use crate::control::program::LOCAL_PORT;
 use crate::packet::ia::IsdAs;
 use crate::underlay::next_hop::NextHop;
 
-/// Route of a session's packets.
+/// How a session's packets reach the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where its packets go.
+    /// The next hop of packets to the other end.
     pub next_hop: NextHop,
-    /// The other end is on the same link-layer network, so its packets come in by the same port.
+    /// Whether the other end is on the same link-layer network, so that its packets arrive through the same port.
     pub direct: bool,
 }
 
-/// What is known about a session, for metrics and people.
+/// The status of a session, for metrics and pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// Its link.
+    /// The session's link.
     pub link: Link,
     /// The AS at the other end.
     pub remote_ia: IsdAs,
-    /// The other router's name, of a sibling; the interface's number otherwise.
+    /// The other router's name if it is a sibling, otherwise the number of the interface.
     pub name: String,
     /// Its state.
     pub state: State,
-    /// Bytes of SCION packet that each of its packets takes.
+    /// The length of the SCION packet around each of its packets, in bytes.
     pub packet_bytes: usize,
-    /// Its counts.
+    /// The session's counters.
     pub counts: Counts,
 }
 
-/// A session's counts since it was made. The first three are those of the reference.
+/// A session's counters since its creation. The first three exist in the reference, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Changes of state.
+    /// Number of state changes.
     pub state_changes: u64,
-    /// Packets handed over for sending.
+    /// Packets passed on for sending.
     pub sent: u64,
-    /// Good packets received.
+    /// Valid packets received.
     pub received: u64,
     /// Packets from the link that were discarded.
     pub discarded: u64,
@@ -56,7 +56,7 @@ pub struct Counts {
 }
 
 impl Status {
-    /// The link can be used.
+    /// Whether the link can be used.
     pub fn is_up(&self) -> bool {
         self.state == State::Up
     }
@@ -67,25 +67,25 @@ struct Entry {
     spec: Spec,
     session: Session,
     route: Option<Route>,
-    /// Its place in the order of deadlines.
+    /// The session's deadline in `deadlines`.
     due: Instant,
     counts: Counts,
 }
 
-/// The sessions.
+/// All sessions of a router.
 #[derive(Debug)]
 pub struct Sessions {
     key: HopKey,
     by_link: BTreeMap<Link, Entry>,
     deadlines: BTreeSet<(Instant, Link)>,
     changes: Vec<(Link, LinkChange)>,
-    /// BFD packets for which there was no session.
+    /// Counts of BFD packets without a session, by ingress interface.
     strays: BTreeMap<u16, u64>,
     random: fn() -> u64,
 }
 
 impl Sessions {
-    /// No sessions. `key` signs hop fields; `random` returns 64 unpredictable bits.
+    /// Creates an empty set. `key` is for hop-field MACs; `random` returns 64 unpredictable bits.
     pub fn new(key: HopKey, random: fn() -> u64) -> Sessions {
         Sessions {
             key,
@@ -97,13 +97,13 @@ impl Sessions {
         }
     }
 
-    /// Sets the key that signs hop fields.
+    /// Sets the key for hop-field MACs.
     pub fn set_key(&mut self, key: HopKey) {
         self.key = key;
     }
 
-    /// Makes the sessions those that are wanted. A session of a link that stays goes on, with new settings if it has any;
-    /// it begins anew if the link has other ends now.
+    /// Changes the set of sessions. The session of a link that stays continues, with new settings if they changed. It
+    /// restarts if the link's addresses or ASes changed.
     pub fn configure(&mut self, wanted: Vec<Spec>, now: Instant) {
         let mut old = std::mem::take(&mut self.by_link);
         for spec in wanted {
@@ -123,7 +123,7 @@ impl Sessions {
             };
             self.by_link.insert(entry.spec.link, entry);
         }
-        // A link without session counts as up; nothing more is to be said about it.
+        // A link without a session counts as up, so its pending changes are obsolete.
         self.changes.retain(|(link, _)| self.by_link.contains_key(link));
         self.deadlines.clear();
         for (link, entry) in &mut self.by_link {
@@ -132,7 +132,7 @@ impl Sessions {
         }
     }
 
-    /// A number that no session has.
+    /// Returns a discriminator that no session has.
     fn discriminator(&self) -> u32 {
         loop {
             let number = (self.random)() as u32;
@@ -142,19 +142,20 @@ impl Sessions {
         }
     }
 
-    /// Sets the route of a link's packets; `None`: the next hop is not known.
+    /// Sets the route to a link's other end; `None` if its next hop is not resolved.
     pub fn set_route(&mut self, link: Link, route: Option<Route>) {
         if let Some(entry) = self.by_link.get_mut(&link) {
             entry.route = route;
         }
     }
 
-    /// Whether the link can be used: its session is up, or it has none.
+    /// Whether a link can be used: its session is up, or it has none.
     pub fn is_up(&self, link: Link) -> bool {
         self.by_link.get(&link).is_none_or(|e| e.session.state() == State::Up)
     }
 
-    /// A frame that the program took for BFD: by which port and interface (0: from inside) it came.
+    /// Processes a frame that the program has classified as BFD, with its ingress port and interface (0 is the inside
+    /// of the AS).
     pub fn receive(&mut self, port: u16, interface: u16, bytes: &[u8], now: Instant) {
         let Some(received) = frame::read(bytes) else {
             *self.strays.entry(interface).or_default() += 1;
@@ -179,13 +180,13 @@ impl Sessions {
         self.deadlines.insert((entry.due, link));
     }
 
-    /// When [`Sessions::run`] has something to do next; `None` without sessions.
+    /// When [`Sessions::run`] must be called next; `None` if there are no sessions.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Runs the timers that are due. `send` takes a frame for a port and returns whether it was sent; `clock` is in seconds since
-    /// 1970.
+    /// Runs the timers that are due. `send` takes a port and a frame and returns whether the frame was sent; `clock` is
+    /// in seconds since 1970.
     pub fn run(&mut self, now: Instant, clock: u32, mut send: impl FnMut(u16, &[u8]) -> bool) {
         while let Some(&(due, link)) = self.deadlines.first() {
             if due > now {
@@ -211,12 +212,12 @@ impl Sessions {
         !self.changes.is_empty()
     }
 
-    /// Links that went up or down since the last call, oldest first.
+    /// Returns the links that went up or down since the last call, oldest first.
     pub fn take_changes(&mut self) -> Vec<(Link, LinkChange)> {
         std::mem::take(&mut self.changes)
     }
 
-    /// All sessions as they are.
+    /// The status of all sessions.
     pub fn status(&self) -> Vec<Status> {
         let status = |(link, entry): (&Link, &Entry)| Status {
             link: *link,
@@ -229,17 +230,18 @@ impl Sessions {
         self.by_link.iter().map(status).collect()
     }
 
-    /// BFD packets that belong to no session, by the interface they came by; 0: from inside the AS.
+    /// Counts of BFD packets that belonged to no session, by ingress interface; 0 is the inside of the AS.
     pub fn strays(&self) -> &BTreeMap<u16, u64> {
         &self.strays
     }
 }
 
 impl Entry {
-    /// Only the link's other end may speak for it: by its underlay addresses, and if it is on a network that we are on,
-    /// by the port that leads there. Whoever is on another link can write any address into a packet.
+    /// Whether a packet comes from the link's other end: it has the link's underlay addresses and, if the other end is
+    /// on a directly connected network, arrived through the port to that network. Hosts on other links can forge any
+    /// address.
     fn is_from_other_end(&self, port: u16, received: &Received<'_>) -> bool {
-        // What the kernel delivers may have come by any device that it lets it come by.
+        // The kernel may have received its packets through any device that it accepts them from.
         let by_kernel = u32::from(port) == LOCAL_PORT;
         let raw = |route: Route| u32::from(route.next_hop.port) != LOCAL_PORT;
         let by_right_port =
@@ -301,7 +303,7 @@ mod tests {
         sessions
     }
 
-    /// The other end's frame on a link, in answer to nothing.
+    /// Builds a frame from the other end of a link.
     fn frame_from(spec: &Spec, state: State) -> Vec<u8> {
         let Underlay { local, remote } = spec.underlay;
         let theirs = Spec {
@@ -346,7 +348,7 @@ mod tests {
             assert!(sessions.is_up(spec.link));
             assert_eq!(counts(&sessions, spec.link), Counts { state_changes: 1, received: 1, ..Counts::default() });
         }
-        // They answer at once, to the other end.
+        // The sessions answer at once, to the other end.
         let sent = drain(&mut sessions, now);
         assert_eq!(sent.len(), 4);
         for spec in &specs {
@@ -365,7 +367,8 @@ mod tests {
         sessions.receive(7, 3, &frame_from(&external(3), State::Init), now);
         assert!(sessions.is_up(Link::External(3)));
         sessions.take_changes();
-        // The neighbour at 5, and a host inside, try to take 3 down: from their place, and with its addresses.
+        // The neighbour on link 5 and a host inside the AS try to take link 3 down: from their own links, and with its
+        // addresses.
         sessions.receive(7, 5, &frame_from(&external(3), State::Down), now);
         sessions.receive(7, 0, &frame_from(&external(3), State::Down), now);
         sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
@@ -373,7 +376,7 @@ mod tests {
         forged[14 + 20 + 1] ^= 1;
         sessions.receive(7, 3, &forged, now);
         sessions.receive(7, 3, &frame_from(&external(5), State::Down), now);
-        // A host that is no sibling.
+        // A host that is not a sibling.
         sessions.receive(7, 0, &frame_from(&sibling(9), State::Down), now);
         sessions.receive(7, 99, &frame_from(&external(3), State::Down), now);
         assert!(sessions.is_up(Link::External(3)));
@@ -381,14 +384,14 @@ mod tests {
         assert_eq!(counts(&sessions, Link::External(3)).discarded, 2);
         assert_eq!(counts(&sessions, Link::External(5)).discarded, 1);
         assert_eq!(sessions.strays().values().sum::<u64>(), 4);
-        // What the kernel has let in may have come by any device, and so may what goes out by the kernel.
+        // Packets through the kernel's sockets may arrive through any device, also if only sending uses them.
         let mut others = self::sessions(vec![external(3)], now);
         for (sent_by, port) in [(7, LOCAL_PORT as u16), (LOCAL_PORT as u16, 8)] {
             others.set_route(Link::External(3), route(sent_by));
             others.receive(port, 3, &frame_from(&external(3), State::Init), now);
             assert_eq!(counts(&others, Link::External(3)).discarded, 0);
         }
-        // Routed by another router in between it may come by any port.
+        // With another router in between, packets may arrive through any port.
         sessions.set_route(Link::External(3), route(7).map(|w| Route { direct: false, ..w }));
         sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
         assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
@@ -425,7 +428,7 @@ mod tests {
         );
         assert_eq!(after[0], before[0]);
         assert_eq!(after[3], before[2]);
-        // The unchanged session keeps its time; the one with new settings says so at once.
+        // The unchanged session keeps its deadline; the one with new settings announces them at once.
         let due: Vec<_> = sessions.by_link.values().map(|e| e.due).collect();
         assert_eq!(due[0], now);
         assert!(due[3] > now);

@@ -1,7 +1,7 @@
 //! The configured BFD sessions, from the router's links and settings.
 //!
-//! As in the reference, a link to another AS has its own settings where the topology gives it some; sibling routers
-//! always have those of `router.toml`.
+//! As in the reference, the topology may give a link to another AS settings of its own. Sibling routers always have the
+//! settings of `router.toml`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,12 +13,12 @@ use crate::config::links::Links;
 use crate::config::topology::Underlay;
 use crate::packet::ia::IsdAs;
 
-/// Shortest interval between packets: the program lets one packet of a link through to the agent in half this time.
+/// The shortest interval: the program's rate limit passes one packet of a link to the agent in half this time.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// Longest interval that fits a packet.
+/// The longest interval that a packet can express.
 const LONGEST: Duration = Duration::from_micros(u32::MAX as u64);
 
-/// What identifies a link, and its session, also after a reload.
+/// Identifies a link and its session, across reloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Link {
     /// To another AS, by SCION interface.
@@ -39,31 +39,31 @@ impl fmt::Display for Link {
 /// A configured session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Of this link.
+    /// The session's link.
     pub link: Link,
-    /// Both ends.
+    /// The underlay addresses of both ends.
     pub underlay: Underlay,
     /// This AS.
     pub local_ia: IsdAs,
     /// The AS at the other end.
     pub remote_ia: IsdAs,
-    /// The other router's name, of a sibling; the interface's number otherwise.
+    /// The other router's name if it is a sibling, otherwise the number of the interface.
     pub name: String,
-    /// Intervals.
+    /// Multiplier and intervals.
     pub settings: Settings,
 }
 
-/// Settings that a session cannot have.
+/// The error that an interval is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {value:?} is not between 1 ms and 4294 s")]
 pub struct BadInterval {
-    /// Which setting.
+    /// The name of the setting.
     pub field: String,
     /// Its value.
     pub value: Duration,
 }
 
-/// The sessions of a router; none for links that have BFD disabled.
+/// Returns the sessions of a router. Links with BFD disabled have none.
 pub fn specs(links: &Links, defaults: &config::Bfd) -> Result<Vec<Spec>, BadInterval> {
     let mut specs = Vec::new();
     for link in &links.external {

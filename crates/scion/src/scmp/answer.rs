@@ -1,10 +1,10 @@
-//! Computes the answer to a punted packet: a pure function from its bytes to those of the frame that goes back.
+//! Computes the answer to a punted packet: a pure function from the bytes of the packet to those of the frame to send.
 //!
-//! The reference router modifies a packet while it checks it, and quotes the modified packet. The modifications that
-//! belong to the reason are therefore made first.
+//! The reference router modifies a packet while it checks it, and quotes the modified packet. Therefore the
+//! modifications that the reference makes before it detects the fault are applied first.
 //!
-//! Frames are written by [`crate::packet`], whose builders cover SCION, UDP, IP and Ethernet in one piece and are
-//! shared with tests and BFD. `etherparse` or `smoltcp::wire` would replace only the 40 lines for Ethernet, IP and UDP.
+//! [`crate::packet`] writes the frames. Its builders write SCION, UDP, IP and Ethernet in one piece and are shared with
+//! tests and BFD. `etherparse` or `smoltcp::wire` would replace only the 40 lines for Ethernet, IP and UDP.
 
 use std::net::IpAddr;
 
@@ -16,53 +16,53 @@ use crate::config::links::Links;
 use crate::control::program::{LOCAL_PORT, PacketIn, Reason};
 use crate::packet::{self, END_TO_END, Envelope, Host, Path, SCMP, Scion, ScionPath};
 
-/// Bytes of SCION packet that an error message has at most, quote included.
+/// The maximum length of an error message's SCION packet in bytes, including the quote.
 const LONGEST: usize = 1232;
-/// Bytes that a SCION header can have: HdrLen counts words.
+/// The maximum length of a SCION header in bytes: HdrLen counts words.
 const LONGEST_HEADER: usize = 1020;
 
 /// What to do about a punted packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Send this frame by the port the packet came by: an SCMP message of this kind.
+    /// Send this frame through the port that the packet arrived on: an SCMP message of this kind.
     Reply(Kind, Vec<u8>),
-    /// Send this frame by the port the packet came by: the packet itself, which requests an answer but not in a way
-    /// that the router understands.
+    /// Send this frame through the port that the packet arrived on: the packet itself, which requests an answer, but
+    /// not in a way that the router understands.
     Bounce(Vec<u8>),
-    /// Process this frame as if it had been received. With a port, deliver to that.
+    /// Process this frame as if it had been received.
     Process {
         /// The whole frame.
         frame: Vec<u8>,
-        /// UDP port of the host, 0 if the program can find it.
+        /// The UDP port of the host to deliver to; 0 if the program can determine it.
         l4_port: u16,
     },
-    /// Nothing.
+    /// Drop the packet.
     Drop(Silence),
 }
 
-/// Why a packet gets no answer.
+/// The reason why a packet is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Silence {
-    /// It is not punted for the slow path.
+    /// The slow path does not handle packets punted for this reason.
     NotOurs,
-    /// There were too many of its kind.
+    /// The rate limit is exceeded.
     Limited,
-    /// It cannot be read.
+    /// The packet cannot be parsed.
     Malformed,
-    /// Its UDP checksum is wrong: nothing in it can be trusted, the sender's address least of all.
+    /// The UDP checksum is wrong, so nothing in the packet can be trusted, least of all the sender's address.
     BadChecksum,
     /// SCMP errors are not answered.
     ScmpError,
-    /// There is no return path: the path cannot be reversed, or no route leads to the sender.
+    /// The path cannot be reversed, or there is no route to the sender.
     NoReturnPath,
-    /// No machine can have sent it: the underlay addresses are none that may be answered (RFC 1122, 3.2.1.3).
+    /// The underlay addresses cannot belong to a sender that may be answered (RFC 1122, 3.2.1.3).
     BadSource,
-    /// An error message for a host whose quote does not contain the port.
+    /// An error message for a host quotes a packet without the host's port.
     NoPort,
 }
 
 impl Silence {
-    /// The name for people and metrics.
+    /// The name for logs and metrics.
     pub fn label(self) -> &'static str {
         match self {
             Silence::NotOurs => "not_ours",
@@ -82,11 +82,12 @@ impl Silence {
 pub struct Router<'a> {
     /// AS, addresses and interfaces.
     pub links: &'a Links,
-    /// Errors carry an authenticator, and traceroute replies if the request did.
+    /// Whether to authenticate errors, and replies to authenticated traceroute requests.
     pub authenticate: bool,
 }
 
-/// What to do about a packet that came to the CPU port as `frame`, behind `header`. `now_us`: microseconds since 1970.
+/// Returns what to do about a packet that arrived at the CPU port as `frame`, behind `header`. `now_us` is in
+/// microseconds since 1970.
 pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64) -> Outcome {
     let Some(reason) = Reason::from_number(header.reason).filter(|reason| is_ours(*reason)) else {
         return Outcome::Drop(Silence::NotOurs);
@@ -104,12 +105,12 @@ pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64)
     result.unwrap_or_else(Outcome::Drop)
 }
 
-/// Whether packets punted for this reason are answered here.
+/// Whether this module handles packets punted for this reason.
 pub(super) fn is_ours(reason: Reason) -> bool {
     reason.is_punt() && !matches!(reason, Reason::Bfd | Reason::NextHopUnresolved)
 }
 
-/// The packet as the reference has it when it finds the fault, and its path.
+/// The packet as the reference has modified it when it detects the fault, and its path.
 struct Checked {
     bytes: Vec<u8>,
     view: View,
@@ -117,7 +118,7 @@ struct Checked {
 }
 
 impl Checked {
-    /// Makes the changes that come before a check that failed.
+    /// Applies the modifications that precede the failed check.
     fn new(reason: Reason, underlay: &Underlay<'_>, header: &PacketIn) -> Result<Checked, Silence> {
         let mut bytes = underlay.payload().to_vec();
         let view = View::parse(&bytes).ok_or(Silence::Malformed)?;
@@ -125,7 +126,8 @@ impl Checked {
         let peering = path.is_peering().ok_or(Silence::Malformed)?;
         let start = view.path.start;
 
-        // Against construction direction, the router at the entry takes its hop out of the chain before the MAC.
+        // Against construction direction, the router at a segment's entry removes its hop from the chain of MACs before
+        // it checks the MAC.
         let entered = match reason {
             Reason::UnknownIngress
             | Reason::InvalidPacketSize
@@ -156,7 +158,7 @@ impl Checked {
         Ok(Checked { bytes, view, path })
     }
 
-    /// Offsets as an error's pointer counts them. The reference counts as if the path were of type SCION.
+    /// Returns an offset as an error's pointer counts it. The reference counts as if the path were of type SCION.
     fn hop_pointer(&self) -> usize {
         self.view.path_header.start + META + INFO * self.path.segments.len() + HOP * usize::from(self.path.curr_hf)
     }
@@ -165,7 +167,7 @@ impl Checked {
         self.view.path_header.start + META + INFO * usize::from(self.path.curr_inf)
     }
 
-    /// What an error is about, or the answer to a request. `None` if the request is none.
+    /// Returns the error message, or the answer to a request. `None` if the request is not a valid one.
     fn message(&self, reason: Reason, header: &PacketIn, links: &Links) -> Result<Option<Message>, Silence> {
         let cons_dir = self.path.info().cons_dir;
         let problem = Message::parameter_problem;
@@ -182,7 +184,7 @@ impl Checked {
             Reason::InvalidHopMac => at_hop(message::INVALID_MAC),
             Reason::NoService => Message::destination_unreachable(),
             Reason::InvalidDestinationHost => problem(message::INVALID_DESTINATION, 0),
-            // Interface 0 is inside the AS. For the reference that is known, and of no link type.
+            // Interface 0 is the inside of the AS. For the reference it is known, but has no link type.
             Reason::UnknownEgress if header.egress == 0 && header.at_next_hop => {
                 problem(message::INVALID_SEGMENT_CHANGE, self.info_pointer())
             }
@@ -209,11 +211,12 @@ impl Checked {
         }))
     }
 
-    /// The path for the answer, as the next router on the return path expects it.
+    /// Returns the path for the answer, as the next router on the return path expects it.
     fn return_path(&self, to_outside: bool) -> Result<ScionPath, Silence> {
         let mut path = self.path.clone().reversed();
         let peering = path.is_peering().ok_or(Silence::NoReturnPath)?;
-        // If the packet has changed the segment here, or should have, the return path has to be in the one it came by.
+        // If the packet has changed segments here, or should have, the return path must be in the segment it arrived
+        // by.
         if path.segment_ends() && !peering {
             path.advance().ok_or(Silence::NoReturnPath)?;
         }
@@ -227,7 +230,7 @@ impl Checked {
     }
 }
 
-/// The flag that the router has seen and clears, as it stands in the hop field.
+/// Returns the alert flag that the router has acted on and clears, as it is encoded in the hop field.
 fn alert(reason: Reason, cons_dir: bool) -> Option<u8> {
     match (reason, cons_dir) {
         (Reason::IngressAlert, true) | (Reason::EgressAlert, false) => Some(2),
@@ -288,12 +291,12 @@ fn reply(
     Ok(Outcome::Reply(message.kind, underlay_back(underlay, packet)))
 }
 
-/// Whether the underlay addresses are unicast addresses of two machines. Otherwise an answer would go to many, to none or to the router
-/// itself otherwise.
+/// Whether the underlay addresses are unicast addresses of two machines. Otherwise an answer might go to many hosts, to
+/// none, or to the router itself.
 fn can_be_sender(underlay: &Underlay<'_>, header: &PacketIn, links: &Links) -> bool {
     let Underlay { src, dst, .. } = underlay;
     let one_mac = |mac: &[u8; 6]| mac[0] & 1 == 0;
-    // Loopback addresses are those of this machine: what comes from elsewhere cannot have them.
+    // Loopback addresses are those of this machine, so packets from elsewhere cannot have them.
     let good_loopback = u32::from(header.port) == LOCAL_PORT || !(src.ip().is_loopback() || dst.ip().is_loopback());
     let is_own = links.internal == *src || links.external.iter().any(|link| link.underlay.local == *src);
     is_host(src.ip())
@@ -305,10 +308,10 @@ fn can_be_sender(underlay: &Underlay<'_>, header: &PacketIn, links: &Links) -> b
         && one_mac(&underlay.dst_mac)
 }
 
-/// Whether an address can be that of one machine (RFC 1122, 3.2.1.3; RFC 4291, 2.5.5 and 2.7).
+/// Whether an address can belong to a single host (RFC 1122, 3.2.1.3; RFC 4291, 2.5.5 and 2.7).
 fn is_host(address: IpAddr) -> bool {
     match address {
-        // 0/8 is this network, 224/4 multicast, 240/4 reserved but for broadcast.
+        // 0/8 is this network, 224/4 multicast, and 240/4 reserved except for broadcast.
         IpAddr::V4(ip) => ip.octets()[0] != 0 && ip.octets()[0] < 224,
         IpAddr::V6(ip) => {
             let v4_in_disguise = matches!(ip.segments(), [0, 0, 0, 0, 0, 0 | 0xffff, ..]);
@@ -317,19 +320,19 @@ fn is_host(address: IpAddr) -> bool {
     }
 }
 
-/// A frame to the sender of another frame.
+/// Builds a frame to the sender of another frame.
 fn underlay_back(to: &Underlay<'_>, packet: Vec<u8>) -> Vec<u8> {
     let (dst_mac, src_mac, src, dst) = (to.src_mac, to.dst_mac, to.dst, to.src);
     Envelope { dst_mac, src_mac, src, dst, ttl: 64, tos: 0, udp_checksum: true }.around(&packet)
 }
 
-/// IP options mean nothing to us, as to a socket: takes them away.
+/// Removes IP options, which the router ignores as a socket would.
 fn without_options(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
     let fragment = word(frame, ETHERNET + 6).ok_or(Silence::Malformed)? & 0x3fff != 0;
     if underlay.src.is_ipv6() || underlay.ip_header <= 20 || fragment {
         return Err(Silence::Malformed);
     }
-    // The kernel of the reference router would look.
+    // The reference router's kernel checks the checksum.
     if packet::internet_checksum(&frame[ETHERNET..ETHERNET + underlay.ip_header]) != 0 {
         return Err(Silence::Malformed);
     }
@@ -344,7 +347,7 @@ fn without_options(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Sil
     Ok(Outcome::Process { frame: out, l4_port: 0 })
 }
 
-/// A packet that came without UDP checksum and goes on over IPv6: gives it one.
+/// Adds a UDP checksum to a packet that arrived without one and leaves over IPv6.
 fn with_checksum(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
     let mut out = frame.to_vec();
     let udp = ETHERNET + underlay.ip_header;
@@ -353,7 +356,7 @@ fn with_checksum(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silen
     Ok(Outcome::Process { frame: out, l4_port: 0 })
 }
 
-/// An error message for a host of the AS: the source port of the quoted packet is the host's.
+/// Delivers an error message to a host of the AS: the source port in the quoted packet is the host's.
 fn deliver_error(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silence> {
     let packet = underlay.payload();
     let view = View::parse(packet).ok_or(Silence::Malformed)?;
@@ -361,7 +364,7 @@ fn deliver_error(frame: &[u8], underlay: &Underlay<'_>) -> Result<Outcome, Silen
     Ok(Outcome::Process { frame: frame.to_vec(), l4_port })
 }
 
-/// The port of the sender of the packet that an SCMP error quotes.
+/// Returns the source port of the packet that an SCMP error quotes.
 fn quoted_port(error: &[u8]) -> Option<u16> {
     let info = match *error.first()? {
         message::DESTINATION_UNREACHABLE | message::PACKET_TOO_BIG | message::PARAMETER_PROBLEM => 4,

@@ -1,18 +1,18 @@
-//! Rate limits for answers to punted packets: a token bucket for each reason and interface, so that bad packets cost
-//! little CPU and one neighbour's packets take nothing from another's share.
+//! Rate limits for answers to punted packets: one token bucket for each reason and interface, so that bad packets cost
+//! little CPU time and packets of one neighbour do not use up another's share.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// `[scmp]` of `hopwright.toml`: the limit for each reason and each interface; interface 0 is the inside of the AS.
+/// `[scmp]` of `hopwright.toml`: the limit for each reason and each interface. Interface 0 is the inside of the AS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limit {
-    /// Packets per second in the long run.
+    /// Sustained rate in packets per second.
     pub rate: u32,
-    /// Packets at once.
+    /// Maximum burst in packets.
     pub burst: u32,
 }
 
@@ -22,14 +22,14 @@ impl Default for Limit {
     }
 }
 
-/// Tokens are counted in nanoseconds of their making.
+/// A token bucket. Its fill level is measured in nanoseconds of refilling.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     ns: u64,
     filled: Instant,
 }
 
-/// The buckets in use. Their number is bounded by those of reasons and interfaces, which the program's tables know.
+/// The buckets in use. Their number is bounded, because reasons and interfaces come from the program's tables.
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: Limit,
@@ -47,7 +47,7 @@ impl Limiter {
         }
     }
 
-    /// Takes a token for a packet. False if there is none.
+    /// Takes a token for a packet. Returns false if there is none.
     pub(super) fn admit(&mut self, reason: u8, interface: u16, now: Instant) -> bool {
         let Some(each) = 1_000_000_000_u64.checked_div(self.limit.rate.into()) else { return false };
         let each = each.max(1);
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(admitted(&mut limiter, 1, after(9)), 0);
         assert_eq!(admitted(&mut limiter, 1, after(10)), 1);
         assert_eq!(admitted(&mut limiter, 1, after(60)), 5);
-        // A pause fills the bucket, but no further; time that goes back gives nothing.
+        // A pause fills the bucket up to its capacity. Time going backwards adds nothing.
         assert_eq!(admitted(&mut limiter, 1, after(100_000)), 20);
         assert_eq!(admitted(&mut limiter, 1, start), 0);
     }

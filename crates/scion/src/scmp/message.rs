@@ -1,22 +1,21 @@
-//! SCMP messages of a border router, and the choice of message for a punted packet:
-//! <https://docs.scion.org/en/latest/protocols/scmp.html>.
+//! The SCMP messages that a border router sends: <https://docs.scion.org/en/latest/protocols/scmp.html>.
 
 use crate::packet::ia::IsdAs;
 
-/// A message without its checksum and quote.
+/// An SCMP message without its checksum and quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub kind: Kind,
-    /// What stands between the SCMP header and the quote.
+    /// The bytes between the SCMP header and the quote.
     pub body: Vec<u8>,
 }
 
-/// Type and code of an SCMP message.
+/// The type and code of an SCMP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
-    /// Errors are below 128.
+    /// The type. Errors are below 128.
     pub scmp_type: u8,
-    /// What exactly, within the type.
+    /// The code within the type.
     pub code: u8,
 }
 
@@ -57,12 +56,12 @@ pub(super) const PATH_EXPIRED: u8 = 52;
 pub(super) const INVALID_SEGMENT_CHANGE: u8 = 53;
 
 impl Kind {
-    /// Errors are not answered, and quote what they are about.
+    /// Whether it is an error. Errors are not answered, and quote the packet that caused them.
     pub fn is_error(self) -> bool {
         self.scmp_type < 128
     }
 
-    /// The name for people and metrics: `parameter_problem_51`; with its code only where there are several.
+    /// The name for logs and metrics, such as `parameter_problem_51`. It includes the code only for types with several.
     pub fn label(self) -> String {
         let name = match self.scmp_type {
             DESTINATION_UNREACHABLE => "destination_unreachable",
@@ -86,17 +85,17 @@ impl Message {
         Message { kind: Kind { scmp_type, code }, body }
     }
 
-    /// No route to the destination.
+    /// There is no route to the destination.
     pub(super) fn destination_unreachable() -> Message {
         Message::new(DESTINATION_UNREACHABLE, 0, vec![0; 4])
     }
 
-    /// Longer than the link's MTU, bytes of SCION packet.
+    /// The packet is longer than the link's MTU. `mtu` is in bytes of SCION packet.
     pub(super) fn packet_too_big(mtu: u16) -> Message {
         Message::new(PACKET_TOO_BIG, 0, [[0; 2], mtu.to_be_bytes()].concat())
     }
 
-    /// A field is wrong; the pointer is its offset in the packet.
+    /// A field is invalid; `pointer` is its offset in the packet.
     pub(super) fn parameter_problem(code: u8, pointer: usize) -> Message {
         // A SCION header has at most 1020 bytes.
         Message::new(PARAMETER_PROBLEM, code, [[0; 2], (pointer as u16).to_be_bytes()].concat())
@@ -113,9 +112,9 @@ impl Message {
         Message::new(INTERNAL_CONNECTIVITY_DOWN, 0, body)
     }
 
-    /// The answer to a traceroute request, if that is what an SCMP message is.
+    /// Returns the answer to a traceroute request; `None` if the SCMP message is not one.
     pub(super) fn traceroute_reply(request: &[u8], ia: IsdAs, id: u16) -> Option<Message> {
-        // Type, code, checksum; identifier and sequence number come back.
+        // Type, code and checksum; the identifier and sequence number are copied to the answer.
         if request.len() < 24 || request[..2] != [TRACEROUTE_REQUEST, 0] {
             return None;
         }

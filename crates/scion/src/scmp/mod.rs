@@ -1,8 +1,8 @@
-//! The slow path's answers to punted packets: SCMP errors, traceroute, and packets that the program could not finish.
+//! Answers punted packets: SCMP errors, traceroute, and packets that the program could not complete.
 //!
-//! [`answer()`] is a function of the packet and of what the router knows; [`SlowPath`] adds rate limits and counters.
-//! Types, codes, pointers, quotes and the order of checks are those of the reference router (`router/dataplane.go`);
-//! the program keeps the same order.
+//! [`answer()`] is a pure function of the packet and the router's configuration; [`SlowPath`] adds rate limits and
+//! counters. Types, codes, pointers, quotes and the order of checks are those of the reference router
+//! (`router/dataplane.go`). The program keeps the same order.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ pub use answer::{Outcome, Router, Silence, answer};
 pub use limit::Limit;
 pub use message::Kind;
 
-/// How punted packets are answered.
+/// How to answer punted packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `features.experimental_scmp_authentication`.
@@ -33,7 +33,7 @@ pub struct Settings {
     pub limit: Limit,
 }
 
-/// Answers punted packets as fast as it may, and counts.
+/// Answers punted packets within the rate limits, and counts them.
 #[derive(Debug)]
 pub struct SlowPath {
     authenticate: bool,
@@ -42,25 +42,25 @@ pub struct SlowPath {
     drops: SlowPathDrops,
 }
 
-/// What the slow path has done since it started.
+/// The counters of the slow path since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// SCMP messages, by type and code.
+    /// SCMP messages sent, by type and code.
     pub sent: BTreeMap<Kind, u64>,
     /// Packets sent back because they requested an answer in a way that the router does not understand.
     pub bounced: u64,
-    /// Packets completed and given to the program again, by the reason they were punted for.
+    /// Packets completed and passed to the program again, by the reason they were punted for.
     pub resumed: BTreeMap<Reason, u64>,
-    /// Packets beyond the limit, by the reason they were punted for.
+    /// Packets beyond the rate limit, by the reason they were punted for.
     pub limited: BTreeMap<Reason, u64>,
-    /// Packets that get no answer.
+    /// Packets that were not answered, by the reason why.
     pub silent: BTreeMap<Silence, u64>,
-    /// Frames that the data plane had no room for.
+    /// Frames for which the data plane had no room.
     pub not_sent: u64,
 }
 
 impl Counts {
-    /// All, as families of metrics.
+    /// Returns all counters as families of metrics.
     pub fn families(&self) -> Vec<CounterFamily> {
         let family = |name, help, label, values| CounterFamily { name, help, label, values };
         let by_reason = |counts: &BTreeMap<Reason, u64>| counts.iter().map(|(r, n)| (r.label(), *n)).collect();
@@ -91,7 +91,7 @@ impl Counts {
         ]
     }
 
-    /// All that are not zero, by names for people and metrics: `sent_parameter_problem_51`, `limited_path_expired`.
+    /// Returns all counters that are not zero by name, such as `sent_parameter_problem_51` or `limited_path_expired`.
     pub fn by_name(&self) -> BTreeMap<String, u64> {
         let sent = self.sent.iter().map(|(kind, n)| (format!("sent_{}", kind.label()), *n));
         let resumed = self.resumed.iter().map(|(reason, n)| (format!("resumed_{}", reason.label()), *n));
@@ -102,27 +102,27 @@ impl Counts {
     }
 }
 
-/// The link that a frame for the other end of the ingress link goes out by, by the index of its counters, and the
-/// bytes of its SCION packet.
+/// Returns the link that a frame to the other end of the ingress link leaves by, as the index of its counters, and the
+/// length of its SCION packet in bytes.
 pub fn egress_link(frame: &[u8], ingress: u16, links: &Links) -> Option<(u16, usize)> {
     let underlay = view::Underlay::parse(frame)?;
     Some((index(links, ingress, Some(underlay.dst)), underlay.payload().len()))
 }
 
-/// Whether the program has counted a punted packet as received by a link. It does not know the link of packets with IP
-/// options or in fragments.
+/// Whether the program has counted a punted packet as received from a link. The program does not know the link of
+/// packets with IP options and of fragments.
 fn is_counted(header: &PacketIn) -> bool {
     header.reason != Reason::IpOptions as u8
 }
 
-/// The link that a punted frame came in by, by the index of its counters, and the bytes of its SCION packet; 0 if there
-/// is none in it.
+/// Returns the link that a punted frame arrived by, as the index of its counters, and the length of its SCION packet in
+/// bytes, or 0 if it contains none.
 fn ingress_link(frame: &[u8], ingress: u16, links: &Links) -> (u16, usize) {
     let underlay = view::Underlay::parse(frame);
     (index(links, ingress, underlay.map(|u| u.src)), underlay.map_or(0, |u| u.payload().len()))
 }
 
-/// The index of the counters of an interface or, if it is 0, of the inside of the AS where `peer` is.
+/// Returns the counter index of an interface. For interface 0, it is that of the link inside the AS to `peer`.
 fn index(links: &Links, interface: u16, peer: Option<SocketAddr>) -> u16 {
     let external = links.interface(interface).map(|e| e.index);
     let sibling = || links.siblings.iter().find(|s| Some(s.address) == peer).map(|s| s.index);
@@ -130,7 +130,7 @@ fn index(links: &Links, interface: u16, peer: Option<SocketAddr>) -> u16 {
 }
 
 impl SlowPath {
-    /// Nothing answered yet.
+    /// Creates a slow path with all counters zero.
     pub fn new(settings: Settings) -> SlowPath {
         SlowPath {
             authenticate: settings.authenticate,
@@ -140,20 +140,20 @@ impl SlowPath {
         }
     }
 
-    /// Changes the settings; counts stay.
+    /// Changes the settings. Counters are kept.
     pub fn set(&mut self, settings: Settings) {
         self.authenticate = settings.authenticate;
         self.limiter.set(settings.limit);
     }
 
-    /// Whether packets punted for this reason are answered here.
+    /// Whether packets punted for this reason are answered by this module.
     pub fn takes(reason: Reason) -> bool {
         answer::is_ours(reason)
     }
 
-    /// What to do about a punted packet, within the limit. `now_us`: microseconds since 1970; `has_route`: whether a
-    /// route leads to the first address from the second. What the outcome says is counted as done; tell
-    /// [`SlowPath::not_sent`] if it was not.
+    /// Returns what to do about a punted packet, within the rate limit. `now_us` is in microseconds since 1970;
+    /// `has_route` says whether there is a route to the first address from the second. The outcome is counted as done;
+    /// [`SlowPath::not_sent`] corrects that if it was not.
     pub fn handle(
         &mut self,
         punted: &[u8],
@@ -174,7 +174,7 @@ impl SlowPath {
             return Outcome::Drop(Silence::Limited);
         }
         let mut outcome = answer(punted, header, &Router { links, authenticate: self.authenticate }, now_us);
-        // The other end of a link is where the packet came from.
+        // Only hosts inside the AS need the route; the other end of a link is where the packet came from.
         if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame), 0) = (&outcome, header.ingress)
             && !view::Underlay::parse(frame).is_some_and(|back| has_route(back.dst.ip(), back.src.ip()))
         {
@@ -195,7 +195,7 @@ impl SlowPath {
         outcome
     }
 
-    /// The data plane could not take what [`SlowPath::handle`] has made of a frame.
+    /// Counts a frame from [`SlowPath::handle`] that the data plane did not accept.
     pub fn not_sent(&mut self, frame: &[u8], header: &PacketIn, links: &Links) {
         self.counts.not_sent += 1;
         if is_counted(header) {
@@ -204,12 +204,12 @@ impl SlowPath {
         }
     }
 
-    /// Punted packets that were dropped, by link.
+    /// The punted packets that were dropped, by link.
     pub fn drops(&self) -> &SlowPathDrops {
         &self.drops
     }
 
-    /// What it has done.
+    /// The counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(named, wanted.map(|(name, n)| (name.to_string(), n)).into());
     }
 
-    /// A traceroute reply is authenticated if, and only if, the request was.
+    /// A traceroute reply is authenticated if and only if the request was.
     #[test]
     fn authenticated_traceroute() {
         use crate::packet::ia::IsdAs;
@@ -264,7 +264,7 @@ mod tests {
         let info = Info { peering: false, cons_dir: true, seg_id: 1, timestamp: 1_790_000_000 };
         let hops = vec![Hop::new(0, 9), alert, Hop::new(1, 0)];
         let host = |text: &str| Host::Ip(text.parse().unwrap());
-        // From a host: it has the key that our AS can derive.
+        // As sent by a host, which has the key that our AS can derive.
         let mut extension = spao::extension(now_us - 60_000_000);
         extension[5] = 1;
         let scion = Scion {

@@ -1,20 +1,20 @@
-//! SCION paths parsed from packets, and their reversal for answers.
+//! Parses SCION paths in packets, and reverses them for answers.
 
 use crate::packet::{Hop, Info, ScionPath, Segment};
 
-/// Bytes of the path meta header, an info field and a hop field.
+/// The length of the path meta header, an info field and a hop field in bytes.
 pub(super) const META: usize = 4;
 /// See [`META`].
 pub(super) const INFO: usize = 8;
 /// See [`META`].
 pub(super) const HOP: usize = 12;
 
-/// Hop fields that CurrHF can count.
+/// The maximum number of hop fields that CurrHF can count.
 const MAX_HOPS: usize = 64;
 
 impl ScionPath {
-    /// Reads a path. `None` if it has gaps between segments, too many hops or too few bytes, or if CurrINF and CurrHF
-    /// do not belong together. Further bytes are ignored.
+    /// Parses a path. Returns `None` if there are gaps between segments, too many hops or too few bytes, or if CurrINF
+    /// and CurrHF do not match. Extra bytes are ignored.
     pub(super) fn parse(bytes: &[u8]) -> Option<ScionPath> {
         let meta = u32::from_be_bytes(bytes.get(..META)?.try_into().ok()?);
         let lengths = [12, 6, 0].map(|shift| (meta >> shift & 0x3f) as usize);
@@ -54,12 +54,12 @@ impl ScionPath {
         (path.segment_of(path.curr_hf) == Some(path.curr_inf)).then_some(path)
     }
 
-    /// Hop fields in all segments.
+    /// The number of hop fields in all segments.
     pub(super) fn hop_count(&self) -> usize {
         self.segments.iter().map(|s| s.hops.len()).sum()
     }
 
-    /// The segment a hop belongs to.
+    /// The index of the segment that contains a hop.
     fn segment_of(&self, hop: u8) -> Option<u8> {
         let mut end = 0;
         let found = self.segments.iter().position(|s| {
@@ -81,7 +81,7 @@ impl ScionPath {
         (&mut segment.info, &mut segment.hops[usize::from(self.curr_hf) - before])
     }
 
-    /// Whether the current hop is at a peering link. `None` if the path claims to be a peering path and cannot be one.
+    /// Whether the current hop is at a peering link. `None` if the path claims to be a peering path but cannot be one.
     pub(super) fn is_peering(&self) -> Option<bool> {
         if !self.info().peering {
             return Some(false);
@@ -96,14 +96,14 @@ impl ScionPath {
         self.segment_of(self.curr_hf + 1).is_some_and(|next| next != self.curr_inf)
     }
 
-    /// Goes on to the next hop. `None`, and nothing done, if there is none.
+    /// Advances to the next hop. Returns `None` and changes nothing if there is none.
     pub(super) fn advance(&mut self) -> Option<()> {
         self.curr_inf = self.segment_of(self.curr_hf + 1)?;
         self.curr_hf += 1;
         Some(())
     }
 
-    /// The reversed path, at the same hop.
+    /// Returns the reversed path, at the same hop.
     pub(super) fn reversed(mut self) -> ScionPath {
         self.curr_inf = self.segments.len() as u8 - 1 - self.curr_inf;
         self.curr_hf = self.hop_count() as u8 - 1 - self.curr_hf;
@@ -115,7 +115,7 @@ impl ScionPath {
         self
     }
 
-    /// Takes the current hop in or out of the chain of MACs.
+    /// Adds the current hop to the chain of MACs, or removes it (the operation is its own inverse).
     pub(super) fn chain(&mut self) {
         let (info, hop) = self.current();
         info.seg_id ^= hop.chain();

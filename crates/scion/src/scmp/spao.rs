@@ -1,8 +1,8 @@
-//! The SCION packet authenticator option, as the reference router adds it to SCMP messages and accepts it on traceroute
+//! The SCION packet authenticator option, which the reference router adds to SCMP messages and accepts on traceroute
 //! requests: <https://docs.scion.org/en/latest/protocols/authenticator-option.html>.
 //!
-//! The reference uses a stand-in for DRKey whose keys are all zero, and so does this module. It proves nothing and
-//! serves compatibility only.
+//! The reference uses a stand-in for DRKey whose keys are all zero, and so does this module. Such an authenticator
+//! proves nothing; it is for compatibility only.
 
 use aes::Aes128;
 use cmac::{Cmac, Mac};
@@ -11,32 +11,32 @@ use super::path::{HOP, INFO, META};
 use super::view::{COMMON, View};
 use crate::packet::SCMP;
 
-/// Every key of the stand-in for DRKey.
+/// The key of the stand-in for DRKey.
 const KEY: [u8; 16] = [0; 16];
-/// How long the stand-in's keys live: a day, from midnight UTC.
+/// The lifetime of the stand-in's keys: a day, from midnight UTC.
 const EPOCH_NS: u64 = 24 * 3600 * 1_000_000_000;
-/// Largest difference between a message's time and the clock, in either direction.
+/// The maximum difference between a message's timestamp and the clock, in either direction.
 const WINDOW_NS: u64 = 150 * 1_000_000_000;
 
-/// Type of the option.
+/// The type of the option.
 const AUTHENTICATOR: u8 = 2;
-/// In front of the tag: SPI 4, algorithm 1, reserved 1, timestamp 6.
+/// The length of the fields before the tag: SPI 4, algorithm 1, reserved 1, timestamp 6 bytes.
 const METADATA: usize = 12;
-/// AES-CMAC's.
+/// The length of an AES-CMAC tag.
 const TAG: usize = 16;
-/// The extension header with nothing but the option: next header, length, option type and length, data.
+/// The length of the extension header with only this option: next header, length, option type and length, data.
 pub(super) const EXTENSION: usize = 4 + METADATA + TAG;
 
-/// Security parameter index: DRKey for protocol SCMP, between an AS and a host, from the side that has the secret.
+/// Security parameter index: a DRKey for protocol SCMP, between an AS and a host, sent by the side with the secret.
 const SPI_TO_HOST: u32 = 1;
-/// In an SPI below this bit: a DRKey one.
+/// SPIs below this value refer to a DRKey.
 const SPI_DRKEY_END: u32 = 1 << 21;
-/// In a DRKey SPI: a key between hosts instead of AS and host.
+/// Bit of a DRKey SPI: the key is between two hosts instead of an AS and a host.
 const SPI_HOST_HOST: u32 = 1 << 17;
-/// In a DRKey SPI: the sender is the side that does not have the secret.
+/// Bit of a DRKey SPI: the sender is the side without the secret.
 const SPI_RECEIVER: u32 = 1 << 16;
 
-/// The extension header of a message, with a zero tag that [`sign`] fills in.
+/// Returns the extension header of a message. Its tag is zero until [`sign`].
 pub(super) fn extension(now_us: u64) -> Vec<u8> {
     let mut out = vec![SCMP, (EXTENSION / 4 - 1) as u8, AUTHENTICATOR, (METADATA + TAG) as u8];
     out.extend(SPI_TO_HOST.to_be_bytes());
@@ -46,7 +46,7 @@ pub(super) fn extension(now_us: u64) -> Vec<u8> {
     out
 }
 
-/// Fills in the tag of a complete packet whose end-to-end extension came from [`extension`].
+/// Writes the tag of a complete packet whose end-to-end extension came from [`extension`].
 pub(super) fn sign(packet: &mut [u8]) -> Option<()> {
     let view = View::parse(packet)?;
     let option = view.end_to_end.as_ref()?.start + 4;
@@ -55,7 +55,7 @@ pub(super) fn sign(packet: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Whether a packet carries an authenticator that is recent and right.
+/// Whether a packet has a recent and valid authenticator.
 pub(super) fn is_authentic(packet: &[u8], view: &View, now_us: u64) -> bool {
     let check = || {
         let (option, length) = find_option(packet, view)?;
@@ -65,13 +65,13 @@ pub(super) fn is_authentic(packet: &[u8], view: &View, now_us: u64) -> bool {
             return None;
         }
         let tag = packet.get(option + METADATA..option + length)?;
-        // In constant time; wrong if it has another length than a tag.
+        // Compares in constant time. Fails if the length is not that of a tag.
         mac(packet, view, option)?.verify_slice(tag).ok()
     };
     check().is_some()
 }
 
-/// Whether a timestamp relative to the current epoch or one beside it is close to the clock.
+/// Whether a timestamp, relative to the current epoch or an adjacent one, is close to the clock.
 fn is_recent(stamp_ns: u64, now_us: u64) -> bool {
     let now = now_us * 1000;
     let epoch = now / EPOCH_NS;
@@ -79,7 +79,7 @@ fn is_recent(stamp_ns: u64, now_us: u64) -> bool {
     epochs.iter().any(|e| e.wrapping_mul(EPOCH_NS).wrapping_add(stamp_ns).abs_diff(now) <= WINDOW_NS)
 }
 
-/// Where the data of the first authenticator option is, and how long. `None` if an option before it is cut off.
+/// Returns offset and length of the data of the first authenticator option. `None` if an option before it is truncated.
 fn find_option(packet: &[u8], view: &View) -> Option<(usize, usize)> {
     let extension = view.end_to_end.clone()?;
     let mut at = extension.start + 2;
@@ -87,7 +87,7 @@ fn find_option(packet: &[u8], view: &View) -> Option<(usize, usize)> {
     while at < extension.end {
         let kind = *packet.get(at)?;
         if kind == 0 {
-            // Padding of one byte has no length.
+            // Padding of one byte has no length field.
             at += 1;
             continue;
         }
@@ -103,7 +103,7 @@ fn find_option(packet: &[u8], view: &View) -> Option<(usize, usize)> {
     found.filter(|(_, length)| *length >= METADATA)
 }
 
-/// AES-CMAC over the authenticated data: the fields that routers do not change, and the whole payload.
+/// Computes AES-CMAC over the authenticated data: the fields that routers do not change, and the whole payload.
 fn mac(packet: &[u8], view: &View, option: usize) -> Option<Cmac<Aes128>> {
     let metadata = packet.get(option..option + METADATA)?;
     let payload = &packet[view.payload..];
@@ -116,7 +116,8 @@ fn mac(packet: &[u8], view: &View, option: usize) -> Option<Cmac<Aes128>> {
     mac.update(&(payload.len() as u16).to_be_bytes());
     mac.update(&[metadata[4], 0]);
     mac.update(&metadata[6..]);
-    // Of the traffic class, congestion notification may change, and the reference leaves out the other end.
+    // The lowest two bits of the traffic class (congestion notification) may change. The reference masks the highest
+    // two instead.
     mac.update(&[packet[0] & 0xf3, packet[1], packet[2], packet[3], packet[8], packet[9], 0, 0]);
     let drkey = spi > 0 && spi < SPI_DRKEY_END;
     if !drkey {
@@ -134,7 +135,8 @@ fn mac(packet: &[u8], view: &View, option: usize) -> Option<Cmac<Aes128>> {
     Some(mac)
 }
 
-/// The path header with zeros for what routers change. What HdrLen counts beyond the path does not belong to it.
+/// Returns the path header with the fields zeroed that routers change. Bytes beyond the path that HdrLen includes are
+/// left out.
 fn immutable_path(packet: &[u8], view: &View) -> Option<Vec<u8>> {
     let mut out = packet.get(view.path_header.clone())?.to_vec();
     let start = view.path.start - view.path_header.start;
@@ -163,8 +165,8 @@ fn immutable_path(packet: &[u8], view: &View) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Made with the reference's `spao.ComputeAuthCMAC` (v0.14.0): traffic class 0xb8, IPv4 source, IPv6 destination,
-    /// 5 s after midnight. SPI: to a host, from a host, between hosts, not DRKey.
+    /// Computed with the reference's `spao.ComputeAuthCMAC` (v0.14.0): traffic class 0xb8, IPv4 source, IPv6
+    /// destination, 5 s after midnight. SPI: to a host, from a host, between hosts, not DRKey.
     const VECTORS: [&str; 4] = [
         "0b80deadc9180035013000000001ff00000000030001ff0000000001fd000000000000000000000000000005c0a8000b01003000010001116ab13b80023f00000001010203040500003f00010002010203040501003f00020003010203040502ca07021c0000000100000001020304055585459a123ccc2ddbe3b33c5192b376043397680000003c71756f746564207061636b6574",
         "0b80deadc91d0035013000000001ff00000000030001ff0000000001fd000000000000000000000000000005c0a8000b01002080010001116ab13b80000002226ab13b80023f00000001010203040500003f00010002010203040501003f00020003010203040502003f00030004010203040503ca07021c000100010000000102030405b7a1e06491515489557651e7524b1b99043397680000003c71756f746564207061636b6574",
@@ -216,7 +218,7 @@ mod tests {
         let packet = bytes(VECTORS[1]);
         let second = 1_000_000;
         assert!(authentic(&packet, MADE_US + 149 * second) && !authentic(&packet, MADE_US + 151 * second));
-        // The same moment may belong to the epoch that has just ended.
+        // The timestamp may belong to the epoch that has just ended.
         assert!(authentic(&packet, MIDNIGHT_US - 140 * second) && !authentic(&packet, MIDNIGHT_US - 150 * second));
         assert!(is_recent(EPOCH_NS - 1, MIDNIGHT_US + second) && !is_recent(EPOCH_NS - 1, 0));
     }
@@ -243,7 +245,7 @@ mod tests {
         };
         assert_eq!(with(&[0, 0]), None);
         assert_eq!(with(&[&[0, 1, 1, 9, AUTHENTICATOR, 12][..], &[0; 12]].concat()), Some((8, 12)));
-        // Too short for one, cut off, or cut off behind it.
+        // Too short for an authenticator, truncated, or truncated after it.
         assert_eq!(with(&[&[AUTHENTICATOR, 8][..], &[0; 8]].concat()), None);
         assert_eq!(with(&[AUTHENTICATOR, 9, 0, 0, 0, 0]), None);
         assert_eq!(with(&[&[AUTHENTICATOR, 12][..], &[0; 12], &[7, 3, 0, 0]].concat()), None);

@@ -1,6 +1,6 @@
-//! Views of punted bytes: the underlay headers around a SCION packet, and the offsets of the packet's parts.
+//! Views of a punted packet: the underlay headers around the SCION packet, and the offsets of the SCION packet's parts.
 //!
-//! Input is arbitrary bytes; what cannot be parsed is `None`.
+//! Input is arbitrary bytes. What cannot be parsed is `None`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -8,34 +8,34 @@ use std::ops::Range;
 use crate::packet::ia::IsdAs;
 use crate::packet::{self, END_TO_END, HOP_BY_HOP, UDP};
 
-/// Bytes of the common header.
+/// The length of the common header in bytes.
 pub(super) const COMMON: usize = 12;
-/// Bytes in front of the path that an EPIC path has more than a SCION path.
+/// The number of bytes that an EPIC path has in front of its SCION path.
 const EPIC_BYTES: usize = 16;
 
-/// A frame with UDP over IPv4 or IPv6, from the receiver's side.
+/// A frame with UDP over IPv4 or IPv6.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Underlay<'a> {
-    /// Ethernet destination and source.
+    /// Ethernet destination and source addresses.
     pub dst_mac: [u8; 6],
     pub src_mac: [u8; 6],
-    /// Other end and this end.
+    /// The addresses of the sender and of this router.
     pub src: SocketAddr,
     pub dst: SocketAddr,
-    /// Bytes of the IP header; more than 20 over IPv4 if there are options.
+    /// The length of the IP header in bytes; more than 20 over IPv4 if there are options.
     pub ip_header: usize,
     /// UDP header and payload, up to the datagram's length.
     pub udp: &'a [u8],
 }
 
-/// Bytes of an Ethernet header.
+/// The length of an Ethernet header in bytes.
 pub(super) const ETHERNET: usize = 14;
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// Two bytes as a number, most significant first.
+/// Reads a big-endian 16-bit number.
 pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     array(bytes, at).map(u16::from_be_bytes)
 }
@@ -69,7 +69,7 @@ impl<'a> Underlay<'a> {
         })
     }
 
-    /// Whether the UDP checksum is right. Over IPv4 there need not be one.
+    /// Whether the UDP checksum is correct. Over IPv4 it may be absent.
     pub(crate) fn has_good_checksum(&self) -> bool {
         match [self.udp[6], self.udp[7]] {
             [0, 0] => self.src.is_ipv4(),
@@ -77,29 +77,29 @@ impl<'a> Underlay<'a> {
         }
     }
 
-    /// What the datagram carries: the SCION packet.
+    /// The datagram's payload: the SCION packet.
     pub(crate) fn payload(&self) -> &'a [u8] {
         &self.udp[8..]
     }
 }
 
-/// Where the parts of a SCION packet are.
+/// The offsets of a SCION packet's parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct View {
     pub dst_host: Range<usize>,
     pub src_host: Range<usize>,
-    /// The whole path header, and the part of it that is laid out as a path of type SCION; empty for other types.
+    /// The whole path header, and the part of it with the layout of a SCION path, which is empty for other path types.
     pub path_header: Range<usize>,
     pub path: Range<usize>,
     /// The end-to-end extension header, if there is one.
     pub end_to_end: Option<Range<usize>>,
-    /// Number of what follows the extension headers, and where that begins.
+    /// Protocol number and offset of what follows the extension headers.
     pub l4: u8,
     pub payload: usize,
 }
 
 impl View {
-    /// `None` if a length is wrong, the path type unknown, or the order of extension headers.
+    /// Returns `None` if a length is wrong, the path type is unknown, or extension headers are out of order.
     pub(super) fn parse(packet: &[u8]) -> Option<View> {
         let lengths = *packet.get(9)?;
         let dst_host = COMMON + 16..COMMON + 16 + 4 * (usize::from(lengths >> 4 & 3) + 1);
@@ -127,7 +127,7 @@ impl View {
             let end = start + 4 * (usize::from(*packet.get(start + 1)?) + 1);
             l4 = *packet.get(..end)?.get(start)?;
             payload = end;
-            // Each once, hop-by-hop first.
+            // Each at most once, hop-by-hop first.
             let in_order = l4 != HOP_BY_HOP && (number == HOP_BY_HOP || l4 != END_TO_END);
             in_order.then_some(Some(start..end))
         };

@@ -18,7 +18,7 @@ use crate::config::topology::Topology;
 use crate::status::metrics::{OwnPackets, SlowPathDrops};
 use crate::underlay::LinkPorts;
 
-/// The switch, what it runs with, and the last snapshot.
+/// The switch, the active configuration and the last snapshot.
 #[derive(Debug)]
 pub struct Status {
     switch: Arc<Switch>,
@@ -26,7 +26,7 @@ pub struct Status {
     snapshot: Mutex<Arc<Snapshot>>,
 }
 
-/// What the router runs with.
+/// The configuration that the router runs with.
 #[derive(Clone, Debug)]
 pub struct ActiveConfig {
     /// `router.toml`.
@@ -37,18 +37,18 @@ pub struct ActiveConfig {
     pub links: Links,
 }
 
-/// What the agent has counted.
+/// The agent's counters and state.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Packets that the router itself has sent.
     pub own_packets: OwnPackets,
-    /// BFD sessions by the counter index of their links. A link without one counts as up.
+    /// BFD sessions by the counter index of their links. Links without a session count as up.
     pub sessions: BTreeMap<u16, Session>,
     /// Punted packets that were dropped.
     pub slow_path_drops: SlowPathDrops,
     /// Hosts that have entries.
     pub hosts: HostCounts,
-    /// By which kinds of port each link is used.
+    /// The kinds of port that each link uses.
     pub link_ports: Vec<LinkPorts>,
     /// Time spent on punted packets.
     pub slow_path: StageTime,
@@ -59,9 +59,9 @@ pub struct Snapshot {
 /// A BFD session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Session {
-    /// The other side answers.
+    /// Whether the session is up.
     pub up: bool,
-    /// Changes of state.
+    /// Number of state changes.
     pub state_changes: u64,
     /// Packets sent.
     pub sent: u64,
@@ -70,7 +70,7 @@ pub struct Session {
 }
 
 impl Status {
-    /// A status that shows a switch and what it was set up with.
+    /// Creates the status of a switch and its configuration.
     pub fn new(switch: Arc<Switch>, active: ActiveConfig) -> Arc<Status> {
         Arc::new(Status { switch, active: Mutex::new(Arc::new(active)), snapshot: Mutex::default() })
     }
@@ -80,27 +80,27 @@ impl Status {
         &self.switch
     }
 
-    /// Its tenant that runs the program.
+    /// The tenant that runs the program.
     pub fn tenant(&self) -> &Tenant {
         self.switch.default_tenant()
     }
 
-    /// What the router runs with.
+    /// The active configuration.
     pub fn active(&self) -> Arc<ActiveConfig> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Shows a new active.
+    /// Replaces the active configuration.
     pub fn set_active(&self, active: ActiveConfig) {
         *self.active.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(active);
     }
 
-    /// The snapshot as they were posted last.
+    /// The last published snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Posts new snapshot.
+    /// Publishes a new snapshot.
     pub fn publish(&self, snapshot: Snapshot) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
     }

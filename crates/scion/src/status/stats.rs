@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::bfd;
 use crate::control::program::{Reason, object};
 
-/// What a router has done since it started.
+/// The counters of a router since its start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
-    /// Seconds since it started.
+    /// Seconds since the start.
     pub uptime_s: f64,
-    /// One per core that forwards.
+    /// One element per worker.
     pub workers: Vec<WorkerStats>,
     /// Packets forwarded.
     pub packets_forwarded: u64,
@@ -23,50 +23,50 @@ pub struct Stats {
     pub packets_punted: BTreeMap<String, u64>,
     /// Packets dropped, by reason.
     pub packets_dropped: BTreeMap<String, u64>,
-    /// What became of packets that the agent answers: [`crate::scmp::Counts`] by name.
+    /// Results of the slow path: [`crate::scmp::Counts`] by name.
     pub slow_path: BTreeMap<String, u64>,
-    /// Time of the workers per packet, input and output included.
+    /// The workers' time per packet in nanoseconds, including input and output.
     pub ns_per_packet: Option<f64>,
-    /// The same by stage, measured on some of the batches.
+    /// The workers' time per packet in nanoseconds by stage, measured on a sample of the batches.
     pub ns_by_stage: BTreeMap<String, f64>,
-    /// Devices by name.
+    /// Ports by name.
     pub ports: BTreeMap<String, PortStats>,
-    /// BFD sessions: `interface 41`, `sibling br2`.
+    /// BFD sessions by link name: `interface 41`, `sibling br2`.
     pub bfd: BTreeMap<String, BfdStats>,
-    /// Every packet that came, and what became of it.
+    /// Received and injected packets against what became of them.
     pub ledger: Ledger,
-    /// Changes of the configuration.
+    /// Counters of configuration changes.
     pub reloads: crate::config::change::ReloadCounts,
 }
 
-/// Packets that came and packets that went. Taken while the router runs, the numbers belong to slightly different
-/// moments; those of a router that has stopped agree to the packet.
+/// All packets in and out of the switch. While the router runs, the numbers are taken at slightly different moments;
+/// those of a stopped router agree exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ledger {
-    /// Received by devices that are in use or were.
+    /// Packets received from ports, including ports that have been removed.
     pub received: u64,
-    /// Sent by the agent.
+    /// Packets sent by the agent.
     pub injected: u64,
-    /// The sum of both.
+    /// `received` plus `injected`.
     pub packets_in: u64,
-    /// Sent by devices.
+    /// Packets sent to ports.
     pub sent: u64,
-    /// Handed to the agent.
+    /// Packets passed to the agent.
     pub punted: u64,
-    /// Neither, by reason.
+    /// Packets that were neither sent nor punted, by reason.
     pub lost: BTreeMap<String, u64>,
-    /// The sum of what became of them.
+    /// `sent` plus `punted` plus `lost`.
     pub packets_out: u64,
 }
 
-/// One core.
+/// One worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WorkerStats {
     /// Packets processed.
     pub packets: u64,
-    /// Batches they came in.
+    /// Number of batches.
     pub batches: u64,
-    /// Nanoseconds it was busy.
+    /// Time the worker was busy, in nanoseconds.
     pub busy_ns: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct BfdStats {
     pub unsent: u64,
 }
 
-/// One device.
+/// One port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct PortStats {
@@ -94,23 +94,23 @@ pub struct PortStats {
     pub lost: u64,
 }
 
-/// Writes the statistics file, and reports when that begins to fail and when it works again.
+/// Writes the statistics file, and reports when writing starts to fail and when it works again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatsFile {
     failing: bool,
 }
 
-/// What is different from the last time the statistics were written.
+/// A change from the last time the statistics were written.
 #[derive(Debug)]
 pub enum WriteChange {
-    /// It worked before.
+    /// Writing fails now, but worked before.
     Fails(std::io::Error),
-    /// It failed before.
+    /// Writing works now, but failed before.
     Works,
 }
 
 impl StatsFile {
-    /// Writes the snapshot.
+    /// Writes the statistics.
     pub fn write(&mut self, stats: &Stats, file: &Path) -> Option<WriteChange> {
         let result = stats.write(file);
         let failed_before = std::mem::replace(&mut self.failing, result.is_err());
@@ -131,7 +131,7 @@ impl BfdStats {
 }
 
 impl Stats {
-    /// Collects the snapshot of a switch that runs the program, and of the BFD sessions on its links.
+    /// Collects the statistics of a switch that runs the program, and of the BFD sessions on its links.
     pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
         let reasons = switch.default_tenant().vdp().control().counter(object::REASONS).map(|c| c.read_all())?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
@@ -159,7 +159,7 @@ impl Stats {
         let mut lost: BTreeMap<String, u64> =
             packets_dropped.iter().map(|(reason, packets)| (reason.clone(), *packets)).collect();
         lost.insert("not_sent".into(), devices().map(|p| p.tx_lost).sum());
-        // A program that drops a packet without a reason would show here.
+        // Packets that a program drops without a reason are counted here.
         let with_reason: u64 = by_reason(false).values().sum();
         lost.insert("without_reason".into(), s.total.dropped_by_program.saturating_sub(with_reason));
         lost.retain(|_, packets| *packets > 0);
@@ -212,7 +212,7 @@ impl Stats {
         })
     }
 
-    /// Writes the snapshot as JSON; a reader sees the old or the new file, never half of one.
+    /// Writes the statistics as JSON. Readers see either the old or the new file, never a part of one.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
         let mut name = file.file_name().unwrap_or_default().to_os_string();
         name.push(".new");

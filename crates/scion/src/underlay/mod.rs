@@ -1,8 +1,8 @@
-//! The router's use of the host's network: UDP sockets on its addresses, and raw ports on the devices that can have
-//! one. Both change while the router runs.
+//! The router's use of the host's network: UDP sockets on its addresses, and raw ports on suitable devices. Both change
+//! while the router runs.
 //!
-//! Every address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]),
-//! which receives and sends whatever the raw ports do not.
+//! Each address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]), which
+//! receives and sends whatever the raw ports do not.
 
 pub mod next_hop;
 
@@ -22,38 +22,39 @@ use crate::control::program::{LOCAL_PORT, MAX_DEVICE_PORT};
 use crate::packet;
 use crate::underlay::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links, used_devices};
 
-/// A new port of the switch: its number and the device, as each worker has it.
+/// A new port of the switch: its number, and one instance of the port for each worker.
 pub type NewPort = (u32, Vec<Box<dyn Port>>);
 
-/// Devices that may be added at run time without frames becoming scarce.
+/// The number of devices that can be added at run time before packet buffers become scarce.
 const SPARE_DEVICES: usize = 4;
-/// MTUs of devices that packet buffers are made for. Others are used by the UDP port, as far as packets fit.
+/// The range of device MTUs that packet buffers are sized for. Devices with a larger MTU use the UDP port, as far as
+/// packets fit.
 const MTU_RANGE: (u32, u32) = (1500, 9216);
-/// Bytes of IPv6 and UDP headers.
+/// The length of IPv6 and UDP headers in bytes.
 const HEADERS: u32 = 48;
-/// Kinds of device that only the kernel can use as it does: those that share their frames with another device, and those
-/// that carry nothing.
+/// Kinds of device that cannot have a raw port: those that share their frames with another device, and those that carry
+/// no packets.
 const NOT_RAW: [&str; 7] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "ifb", "nlmon", "vrf"];
-/// Devices that take frames over from those that are part of them.
+/// Kinds of device that take over the frames of their members.
 const TAKES_FRAMES: [&str; 4] = ["bridge", "bond", "team", "openvswitch"];
 
-/// Sockets and raw ports in use.
+/// The sockets and raw ports in use.
 #[derive(Debug)]
 pub struct Underlay {
     opener: Opener,
     sockets: UdpSockets,
     pools: Vec<Pool>,
-    /// By the kernel's number.
+    /// Devices with a raw port, by interface index.
     devices: BTreeMap<u32, Open>,
-    /// Devices that could not be opened, as they were then, and why.
+    /// Devices that could not be opened: their state at that time, and the reason.
     refused: BTreeMap<u32, (Device, String)>,
-    /// By which devices packets to these addresses must come.
+    /// The devices through which packets to these addresses must arrive.
     arrivals: Vec<(IpAddr, Vec<u32>)>,
-    /// Argument of the last [`Underlay::follow`].
+    /// The argument `used` of the last call of [`Underlay::follow`].
     used: BTreeSet<u32>,
-    /// Port numbers by name of the device: one that comes back has the same.
+    /// Port numbers by device name. A device that is removed and comes back gets the same number.
     numbers: HashMap<String, u32>,
-    /// Packets fit frames if their device's MTU is not more.
+    /// The largest device MTU whose packets fit a packet buffer.
     longest_mtu: u32,
     workers: usize,
 }
@@ -65,27 +66,27 @@ struct Open {
     number: u32,
     mac: [u8; 6],
     mtu: u32,
-    /// `AF_XDP` or `AF_PACKET`.
+    /// The back end: `AF_XDP` or `AF_PACKET`.
     kind: String,
-    /// Whose packets it takes.
+    /// The addresses whose packets the port takes.
     addresses: Vec<(IpAddr, u16)>,
-    /// Every worker has its port.
+    /// Whether every worker uses its port.
     ready: bool,
 }
 
-/// What [`Underlay::follow`] has changed.
+/// The changes that [`Underlay::follow`] made.
 #[derive(Default)]
 pub struct Changed {
-    /// Ports that the switch must get.
+    /// Ports to add to the switch.
     pub opened: Vec<NewPort>,
-    /// Numbers of ports that it must give back, once nothing leads there.
+    /// Numbers of ports to remove from the switch, once no table entry refers to them.
     pub closed: Vec<u32>,
     /// The devices that could not be opened.
     pub refused: Vec<AgentError>,
 }
 
 impl Underlay {
-    /// Nothing open yet; packet buffers are made for the devices that a setup leads to.
+    /// Creates an underlay with nothing open. Packet buffers are sized for the devices of the setup.
     pub fn new(kernel: &mut Netlink, setup: &Setup) -> Result<Underlay, AgentError> {
         let sockets = UdpSockets::new().map_err(AgentError::Sockets)?;
         let devices: Vec<Device> = devices_of(kernel, &setup.links);
@@ -97,7 +98,7 @@ impl Underlay {
             choice: settings.ports,
             sockets: Some(&sockets),
             urgent: Some(&bfd()),
-            // The datagrams around SCION's packets are the router's own.
+            // The datagrams around SCION packets are the router's own.
             fill_checksums: true,
             mtu: longest_mtu,
             devices: raw + SPARE_DEVICES,
@@ -118,7 +119,7 @@ impl Underlay {
         })
     }
 
-    /// The packet buffers, for the switch.
+    /// Takes the packet buffers, which the switch needs.
     pub fn take_pools(&mut self) -> Vec<Pool> {
         std::mem::take(&mut self.pools)
     }
@@ -134,12 +135,12 @@ impl Underlay {
         &self.sockets
     }
 
-    /// Binds sockets to the addresses of `links` that have none. When it fails, none has been added.
+    /// Binds sockets to those addresses of `links` that have none. Binds none if one fails.
     pub fn bind(&self, links: &Links) -> Result<(), AgentError> {
         Ok(self.sockets.bind_all(&own_addresses(links))?)
     }
 
-    /// Closes the sockets that `links` do not need.
+    /// Closes the sockets that `links` does not need.
     pub fn unbind(&self, links: &Links) {
         let own = own_addresses(links);
         for address in self.sockets.addresses() {
@@ -149,13 +150,14 @@ impl Underlay {
         }
     }
 
-    /// Whether [`Underlay::follow`] would do nothing, unless devices or addresses are others than at its last call.
+    /// Whether [`Underlay::follow`] with this argument has nothing to do, provided that devices and addresses are
+    /// unchanged since its last call.
     pub fn is_following(&self, used: &BTreeSet<u32>) -> bool {
         self.used == *used
     }
 
-    /// Opens and closes raw ports so that they fit the devices as they are, the addresses of `links`, and the devices that
-    /// are `used` besides those with such addresses. A device that cannot be opened is used by the UDP port.
+    /// Opens and closes raw ports according to the current devices, the addresses of `links`, and the other devices
+    /// that are `used`. Devices that cannot be opened use the UDP port.
     pub fn follow(&mut self, kernel: &Netlink, links: &[&Links], used: &BTreeSet<u32>) -> Changed {
         self.used.clone_from(used);
         let wanted = raw_devices(kernel.devices(), links, used, self.longest_mtu);
@@ -199,14 +201,15 @@ impl Underlay {
         if new.is_empty() {
             return changed;
         }
-        // Opening takes its time. Until the ports are there the sockets take everything; then they change places at once.
+        // Opening takes a while. Until all ports exist, the sockets receive everything; then the ports take over at
+        // once.
         let none = FrameMatch::UdpDestinations(Vec::new());
         let names: Vec<_> = new.iter().map(|(device, _)| (device.name.as_str(), &none)).collect();
         let found = match self.opener.open_all(&names) {
             Ok(found) => found.into_iter().map(|opened| opened.map_err(AgentError::from)).collect(),
             Err(error) => vec![Err(AgentError::from(error))],
         };
-        // If all failed for one reason, the first of them has it.
+        // If all failed for the same reason, only the first result contains it.
         let mut found = found.into_iter();
         for (device, addresses) in new {
             let Some(opened) = found.next() else { break };
@@ -222,7 +225,7 @@ impl Underlay {
         changed
     }
 
-    /// A port that the switch did not take: the device is used by the UDP port.
+    /// Closes a port that the switch did not accept. The device uses the UDP port.
     pub fn give_up(&mut self, kernel: &Netlink, number: u32, why: String) {
         let found = self.devices.iter().find(|(_, open)| open.number == number).map(|(index, _)| *index);
         let Some((index, open)) = found.and_then(|index| Some((index, self.devices.remove(&index)?))) else { return };
@@ -234,7 +237,7 @@ impl Underlay {
         }
     }
 
-    /// Gives a device that is open a port number.
+    /// Assigns a port number to an opened device.
     fn add(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>, opened: Opened) -> Result<NewPort, AgentError> {
         let taken = |n: &u32| self.devices.values().any(|open| open.number == *n);
         let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
@@ -263,13 +266,14 @@ impl Underlay {
         Ok((number, opened.ports))
     }
 
-    /// The switch's workers have all ports that they were given.
+    /// Called when all workers have taken up the ports they were given.
     pub fn set_ready(&mut self) {
         self.devices.values_mut().for_each(|open| open.ready = true);
     }
 
-    /// Accepts packets to each of the router's addresses only by the device that has it. An address of the loopback device
-    /// may be reached by any. Returns by which raw port packets to each address must come.
+    /// Accepts packets to each of the router's addresses only from the device that has the address. Addresses of the
+    /// loopback device may be reached through any device. Returns the raw port through which packets to each address
+    /// must arrive.
     pub fn restrict_arrivals(&mut self, kernel: &Netlink, links: &Links) -> BTreeMap<IpAddr, u16> {
         self.set_arrivals(arrival_devices(kernel.devices(), links));
         let port = |address: IpAddr| {
@@ -279,7 +283,7 @@ impl Underlay {
         own_addresses(links).iter().filter_map(|a| port(a.ip())).collect()
     }
 
-    /// Accepts packets by any device.
+    /// Accepts packets from all devices.
     pub fn allow_arrivals(&mut self) {
         self.set_arrivals(Vec::new());
     }
@@ -293,7 +297,7 @@ impl Underlay {
         }
     }
 
-    /// The raw ports that workers have, by device.
+    /// The raw ports that workers use, by interface index.
     pub fn ports(&self, kernel: &Netlink) -> HashMap<u32, DevicePort> {
         let port = |index: u32, open: &Open| DevicePort {
             number: open.number as u16,
@@ -304,12 +308,12 @@ impl Underlay {
         self.devices.iter().filter(|(_, open)| open.ready).map(|(index, open)| (*index, port(*index, open))).collect()
     }
 
-    /// The switch's port number of each device with a raw port.
+    /// The switch's port numbers by interface index, for devices with a raw port.
     pub fn numbers(&self) -> HashMap<u32, u16> {
         self.devices.iter().map(|(index, open)| (*index, open.number as u16)).collect()
     }
 
-    /// What the UDP sockets have carried and lost, as metrics.
+    /// Counters of the UDP sockets, as metrics.
     pub fn families(&self) -> [CounterFamily; 2] {
         let counts = self.sockets.counts();
         let family = |name, help, label, values: &[(&str, u64)]| {
@@ -339,7 +343,7 @@ impl Underlay {
         ]
     }
 
-    /// By which kinds of port each link's packets come and go.
+    /// The kinds of port that each link uses to receive and send.
     pub fn link_ports(&self, kernel: &Netlink, links: &Links, next_hops: &Resolver) -> Vec<LinkPorts> {
         let raw = |index: u32| match self.devices.get(&index) {
             Some(open) => Ok(open.kind.as_str()),
@@ -349,15 +353,15 @@ impl Underlay {
     }
 }
 
-/// The devices that may get raw ports, and the addresses whose packets each takes: its own, and those that are on no
-/// network and so may be reached by any device.
+/// Returns the devices that may have raw ports, and the addresses whose packets each takes: the device's own, and those
+/// of the loopback device, which may be reached through any device.
 fn raw_devices(
     devices: &BTreeMap<u32, Device>,
     links: &[&Links],
     used: &BTreeSet<u32>,
     longest_mtu: u32,
 ) -> BTreeMap<u32, Vec<(IpAddr, u16)>> {
-    // Nobody outside may reach the addresses of 127.0.0.0/8 and ::1.
+    // The addresses 127.0.0.0/8 and ::1 cannot be reached from outside.
     let of_networks = |address: &SocketAddr| !address.ip().is_loopback();
     let mut own: Vec<SocketAddr> = links.iter().flat_map(|links| own_addresses(links)).filter(of_networks).collect();
     own.sort_unstable();
@@ -376,13 +380,14 @@ fn raw_devices(
     usable.filter_map(addresses).collect()
 }
 
-/// By which devices the kernel receives packets for each address of the router that come by the device that has it.
+/// Returns the devices through which the kernel receives packets for each address of the router that arrive at the
+/// device with that address.
 fn arrival_devices(devices: &BTreeMap<u32, Device>, links: &Links) -> Vec<(IpAddr, Vec<u32>)> {
     let mut arrivals: BTreeMap<IpAddr, Vec<u32>> = BTreeMap::new();
     for address in own_addresses(links) {
         let having = || devices.values().filter(|device| device.addresses.contains(&address.ip()));
         if having().next().is_some() && !having().any(is_home) {
-            // What is part of a bridge receives as the bridge.
+            // The kernel receives packets of a bridge's member through the bridge.
             let by = having().flat_map(|device| [Some(device.index), device.master]).flatten();
             arrivals.insert(address.ip(), by.collect());
         }
@@ -390,12 +395,12 @@ fn arrival_devices(devices: &BTreeMap<u32, Device>, links: &Links) -> Vec<(IpAdd
     arrivals.into_iter().collect()
 }
 
-/// Its addresses may be reached by any device.
+/// Whether the device's addresses may be reached through any device.
 fn is_home(device: &Device) -> bool {
     device.loopback || device.kind == "dummy"
 }
 
-/// Why a device cannot have a raw port.
+/// Returns why a device cannot have a raw port, or `None` if it can.
 fn obstacle(device: &Device, devices: &BTreeMap<u32, Device>, longest_mtu: u32) -> Option<String> {
     let name = &device.name;
     let master = device.master.and_then(|index| devices.get(&index));
@@ -415,27 +420,28 @@ fn obstacle(device: &Device, devices: &BTreeMap<u32, Device>, longest_mtu: u32) 
     }
 }
 
-/// By which kinds of port a link's packets come and go.
+/// The kinds of port that a link uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkPorts {
-    /// Index of the link's counters.
+    /// The index of the link's counters.
     pub index: u16,
-    /// What people call it: `interface 41`, `sibling br2`, `internal`.
+    /// The link's name: `interface 41`, `sibling br2` or `internal`.
     pub link: String,
-    /// How packets for the router come.
+    /// How packets to the router arrive.
     pub receive: Carrier,
-    /// How packets for the other end go; none for the internal link, where each host may be reached by another device.
+    /// How packets to the other end are sent; `None` for the internal link, whose hosts may be reached through
+    /// different devices.
     pub send: Option<Carrier>,
 }
 
-/// A port, as a link uses it.
+/// A port as a link uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carrier {
     /// `AF_XDP`, `AF_PACKET` or `UDP`.
     pub kind: String,
-    /// The device, if it is a raw port.
+    /// The device of a raw port.
     pub device: Option<String>,
-    /// Why it is not, otherwise.
+    /// The reason for using the UDP port instead of a raw port.
     pub why: Option<String>,
 }
 
@@ -448,7 +454,7 @@ impl Carrier {
         Carrier { kind: "UDP".into(), device: None, why: Some(why) }
     }
 
-    /// It is a raw port.
+    /// Whether it is a raw port.
     pub fn is_raw(&self) -> bool {
         self.why.is_none()
     }
@@ -474,7 +480,7 @@ impl fmt::Display for LinkPorts {
     }
 }
 
-/// `raw` returns the kind of a device's raw port, or why it has none if that is known.
+/// `raw` returns the kind of a device's raw port, or the reason why it has none if that is known.
 fn link_ports<'a>(
     kernel: &Netlink,
     links: &Links,
@@ -538,13 +544,13 @@ fn link_ports<'a>(
 /// Addresses of a router that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// None is.
+    /// None of the router's addresses is on this machine.
     All,
-    /// These are not.
+    /// These addresses are not on this machine.
     Some(Vec<IpAddr>),
 }
 
-/// The ports that each link would use if the router started on this machine with this choice of ports.
+/// Returns the ports that each link would use if the router started on this machine with this choice of ports.
 pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result<Vec<LinkPorts>, Foreign> {
     let mut addresses: Vec<IpAddr> = own_addresses(links).iter().map(SocketAddr::ip).collect();
     addresses.dedup();
@@ -573,14 +579,14 @@ pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result
     Ok(link_ports(kernel, links, &next_hops, mtu, raw))
 }
 
-/// BFD must get through when a device receives more than the router can take: by next header and path type of the
-/// SCION common header. What has extension headers in between is not urgent.
+/// The pattern of BFD packets, which must arrive even when a device receives more than the router can process: next
+/// header and path type of the SCION common header. BFD packets with extension headers do not match.
 fn bfd() -> Pattern {
     let (next_hdr, path_type) = (4, 8);
     Pattern { bytes: vec![(next_hdr, vec![packet::BFD]), (path_type, vec![packet::EMPTY_PATH, packet::ONE_HOP_PATH])] }
 }
 
-/// The router's own underlay addresses, sorted.
+/// Returns the router's own underlay addresses, sorted.
 fn own_addresses(links: &Links) -> Vec<SocketAddr> {
     let mut addresses = vec![links.internal];
     addresses.extend(links.external.iter().map(|e| e.underlay.local));
@@ -589,13 +595,14 @@ fn own_addresses(links: &Links) -> Vec<SocketAddr> {
     addresses
 }
 
-/// The MTU that packet buffers are sized for: the largest of devices, and of links, whose packets may be reassembled.
+/// Returns the MTU that packet buffers are sized for: the largest one of the devices, and of the links, whose packets
+/// may be reassembled.
 fn longest_mtu(devices: &[Device], links: &Links) -> u32 {
     let of_links = links.external.iter().map(|e| e.mtu.saturating_add(HEADERS));
     devices.iter().map(|d| d.mtu).chain(of_links).max().unwrap_or(0).clamp(MTU_RANGE.0, MTU_RANGE.1)
 }
 
-/// The devices packets come in and go out by: those that have our addresses, and those that routes lead to.
+/// Returns the devices that packets use: those with the router's addresses, and those that routes use.
 fn devices_of(kernel: &mut Netlink, links: &Links) -> Vec<Device> {
     let mut indices = used_devices(kernel, links);
     let mut anywhere = false;
@@ -634,7 +641,7 @@ mod tests {
         devices.into_iter().map(|device| (device.index, device)).collect()
     }
 
-    /// Of [`brload_links`]: the internal address, and those of interfaces 2 and 3.
+    /// The addresses of [`brload_links`]: the internal one, and those of interfaces 2 and 3.
     const INTERNAL: &str = "10.123.10.1";
     const SECOND: &str = "10.123.2.1";
     const THIRD: &str = "10.123.3.1";
@@ -661,12 +668,12 @@ mod tests {
                 device(6, "eth4", "", &[]),
             ]
         };
-        // By another device than the one that has the address, packets are the kernel's.
+        // Packets that arrive through another device than the one with the address are the kernel's.
         let own = [(2, texts(&[INTERNAL])), (3, texts(&[SECOND])), (4, texts(&[THIRD]))];
         assert_eq!(raw(devices(), &[]), own);
-        // What routes lead by is used to send; it takes nothing.
+        // A device that only routes use sends, and takes nothing.
         assert_eq!(raw(devices(), &[1, 2, 6]), [own.to_vec(), vec![(6, vec![])]].concat());
-        // An address that is on no network may be reached by all devices.
+        // An address of the loopback device may be reached through all devices.
         let mut home = devices();
         home[0].addresses.push(INTERNAL.parse().unwrap());
         home[1].addresses.clear();

@@ -13,7 +13,7 @@ use crate::control::program::LOCAL_PORT;
 
 pub use hopwright_host::next_hop::NextHop;
 
-/// The next hop of every target that no raw port reaches: the UDP port, whose frames have placeholder addresses.
+/// The next hop of targets that no raw port reaches: the UDP port, whose frames have placeholder Ethernet addresses.
 pub const VIA_KERNEL: NextHop =
     NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC, mtu: u32::MAX };
 
@@ -26,12 +26,12 @@ pub enum LinkEnd {
     Sibling(u16),
 }
 
-/// A link's other end, or a host of the AS.
+/// The other end of a link, or a host of the AS.
 pub type Target = next_hop::Target<LinkEnd>;
 /// The next hops of all targets of a router.
 pub type Resolver = next_hop::Resolver<LinkEnd>;
 
-/// The ends of a router's links, each with its address and the router's own address on the link.
+/// Returns the other ends of the router's links, each with its address and the router's own address on the link.
 pub fn link_ends(links: &Links) -> impl Iterator<Item = (Target, IpAddr, IpAddr)> {
     let external =
         links.external.iter().map(|e| (LinkEnd::External(e.id), e.underlay.remote.ip(), e.underlay.local.ip()));
@@ -39,7 +39,7 @@ pub fn link_ends(links: &Links) -> impl Iterator<Item = (Target, IpAddr, IpAddr)
     external.chain(siblings).map(|(end, remote, local)| (Target::Link(end), remote, local))
 }
 
-/// Adds the links to a resolver, except those that it knows.
+/// Adds the links that a resolver does not know yet.
 pub fn add_links(resolver: &mut Resolver, links: &Links, netlink: &mut Netlink) {
     let now = Instant::now();
     for (target, to, from) in link_ends(links) {
@@ -47,7 +47,7 @@ pub fn add_links(resolver: &mut Resolver, links: &Links, netlink: &mut Netlink) 
     }
 }
 
-/// The devices that the routes of links lead to.
+/// Returns the devices that routes to the other ends of links use.
 pub fn used_devices(netlink: &mut Netlink, links: &Links) -> BTreeSet<u32> {
     let mut resolver = Resolver::new(HashMap::new(), VIA_KERNEL);
     add_links(&mut resolver, links, netlink);

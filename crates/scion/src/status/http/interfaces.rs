@@ -6,7 +6,7 @@ use crate::config;
 use crate::config::topology::LinkBfd;
 use crate::status::{ActiveConfig, Snapshot};
 
-/// The page's content.
+/// Returns the page's content.
 pub(super) fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
     let (links, topology) = (&active.links, &active.topology);
     let state = |index: u16| if snapshot.sessions.get(&index).is_none_or(|s| s.up) { "up" } else { "down" };
@@ -44,7 +44,7 @@ pub(super) fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
     json!({"interfaces": external, "sibling_interfaces": siblings})
 }
 
-/// A link's settings, with the configuration's where it has none.
+/// Returns a link's BFD settings, completed by those of the configuration.
 fn bfd_page(own: &LinkBfd, common: &config::Bfd) -> Value {
     let or = |own: std::time::Duration, common| if own.is_zero() { common } else { own };
     json!({
@@ -55,7 +55,7 @@ fn bfd_page(own: &LinkBfd, common: &config::Bfd) -> Value {
     })
 }
 
-/// A duration as Go writes it: `200ms`, `1.5s`, `1m0s`.
+/// Formats a duration as Go does: `200ms`, `1.5s`, `1m0s`.
 fn go_duration(duration: std::time::Duration) -> String {
     let ns = duration.as_nanos();
     let fraction = |unit: u128, name: &str| {

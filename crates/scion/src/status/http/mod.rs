@@ -12,7 +12,7 @@ use hopwright_host::http::{self, Listener, LogLevel, Server};
 use crate::config::Config;
 use crate::status::Status;
 
-/// Why there is no server.
+/// The reason why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[error("{field} = \"{address}\": {source}")]
 pub struct HttpError {
@@ -21,7 +21,7 @@ pub struct HttpError {
     source: io::Error,
 }
 
-/// Servers that listen and do not answer yet.
+/// Servers that are listening, but not answering yet.
 #[derive(Debug, Default)]
 pub struct Listeners {
     status: Option<Listener>,
@@ -29,7 +29,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens at the configured addresses.
+    /// Listens on the configured addresses.
     pub fn open(config: &Config) -> Result<Listeners, HttpError> {
         let open = |field, address: &str| {
             if address.is_empty() {
@@ -46,7 +46,7 @@ impl Listeners {
         })
     }
 
-    /// Starts to answer. Starts no thread if there is nothing to serve.
+    /// Starts to answer. Starts no thread if there are no servers.
     pub fn serve(self, status: Arc<Status>, level: Arc<dyn LogLevel>) -> io::Result<Server> {
         let source = pages::Source::new(status, level);
         let status = self.status.map(|listener| (listener, pages::status(source.clone())));

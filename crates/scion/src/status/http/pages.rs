@@ -18,13 +18,13 @@ use super::{interfaces, topology};
 use crate::status::Status;
 use crate::status::metrics;
 
-/// Metrics are not computed more often.
+/// Metrics are computed at most once in this time.
 const METRICS_AGE: Duration = Duration::from_millis(100);
 
-/// The interface of the management API, OpenAPI 3.
+/// The OpenAPI 3 description of the management API.
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// What the pages are made from.
+/// The data that pages are made from.
 #[derive(Debug)]
 pub(super) struct Source {
     /// The running router.
@@ -35,12 +35,12 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Pages about a router.
+    /// Creates the source of a router's pages.
     pub(super) fn new(status: Arc<Status>, level: Arc<dyn LogLevel>) -> Arc<Source> {
         Arc::new(Source { status, level, metrics: Mutex::new(None) })
     }
 
-    /// The page of metrics, cached for a short time.
+    /// Returns the metrics page, cached for a short time.
     fn metrics(&self) -> Result<Bytes, String> {
         let mut cached = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made, page)) = &*cached
@@ -56,7 +56,7 @@ impl Source {
 
 type Pages = State<Arc<Source>>;
 
-/// What is served at `metrics.prometheus`.
+/// The pages at `metrics.prometheus`.
 pub(super) fn status(source: Arc<Source>) -> Router {
     Router::new()
         .route("/", any(index))
@@ -69,7 +69,7 @@ pub(super) fn status(source: Arc<Source>) -> Router {
         .with_state(source)
 }
 
-/// What is served at `api.addr`.
+/// The pages at `api.addr`.
 pub(super) fn api(source: Arc<Source>) -> Router {
     Router::new()
         .route("/", get(api_index))
@@ -83,7 +83,8 @@ pub(super) fn api(source: Arc<Source>) -> Router {
         .with_state(source)
 }
 
-/// Lets pages of other origins read the API but not change anything: browsers send a preflight before a PUT, which is not allowed.
+/// Lets pages of other origins read the API, but not change anything: browsers send a preflight request before a PUT,
+/// which is refused.
 async fn any_origin(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
@@ -102,7 +103,7 @@ fn failed(why: impl std::fmt::Display) -> Response {
 fn pretty(value: &serde_json::Value) -> Vec<u8> {
     let mut out = Vec::new();
     let indented = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-    // A value always serialises.
+    // These values always serialise.
     let _ = serde::Serialize::serialize(value, &mut serde_json::Serializer::with_formatter(&mut out, indented));
     out.push(b'\n');
     out

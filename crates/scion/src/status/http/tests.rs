@@ -1,4 +1,4 @@
-//! The servers over real sockets, with a switch that forwards nothing.
+//! Tests of the servers over real sockets, with a switch that forwards nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -59,7 +59,7 @@ fn servers() -> Servers {
     Servers { status, api, _server }
 }
 
-/// Sends bytes and returns everything that comes back until the server closes.
+/// Sends bytes, and returns everything received until the server closes the connection.
 fn exchange(to: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::config::topology::{Interface, Topology};
 
-/// Port of the dispatcher, at which services are reached in the underlay.
+/// The dispatcher's port, through which services are reached in the underlay.
 const DISPATCHER_PORT: u16 = 30041;
 
-/// The page's content.
+/// Returns the page's content.
 pub(super) fn page(topology: &Topology) -> Value {
     let mut routers = Map::new();
     let mut interfaces: BTreeMap<u16, Value> = BTreeMap::new();
@@ -74,7 +74,7 @@ fn interface_page(id: u16, router: &str, internal: &str, interface: &Interface) 
     })
 }
 
-/// A service's instances, which the router itself knows by address only: from the file as it was read.
+/// Returns a service's instances from the file as it was read, because the router itself only keeps their addresses.
 fn services(topology: &Topology, field: &str) -> Map<String, Value> {
     let instances = topology.file.get(field).and_then(Value::as_object).into_iter().flatten();
     instances.filter_map(|(name, instance)| Some((name.clone(), service(instance.get("addr")?)?))).collect()
@@ -105,7 +105,7 @@ fn service(address: &Value) -> Option<Value> {
     Some(json!({"SCIONAddress": udp(address, None)?, "UnderlayAddress": udp(address, Some(DISPATCHER_PORT))?}))
 }
 
-/// An address and port as Go's `net.UDPAddr`, maybe with another port.
+/// Formats an address and port as Go's `net.UDPAddr`, with `port` instead of its own if given.
 fn udp(address: &Value, port: Option<u16>) -> Option<Value> {
     let (host, own_port) = address.as_str()?.rsplit_once(':')?;
     let host = host.trim_start_matches('[').trim_end_matches(']');

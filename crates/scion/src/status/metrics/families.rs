@@ -12,7 +12,7 @@ use crate::config::links::{INTERNAL_INDEX, SERVICE_CONTROL};
 use crate::control::program::Reason;
 use crate::status::{ActiveConfig, Session, Snapshot, Status};
 
-/// The page of all metrics, in [`super::CONTENT_TYPE`].
+/// Returns the page of all metrics, in [`super::CONTENT_TYPE`].
 pub fn page(status: &Status) -> Result<String, ControlError> {
     let (active, snapshot, stats) = (status.active(), status.snapshot(), status.switch().stats());
     let vdp = status.tenant().vdp();
@@ -37,7 +37,7 @@ pub fn page(status: &Status) -> Result<String, ControlError> {
     Ok(text.finish())
 }
 
-/// A link, as metrics name it.
+/// A link with the labels that metrics use.
 struct Link {
     index: u16,
     ipv6: bool,
@@ -46,20 +46,20 @@ struct Link {
     neighbour: String,
     traffic: LinkTraffic,
     slow_path: DropsBySize,
-    /// Lost outside of the program.
+    /// Packets lost outside of the program.
     lost: Lost,
 }
 
-/// Packets that are lost outside of the program, by the reference's reasons.
+/// Packets lost outside of the program, by the reference's reasons.
 #[derive(Default)]
 struct Lost {
-    /// Where packets arrive.
+    /// Lost when received.
     processor: u64,
-    /// When sent.
+    /// Lost when sent.
     forwarder: u64,
-    /// Before the slow path.
+    /// Lost before the slow path.
     slow_path: u64,
-    /// The program could not go on with them.
+    /// The program failed on them.
     invalid: u64,
 }
 
@@ -93,8 +93,8 @@ fn link_labels(active: &ActiveConfig) -> Vec<Link> {
     links
 }
 
-/// Packets that are lost outside of the program belong to a device or a queue, not to a link: they are shown at the
-/// internal link, in the smallest size class, so that sums over links are right.
+/// Adds packets lost outside of the program to the internal link, in the smallest size class. They belong to a device
+/// or a queue rather than a link, but must be somewhere, so that sums over links are right.
 fn lost_before_and_behind(links: &mut [Link], stats: &SwitchStats) {
     let Some(internal) = links.first_mut() else { return };
     let ports = || stats.ports.iter().chain([&stats.removed_ports]);
@@ -150,7 +150,7 @@ fn traffic(text: &mut Text, links: &[Link]) {
     by_kind(text, |output, class| output[class].packets);
 }
 
-/// Links' states, by BFD where there is a session.
+/// States of links, determined by BFD if there is a session.
 fn sessions(text: &mut Text, active: &ActiveConfig, snapshot: &Snapshot) {
     let isd_as = active.links.ia.to_string();
     let links = &active.links;
@@ -235,9 +235,9 @@ fn identity(text: &mut Text, active: &ActiveConfig) {
     text.sample(&[("cfg", &active.config.general.id)], 1);
 }
 
-/// Exact reasons, which the reference does not have.
+/// Exact reasons for refused packets, which the reference does not have.
 fn refused(text: &mut Text, links: &[Link], reasons: &[u64]) {
-    // What no link has counted came from nowhere we know.
+    // Refused packets that no link has counted have an unknown ingress.
     let mut unknown: BTreeMap<Reason, u64> = BTreeMap::new();
     for reason in Reason::ALL {
         let of_links = links.iter().flat_map(|l| &l.traffic.refused).filter(|(r, _)| r == reason);
@@ -333,7 +333,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     }
 }
 
-/// Where the time goes: of the threads that forward, on some of their batches; of the slow path, all.
+/// Time by stage: the workers' on a sample of their batches, the slow path's in total.
 fn stages(text: &mut Text, stats: &SwitchStats, snapshot: &Snapshot) {
     let all = || {
         let times = Stage::ALL.iter().zip(stats.stages).map(|(stage, time)| (stage.name(), time));
@@ -367,7 +367,7 @@ fn agent(text: &mut Text, snapshot: &Snapshot) {
     }
 }
 
-/// How each link's packets travel.
+/// The kinds of port that each link uses.
 fn link_ports(text: &mut Text, links: &[Link], snapshot: &Snapshot) {
     let name = "hopwright_link_port_info";
     text.gauge(name, "Kind of port by which a link's packets are received and sent, and why it is UDP. Always 1.");

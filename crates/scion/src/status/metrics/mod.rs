@@ -1,6 +1,6 @@
-//! Metrics for Prometheus: the reference router's, with its names and labels, and more under `hopwright_`.
+//! Metrics for Prometheus: those of the reference router under its names and labels, and others under `hopwright_`.
 //!
-//! They are computed from the data plane's counters on request; nothing here runs per packet.
+//! They are computed from the data plane's counters on request. Nothing here runs per packet.
 
 mod families;
 mod traffic;

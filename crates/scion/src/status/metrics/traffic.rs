@@ -1,7 +1,7 @@
-//! The program's counters, read as traffic: packets and SCION bytes by link, kind of traffic and size class.
+//! Interprets the program's counters as traffic: packets and SCION bytes by link, kind of traffic and size class.
 //!
-//! `p4/scion/counters.p4` defines how cells are numbered; kinds and size classes are those of the reference router's
-//! metrics (`router/metrics.go`).
+//! `p4/scion/counters.p4` defines the index of each counter cell. Kinds and size classes are those of the reference
+//! router's metrics (`router/metrics.go`).
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use hopwright_dataplane::{ControlError, Count, VirtualDataPlane};
 
 use crate::control::program::{PacketOut, Reason, Traffic, object};
 
-/// Size classes: powers of two of bytes of SCION packet, as the reference names them.
+/// Size classes of SCION packets: powers of two in bytes, with the reference's names.
 pub const SIZE_CLASSES: [&str; 9] =
     ["0_63", "64_127", "128_255", "256_511", "512_1023", "1024_2047", "2048_4095", "4096_8191", "8192_16383"];
 
-/// Kinds of traffic, as the reference names them.
+/// Kinds of traffic, with the reference's names.
 pub const KINDS: &[&str] = Traffic::LABELS;
 
-/// Of [`KINDS`]: packets that the router itself sends, and one-hop paths.
+/// The kind in [`KINDS`] of packets that the router itself sends, and of one-hop paths.
 const OTHER: usize = Traffic::Other as usize;
 
-/// Bits of the steps by which the program tells sizes apart.
+/// Width of the program's size step in a counter index, in bits.
 const SIZE_BITS: u64 = 5;
-/// Bits of a kind of traffic, and of the kind of headers in front of the SCION packet.
+/// Width of a kind of traffic in a counter index, and of the kind of headers in front of the SCION packet, in bits.
 const KIND_BITS: u64 = 5;
-/// Bits of a reason.
+/// Width of a reason in a counter index, in bits.
 const REASON_BITS: u64 = 7;
-/// Bytes in front of a SCION packet: Ethernet, IPv4 or IPv6, UDP; the same behind a packet-out header.
+/// Bytes in front of a SCION packet: Ethernet, IPv4 or IPv6, UDP; and the same after a packet-out header.
 const IN_FRONT: [u64; 4] = [42, 62, 42 + PacketOut::BYTES as u64, 62 + PacketOut::BYTES as u64];
 
-/// The size class of a SCION packet.
+/// Returns the size class of a SCION packet of `bytes` bytes.
 pub fn size_class(bytes: usize) -> usize {
     let bits = (usize::BITS - bytes.leading_zeros()) as usize;
     bits.clamp(6, 14) - 6
 }
 
-/// The size class of one of the program's steps.
+/// Returns the size class of one of the program's size steps.
 fn class_of_step(step: usize) -> usize {
     match step {
         0..16 => size_class(step * 64),
@@ -45,17 +45,17 @@ fn class_of_step(step: usize) -> usize {
 /// Packets by size class.
 pub(super) type BySize = [Count; SIZE_CLASSES.len()];
 
-/// What the router itself sends: SCMP messages, BFD. Kept by the agent.
+/// Counts of packets that the router itself sends: SCMP messages and BFD. Kept by the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnPackets(BTreeMap<u16, BySize>);
 
 impl OwnPackets {
-    /// Counts a packet sent by the link with this counter index; `bytes` of SCION packet.
+    /// Counts a packet sent through the link with this counter index; `bytes` is the length of its SCION packet.
     pub fn count(&mut self, index: u16, bytes: usize) {
         self.add(index, bytes, 1);
     }
 
-    /// Counts several packets of one size.
+    /// Counts several packets of one length.
     pub fn add(&mut self, index: u16, bytes: usize, packets: u64) {
         let count = &mut self.0.entry(index).or_default()[size_class(bytes)];
         count.packets += packets;
@@ -63,51 +63,51 @@ impl OwnPackets {
     }
 }
 
-/// Packets that the slow path has dropped, by the index of the link they came by. Kept by the agent.
+/// Counts of packets that the slow path has dropped, by the counter index of their ingress link. Kept by the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlowPathDrops(BTreeMap<u16, DropsBySize>);
 
 /// Dropped packets by size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropsBySize {
-    /// Nothing can be done about them.
+    /// Packets that cannot be answered.
     pub invalid: [u64; SIZE_CLASSES.len()],
-    /// There were too many.
+    /// Packets beyond the rate limit.
     pub busy: [u64; SIZE_CLASSES.len()],
 }
 
 impl SlowPathDrops {
-    /// Counts packets with `bytes` of SCION packet about which nothing can be done.
+    /// Counts packets that cannot be answered; `bytes` is the length of their SCION packets.
     pub fn invalid(&mut self, index: u16, bytes: usize, packets: u64) {
         self.0.entry(index).or_default().invalid[size_class(bytes)] += packets;
     }
 
-    /// Counts one packet too many.
+    /// Counts a packet beyond the rate limit.
     pub fn busy(&mut self, index: u16, bytes: usize) {
         self.0.entry(index).or_default().busy[size_class(bytes)] += 1;
     }
 
-    /// Of a link.
+    /// Returns the drops of a link.
     pub fn of(&self, index: u16) -> DropsBySize {
         self.0.get(&index).copied().unwrap_or_default()
     }
 }
 
-/// What a link has seen.
+/// The traffic of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkTraffic {
-    /// What came by it.
+    /// Packets received from the link.
     pub input: BySize,
-    /// What was sent by it, by kind.
+    /// Packets sent through the link, by kind.
     pub output: [BySize; KINDS.len()],
-    /// What came by it and was dropped.
+    /// Packets received from the link and dropped.
     pub dropped: [u64; SIZE_CLASSES.len()],
-    /// What came by it and was not forwarded, by why; only where there is something.
+    /// Packets received from the link and not forwarded, by reason. Reasons without packets are left out.
     pub refused: Vec<(Reason, u64)>,
 }
 
 impl LinkTraffic {
-    /// Reads the counters of the link with this index. `ipv6`: the link's own IP version.
+    /// Reads the counters of the link with this index. `ipv6` is true if the link's underlay is IPv6.
     pub fn read(vdp: &VirtualDataPlane, index: u16, ipv6: bool, own: &OwnPackets) -> Result<LinkTraffic, ControlError> {
         let mut traffic = LinkTraffic::default();
         let cells = |name: &str, bits: u64| {
@@ -140,7 +140,7 @@ impl LinkTraffic {
     }
 }
 
-/// Adds frames as SCION packets.
+/// Adds counts of frames, converted to SCION bytes: each frame has `front` bytes in front of its SCION packet.
 fn add(sum: &mut Count, frames: Count, front: usize) {
     sum.packets += frames.packets;
     sum.bytes += frames.bytes.saturating_sub(frames.packets * IN_FRONT[front]);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn steps_and_classes_agree() {
-        // As the program computes the step.
+        // Computed as in the program.
         for bytes in 0usize..16384 {
             let step = if bytes < 1024 { bytes >> 6 & 15 } else { 16 + (bytes >> 10 & 15) };
             assert_eq!(class_of_step(step), size_class(bytes), "{bytes}");
