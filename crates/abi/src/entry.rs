@@ -1,15 +1,15 @@
-//! Entries of tables: a header, lead words that depend on the table, then the action's data ([`crate::DataLayout`]).
+//! Table entries: a header, lead words that depend on the table, then the action's data ([`crate::DataLayout`]).
 
 use hopwright_ir::{Pipeline, Table, TableId};
 
 use crate::{data_words, direct_entries};
 
-/// The header of an entry. The words of [`lead_words`] follow, then the data. The fields that many packets test lie next
-/// to the data.
+/// The header of an entry. The words of [`lead_words`] follow, then the data. `hit` and `action`, which generated code
+/// often tests together with data, are last, next to the data.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct ActionEntry {
-    /// This worker's direct counter for this entry, or null.
+    /// The address of the entry's direct counter cell, or null.
     pub counter: *mut CounterCell,
     /// 1 for an entry, 0 for the default action.
     pub hit: u32,
@@ -17,24 +17,24 @@ pub struct ActionEntry {
     pub action: u32,
 }
 
-/// A counter cell. One worker writes it; readers sum over workers.
+/// A counter cell, written by one worker. Readers sum the cells of all workers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterCell {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes of the packets as received.
+    /// Number of bytes of the packets as received.
     pub bytes: u64,
 }
 
-/// Words between the header and the data in the entries of an action profile's members.
+/// Number of words between the header and the data in the entries of an action profile's members.
 pub const MEMBER_LEAD_WORDS: usize = 2;
 
-/// Words between the header and the data in every entry of a table, its default entry included.
+/// Number of words between the header and the data in every entry of a table, including its default entry.
 ///
-/// - With an action profile two: the address of a choice and that of the direct meter. The choice is zero in the default
-///   entry.
-/// - With only a direct meter one: its address, zero in the default entry.
+/// - Two with an action profile: the address of a choice (a profile member, group or set) and that of the direct meter.
+///   In the default entry, the choice is zero.
+/// - One with only a direct meter: its address; zero in the default entry.
 pub fn lead_words(table: &Table) -> usize {
     match (table.implementation, table.direct_meter) {
         (Some(_), _) => MEMBER_LEAD_WORDS,
@@ -43,11 +43,11 @@ pub fn lead_words(table: &Table) -> usize {
     }
 }
 
-/// Words that every entry of a table has at least after its header, so that generated code may read them before it knows
-/// the action.
+/// The minimum number of words after the header of a table's entries. Generated code may read these before it knows the
+/// action.
 ///
-/// In a table without keys or with [`direct_entries`] this is what the largest of its actions needs; in others at most
-/// one.
+/// In a table without keys, or with [`direct_entries`], it is the size of its largest action's data; in other tables at
+/// most one word.
 pub fn least_data_words(pipeline: &Pipeline, table: TableId) -> usize {
     let table = &pipeline[table];
     let actions = table.actions.iter().map(|a| a.action).chain([table.default_action.action]);

@@ -1,27 +1,27 @@
-//! The data of an entry: the arguments of its action, as bytes that follow the header and lead words.
+//! The data of an entry: the arguments of its action, which follow the header and the lead words.
 //!
 //! ```text
 //! arguments of at most 8, 16 and 32 bits, in 1, 2 and 4 bytes | image | padding to a word | the others, in limbs
 //! ```
 //!
-//! Every argument is there as a number in the machine's byte order, in the smallest size, so that little memory is read
-//! and generated code can test several small arguments with one load.
+//! Every argument is stored as a number in the machine's byte order, in the smallest size that fits. Lookups thus read
+//! little memory, and generated code can test several small arguments with one load.
 //!
-//! Where several consecutive arguments are whole numbers of bytes, their bytes in packet order follow one another in the
-//! *image*. Traces copy from it to packets without swapping bytes.
+//! Consecutive arguments that consist of whole bytes are also stored as an *image*: their bytes in packet order,
+//! without gaps. Traces copy from the image to packets without swapping bytes.
 
 use hopwright_ir::{Action, Type};
 use num_bigint::BigUint;
 
 use crate::limbs_of;
 
-/// Least size of an image in bytes.
+/// The minimum size of an image in bytes.
 const MIN_IMAGE_BYTES: u32 = 8;
 
 /// The parameters in an action's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Image {
-    /// Index of the first.
+    /// Index of the first parameter.
     first: usize,
     /// Number of parameters.
     count: usize,
@@ -30,7 +30,8 @@ struct Image {
 }
 
 impl Image {
-    /// The longest run of several consecutive parameters of at least two whole bytes each, if it is long enough.
+    /// Returns the longest run of consecutive parameters of at least two whole bytes each, if there are several and
+    /// they are long enough.
     fn of(action: &Action) -> Option<Image> {
         let mut best: Option<Image> = None;
         let mut at = 0;
@@ -53,7 +54,7 @@ fn bytes_of(ty: Type) -> Option<u32> {
     }
 }
 
-/// Size of a parameter's number in bytes: 1, 2, 4, or that of its limbs.
+/// The size of a parameter's number in bytes: 1, 2, 4, or that of its limbs.
 fn number_bytes(ty: Type) -> u32 {
     match ty.width() {
         0 => 0,
@@ -62,27 +63,27 @@ fn number_bytes(ty: Type) -> u32 {
     }
 }
 
-/// Where an argument's number is in an action's data.
+/// The position of an argument's number in an action's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentPlace {
-    /// Offset of its first byte.
+    /// Offset in bytes.
     pub at: u32,
-    /// Size: 1, 2, 4, or 8 for each limb; 0 for parameters without bits.
+    /// Size in bytes: 1, 2, 4, or 8 for each limb; 0 for parameters of width 0.
     pub bytes: u32,
 }
 
 /// The layout of an action's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataLayout {
-    /// By parameter.
+    /// Positions of the numbers, by parameter.
     numbers: Vec<ArgumentPlace>,
-    /// Index of the image's first parameter, then offset and size of each of its parameters.
+    /// Index of the image's first parameter, and offset and size in bytes of each parameter in the image.
     image: (usize, Vec<(u32, u32)>),
     words: usize,
 }
 
 impl DataLayout {
-    /// The layout for an action.
+    /// Computes the layout for an action.
     pub fn of(action: &Action) -> DataLayout {
         let mut numbers: Vec<ArgumentPlace> =
             action.params.iter().map(|p| ArgumentPlace { at: 0, bytes: number_bytes(p.ty) }).collect();
@@ -115,18 +116,18 @@ impl DataLayout {
         self.words
     }
 
-    /// The places of the arguments' numbers, by parameter.
+    /// The positions of the arguments' numbers, by parameter.
     pub fn numbers(&self) -> &[ArgumentPlace] {
         &self.numbers
     }
 
-    /// Offset of a parameter's bytes in packet order, if it is in the image.
+    /// The offset of a parameter's bytes in packet order, if the image contains it.
     pub fn in_image(&self, param: usize) -> Option<u32> {
         let (first, places) = &self.image;
         Some(places.get(param.checked_sub(*first)?)?.0)
     }
 
-    /// Appends the data for these arguments. Bits beyond a parameter's size are dropped; callers check widths.
+    /// Appends the data of these arguments. Excess high bits are dropped; callers check widths.
     pub fn push(&self, words: &mut Vec<u64>, args: &[BigUint]) {
         let begin = words.len();
         words.resize(begin + self.words, 0);
@@ -138,7 +139,7 @@ impl DataLayout {
         }
         let (first, places) = &self.image;
         for ((at, bytes), arg) in places.iter().zip(args.iter().skip(*first)) {
-            // The last bytes hold the lowest digit.
+            // The last bytes hold the least significant digit.
             let mut end = at + bytes;
             for digit in arg.iter_u64_digits() {
                 let some = (end - at).min(8);
@@ -150,7 +151,7 @@ impl DataLayout {
         }
     }
 
-    /// The limbs of the arguments in an action's data.
+    /// Returns the limbs of the arguments in an action's data.
     pub fn limbs(&self, data: &[u64]) -> Vec<u64> {
         let limbs = |place: &ArgumentPlace| {
             let bytes = place.bytes;
@@ -160,13 +161,13 @@ impl DataLayout {
     }
 }
 
-/// The lowest `bytes` bytes of a number, and how many these are: at most eight.
+/// Returns the lowest `bytes` bytes of a number, at most eight, and their count.
 fn cut(number: u64, bytes: u32) -> (u64, u32) {
     let bytes = bytes.min(8);
     (number & u64::MAX >> (64 - 8 * bytes), bytes)
 }
 
-/// Writes the lowest bytes of a number at a byte offset, where there are zeros.
+/// Writes the lowest `bytes` bytes of a number at a byte offset. The memory there must be zero.
 fn put(words: &mut [u64], at: u32, number: u64, bytes: u32) {
     let (number, bytes) = cut(number, bytes);
     let (word, by) = (at as usize / 8, 8 * (at % 8));

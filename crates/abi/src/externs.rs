@@ -6,18 +6,19 @@ use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, Pipeline, StmtKind, Ty
 
 use crate::limbs_of;
 
-/// What a meter returns for an index beyond its size.
+/// The result of a meter whose index is out of range.
 pub const NO_METER: u64 = u64::MAX;
 
 /// An extern object or function.
 ///
-/// Generated code reads and writes counters and registers itself: `state` points to `size` [`crate::CounterCell`]s, or to
-/// `size` values of their limbs. Other objects are called. Named externs have the methods of [`Interface`]; the following
-/// have method 0 only:
-/// - action profiles and selectors take the address of a choice ([`crate::lead_words`]) and the hash, and return the
-///   address of the chosen member's entry in the first word, or zero if there is none;
-/// - meters take index, microseconds and bytes, and return the colour in the first word, or [`NO_METER`];
-/// - direct meters take the meter's address or zero, microseconds and bytes, and return the colour in the first word.
+/// Generated code reads and writes counters and registers directly: `state` points to `size` [`crate::CounterCell`]s,
+/// or to `size` register values in limbs. Other objects are called. Named externs have the methods of [`Interface`];
+/// the following have only method 0:
+/// - Action profiles and selectors take the address of a choice ([`crate::lead_words`]) and the hash. They return the
+///   address of the selected member's entry in the first word, or zero if there are no members.
+/// - Meters take the index, the time in microseconds and the packet's length in bytes. They return the colour in the
+///   first word, or [`NO_METER`].
+/// - Direct meters take the meter's address or zero, the time and the length. They return the colour in the first word.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ExternHandle {
@@ -30,7 +31,7 @@ pub struct ExternHandle {
     pub call: Option<unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64)>,
 }
 
-/// A value of 128 bits in packet order, most significant byte first: two words as they lie in memory.
+/// A value of 128 bits in packet order, most significant byte first, in two words as loaded from memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -40,30 +41,32 @@ pub struct Block {
     pub second: u64,
 }
 
-/// A method of a named extern that takes a number of at most 64 bits and a block and returns a block.
+/// An alternative entry point of a named extern's method that takes a number of at most 64 bits and a block and returns
+/// a block.
 ///
-/// It is equivalent to [`ExternHandle::call`], but splits off the work that depends on the number alone, and passes blocks
-/// in registers.
+/// It is equivalent to [`ExternHandle::call`], but separates the work that depends only on the number, and passes
+/// blocks in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockMethod {
-    /// From [`ExternHandle::state`] and the number, the first argument of `run` and `run_all`. Valid until the batch ends.
+    /// Takes [`ExternHandle::state`] and the number. Returns the first argument of `run` and `run_all`, which is valid
+    /// until the batch ends.
     pub prepare: unsafe extern "C" fn(state: *mut c_void, number: u64) -> *const c_void,
-    /// The result for one block, given as its words.
+    /// Returns the result for one block, given as its words.
     pub run: unsafe extern "C" fn(prepared: *const c_void, first: u64, second: u64) -> Block,
-    /// Replaces `count` 16-aligned blocks by their results.
+    /// Replaces `count` blocks, 16-byte aligned, by their results.
     pub run_all: unsafe extern "C" fn(prepared: *const c_void, blocks: *mut Block, count: usize),
 }
 
-/// What the code generator may assume about an extern object's implementation.
+/// Properties of an extern object's implementation that the code generator may rely on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExternAttributes {
-    /// Calling it twice is the same as calling it once.
+    /// Whether calling it twice with the same arguments is the same as calling it once.
     pub repeatable: bool,
     /// Its only method, if that has the form of a [`BlockMethod`].
     pub block: Option<BlockMethod>,
 }
 
-/// Direction of an argument.
+/// The direction of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Filled in before the call.
@@ -74,18 +77,18 @@ pub enum Direction {
     InOut,
 }
 
-/// The signature of a named extern method or function: `args` of [`ExternHandle::call`] holds ⌈width/64⌉ limbs for each
-/// argument, one after the other.
+/// The signature of a named extern method or function. In the `args` of [`ExternHandle::call`], each argument has
+/// ⌈width/64⌉ limbs, and arguments are consecutive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamedCall {
-    /// P4 name of the method or function.
+    /// The P4 name of the method or function.
     pub name: String,
-    /// Direction and width in bits of each argument, a result last.
+    /// Direction and width in bits of each argument. A result is the last one.
     pub args: Vec<(Direction, u32)>,
 }
 
 impl NamedCall {
-    /// The signature of a call.
+    /// Returns the signature of a call.
     pub fn of(p: &Pipeline, name: &str, call: &ExternCall) -> NamedCall {
         let args = call
             .args
@@ -104,42 +107,43 @@ impl NamedCall {
 /// The signature of a digest that a program sends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DigestCall {
-    /// Name of the struct type.
+    /// The name of the struct type.
     pub name: String,
-    /// Types of the fields.
+    /// The types of the fields.
     pub fields: Vec<Type>,
 }
 
 impl DigestCall {
-    /// The signature of a call with these fields.
+    /// Returns the signature of a digest with these fields.
     pub fn of(name: &str, data: &[Expr]) -> DigestCall {
         DigestCall { name: name.into(), fields: data.iter().map(|e| e.ty).collect() }
     }
 
-    /// Words of the receiver and the fields.
+    /// Number of words of the receiver and the fields.
     pub fn words(&self) -> usize {
         1 + self.fields.iter().map(|ty| DigestCall::words_of(*ty)).sum::<usize>()
     }
 
-    /// Words of a field: its limbs, at least one. A varbit has its length in bytes, then room for its bytes, the first bits first.
+    /// Number of words of a field: its limbs, at least one. A varbit has its length in bytes, then its bytes in packet
+    /// order.
     pub fn words_of(ty: Type) -> usize {
         limbs_of(ty.width()).max(1) + usize::from(matches!(ty, Type::Varbit(_)))
     }
 }
 
-/// What a pipeline calls by name. The indices identify callees in the calls of generated code.
+/// Everything that a pipeline calls by name. The indices are those that generated code uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// For each extern instance its methods; the index is the `method` of the call.
+    /// The methods of each extern instance; the index is the `method` of the call.
     pub methods: Vec<Vec<NamedCall>>,
-    /// Free functions; the index is that into [`crate::Runtime::functions`].
+    /// The free functions; the index is that into [`crate::Runtime::functions`].
     pub functions: Vec<NamedCall>,
-    /// Digests; the index is the `method` of [`crate::Runtime::digests`].
+    /// The digests; the index is the `method` of [`crate::Runtime::digests`].
     pub digests: Vec<DigestCall>,
 }
 
 impl Interface {
-    /// Everything that a pipeline calls by name, in order of appearance.
+    /// Collects everything that a pipeline calls by name, in order of appearance.
     pub fn of(p: &Pipeline) -> Interface {
         let mut found = Interface { methods: vec![Vec::new(); p.externs.len()], ..Interface::default() };
         for block in walk::all_blocks(p) {

@@ -1,67 +1,67 @@
-//! The structures that generated code searches without a call: arrays, hash tables and prefix trees.
+//! The lookup structures that generated code searches directly: arrays, hash tables and prefix trees.
 
 use hopwright_ir::{MatchForm, Table};
 
 use crate::KeyLayout;
 
-/// The size of a table's array of entries, if generated code indexes entries by the key: a table whose keys are all exact
-/// and have at most 16 bits together.
+/// The size of the array of a table's entries that generated code indexes by the key, if there is one: for tables whose
+/// keys are all exact and have at most 16 bits together.
 pub fn direct_entries(table: &Table) -> Option<usize> {
     let bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
     let exact = table.keys.iter().all(|k| k.kind.form() == MatchForm::Value);
     (exact && (1..=16).contains(&bits)).then(|| 1 << bits)
 }
 
-/// Most words of a key by which generated code searches a hash table.
+/// The maximum number of words of a key for which generated code searches a hash table directly.
 const MAX_WORDS: usize = 4;
 
-/// Whether generated code finds the table's entries in a [`HashTable`].
+/// Whether generated code searches the table's [`HashTable`] directly.
 pub fn is_hashed(table: &Table) -> bool {
     let exact = table.match_keys().all(|k| k.kind.form() == MatchForm::Value);
     exact && direct_entries(table).is_none() && (1..=MAX_WORDS).contains(&KeyLayout::of(table).words)
 }
 
-/// The layout of a hash table: an array of words, of which the first are a header and the others slots. The number of slots
-/// is a power of two, at least two.
+/// The layout of a hash table: an array of words, which starts with a header, followed by slots. The number of slots is
+/// a power of two of at least two.
 ///
-/// A key's hash is the sum of its words, each multiplied by its multiplier. The hash shifted right by the word
-/// [`HashTable::SHIFT`] is the index of the first slot to probe; probing is linear, wraps around, and ends at an empty slot,
-/// of which there is at least one.
+/// A key's hash is the sum of its words, each multiplied by its multiplier. The hash shifted right by the header word
+/// [`HashTable::SHIFT`] is the index of the first slot to probe. Probing is linear, wraps around, and ends at an empty
+/// slot, of which there is at least one.
 ///
-/// A slot holds an address shifted left by [`HashTable::TAG_BITS`], and [`HashTable::tag`] of the key's hash below. The
-/// address is that of the entry's key, which the entry's [`crate::ActionEntry`] follows. An empty slot is zero; a slot whose
-/// entry was removed has [`HashTable::TOMBSTONE`] as its address.
+/// A slot contains an address, shifted left by [`HashTable::TAG_BITS`], and in its low bits the [`HashTable::tag`] of
+/// the key's hash. The address is that of the entry's key, behind which the entry's [`crate::ActionEntry`] lies. An
+/// empty slot is zero. A slot whose entry was removed has the address [`HashTable::TOMBSTONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct HashTable;
 
 impl HashTable {
-    /// Index of the header word by which hashes are shifted right.
+    /// Index of the header word with the number of bits to shift hashes right by.
     pub const SHIFT: usize = 0;
-    /// Index of the header word that holds the index of the last slot.
+    /// Index of the header word with the index of the last slot.
     pub const LAST: usize = 1;
-    /// Index of the first multiplier; there is one for each word of a key.
+    /// Index of the first multiplier. There is one per word of a key.
     pub const MULTIPLIERS: usize = 2;
     /// The address in a slot whose entry was removed.
     pub const TOMBSTONE: usize = 1;
     /// Width of a tag in bits.
     pub const TAG_BITS: u32 = 16;
-    /// Lowest bit of a hash that is part of its tag.
+    /// The lowest bit of a hash that is part of its tag.
     pub const TAG_SHIFT: u32 = 16;
 
-    /// Index of the first slot in a table for keys of `key_words` words. Slots begin on a cache line.
+    /// Index of the first slot in a table for keys of `key_words` words. Slots start on a cache line.
     pub const fn slots(key_words: usize) -> usize {
         (Self::MULTIPLIERS + key_words).next_multiple_of(8)
     }
 
-    /// The tag of a hash: bits other than those that choose the slot.
+    /// The tag of a hash, which consists of other bits than those that select the slot.
     #[inline(always)]
     pub const fn tag(hash: u64) -> u16 {
         (hash >> Self::TAG_SHIFT) as u16
     }
 }
 
-/// The numbers of bits matched exactly and by prefix, if the table is a [`PrefixTree`]: it has one prefix, at most 16 bits
-/// matched exactly, and its key is one word.
+/// Returns how many bits of the key are matched exactly and how many by prefix if the table is a [`PrefixTree`]. Such
+/// tables have one prefix, at most 16 bits matched exactly, and a key of one word.
 pub fn prefix_bits(table: &Table) -> Option<(u32, u32)> {
     let (mut exact, mut prefix) = (0, None);
     for key in &table.keys {
@@ -79,31 +79,33 @@ pub fn prefix_bits(table: &Table) -> Option<(u32, u32)> {
 
 /// The layout of a multi-bit trie.
 ///
-/// A node has 2 to the power of [`PrefixTree::stride`] slots, indexed by the next bits of the key, highest first, padded with
-/// zeros. The root consists of slots only; in other nodes [`PrefixTree::SLOTS`] bytes precede them.
+/// A node has two to the power of [`PrefixTree::stride`] slots, indexed by the next bits of the key, from the most
+/// significant on, padded with zeros. The root consists of slots only; in other nodes, the slots are at offset
+/// [`PrefixTree::SLOTS`] bytes.
 ///
-/// A slot is zero if it is empty: the search then falls back to the table's `lookup`. Otherwise it is an address shifted left
-/// by [`PrefixTree::SHIFT`]. The lower bits are [`PrefixTree::NODE`] if the address is a node's, and the length of the prefix
-/// shifted left by one if it is an entry's.
+/// An empty slot is zero; the search then continues in the table's `lookup`. Other slots contain an address shifted
+/// left by [`PrefixTree::SHIFT`]. The low bits are [`PrefixTree::NODE`] if it is the address of a node. If it is that
+/// of an entry, they are the length of the prefix shifted left by one.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefixTree;
 
 impl PrefixTree {
-    /// Most bits of a key.
+    /// The maximum number of bits of a key.
     pub const MAX_BITS: u32 = 48;
-    /// The lower bits of a slot that points to a node.
+    /// The low bits of a slot that points to a node.
     pub const NODE: usize = 1;
-    /// Position of the address in a slot.
+    /// The position of the address in a slot.
     pub const SHIFT: u32 = 16;
-    /// Bytes that precede the slots of a node other than the root.
+    /// Offset of the slots in a node other than the root, in bytes.
     pub const SLOTS: usize = 64;
 
-    /// Bits that index the root, for keys of `bits` bits.
+    /// The number of bits that index the root, for keys of `bits` bits.
     pub fn root_bits(bits: u32) -> u32 {
         bits.min(Self::stride(0))
     }
 
-    /// Bits that index a node at this depth in bits. See [`PrefixTree::root_bits`] for short keys.
+    /// The number of bits that index a node at this depth in bits. For the root of short keys, see
+    /// [`PrefixTree::root_bits`].
     pub const fn stride(depth: u32) -> u32 {
         match depth {
             0 => 16,

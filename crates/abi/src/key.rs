@@ -1,55 +1,55 @@
-//! The words of a table's key.
+//! The layout of a table's key.
 
 use hopwright_ir::{MatchForm, Table};
 
 /// How the fields of a table's key are packed into words.
 ///
-/// Consecutive fields share a word as long as whole fields fit, the first in the highest bits. A range and a field of more
-/// than 64 bits have words of their own. A prefix comes last. Unused bits are zero.
+/// Consecutive fields share a word as long as whole fields fit; the first one is in the most significant bits. Ranges
+/// and fields of more than 64 bits have words of their own. A prefix comes last. Unused bits are zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyLayout {
-    /// One for each of the table's keys; selector keys have none of the bits.
+    /// One per key of the table. Selector keys have width 0.
     pub fields: Vec<KeyField>,
-    /// The contents of the words, in order.
+    /// The runs of fields that make up the key, in order.
     pub runs: Vec<KeyRun>,
-    /// Words of a key.
+    /// The length of the key in words.
     pub words: usize,
 }
 
-/// Where a key holds a field.
+/// The position of a field in the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyField {
-    /// First word.
+    /// Index of its first word.
     pub word: usize,
-    /// Position of its lowest bit in that word.
+    /// Shift of its lowest bit in that word.
     pub shift: u32,
-    /// Width in bits; 0 if the field takes no part in the lookup.
+    /// Width in bits; 0 if the lookup does not use the field.
     pub width: u32,
 }
 
 /// Consecutive fields that share words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRun {
-    /// Indices of the table's keys, highest bits first.
+    /// Indices of the table's keys, most significant first.
     pub keys: Vec<usize>,
-    /// Width of all of them, aligned to the lowest bit of the last word.
+    /// Total width in bits, aligned to the lowest bit of the last word.
     pub width: u32,
 }
 
 impl KeyField {
-    /// Number of words it occupies.
+    /// Number of words that it occupies.
     pub fn words(&self) -> usize {
         self.width.div_ceil(64) as usize
     }
 
-    /// Its value in a key, in limbs.
+    /// Reads its value from a key, as limbs.
     pub fn read<'a>(&self, key: &'a [u64]) -> impl Iterator<Item = u64> + use<'a> {
         let KeyField { word, shift, width } = *self;
         let mask = if width < 64 { (1 << width) - 1 } else { u64::MAX };
         key[word..word + self.words()].iter().map(move |w| w >> shift & mask)
     }
 
-    /// Writes its value, given in limbs without bits beyond its width, into a key where the field is zero.
+    /// Writes its value into a key, where the field must be zero. The limbs must have no bits beyond its width.
     pub fn write(&self, key: &mut [u64], value: impl IntoIterator<Item = u64>) {
         for (to, from) in key[self.word..].iter_mut().zip(value).take(self.words()) {
             *to |= from << self.shift;
@@ -58,7 +58,7 @@ impl KeyField {
 }
 
 impl KeyLayout {
-    /// The layout of a table's key.
+    /// Computes the layout of a table's key.
     pub fn of(table: &Table) -> KeyLayout {
         let width = |key: usize| table.keys[key].expr.ty.width();
         let form = |key: usize| table.keys[key].kind.form();
@@ -127,11 +127,11 @@ mod tests {
         let l = layout(&[(9, Exact), (48, Exact), (7, Exact), (1, Exact), (32, Exact)]);
         assert_eq!(l.fields, [place(0, 55, 9), place(0, 7, 48), place(0, 0, 7), place(1, 32, 1), place(1, 0, 32)]);
         assert_eq!(l.words, 2);
-        // A prefix comes last; a wide field has words of its own.
+        // A prefix comes last; wide fields have words of their own.
         let l = layout(&[(32, Lpm), (128, Exact), (9, Exact)]);
         assert_eq!(l.fields, [place(2, 0, 32), place(0, 0, 128), place(2, 32, 9)]);
         assert_eq!(l.words, 3);
-        // So has a range.
+        // Ranges have words of their own.
         let l = layout(&[(9, Ternary), (7, Range), (32, Ternary)]);
         assert_eq!(l.fields, [place(0, 0, 9), place(1, 0, 7), place(2, 0, 32)]);
         let mut key = [0; 3];

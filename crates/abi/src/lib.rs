@@ -1,12 +1,12 @@
 //! The binary interface between generated code and the data plane.
 //!
-//! Generated code and the data plane share memory, not Rust types: plain `repr(C)` blocks, function pointers, and
+//! Generated code and the data plane share memory rather than Rust types: `repr(C)` structs, function pointers, and
 //! layouts that both sides compute from the pipeline. This crate is the only definition of each:
 //!
 //! - packet descriptors, verdicts and the function type of generated code ([`Packet`], [`Verdict`], [`RunBatch`]);
-//! - what generated code reaches besides the packet ([`Runtime`] and the handles in it);
-//! - table entries ([`ActionEntry`], [`DataLayout`]), keys ([`KeyLayout`]) and the structures that generated code searches
-//!   by itself ([`direct_entries`], [`HashTable`], [`PrefixTree`]);
+//! - everything else that generated code accesses ([`Runtime`] and the handles in it);
+//! - table entries ([`ActionEntry`], [`DataLayout`]), keys ([`KeyLayout`]) and the lookup structures that generated
+//!   code searches directly ([`direct_entries`], [`HashTable`], [`PrefixTree`]);
 //! - calls of externs ([`ExternHandle`], [`BlockMethod`], [`Interface`]);
 //! - packets that pause for the traffic manager ([`Pause`], [`PauseLayout`]).
 //!

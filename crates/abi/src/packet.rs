@@ -1,4 +1,4 @@
-//! Packets as generated code sees them, and the functions that run over batches of them.
+//! Packets as generated code accesses them, and the functions that process batches of them.
 
 use crate::Runtime;
 
@@ -6,13 +6,13 @@ use crate::Runtime;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// First byte of the buffer.
+    /// The address of the buffer.
     pub buffer: *mut u8,
     /// Size of the buffer in bytes.
     pub capacity: u32,
-    /// Offset of the packet's first byte. Generated code updates it when the deparsed packet starts elsewhere.
+    /// Offset of the packet's first byte. Generated code changes it if the deparsed packet starts elsewhere.
     pub start: u32,
-    /// Offset one past the packet's last byte.
+    /// Offset of the end of the packet (exclusive).
     pub end: u32,
     /// v1model `ingress_port`.
     pub ingress_port: u32,
@@ -26,7 +26,7 @@ pub struct Packet {
     pub reserved: u32,
 }
 
-/// What becomes of a packet.
+/// The result of processing a packet.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -40,8 +40,8 @@ pub enum Verdict {
     Fault = 3,
 }
 
-/// Generated code: runs `count` packets through parser, ingress, egress and deparser.
+/// A function of generated code that runs `count` packets through parser, ingress, egress and deparser.
 ///
-/// Returns null when all packets are done. Otherwise the last packet that ran has paused ([`crate::Pause`]) and the
+/// Returns null if all packets are done. Otherwise the last packet that ran has paused ([`crate::Pause`]), and the
 /// result is the address of the packet after it.
 pub type RunBatch = unsafe extern "C" fn(runtime: *const Runtime, packets: *mut Packet, count: usize) -> *mut Packet;

@@ -1,4 +1,4 @@
-//! Packets that pause: generated code hands them to the traffic manager, which resumes them or their copies.
+//! Paused packets: generated code passes them to the traffic manager, which resumes them or copies of them.
 
 use std::collections::BTreeSet;
 
@@ -6,38 +6,38 @@ use hopwright_ir::{Pipeline, SlotId, SlotKind, Type};
 
 use crate::limbs_of;
 
-/// Size of [`crate::Runtime::original`] in bytes.
+/// The size of [`crate::Runtime::original`] in bytes.
 pub const ORIGINAL_BYTES: usize = 1 << 16;
 
-/// Headers whose validity bits share one word of a paused packet.
+/// The number of headers whose validity bits share one word of the record.
 const HEADERS_PER_MASK: usize = 32;
 
-/// Why generated code returned before the end of a batch; the `verdict` of the last packet it ran. The requests
-/// themselves are in the packet's record ([`PauseLayout`]).
+/// The reason why generated code returned before the end of a batch, as the `verdict` of the last packet it ran. The
+/// requests are in the packet's record ([`PauseLayout`]).
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Ingress ended with a request of any kind or a multicast group.
+    /// Ingress ended with a request or a multicast group.
     Ingress = 16,
     /// Egress ended with a request for a clone.
     Egress = 17,
-    /// The packet is ready to be sent to `egress_port`, but is to be truncated or recirculated.
+    /// The packet is ready to be sent to `egress_port`, but must be truncated or recirculated.
     Sent = 18,
-    /// The packet is parsed, which is all that was requested.
+    /// The packet has been parsed, which is all that was asked for.
     Parsed = 19,
 }
 
 impl Pause {
-    /// The pause that a packet's verdict stands for.
+    /// Returns the pause that a packet's verdict encodes, if any.
     pub fn of(verdict: u32) -> Option<Pause> {
         [Pause::Ingress, Pause::Egress, Pause::Sent, Pause::Parsed].into_iter().find(|p| *p as u32 == verdict)
     }
 }
 
-/// Where a paused packet's record keeps a header.
+/// The position of a header in a paused packet's record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderPlace {
-    /// Word of its varbit field's length in bytes.
+    /// Index of the word with the length of its varbit field in bytes.
     pub length: usize,
     /// Offset of its bytes.
     pub bytes_at: usize,
@@ -47,7 +47,7 @@ pub struct HeaderPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PauseLayout {
     words: usize,
-    /// First word and number of words of each slot in it.
+    /// First word and number of words of each slot that the record contains.
     slots: Vec<Option<(usize, usize)>>,
     metadata: Vec<SlotId>,
     masks: usize,
@@ -55,19 +55,19 @@ pub struct PauseLayout {
 }
 
 impl PauseLayout {
-    /// Word: 0 to resume at the beginning of egress, 1 behind the requests of egress.
+    /// Index of the word: 0 to resume at the beginning of egress, 1 after the requests of egress.
     pub const MODE: usize = 0;
-    /// Word: `egress_port` to be.
+    /// Index of the word: the `egress_port` to set.
     pub const PORT: usize = 1;
-    /// Word: offset of the payload, which the parser did not extract, in the packet's buffer.
+    /// Index of the word: the payload's offset in the packet's buffer, which is the end of what the parser extracted.
     pub const PAYLOAD: usize = 2;
-    /// Word: bytes of the packet as it was received.
+    /// Index of the word: the length of the packet as received, in bytes.
     pub const LENGTH: usize = 3;
-    /// Word: steps the packet may still take.
+    /// Index of the word: the number of steps the packet may still take.
     pub const STEPS: usize = 4;
     const FIRST: usize = 5;
 
-    /// The layout with these slots, as far as they are no parts of headers, and all headers.
+    /// Computes a layout that contains these slots, except parts of headers, and all headers.
     pub fn new(p: &Pipeline, kept: &BTreeSet<SlotId>) -> PauseLayout {
         let mut next = PauseLayout::FIRST;
         let mut layout = PauseLayout { slots: vec![None; p.slots.len()], ..PauseLayout::default() };
@@ -92,32 +92,32 @@ impl PauseLayout {
             let varbit = header.varbit.map_or(0, |i| header.fields[i as usize].width);
             at += (header.fixed_bits + varbit).div_ceil(8).next_multiple_of(16) as usize;
         }
-        // Loads of fields at the end of a header may reach beyond it.
+        // Loads of fields at the end of a header may read beyond it.
         layout.words = at / 8 + 8;
         layout
     }
 
-    /// Words of the record.
+    /// Number of words of the record.
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// First word and number of words of a slot, if it is in the record.
+    /// The first word and the number of words of a slot, if the record contains it.
     pub fn slot(&self, slot: SlotId) -> Option<(usize, usize)> {
         *self.slots.get(slot.index())?
     }
 
-    /// The slots in the record that are metadata, requests included.
+    /// The slots of the record that are metadata, including requests.
     pub fn metadata(&self) -> &[SlotId] {
         &self.metadata
     }
 
-    /// First word of the headers' validity bits, 32 headers a word.
+    /// The first word of the headers' validity bits, which are 32 per word.
     pub fn masks(&self) -> usize {
         self.masks
     }
 
-    /// Where each header is.
+    /// The position of each header.
     pub fn headers(&self) -> &[HeaderPlace] {
         &self.headers
     }

@@ -1,4 +1,5 @@
-//! Reads and writes of a body outside itself, and how often instances are applied. Decides whether a parameter can be an alias
+//! Finds what a body reads and writes outside itself, and how often instances are applied. This decides whether a
+//! parameter can be an alias of its argument instead of a copy.
 //! of its argument instead of a copy.
 
 use std::collections::{HashMap, HashSet};
@@ -10,14 +11,14 @@ use crate::value::first_place;
 use crate::{Binding, Lowering};
 use hopwright_ir::SlotId;
 
-/// Left-values and values of the enclosing control that an action reads or writes.
+/// Lvalues and values of the enclosing control that an action reads or writes.
 #[derive(Default)]
 pub(crate) struct Outside<'p> {
     pub reads: Vec<&'p hir::Expr>,
     pub writes: Vec<&'p hir::Expr>,
 }
 
-/// Paths an expression reads (longest only) and calls it makes.
+/// Collects the longest paths that an expression reads, and the calls it makes.
 fn scan<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
     if is_path(e) {
         paths.push(e);
@@ -40,7 +41,7 @@ fn scan<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'
     }
 }
 
-/// What the indices inside a path read.
+/// Collects what the indices inside a path read.
 fn scan_indices<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
     match &e.kind {
         hir::ExprKind::Index(inner, index) => {
@@ -66,7 +67,7 @@ fn scan_call<'p>(call: &'p hir::Call, paths: &mut Vec<&'p hir::Expr>, calls: &mu
     call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| scan(e, paths, calls));
 }
 
-/// The statements in `stmts`, outer before inner.
+/// Calls `f` for all statements, outer ones before inner ones.
 fn stmts<'p>(list: &'p [hir::Stmt], f: &mut impl FnMut(&'p hir::Stmt)) {
     for stmt in list {
         f(stmt);
@@ -94,7 +95,7 @@ fn stmts<'p>(list: &'p [hir::Stmt], f: &mut impl FnMut(&'p hir::Stmt)) {
     }
 }
 
-/// The expressions a statement evaluates itself, and the left sides it writes.
+/// Returns the expressions that a statement itself evaluates, and the lvalue it writes.
 fn stmt_exprs(stmt: &hir::Stmt) -> (Vec<&hir::Expr>, Option<&hir::Expr>) {
     match &stmt.kind {
         hir::StmtKind::Declare(_, value) => (value.iter().collect(), None),
@@ -110,7 +111,7 @@ fn stmt_exprs(stmt: &hir::Stmt) -> (Vec<&hir::Expr>, Option<&hir::Expr>) {
 }
 
 impl<'p> Lowering<'p> {
-    /// Finds where the program applies instances.
+    /// Finds all applications of instances in the program.
     pub(crate) fn count_applications(&mut self) {
         let program = self.program;
         let mut found: HashMap<hir::InstanceId, Vec<&'p hir::Call>> = HashMap::new();
@@ -131,12 +132,12 @@ impl<'p> Lowering<'p> {
         self.applications = found;
     }
 
-    /// Whether calls of the function may execute `exit`.
+    /// Returns whether calls of the function may execute `exit`.
     pub(crate) fn may_exit(&self, function: hir::FunctionId) -> bool {
         self.find_exit(function, &mut HashSet::new())
     }
 
-    /// `seen` are the functions visited; without it the work would double with every level of calls.
+    /// `seen` are the functions visited so far. Without it, the work would double with every level of calls.
     fn find_exit(&self, function: hir::FunctionId, seen: &mut HashSet<hir::FunctionId>) -> bool {
         if !seen.insert(function) {
             return false;
@@ -155,7 +156,7 @@ impl<'p> Lowering<'p> {
         found || calls.into_iter().any(|f| self.find_exit(f, seen))
     }
 
-    /// What an action reads and writes of the enclosing control. Functions have no enclosing control.
+    /// Returns what an action reads and writes of the enclosing control. Functions have no enclosing control.
     pub(crate) fn outside(&self, function: hir::FunctionId) -> Outside<'p> {
         let mut outside = Outside::default();
         let mut own = HashSet::new();
@@ -219,7 +220,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// Every slot that the left-value may denote; nothing for what has no storage.
+    /// Collects every slot that an lvalue may denote; none if it has no storage.
     pub(crate) fn path_slots(&self, e: &hir::Expr, out: &mut Vec<SlotId>) {
         let mut locs = Vec::new();
         self.path_locs(e, &mut locs);
@@ -245,7 +246,7 @@ impl<'p> Lowering<'p> {
                 for loc in locs {
                     let field = self.loc_field(&loc, *index);
                     out.push(field.unwrap_or(loc));
-                    // Setting a union's member changes its siblings.
+                    // Setting a union's member also changes its siblings.
                     if let Some(Place::Header(h)) = out.last().and_then(first_place) {
                         let siblings = self.siblings(*h);
                         out.extend(siblings.into_iter().map(|s| Loc::Place(Place::Header(s))));
@@ -275,7 +276,7 @@ fn is_path(e: &hir::Expr) -> bool {
     )
 }
 
-/// The variable a left-value is in.
+/// Returns the variable that contains an lvalue.
 fn root(e: &hir::Expr) -> Option<hir::VarId> {
     match &e.kind {
         hir::ExprKind::Var(var) => Some(*var),
@@ -290,7 +291,7 @@ fn root(e: &hir::Expr) -> Option<hir::VarId> {
     }
 }
 
-/// Whether two left-values are written the same way, with constant indices only.
+/// Returns whether two lvalues have the same syntax and only constant indices.
 pub(crate) fn same_path(a: &hir::Expr, b: &hir::Expr) -> bool {
     match (&a.kind, &b.kind) {
         (hir::ExprKind::Var(a), hir::ExprKind::Var(b)) => a == b,

@@ -1,4 +1,4 @@
-//! Inlining of functions, actions and controls. Parameters are copied only where the difference to their arguments could be
+//! Inlining of functions, actions and controls. Parameters are copied only if the difference to an alias could be
 //! observed.
 
 use std::collections::HashSet;
@@ -17,11 +17,11 @@ use hopwright_ir::{Block, Expr, ExprKind, SlotId, StmtKind};
 /// The source of a parameter's value.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
-    /// An argument, evaluated by rising [`hir::Arg::turn`].
+    /// An argument, with its [`hir::Arg::turn`] in the order of evaluation.
     Expr(&'a hir::Expr, usize),
-    /// Data parameter of the table's action.
+    /// A data parameter of the table's action.
     Data(u32),
-    /// No argument; a result is dropped.
+    /// There is no argument; an out parameter's value is discarded.
     Omitted,
 }
 
@@ -40,7 +40,7 @@ enum Argument {
 }
 
 impl Lowering<'_> {
-    /// Lowers a call and returns its result, if any. `ty` is the type of the result if it is used.
+    /// Lowers a call and returns its result, if any. `ty` is the type of the result if the result is used.
     pub(crate) fn call(&mut self, call: &hir::Call, ty: Option<&hir::Type>) -> Result<Option<Value>> {
         match &call.callee {
             hir::Callee::Function(id) => {
@@ -104,7 +104,7 @@ impl Lowering<'_> {
         Ok(result.map(|place| Value::Loc(Loc::Place(place))))
     }
 
-    /// Lowers a body with its own `return` scope, then copies out.
+    /// Lowers a body with its own `return` scope, and the copies of its out parameters at the end.
     pub(crate) fn body(
         &mut self,
         stmts: &[hir::Stmt],
@@ -128,7 +128,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Emits a body that may leave to `label`, with a scope only if one is needed.
+    /// Emits a body that may leave to `label`, in a scope if one is needed.
     pub(crate) fn scoped(&mut self, label: u32, mut body: Block, span: Span) {
         simplify::strip_tail(&mut body, label);
         let mut left = false;
@@ -147,7 +147,8 @@ impl Lowering<'_> {
         let given: Vec<Given<'_>> = call.args.iter().map(Given::of).collect();
         let sites = self.applications.get(&id).cloned().unwrap_or_default();
         let several = sites.len() > 1;
-        // Tables of the instance refer to its parameters, so these must be the same storage at all places.
+        // The instance's tables refer to its parameters, which must therefore have the same storage at all
+        // applications.
         let fixed = several
             && matches!(instance.body, hir::InstanceBody::Control(_))
             && !sites.iter().all(|site| same_arguments(site, call));
@@ -176,8 +177,8 @@ impl Lowering<'_> {
 
     /// Evaluates arguments and binds parameters. Returns the copies to make at the end of the body.
     ///
-    /// A parameter is an alias of its argument if the difference cannot be observed: no other parameter and nothing outside
-    /// that the body accesses overlaps it. With `fixed` it is always a copy.
+    /// A parameter is an alias of its argument if the difference cannot be observed: it overlaps no other parameter,
+    /// and nothing outside of the body that the body accesses. With `fixed` it is always a copy.
     fn bind(
         &mut self,
         params: &[hir::Param],
@@ -212,7 +213,7 @@ impl Lowering<'_> {
             .collect();
         let mut copy_outs = Vec::new();
         let mut bindings = Vec::new();
-        // Out parameters start at zero, after all arguments are evaluated.
+        // Out parameters start at zero, once all arguments have been evaluated.
         let mut zeroed = Vec::new();
         for (i, (param, argument)) in params.iter().zip(arguments).enumerate() {
             match argument {
@@ -241,7 +242,7 @@ impl Lowering<'_> {
                     }
                 }
                 Argument::Object(id) => {
-                    // Functions are inlined anew for each call.
+                    // Functions are inlined separately for each call.
                     let before = self.table_objects.get(&param.var).filter(|_| self.cached);
                     if before.is_some_and(|before| *before != id) {
                         let name = self.program[param.var].name.clone();
@@ -269,7 +270,7 @@ impl Lowering<'_> {
         Ok(copy_outs)
     }
 
-    /// Evaluates arguments in source order; each keeps its value despite effects of later ones.
+    /// Evaluates arguments in source order. Each keeps its value despite the effects of later ones.
     fn arguments(&mut self, params: &[hir::Param], given: &[Given<'_>]) -> Result<Vec<Argument>> {
         let turn_of = |i: usize| match given.get(i) {
             Some(Given::Expr(_, turn)) => *turn,
@@ -312,7 +313,7 @@ impl Lowering<'_> {
         Ok(arguments)
     }
 
-    /// The extern object that a parameter stands for; none for packets.
+    /// Returns the extern object that a parameter stands for; none for packets.
     fn object_of(&mut self, var: hir::VarId) -> Option<hir::ObjectId> {
         let Some(&Binding::Object(id)) = self.env.get(&var) else { return None };
         if self.in_table {
@@ -347,7 +348,7 @@ impl Lowering<'_> {
         Ok(Binding::Loc(Loc::Place(place)))
     }
 
-    /// Storage for a parameter's copy, without binding it yet.
+    /// Allocates storage for a parameter's copy, without binding the parameter yet.
     fn parameter_storage(&mut self, var: hir::VarId) -> Result<Place> {
         if let Some(place) = self.shared.get(&var) {
             return Ok(place.clone());
@@ -361,7 +362,7 @@ impl Lowering<'_> {
         Ok(place)
     }
 
-    /// The current value of a target.
+    /// Returns the current value of a target.
     pub(crate) fn target_value(&mut self, target: &Target, span: Span) -> Result<Value> {
         match target.slice {
             None => Ok(Value::Loc(target.loc.clone())),

@@ -1,5 +1,5 @@
-//! Expressions: pure IR trees. Everything with an effect becomes statements before them, in P4's order of evaluation (left to
-//! right).
+//! Lowers expressions to pure IR trees. Everything with an effect becomes a statement before the expression, in P4's
+//! order of evaluation (left to right).
 
 use std::rc::Rc;
 
@@ -14,13 +14,13 @@ use hopwright_ir::passes::fold;
 use hopwright_ir::{BinaryOp, Expr, ExprKind, StmtKind, Type, UnaryOp};
 
 impl Lowering<'_> {
-    /// The scalar value of an expression.
+    /// Returns the scalar value of an expression.
     pub(crate) fn scalar(&mut self, e: &hir::Expr) -> Result<Expr> {
         let value = self.value(e)?;
         self.as_scalar(value, e.span)
     }
 
-    /// The value of an expression; scalars are [`Value::Scalar`].
+    /// Returns the value of an expression; scalars are [`Value::Scalar`].
     pub(crate) fn value(&mut self, e: &hir::Expr) -> Result<Value> {
         let value = self.path(e)?;
         match value {
@@ -29,7 +29,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Where an argument or the left side of an assignment is.
+    /// Returns the location of an argument or of the left side of an assignment.
     pub(crate) fn target(&mut self, e: &hir::Expr) -> Result<Target> {
         if let hir::ExprKind::Slice(inner, hi, lo) = &e.kind {
             let target = self.target(inner)?;
@@ -48,7 +48,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// An expression as a location if it is one, else as a value.
+    /// Returns an expression as a location if it is one, otherwise as a value.
     pub(crate) fn path(&mut self, e: &hir::Expr) -> Result<Value> {
         match &e.kind {
             hir::ExprKind::Var(var) => match self.env.get(var) {
@@ -140,7 +140,7 @@ impl Lowering<'_> {
         let index = self.scalar(index)?;
         let index = fold::folded(index);
         let stack = match stack {
-            // A list has no storage that an index could choose from.
+            // A list has no storage that could be indexed at run time.
             Value::Tree(_) if index.as_const().is_none() => {
                 let name = format!("{}.$list", self.scope);
                 let place = Loc::Place(self.alloc(ty, &name, crate::storage::Purpose::Local, span)?);
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         Ok(Value::Loc(Loc::Select { index, options: options.into() }))
     }
 
-    /// The stack an expression names, and its `nextIndex`.
+    /// Returns the stack that an expression denotes, and its `nextIndex`.
     pub(crate) fn stack_of(&mut self, e: &hir::Expr, span: Span) -> Result<(Place, Expr)> {
         if let Value::Loc(Loc::Place(place)) = self.path(e)?
             && let Some(next) = self.next_index(&place)
@@ -185,7 +185,7 @@ impl Lowering<'_> {
         Value::Loc(Loc::Select { index, options })
     }
 
-    /// In parsers, an element beyond the stack is an error.
+    /// In parsers, an index out of bounds is a parser error.
     fn check_bounds(&mut self, in_bounds: Expr, span: Span) {
         if self.in_parser {
             let error = self.program.errors.iter().position(|e| e == "StackOutOfBounds").unwrap_or(0);
@@ -194,13 +194,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Scalar operators and constants.
+    /// Lowers scalar operators and constants.
     fn pure_scalar(&mut self, e: &hir::Expr) -> Result<Expr> {
         let span = e.span;
         match &e.kind {
             hir::ExprKind::Int(value) => {
                 let ty = match &e.ty {
-                    // Operands of any width keep this type: shift amounts, indices.
+                    // Operands that may have any width, such as shift amounts and indices, keep this type.
                     hir::Type::InfInt => Type::Bits(32.max(value.bits() as u32)),
                     ty => self.required_scalar(ty, span)?,
                 };
@@ -268,7 +268,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Conversion between scalar types.
+    /// Converts between scalar types.
     pub(crate) fn cast(&mut self, arg: Expr, ty: Type, span: Span) -> Result<Expr> {
         let to = |arg: Expr, ty: Type| Expr { kind: ExprKind::Cast(Box::new(arg)), ty, span };
         match (arg.ty, ty) {
@@ -353,7 +353,7 @@ impl Lowering<'_> {
         Ok(binary(op, left, right, ty, span))
     }
 
-    /// The bits of a constant expression.
+    /// Returns the bits of a constant expression.
     pub(crate) fn constant(&mut self, e: &hir::Expr) -> Result<BigUint> {
         let block = std::mem::take(&mut self.block);
         let value = self.scalar(e);
@@ -364,7 +364,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether evaluating the expression does anything besides giving a value.
+    /// Returns whether evaluating the expression has effects.
     pub(crate) fn has_effects(&self, e: &hir::Expr) -> bool {
         match &e.kind {
             hir::ExprKind::Call(call) => match &call.callee {
@@ -400,7 +400,7 @@ fn minus_one(e: Expr, span: Span) -> Expr {
     binary(BinaryOp::Sub, e, one, ty, span)
 }
 
-/// Two's complement in `width` bits.
+/// Returns the two's complement of a number in `width` bits.
 pub(crate) fn bits_of(value: &BigInt, width: u32) -> BigUint {
     let modulus = BigInt::from(1) << width;
     let mut bits = value % &modulus;

@@ -13,7 +13,7 @@ use hopwright_ir::{
 };
 
 impl Lowering<'_> {
-    /// All extern objects; an object's id stays its position.
+    /// Lowers all extern objects. Their ids are their positions.
     pub(crate) fn objects(&mut self) {
         for object in &self.program.objects {
             let kind = self
@@ -74,7 +74,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What the control plane calls a digest: the type of its data, or a number if that has no name.
+    /// Returns a digest's name for the control plane: the type of its data, or a number if the type has no name.
     fn digest_name(&mut self, ty: &hir::Type, span: Span) -> String {
         if let hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) = ty
             && self.program[*id].span != Span::none()
@@ -88,7 +88,7 @@ impl Lowering<'_> {
         format!("digest_{at}")
     }
 
-    /// The name of the enum member an expression is.
+    /// Returns the name of the enum member that an expression is.
     fn member_name(&self, e: &hir::Expr) -> Option<&str> {
         match &e.kind {
             hir::ExprKind::EnumMember(id, index) => self.program[*id].members.get(*index).map(|m| m.0.as_str()),
@@ -111,7 +111,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A v1model or other extern function.
+    /// Lowers a call of an extern function.
     pub(crate) fn extern_function(
         &mut self,
         name: &str,
@@ -208,7 +208,7 @@ impl Lowering<'_> {
         Ok(None)
     }
 
-    /// A method of an extern object.
+    /// Lowers a call of a method of an extern object.
     pub(crate) fn extern_method(
         &mut self,
         object: hir::ObjectId,
@@ -226,7 +226,7 @@ impl Lowering<'_> {
                 ExternFn::RegisterWrite(id)
             }
             ("Checksum16", "get") => {
-                // As `hash` from 0 on, with a range that leaves all 16 bits.
+                // Like `hash` with base 0 and a range that keeps all 16 bits.
                 let (word, range) = (Type::Bits(16), Type::Bits(32));
                 let slot = self.temp(word, call.span);
                 args.args.push(ExternArg::Out(slot));
@@ -249,7 +249,7 @@ impl Lowering<'_> {
         Ok(None)
     }
 
-    /// An extern that is registered by name.
+    /// Lowers a call of an extern that is registered by name.
     fn named(
         &mut self,
         instance: Option<ExternId>,
@@ -264,7 +264,7 @@ impl Lowering<'_> {
                 (hir::Direction::InOut, Some(_)) => args.in_out(self, i)?,
                 (_, Some(e)) if self.scalar_type(&e.ty).is_some() => args.input(self, i)?,
                 (_, Some(_)) => args.inputs(self, i)?,
-                // An optional one that is left out.
+                // An optional argument that is omitted.
                 (_, None) => {}
             }
         }
@@ -277,7 +277,7 @@ impl Lowering<'_> {
     /// Sets the intrinsic metadata that makes the architecture drop the packet.
     fn drop_packet(&mut self, call: &hir::Call) -> Result<()> {
         let Some(architecture) = self.program.architecture() else { return Ok(()) };
-        // The argument is the intrinsic metadata, or a copy of it.
+        // The argument is the intrinsic metadata or a copy of it.
         let argument = call.args.first().and_then(|a| a.value.as_ref());
         let copy = match argument.map(|e| (e, &e.ty)) {
             Some((e, hir::Type::Struct(id))) => Some((self.target(e)?, *id)),
@@ -307,7 +307,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A field list for the data of a deprecated resubmit, recirculate or clone.
+    /// Creates a field list for the data of a deprecated resubmit, recirculate or clone.
     fn list_of(&mut self, e: &hir::Expr) -> Result<u8> {
         let value = self.value(e)?;
         let mut scalars = Vec::new();
@@ -331,7 +331,7 @@ impl Lowering<'_> {
         Ok(index)
     }
 
-    /// A method of a header, union or stack.
+    /// Lowers a call of a method of a header, union or stack.
     pub(crate) fn builtin(&mut self, receiver: &hir::Expr, name: &str, call: &hir::Call) -> Result<Option<Value>> {
         let span = call.span;
         match name {
@@ -385,7 +385,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A method of the packet being parsed or built.
+    /// Lowers a call of a method of the packet being parsed or built.
     pub(crate) fn packet_method(
         &mut self,
         name: &str,
@@ -429,7 +429,7 @@ impl Lowering<'_> {
 
     fn extract(&mut self, target: Option<&hir::Expr>, call: &hir::Call) -> Result<()> {
         let span = call.span;
-        // `stack.next` is an operation of its own; of a stack of unions it takes several.
+        // `stack.next` is an operation of its own; for a stack of unions it takes several.
         let next: Option<StackId> = match target.map(|e| &e.kind) {
             Some(hir::ExprKind::StackNext(stack)) => match self.stack_of(stack, span)?.0 {
                 Place::Stack(stack) => Some(stack),
@@ -486,7 +486,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `push_front` and `pop_front` of a stack of header unions.
+    /// Lowers `push_front` and `pop_front` of a stack of header unions.
     fn shift_unions(&mut self, stack: &Place, count: u32, push: bool, span: Span) -> Result<()> {
         let elements = self.elements(stack);
         let (size, by) = (elements.len(), (count as usize).min(elements.len()));
@@ -542,7 +542,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `left = packet.lookahead<T>()` without a temporary. Says whether it did it.
+    /// Lowers `left = packet.lookahead<T>()` without a temporary. Returns false if that is not possible.
     pub(crate) fn direct_lookahead(&mut self, left: &Loc, right: &hir::Expr, span: Span) -> Result<bool> {
         let (Loc::Place(place), hir::ExprKind::Call(call)) = (left, &right.kind) else {
             return Ok(false);
@@ -559,7 +559,7 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Reads ahead into a place; headers in it become valid.
+    /// Looks ahead into a place; its headers become valid.
     fn lookahead(&mut self, place: &Place, span: Span) -> Result<()> {
         let mut headers = Vec::new();
         self.headers_in(place, &mut headers);
@@ -582,7 +582,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Emits every header in a value.
+    /// Emits all headers in a value.
     fn emit_value(&mut self, value: &Value, ty: &hir::Type, span: Span) -> Result<()> {
         match value {
             Value::Loc(Loc::Place(place)) => {
@@ -622,13 +622,13 @@ fn place_value(place: &Place) -> Value {
     Value::Loc(Loc::Place(place.clone()))
 }
 
-/// An extern call's arguments while they are evaluated.
+/// The arguments of an extern call that is being lowered.
 pub(crate) struct Arguments<'a> {
     pub(crate) call: &'a hir::Call,
     pub(crate) args: Vec<ExternArg>,
-    /// Temporaries to store after the call.
+    /// Temporaries to copy to their targets after the call.
     outs: Vec<(Target, SlotId)>,
-    /// Arguments that are evaluated before their turn in the declaration, because the text names them earlier.
+    /// Values of arguments that the source names before their turn in the declaration.
     early: Vec<Option<Value>>,
 }
 
@@ -655,12 +655,12 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { call, args: Vec::new(), outs: Vec::new(), early })
     }
 
-    /// The argument; that it is missing is reported with the statement.
+    /// Returns an argument. If it is missing, that is reported with the statement.
     pub(crate) fn at(&self, index: usize) -> Result<&'a hir::Expr> {
         self.call.args.get(index).and_then(|a| a.value.as_ref()).ok_or(Reported)
     }
 
-    /// Refuses arguments that are no numbers; the declarations of these externs accept any type.
+    /// Reports an argument that is not a number; the declarations of these externs accept any type.
     fn check_number(&self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let e = self.at(index)?;
         match lowering.scalar_type(&e.ty) {
@@ -677,8 +677,8 @@ impl<'a> Arguments<'a> {
         self.input(lowering, index)
     }
 
-    /// All arguments, as the function's description says, for functions that have the parameters of their declaration.
-    /// One more parameter, an out parameter behind them, is the result.
+    /// Lowers all arguments by the function's description, for functions whose parameters are those of their
+    /// declaration. A result is one more out parameter at the end.
     fn described(
         &mut self,
         lowering: &mut Lowering<'_>,
@@ -707,7 +707,7 @@ impl<'a> Arguments<'a> {
         if declared.len() == shapes.len() { Ok(None) } else { self.result(lowering, ty) }
     }
 
-    /// A temporary for the result, as the last argument, if there is one.
+    /// Adds a temporary for the result as the last argument, if there is a result.
     fn result(&mut self, lowering: &mut Lowering<'_>, ty: Option<&hir::Type>) -> Result<Option<Value>> {
         let Some(ty) = ty.filter(|ty| **ty != hir::Type::Void) else { return Ok(None) };
         let span = self.call.span;
@@ -719,7 +719,7 @@ impl<'a> Arguments<'a> {
         Ok(Some(Value::Loc(Loc::Place(Place::Scalar(slot)))))
     }
 
-    /// Whether an argument after `index` has effects.
+    /// Returns whether an argument after `index` has effects.
     fn effects_behind(&self, lowering: &Lowering<'_>, index: usize) -> bool {
         self.call.args.iter().skip(index + 1).any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e)))
     }
@@ -756,7 +756,7 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 
-    /// Every scalar of a struct or header as an argument of its own.
+    /// Adds every scalar of a struct or header as a separate argument.
     fn inputs(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         self.list(lowering, index)?;
         if let Some(ExternArg::List(scalars)) = self.args.pop() {
@@ -765,7 +765,7 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 
-    /// The slot a result goes to.
+    /// Adds the slot for a result.
     fn output(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let Some(e) = self.call.args.get(index).and_then(|a| a.value.as_ref()) else {
             return Err(lowering.unsupported(self.call.span, "an omitted out argument of an extern"));
@@ -782,7 +782,7 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 
-    /// The slot an out argument is, or a temporary that stands for it (an extern may leave it as it is).
+    /// Returns the slot of an out argument, or a temporary with its value (an extern may leave it unchanged).
     fn output_slot(&mut self, lowering: &mut Lowering<'_>, e: &hir::Expr) -> Result<SlotId> {
         let target = lowering.target(e)?;
         if let Some(Place::Scalar(slot)) = target.whole_place() {

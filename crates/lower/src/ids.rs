@@ -1,7 +1,9 @@
-//! P4Runtime ids of a program's objects, assigned as p4c assigns them, so that clients and files made with it keep working.
+//! P4Runtime ids of a program's objects. They are assigned as p4c does, so that clients and files made with p4c keep
+//! working.
 //!
-//! An id is the object's kind in the highest byte and, unless the source says `@id`, a hash of its full name in the others
-//! (P4Runtime 6.3.9 leaves the choice to the compiler). Only objects that the package reaches have an id.
+//! The highest byte of an id is the object's kind. The other bytes are given by `@id`, or else are a hash of the
+//! object's full name (P4Runtime 6.3.9 leaves this choice to the compiler). Only objects that the package reaches have
+//! an id.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,7 +14,7 @@ use hopwright_source::Span;
 
 use crate::Lowering;
 
-/// Bits of an id that are not its kind.
+/// The bits of an id other than its kind.
 const NUMBER: u32 = 0x00ff_ffff;
 
 /// An invalid `@id`.
@@ -35,13 +37,13 @@ fn jenkins(name: &str) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// The objects of a program by kind and name: what the source says of their ids. Of several with one name, the first
-/// counts.
+/// The objects of a program by kind and name, with the ids that their `@id` annotations specify. Of several objects
+/// with the same name, the first one counts.
 #[derive(Debug, Default)]
 struct Objects(BTreeMap<P4Kind, BTreeMap<String, Option<(u32, Span)>>>);
 
 impl Objects {
-    /// Adds an object with the id that its `@id` asks for.
+    /// Adds an object with the id that its `@id` annotation specifies, if any.
     fn add(&mut self, kind: P4Kind, name: &str, annotations: &[Annotation]) -> Result<(), WrongId> {
         let wanted = match Annotation::id_of(annotations) {
             Ok(wanted) => wanted,
@@ -51,7 +53,7 @@ impl Objects {
         Ok(())
     }
 
-    /// The ids of all objects that were added.
+    /// Returns the ids of all objects.
     fn assign(&self) -> Result<HashMap<(P4Kind, &str), P4Id>, WrongId> {
         let mut ids = HashMap::new();
         for (kind, names) in &self.0 {
@@ -87,7 +89,7 @@ impl Objects {
 }
 
 impl Lowering<'_> {
-    /// Gives the objects of the pipeline their ids.
+    /// Assigns ids to the objects of the pipeline.
     pub(crate) fn assign_ids(&mut self, pipeline: &mut Pipeline) {
         let named = Objects::of(self.program, pipeline);
         let assigned = named
@@ -118,7 +120,7 @@ impl Lowering<'_> {
 }
 
 impl Objects {
-    /// The objects of a program that a control plane may know.
+    /// Collects the objects of a program that a control plane can access.
     fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<Objects, WrongId> {
         let reached = Reached::new(program);
         let mut objects = Objects::default();

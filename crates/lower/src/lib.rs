@@ -34,10 +34,10 @@ use hopwright_ir::{
 use storage::{Loc, Place};
 use value::{Target, Value};
 
-/// Lowers a program.
+/// Lowers a typed program to the pipeline IR.
 ///
 /// # Errors
-/// Constructs that the IR or the architecture does not support, each with its place in the source.
+/// Constructs that the IR or the architecture does not support, each with its source location.
 pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::result::Result<Pipeline, Diagnostics> {
     let mut lowering = Lowering::new(program);
     let pipeline = stack::with_room(|| lowering.program(sources));
@@ -50,7 +50,7 @@ pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::resul
     }
 }
 
-/// Maximum number of statements. Inlining can double a program with every level of calls.
+/// Maximum number of statements. Each level of inlined calls can double a program.
 const MAX_STATEMENTS: usize = 1 << 18;
 
 /// Maximum depth of inlined calls.
@@ -65,7 +65,7 @@ struct Reported;
 
 type Result<T> = std::result::Result<T, Reported>;
 
-/// The meaning of a variable.
+/// What a variable is bound to.
 #[derive(Clone, Debug)]
 enum Binding {
     /// Storage.
@@ -93,12 +93,12 @@ struct LoopLabels {
     next: u32,
 }
 
-/// The effect of `exit` after copying out.
+/// How to lower `exit`, after the copies of out parameters.
 #[derive(Clone, Copy)]
 enum Exit {
     /// Ends the control.
     Direct,
-    /// In an action of an inlined control: sets the flag and leaves the action; the control tests the flag.
+    /// In an action of an inlined control: sets the flag and leaves the action. The control tests the flag.
     Flag { flag: SlotId, label: u32 },
 }
 
@@ -116,7 +116,7 @@ struct LoweredTable {
 struct Lowering<'p> {
     program: &'p hir::TypedProgram,
     diagnostics: Diagnostics,
-    /// Errors reported, to report each place once.
+    /// Errors that have been reported, so that each is reported once per location.
     refused: HashSet<(Span, &'static str, String)>,
     slots: Vec<Slot>,
     headers: Vec<Header>,
@@ -130,26 +130,26 @@ struct Lowering<'p> {
     tables: Vec<Table>,
     value_sets: Vec<ValueSet>,
     externs: Vec<ExternInstance>,
-    /// Calls of `digest` with data of an unnamed type.
+    /// Calls of `digest` whose data have an unnamed type.
     nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
-    /// Uses of each name, to keep names unique.
+    /// Number of uses of each name, to keep names unique.
     names: HashMap<String, u32>,
     empty_varbits: HashMap<u32, SlotId>,
     /// Standard metadata by field name.
     standard: HashMap<String, SlotId>,
     env: HashMap<hir::VarId, Binding>,
-    /// Storage of parameters and variables of instances, the same wherever the instance is applied.
+    /// Storage of instances' parameters and variables, which is the same wherever an instance is applied.
     shared: HashMap<hir::VarId, Place>,
-    /// Variables being declared belong to an instance, not to an inlined function.
+    /// Whether variables being declared belong to an instance rather than an inlined function.
     cached: bool,
-    /// How often the program applies each instance.
+    /// The applications of each instance in the program.
     applications: HashMap<hir::InstanceId, Vec<&'p hir::Call>>,
     lowered_tables: HashMap<hir::TableId, LoweredTable>,
     lowered_actions: HashMap<(hir::FunctionId, Option<SlotId>), ActionId>,
-    /// A table's action is being lowered.
+    /// Whether a table's action is being lowered.
     in_table: bool,
-    /// Extern objects bound to parameters in actions of tables, which are lowered only once.
+    /// Extern objects bound to parameters of table actions, which are lowered only once.
     table_objects: HashMap<hir::VarId, hir::ObjectId>,
     /// Statements of the block being built.
     block: Block,
@@ -157,18 +157,18 @@ struct Lowering<'p> {
     loops: Vec<LoopLabels>,
     exit: Exit,
     next_label: u32,
-    /// Statements so far.
+    /// Number of statements emitted so far.
     emitted: usize,
-    /// A limit was exceeded and reported: nothing more is lowered.
+    /// Whether a limit was exceeded and reported. Nothing more is lowered then.
     too_large: bool,
-    /// Prefix of names of variables.
+    /// Prefix of variables' names.
     scope: String,
-    /// The code being lowered may run more than once per packet.
+    /// Whether the code being lowered may run more than once per packet.
     repeats: bool,
     in_parser: bool,
     /// Depth of nested blocks; zero directly in a parser state.
     nesting: u32,
-    /// Parser states, and the one being built.
+    /// The parser states, and the index of the one being built.
     states: Vec<State>,
     state: usize,
 }
@@ -225,7 +225,7 @@ impl<'p> Lowering<'p> {
         self.block.push(Stmt { kind, span });
     }
 
-    /// The statements that `f` emits.
+    /// Returns the statements that `f` emits.
     fn nested(&mut self, f: impl FnOnce(&mut Self) -> Result<()>) -> Result<Block> {
         let outer = std::mem::take(&mut self.block);
         self.nesting += 1;
@@ -240,7 +240,7 @@ impl<'p> Lowering<'p> {
         self.next_label
     }
 
-    /// Counts a body to be inlined. Fails once the program is too large or too deeply nested, and from then on always.
+    /// Checks the limits before a body is inlined. Once a limit is exceeded, it always fails.
     fn check_size(&mut self, span: Span) -> Result<()> {
         if self.too_large {
             return Err(Reported);

@@ -1,4 +1,4 @@
-//! The parser graph: states map one to one, and sub-parsers are cloned into the place of their application.
+//! Lowers the parser graph: states map one to one, and sub-parsers are cloned to where they are applied.
 
 use hopwright_sema::hir;
 use hopwright_source::Span;
@@ -14,7 +14,7 @@ use hopwright_ir::{
 };
 
 impl Lowering<'_> {
-    /// All value sets; their ids stay their positions.
+    /// Lowers all value sets. Their ids are their positions.
     pub(crate) fn value_sets(&mut self) {
         for set in &self.program.value_sets {
             let mut types = Vec::new();
@@ -38,12 +38,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// The top-level parser; its parameters are bound.
+    /// Lowers the top-level parser, whose parameters are bound.
     pub(crate) fn parser(&mut self, id: hir::InstanceId) -> Result<Parser> {
         let instance = &self.program[id];
         self.in_parser = true;
         self.scope = instance.name.clone();
-        // A state for statements before the first state.
+        // A state for the statements before the start state.
         self.states.clear();
         self.new_state("$entry".into(), instance.span);
         self.state = 0;
@@ -92,8 +92,8 @@ impl Lowering<'_> {
         self.state = next;
     }
 
-    /// Lowers a parser instance's states; initialisers of its variables go into the state being built. Returns its start
-    /// state.
+    /// Lowers a parser instance's states; the initialisers of its variables go into the state being built. Returns its
+    /// start state.
     fn states_of(&mut self, id: hir::InstanceId, prefix: &str, accept: Next) -> Result<StateId> {
         let instance = &self.program[id];
         let hir::InstanceBody::Parser(states) = &instance.body else {
@@ -121,7 +121,7 @@ impl Lowering<'_> {
             let transition = match &state.transition {
                 hir::Transition::Goto(target) => Transition::Goto(next(*target)),
                 hir::Transition::Select { keys, cases, .. } => {
-                    // A failure is reported already.
+                    // A failure has been reported already.
                     self.select(keys, cases, next).unwrap_or(Transition::Goto(Next::Reject))
                 }
             };
@@ -151,7 +151,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A conditional statement of a state in which parsers are applied: its branches become states.
+    /// Lowers a conditional statement whose branches apply parsers: each branch becomes states.
     pub(crate) fn branch_of_states(&mut self, cond: Expr, then: &[hir::Stmt], otherwise: &[hir::Stmt], span: Span) {
         let name = self.states[self.state].name.clone();
         let [yes, no, after] = ["then", "else", "after"].map(|what| self.new_state(format!("{name}${what}"), span));
@@ -179,7 +179,8 @@ impl Lowering<'_> {
             self.flatten(&value, key.span, &mut lowered)?;
         }
         let plain = lowered.len();
-        // A set that is not constant, or a value set beside others, becomes a boolean key: whether the set has the value.
+        // A set that is not constant, and a value set beside other sets, become a boolean key: whether the set contains
+        // the value.
         let computed = cases.iter().any(|c| c.sets.iter().any(|s| is_computed(s, c.sets.len() > 1)));
         let mut rows = Vec::new();
         for case in cases {
@@ -227,7 +228,7 @@ impl Lowering<'_> {
         Ok(Transition::Select { keys, cases: lowered_cases })
     }
 
-    /// Tests in states of their own whether the keys are a member of a value set.
+    /// Tests in separate states whether the keys are a member of a value set.
     fn in_value_set(&mut self, id: hir::ValueSetId, keys: &[Expr], span: Span) -> Expr {
         let found = self.temp(Type::Bool, span);
         let name = self.states[self.state].name.clone();
@@ -242,7 +243,7 @@ impl Lowering<'_> {
         self.slot_expr(found, span)
     }
 
-    /// A set of constants; or [`KeySet::Any`] and the condition that says whether the key is in it.
+    /// Returns a set of constants; or [`KeySet::Any`] and the condition that the key is in the set.
     fn key_set(&mut self, set: &hir::Set, key: &Expr, span: Span) -> Result<(KeySet, Option<Expr>)> {
         let compare = |op, a: Expr, b: Expr| binary(op, a, b, Type::Bool, span);
         Ok(match set {
@@ -283,7 +284,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether a set, perhaps one of several in a row, needs a key of its own.
+/// Returns whether a set needs a boolean key. `several` says that it is one of several in a row.
 fn is_computed(set: &hir::Set, several: bool) -> bool {
     use hir::ExprKind::{Bool, EnumMember, Error, Int};
     let constant = |e: &hir::Expr| matches!(e.kind, Int(_) | Bool(_) | Error(_) | EnumMember(..));
@@ -295,7 +296,7 @@ fn is_computed(set: &hir::Set, several: bool) -> bool {
     }
 }
 
-/// Whether statements of a state apply a parser.
+/// Returns whether statements of a state apply a parser.
 pub(crate) fn applies_parser(stmts: &[hir::Stmt]) -> bool {
     stmts.iter().any(|s| match &s.kind {
         hir::StmtKind::Call(call) => matches!(call.callee, hir::Callee::Instance(_)),
@@ -305,7 +306,7 @@ pub(crate) fn applies_parser(stmts: &[hir::Stmt]) -> bool {
     })
 }
 
-/// Whether a state can be entered again after it was left.
+/// Returns whether a state can be entered again after it was left.
 fn reaches_itself(states: &[hir::State], state: usize) -> bool {
     let mut seen = vec![false; states.len()];
     let mut todo = vec![state];

@@ -1,4 +1,4 @@
-//! The package: the architecture's blocks over one storage.
+//! Lowers the package: the architecture's blocks, which share storage.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use hopwright_ir::{
 };
 
 impl Lowering<'_> {
-    /// The whole program.
+    /// Lowers the whole program.
     pub(crate) fn program(&mut self, sources: Arc<SourceMap>) -> Result<Pipeline> {
         let program = self.program;
         let main = &program.main;
@@ -37,7 +37,7 @@ impl Lowering<'_> {
         }
         let headers = &storage[&ParamRole::Headers];
 
-        // All blocks are lowered before errors are returned, so that the errors of each are found.
+        // All blocks are lowered before errors are returned, so that the errors of all blocks are found.
         let mut parser = None;
         let mut controls: HashMap<BlockRole, Result<Control>> = HashMap::new();
         for (block, (_, id)) in architecture.blocks.iter().zip(&main.blocks) {
@@ -96,7 +96,7 @@ impl Lowering<'_> {
         Ok(Control { name: instance.name.clone(), body, span: instance.span })
     }
 
-    /// The storage that the blocks share, as the ingress control declares it.
+    /// Allocates the storage that the blocks share, with the types that the ingress control declares.
     fn storage(&mut self, architecture: &Architecture) -> Result<HashMap<ParamRole, Place>> {
         let program = self.program;
         let main = &program.main;
@@ -136,7 +136,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The storage of the program's intrinsic metadata.
+    /// Returns the storage of the program's intrinsic metadata.
     fn intrinsic_place(&mut self, ty: &hir::Type) -> Place {
         let hir::Type::Struct(id) = ty else {
             return Place::Struct(Vec::new().into());
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         StandardMetadata::of(|name, _| self.standard.get(name).copied().unwrap_or(SlotId(0)))
     }
 
-    /// `@field_list(n, ..)` on members of the metadata, and of structs in it.
+    /// Collects `@field_list(n, ..)` annotations on members of the metadata, and of structs in it.
     fn kept_fields(&mut self, ty: &hir::Type, place: &Place) {
         let (hir::Type::Struct(id), Place::Struct(places)) = (ty, place) else {
             return;
@@ -197,7 +197,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The header instance whose type is the `@controller_header` of this name.
+    /// Returns the header instance whose type has the annotation `@controller_header` with this name.
     fn controller_header(&self, name: &str, headers: &Place) -> Option<HeaderId> {
         let mut all = Vec::new();
         self.headers_in(headers, &mut all);
@@ -235,7 +235,7 @@ fn without(block: &mut Block, lonely: &[bool]) {
     }
 }
 
-/// Makes the names of objects of a kind unique.
+/// Makes the names of objects of each kind unique.
 fn distinct_names(pipeline: &mut Pipeline) {
     fn tell_apart<'p>(names: impl Iterator<Item = &'p mut String>) {
         let mut seen = HashSet::new();

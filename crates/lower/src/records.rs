@@ -9,7 +9,7 @@ use crate::{Lowering, Result};
 use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternArg, ExternFn, ExternId, SlotId, Type};
 
 impl Lowering<'_> {
-    /// The cell type of a register for values of a type; `None` if it has none.
+    /// Returns the type of a register cell for values of a type; `None` if there is none.
     pub(crate) fn cell_type(&self, ty: &hir::Type) -> Option<Type> {
         match self.scalar_type(ty) {
             Some(Type::Varbit(_)) => None,
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `register.read` of a struct.
+    /// Lowers `register.read` of a struct.
     pub(crate) fn read_record(&mut self, register: ExternId, mut args: Arguments<'_>) -> Result<Option<Value>> {
         let (call, e) = (args.call, args.at(0)?);
         let target = self.target(e)?;
@@ -62,7 +62,7 @@ impl Lowering<'_> {
         Ok(None)
     }
 
-    /// The members of a value side by side.
+    /// Concatenates the members of a value.
     pub(crate) fn joined(&mut self, value: &Value, span: Span) -> Result<Expr> {
         let mut members = Vec::new();
         self.flatten(value, span, &mut members)?;
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         Ok(whole.unwrap_or_else(|| Expr::constant(0u32, Type::Bits(0), span)))
     }
 
-    /// The value of a type that lies before bit `end` of a slot.
+    /// Returns a value of type `ty` from the bits before bit `end` of a slot.
     fn parted(&mut self, ty: &hir::Type, slot: SlotId, end: &mut u32, span: Span) -> Result<Value> {
         if let Some(scalar) = self.cell_scalar(ty) {
             let width = scalar.width();
@@ -101,12 +101,12 @@ impl Lowering<'_> {
 }
 
 impl Arguments<'_> {
-    /// Whether an argument is a struct or tuple.
+    /// Returns whether an argument is a struct or tuple.
     pub(crate) fn is_record(&self, lowering: &Lowering<'_>, index: usize) -> bool {
         self.at(index).is_ok_and(|e| lowering.record_members(&e.ty).is_some())
     }
 
-    /// A struct or tuple as one number.
+    /// Adds a struct or tuple as one number.
     pub(crate) fn whole(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let e = self.at(index)?;
         self.list(lowering, index)?;

@@ -11,7 +11,7 @@ use crate::{Binding, Exit, LoopLabels, Lowering, Result};
 use hopwright_ir::analysis::ranges::Ranges;
 use hopwright_ir::{BinaryOp, Block, Expr, StmtKind, Type};
 
-/// The maximum number of values from `lo` to `hi`.
+/// Returns the maximum number of values from `lo` to `hi`.
 fn iterations(lo: &Expr, hi: &Expr) -> Option<u32> {
     let any = Ranges::default();
     let all = 1u32.checked_shl(lo.ty.width())?;
@@ -82,7 +82,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             hir::StmtKind::Block(body) => {
-                // A block needs no IR of its own: variables have their names' storage already.
+                // Blocks have no counterpart in the IR: their variables have unique storage already.
                 self.stmts(body);
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl Lowering<'_> {
     }
 
     fn declare(&mut self, var: hir::VarId, value: Option<&hir::Expr>, span: Span) -> Result<()> {
-        // The initialiser cannot name the variable, so its storage may exist before.
+        // The initialiser cannot refer to the variable, so its storage may be allocated before.
         let place = self.variable(var)?;
         match value {
             Some(value) => {
@@ -128,7 +128,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Storage for a declared variable: of an instance applied at several places always the same.
+    /// Returns the storage of a declared variable. It is the same for all applications of an instance.
     pub(crate) fn variable(&mut self, var: hir::VarId) -> Result<Place> {
         let place = match self.shared.get(&var) {
             Some(place) => place.clone(),
@@ -209,7 +209,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A loop; `f` emits what is repeated.
+    /// Lowers a loop; `f` emits the body.
     fn loop_of(
         &mut self,
         span: Span,
@@ -254,7 +254,7 @@ impl Lowering<'_> {
                 let bound = iterations(&lo, &hi);
                 self.emit(StmtKind::Assign(slot, lo), span);
                 let current = self.slot_expr(slot, span);
-                // The body may change the variable, so a counter of its own counts the iterations.
+                // The body may change the variable, so a separate counter counts the iterations.
                 let counter = self.temp(ty, span);
                 self.emit(StmtKind::Assign(counter, current), span);
                 let count = self.slot_expr(counter, span);
@@ -305,7 +305,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The current members of a list; a stack is iterated in place.
+    /// Returns the current members of a list; a stack is iterated in place.
     fn freeze_list(&mut self, value: Value, span: Span) -> Result<Value> {
         match value {
             Value::Tree(_) => self.freeze_value(value, span),
@@ -328,7 +328,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `exit`: everything that is being executed ends, but out parameters are copied out first.
+    /// Lowers `exit`: execution ends, but out parameters are copied out first.
     pub(crate) fn exit_stmt(&mut self, span: Span) -> Result<()> {
         let copies: Vec<_> = self.frames.iter().rev().flat_map(|f| f.copy_outs.iter().cloned()).collect();
         for (target, place) in copies {

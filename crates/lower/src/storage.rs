@@ -1,4 +1,4 @@
-//! Storage: maps variables of any type to slots, headers, stacks and unions, and names the places inside them.
+//! Storage: maps variables of any type to slots, headers, stacks and unions, and finds the parts of these.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use hopwright_ir::{Expr, Header, HeaderField, HeaderId, Slot, SlotId, SlotKind, 
 pub(crate) enum Place {
     /// A scalar.
     Scalar(SlotId),
-    /// Members of a struct or tuple, elements of an array that is no stack.
+    /// Members of a struct or tuple, or elements of an array that is not a stack.
     Struct(Rc<[Place]>),
     /// A header.
     Header(HeaderId),
@@ -21,7 +21,7 @@ pub(crate) enum Place {
     Union(UnionId),
     /// A header stack.
     Stack(StackId),
-    /// A stack of header unions: the IR knows its headers only.
+    /// A stack of header unions. The IR knows only its headers.
     Unions(Rc<UnionStack>),
 }
 
@@ -34,26 +34,26 @@ pub(crate) struct UnionStack {
     pub next: SlotId,
 }
 
-/// Where a left-value is: a place, or one of several by a run-time index.
+/// The location of an lvalue: a place, or one of several selected by a run-time index.
 #[derive(Clone, Debug)]
 pub(crate) enum Loc {
-    /// Known now.
+    /// A place known at compile time.
     Place(Place),
-    /// The option with the number `index` (a pure expression); beyond them reads give zero and writes do nothing.
+    /// The option number `index` (a pure expression). If it is out of range, reads return zero and writes do nothing.
     Select { index: Expr, options: Rc<[Loc]> },
 }
 
-/// What new slots are for.
+/// The purpose of new slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// User metadata and headers of the pipeline.
     Metadata,
-    /// Variables of parsers, controls, functions; temporaries.
+    /// Variables of parsers, controls and functions; temporaries.
     Local,
 }
 
 impl Lowering<'_> {
-    /// The IR type of a scalar; `None` for types that are no scalars.
+    /// Returns the IR type of a scalar; `None` for other types.
     pub(crate) fn scalar_type(&self, ty: &hir::Type) -> Option<Type> {
         Some(match ty {
             hir::Type::Bool => Type::Bool,
@@ -69,7 +69,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A new slot; the name is made unique.
+    /// Creates a slot with a unique name.
     pub(crate) fn new_slot(&mut self, name: &str, ty: Type, kind: SlotKind, span: Span) -> SlotId {
         let name = self.unique(name);
         let id = SlotId(self.slots.len() as u32);
@@ -77,13 +77,13 @@ impl Lowering<'_> {
         id
     }
 
-    /// A new temporary.
+    /// Creates a temporary.
     pub(crate) fn temp(&mut self, ty: Type, span: Span) -> SlotId {
         let name = format!("{}.$tmp", self.scope);
         self.new_slot(&name, ty, SlotKind::Local, span)
     }
 
-    /// `name`, or `name$2` and so on if it is taken.
+    /// Returns `name`, or `name$2` and so on if it is taken.
     pub(crate) fn unique(&mut self, name: &str) -> String {
         let uses = self.names.entry(name.to_string()).or_insert(0);
         *uses += 1;
@@ -93,7 +93,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// New storage for a variable.
+    /// Allocates storage for a variable.
     pub(crate) fn alloc(&mut self, ty: &hir::Type, name: &str, purpose: Purpose, span: Span) -> Result<Place> {
         if let Some(scalar) = self.scalar_type(ty) {
             let kind = match purpose {
@@ -221,7 +221,7 @@ impl Lowering<'_> {
         Ok(id)
     }
 
-    /// Lays out one header member after the previous ones; a struct member becomes its own members.
+    /// Lays out a header member after the previous ones. A struct member is replaced by its own members.
     fn alloc_field(&mut self, wire: &mut Wire<'_>, ty: &hir::Type, name: &str, span: Span) -> Result<Place> {
         if let hir::Type::Struct(id) = ty {
             let program = self.program;
@@ -255,7 +255,7 @@ impl Lowering<'_> {
         Ok(Place::Scalar(slot))
     }
 
-    /// Member `index` of a place.
+    /// Returns member `index` of a place.
     pub(crate) fn place_field(&self, place: &Place, index: usize) -> Option<Place> {
         match place {
             Place::Struct(places) => places.get(index).cloned(),
@@ -265,7 +265,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Member `index` of a location.
+    /// Returns member `index` of a location.
     pub(crate) fn loc_field(&self, loc: &Loc, index: usize) -> Option<Loc> {
         match loc {
             Loc::Place(place) => self.place_field(place, index).map(Loc::Place),
@@ -276,7 +276,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The elements of a stack or another array; none for other places.
+    /// Returns the elements of a stack or another array; none for other places.
     pub(crate) fn elements(&self, place: &Place) -> Vec<Place> {
         match place {
             Place::Stack(s) => self.stacks[s.index()].elements.iter().map(|&h| Place::Header(h)).collect(),
@@ -286,7 +286,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The `nextIndex` of a stack.
+    /// Returns the `nextIndex` of a stack.
     pub(crate) fn next_index(&self, place: &Place) -> Option<SlotId> {
         match place {
             Place::Stack(s) => Some(self.stacks[s.index()].next_index),
@@ -295,7 +295,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Headers in a place, in order.
+    /// Collects the headers in a place, in order.
     pub(crate) fn headers_in(&self, place: &Place, out: &mut Vec<HeaderId>) {
         match place {
             Place::Scalar(_) => {}
@@ -307,7 +307,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// All slots of a place: scalars, validity bits, stack indices.
+    /// Collects all slots of a place: scalars, validity bits, stack indices.
     pub(crate) fn slots_in(&self, place: &Place, out: &mut Vec<SlotId>) {
         match place {
             Place::Scalar(slot) => out.push(*slot),
@@ -324,7 +324,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Scalars of a place in order of declaration, header members included, validity bits not.
+    /// Collects the scalars of a place in declaration order, including header members but not validity bits.
     pub(crate) fn scalars_in(&self, place: &Place, out: &mut Vec<SlotId>) {
         match place {
             Place::Scalar(slot) => out.push(*slot),
@@ -339,7 +339,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A type as the source writes it, for messages.
+    /// Returns a type as written in the source, for messages.
     pub(crate) fn type_name(&self, ty: &hir::Type) -> String {
         match ty {
             hir::Type::Bool => "bool".into(),
@@ -363,7 +363,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A header while its members are laid out.
+/// A header whose members are being laid out.
 struct Wire<'a> {
     header: HeaderId,
     header_name: &'a str,

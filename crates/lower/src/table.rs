@@ -1,4 +1,4 @@
-//! Tables, their entries, and the actions they run.
+//! Lowers tables, their entries and their actions.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use hopwright_ir::{
     Table, TableAction, TableEntry, TableId, Type, WrittenMatch,
 };
 
-/// `size` of a table that names none, or zero.
+/// The `size` of a table that does not specify it or specifies zero.
 const DEFAULT_SIZE: u64 = 1024;
 
 /// A table's keys, and those that must be computed into a slot before each apply.
@@ -45,14 +45,14 @@ impl Lowering<'_> {
         Ok(lowered)
     }
 
-    /// The table, lowered with the variables as they are bound where it is applied first.
+    /// Returns a table. It is lowered once, with the variables as bound where it is first applied.
     pub(crate) fn table(&mut self, id: hir::TableId) -> Result<LoweredTable> {
         if let Some(lowered) = self.lowered_tables.get(&id) {
             return Ok(lowered.clone());
         }
         let table = &self.program[id];
         let ir_id = TableId(self.tables.len() as u32);
-        // The place is taken first, because actions refer to tables by id.
+        // The table's index is reserved first, because actions refer to tables by id.
         self.tables.push(Table {
             name: table.control_plane_name.clone(),
             id: None,
@@ -162,7 +162,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The action as tables run it, with its directional parameters bound.
+    /// Lowers an action as tables run it, with its directional parameters bound.
     fn action(&mut self, reference: &hir::ActionRef, table: &str, exit_flag: Option<SlotId>) -> Result<ActionId> {
         let id = reference.function;
         let function = &self.program[id];
@@ -187,7 +187,7 @@ impl Lowering<'_> {
             }
         }
 
-        // The body is lowered by itself, outside the scopes of the control that applies the table.
+        // The body is lowered separately, outside the scopes of the control that applies the table.
         let label = self.label();
         let exit = flag.map_or(Exit::Direct, |flag| Exit::Flag { flag, label });
         let outer_exit = std::mem::replace(&mut self.exit, exit);
@@ -209,7 +209,7 @@ impl Lowering<'_> {
         self.exit = outer_exit;
 
         let action = ActionId(self.actions.len() as u32);
-        // With different bound arguments it is another action, named after the table.
+        // With other bound arguments it is a different action, named after the table.
         let mut name = function.control_plane_name.clone();
         if !self.action_names.insert(name.clone()) {
             name = self.unique(&format!("{table}.{}", function.name));
@@ -222,7 +222,7 @@ impl Lowering<'_> {
         Ok(action)
     }
 
-    /// An action with the data that the source gives.
+    /// Returns an action call with the data given in the source.
     fn action_call(
         &mut self,
         reference: &hir::ActionRef,
@@ -276,7 +276,8 @@ impl Lowering<'_> {
         Ok(entries)
     }
 
-    /// Priorities such that the higher wins, whatever the table's convention (P4-16 14.2.1.4). Without any, the first wins.
+    /// Returns priorities of which the highest wins, whatever the table's convention (P4-16 14.2.1.4). If none is
+    /// given, the first entry wins.
     fn priorities(&mut self, table: &hir::Table) -> Result<Vec<i32>> {
         let delta = BigInt::from(table.priority_delta);
         let count = table.entries.len();
@@ -288,7 +289,7 @@ impl Lowering<'_> {
                 (None, Some(before)) if largest_wins => before - &delta,
                 (None, Some(before)) => before + &delta,
                 (None, None) if largest_wins => {
-                    // Leaves room for the following entries, which count down from it.
+                    // Leaves room for the following entries, whose priorities count down from this one.
                     let run = table.entries.iter().skip(1).take_while(|e| e.priority.is_none()).count();
                     BigInt::from(run) * &delta + 1
                 }
@@ -321,7 +322,7 @@ impl Lowering<'_> {
         kind.value(written, ty.width()).map_err(|message| self.refuse(span, "E0452", message))
     }
 
-    /// Lowers tables that no control applies, if their keys and actions do not depend on one.
+    /// Lowers tables that no control applies, unless their keys or actions depend on one.
     pub(crate) fn unapplied_tables(&mut self) {
         for i in 0..self.program.tables.len() {
             let id = hir::TableId(i as u32);

@@ -1,4 +1,4 @@
-//! Values of any type: reading, writing, zeroing, comparing and flattening them.
+//! Values of any type: reading, writing, zeroing, comparing and flattening.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -13,17 +13,17 @@ use hopwright_ir::{BinaryOp, Expr, ExprKind, HeaderId, SlotId, StmtKind, Type, U
 /// The value of an expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// A scalar; pure.
+    /// A scalar, as a pure expression.
     Scalar(Expr),
-    /// Members of a struct, tuple, or (where a header is wanted) of a valid header.
+    /// Members of a struct or tuple or, where a header is expected, of a valid header.
     Tree(Rc<[Value]>),
-    /// `{#}`.
+    /// `{#}`, the invalid header.
     Invalid,
     /// The value at a location.
     Loc(Loc),
 }
 
-/// A place to write to, or some bits of it.
+/// The target of a write: a location, or some bits of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub loc: Loc,
@@ -32,7 +32,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The place, if the target is a whole place known at compile time.
+    /// Returns the place if the target is a whole place known at compile time.
     pub(crate) fn whole_place(&self) -> Option<&Place> {
         match (&self.loc, self.slice) {
             (Loc::Place(place), None) => Some(place),
@@ -42,12 +42,12 @@ impl Target {
 }
 
 impl Lowering<'_> {
-    /// A slot's value.
+    /// Returns a slot's value.
     pub(crate) fn slot_expr(&self, slot: SlotId, span: Span) -> Expr {
         Expr::slot(slot, self.slots[slot.index()].ty, span)
     }
 
-    /// The scalar at a location. Beyond a run-time index's options it is zero.
+    /// Returns the scalar at a location. It is zero if a run-time index is out of range.
     pub(crate) fn read(&mut self, loc: &Loc, span: Span) -> Result<Expr> {
         match loc {
             Loc::Place(Place::Scalar(slot)) => Ok(self.slot_expr(*slot, span)),
@@ -70,7 +70,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Zero of a scalar type. A varbit is read from a slot that nothing writes.
+    /// Returns zero of a scalar type. For a varbit, this is a slot that nothing writes.
     pub(crate) fn zero_expr(&mut self, ty: Type, span: Span) -> Expr {
         if let Type::Varbit(w) = ty {
             let slot = match self.empty_varbits.get(&w) {
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         Expr::constant(0u32, ty, span)
     }
 
-    /// Member `index` of a value.
+    /// Returns member `index` of a value.
     pub(crate) fn value_field(&mut self, value: &Value, index: usize, span: Span) -> Result<Value> {
         let field = match value {
             Value::Tree(members) => members.get(index).cloned(),
@@ -96,7 +96,7 @@ impl Lowering<'_> {
         field.ok_or_else(|| self.unsupported(span, "this member access"))
     }
 
-    /// The scalar a value is.
+    /// Returns a value that must be a scalar.
     pub(crate) fn as_scalar(&mut self, value: Value, span: Span) -> Result<Expr> {
         match value {
             Value::Scalar(e) => Ok(e),
@@ -105,7 +105,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The value's scalars in order, members of headers included, validity not.
+    /// Collects the value's scalars in order, including members of headers but not validity.
     pub(crate) fn flatten(&mut self, value: &Value, span: Span, out: &mut Vec<Expr>) -> Result<()> {
         match value {
             Value::Scalar(e) => out.push(e.clone()),
@@ -128,14 +128,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A temporary with the current value of a location.
+    /// Copies the current value of a location to a temporary.
     fn copy_of(&mut self, loc: &Loc, span: Span) -> Result<Place> {
         let place = self.like(first_place(loc), span)?;
         self.store_loc(&Loc::Place(place.clone()), Value::Loc(loc.clone()), span)?;
         Ok(place)
     }
 
-    /// New temporary storage of the shape of `place`.
+    /// Allocates temporary storage with the shape of `place`.
     fn like(&mut self, place: Option<&Place>, span: Span) -> Result<Place> {
         Ok(match place {
             Some(Place::Scalar(slot)) => {
@@ -181,7 +181,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Runs `f` for the option that a run-time index chooses.
+    /// Emits a switch over a run-time index, with `f` for each option.
     pub(crate) fn switch_on_index(
         &mut self,
         index: &Expr,
@@ -225,7 +225,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Stores the value at a run-time-indexed location.
+    /// Stores the value of a run-time-indexed location.
     fn store_select(&mut self, place: &Place, source: &Loc, span: Span) -> Result<()> {
         if let Place::Scalar(slot) = place {
             let value = self.read(source, span)?;
@@ -293,7 +293,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `value` with every part that reads a slot of `written` replaced by a temporary.
+    /// Replaces every part of `value` that reads a slot of `written` by a temporary.
     fn detach(&mut self, value: Value, written: &HashSet<SlotId>, span: Span) -> Result<Value> {
         Ok(match value {
             Value::Scalar(e) => {
@@ -319,7 +319,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Slots a location may touch, those its indices read included.
+    /// Collects the slots that a location may access, including those that its indices read.
     pub(crate) fn loc_slots(&self, loc: &Loc, out: &mut Vec<SlotId>) {
         match loc {
             Loc::Place(place) => self.slots_in(place, out),
@@ -330,7 +330,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Slots a value reads.
+    /// Collects the slots that a value reads.
     pub(crate) fn value_slots(&self, value: &Value, out: &mut Vec<SlotId>) {
         match value {
             Value::Scalar(e) => walk::expr_slots(e, &mut |s| out.push(s)),
@@ -340,7 +340,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The expression's current value, in a temporary unless nothing can change it.
+    /// Returns the expression's current value, in a temporary unless nothing can change it.
     pub(crate) fn freeze(&mut self, e: Expr) -> Expr {
         if !reads_slots(&e) {
             return e;
@@ -351,7 +351,7 @@ impl Lowering<'_> {
         Expr::slot(slot, ty, span)
     }
 
-    /// The current value, in temporaries unless nothing can change it.
+    /// Returns the current value, in temporaries unless nothing can change it.
     pub(crate) fn freeze_value(&mut self, value: Value, span: Span) -> Result<Value> {
         Ok(match value {
             Value::Scalar(e) => Value::Scalar(self.freeze(e)),
@@ -364,7 +364,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The location with its run-time indices evaluated.
+    /// Returns the location with its run-time indices evaluated.
     pub(crate) fn freeze_loc(&mut self, loc: Loc) -> Loc {
         match loc {
             Loc::Place(_) => loc,
@@ -444,7 +444,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Scalars zero, headers invalid, stacks empty.
+    /// Zeroes a place: scalars become zero, headers invalid, stacks empty.
     pub(crate) fn zero(&mut self, place: &Place, span: Span) -> Result<()> {
         match place {
             Place::Scalar(slot) => {
@@ -471,7 +471,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The other members of the header's union.
+    /// Returns the other members of the header's union.
     pub(crate) fn siblings(&self, header: HeaderId) -> Vec<HeaderId> {
         match self.headers[header.index()].union {
             Some(union) => self.unions[union.index()].members.iter().copied().filter(|&h| h != header).collect(),
@@ -479,7 +479,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a header valid, and the other members of its union invalid.
+    /// Makes a header valid and the other members of its union invalid.
     pub(crate) fn set_valid(&mut self, header: HeaderId, span: Span) {
         for sibling in self.siblings(header) {
             self.emit(StmtKind::SetInvalid(sibling), span);
@@ -487,7 +487,7 @@ impl Lowering<'_> {
         self.emit(StmtKind::SetValid(header), span);
     }
 
-    /// Whether a header or a header union is valid.
+    /// Returns whether a header or a header union is valid.
     pub(crate) fn is_valid(&mut self, value: &Value, span: Span) -> Result<Expr> {
         match value {
             Value::Tree(_) => Ok(Expr::boolean(true, span)),
@@ -518,9 +518,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether two values of the same type are equal.
+    /// Compares two values of the same type.
     pub(crate) fn equal(&mut self, a: &Value, b: &Value, span: Span) -> Result<Expr> {
-        // The shape of one side is enough; a tree on the other side has the same shape.
+        // The shape of one side suffices; a tree on the other side has the same shape.
         let shape = [a, b].into_iter().find_map(|v| match v {
             Value::Loc(loc) => first_place(loc).cloned(),
             _ => None,
@@ -588,7 +588,7 @@ impl Lowering<'_> {
         Ok(all_of(parts.into_iter(), span))
     }
 
-    /// Element `i` of a stack value.
+    /// Returns element `i` of a stack value.
     pub(crate) fn element(&mut self, value: &Value, i: usize, span: Span) -> Result<Value> {
         let element = match value {
             Value::Tree(members) => members.get(i).cloned(),
@@ -610,7 +610,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Some place of a location: all options have the same type.
+/// Returns a place of a location. All options have the same type.
 pub(crate) fn first_place(loc: &Loc) -> Option<&Place> {
     match loc {
         Loc::Place(place) => Some(place),
@@ -618,17 +618,17 @@ pub(crate) fn first_place(loc: &Loc) -> Option<&Place> {
     }
 }
 
-/// Whether a number can be represented in `width` bits.
+/// Returns whether a number fits in `width` bits.
 fn fits(number: u64, width: u32) -> bool {
     width >= 64 || number >> width == 0
 }
 
-/// `index == number`; `None` if the index's type cannot hold the number.
+/// Returns `index == number`; `None` if the index's type cannot represent the number.
 fn equals_number(index: &Expr, number: u64, span: Span) -> Option<Expr> {
     fits(number, index.ty.width()).then(|| compare(index.clone(), Expr::constant(number, index.ty, span), span))
 }
 
-/// Whether the expression's value depends on anything that can change.
+/// Returns whether the expression's value depends on anything that can change.
 pub(crate) fn reads_slots(e: &Expr) -> bool {
     let mut reads = false;
     walk::expr_slots(e, &mut |_| reads = true);

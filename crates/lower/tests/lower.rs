@@ -1,4 +1,5 @@
-//! What P4 means when it runs: copies, order of evaluation, headers, control flow. Every program runs as lowered and
+//! The semantics of P4: copies, order of evaluation, headers, control flow. Every program runs as lowered and after all
+//! passes.
 //! after all passes.
 
 mod programs;
@@ -68,7 +69,7 @@ fn exit_in_an_action_of_a_table_copies_out_for_the_controls_around() {
                }";
     let out = bytes(&ingress(top, "Sub() sub;", "sub.apply(hdr.h.d[7:0]); hdr.h.b = 0;"), &PACKET);
     assert_eq!((out[1], out[7]), (2, 9));
-    // Metadata written before is not lost: egress is another control.
+    // Metadata written before is not lost, because egress is another control.
     let meta = "action leave() { exit; }
                 table t { actions = { leave; } const default_action = leave(); }";
     let text = ingress("", meta, "meta.m = 5; t.apply(); meta.m = 6;").replace(
@@ -110,7 +111,7 @@ fn headers_are_copied_and_compared_whole() {
     assert_eq!(ab("", "", "hdr.g = hdr.h; if (hdr.g == hdr.h) { hdr.h.a = 9; }"), (9, 2));
     assert_eq!(ab("", "", "hdr.g = hdr.h; hdr.g.setInvalid(); if (hdr.g == hdr.h) { hdr.h.a = 9; }"), (1, 2));
     assert_eq!(ab("", "", "hdr.h.setInvalid(); hdr.g.setInvalid(); if (hdr.g == hdr.h) { hdr.h.setValid(); }"), (0, 0));
-    // Assigned from an invalid one, it is invalid.
+    // A header assigned from an invalid one is invalid.
     let out = bytes(&ingress("", "", "hdr.h = meta.hidden;"), &PACKET);
     assert_eq!(out, &PACKET[8..]);
 }
@@ -163,7 +164,7 @@ fn loops_run_break_and_continue() {
 #[test]
 fn a_variable_of_a_loop_body_is_new_in_every_turn() {
     let apply = "hdr.h.a = 0; for (bit<8> i in 1 .. 3) { bit<8> x; x = x + i; hdr.h.a = hdr.h.a + x; }";
-    // `x` is not initialised: zero each time.
+    // `x` is not initialised: it is zero each time.
     assert_eq!(ab("", "", apply), (6, 2));
 }
 
@@ -226,7 +227,7 @@ fn registers_keep_values_and_results_go_into_slices() {
     let locals = "register<bit<8>>(4) r;";
     let text = ingress("", locals, "r.write(1, 0xab); r.read(hdr.h.c[15:8], 1);");
     assert_eq!(&bytes(&text, &PACKET)[2..4], [0xab, 4]);
-    // Beyond the register nothing is read.
+    // An index out of range reads nothing.
     let text = ingress("", locals, "r.read(hdr.h.c[15:8], 9);");
     assert_eq!(&bytes(&text, &PACKET)[2..4], [3, 4]);
 }
@@ -290,7 +291,7 @@ fn tables_that_make_no_sense_are_refused_at_their_place() {
     assert_eq!(table("hdr.h.a : lpm; hdr.h.b : lpm;", ""), ["E0455"]);
     assert_eq!(table("hdr.h.a : lpm; hdr.h.b : exact;", ""), [""; 0]);
     assert_eq!(table("hdr.h.a : exact;", "const entries = { 1 : NoAction(); 1 : NoAction(); }"), ["E0456"]);
-    // With priorities the same keys may come again: the earlier entry wins.
+    // With priorities, the same keys may occur again: the earlier entry wins.
     assert_eq!(table("hdr.h.a : ternary;", "const entries = { 1 : NoAction(); 1 : NoAction(); }"), [""; 0]);
 }
 
@@ -306,7 +307,7 @@ fn objects_have_the_ids_that_the_source_or_their_names_give() {
         let ids: Vec<(&str, u32)> = pipeline.p4_ids().map(|(_, name, id)| (name, id.0)).collect();
         let id = |name: &str| ids.iter().find(|o| o.0 == name).map(|o| o.1);
         assert_eq!((id("I.t"), id("I.c")), (Some(0x0200_0007), Some(0x1200_0005)));
-        // p4c's numbers, by a hash of the name.
+        // p4c's ids, from a hash of the name.
         assert_eq!(id("NoAction"), Some(21257015));
         let kind = |name: &str| id(name).map(|id| id >> 24);
         assert_eq!((kind("I.set"), kind("I.inlined"), kind("pair_t")), (Some(1), Some(1), Some(0x17)));
@@ -338,7 +339,7 @@ fn ids_that_cannot_be_are_refused_at_their_place() {
     }
 }
 
-/// Calls that call twice, level by level: what they inline to doubles every time.
+/// Functions that call another one twice, level by level: the inlined code doubles with every level.
 #[test]
 fn what_inlines_to_too_much_is_refused_at_once() {
     let chain = |levels: u32, one: &str, more: &str| -> String {

@@ -1,4 +1,4 @@
-//! Expressions and statements: the meaning of the IR.
+//! Execution of expressions, statements and controls.
 
 use num_traits::ToPrimitive;
 
@@ -11,31 +11,31 @@ use crate::bits;
 use crate::meter::Color;
 use crate::model::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp};
 
-/// How a statement ended.
+/// How a statement completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// Normally.
+    /// It completed normally.
     Next,
-    /// Leaving the scope of this label.
+    /// It leaves the scope with this label.
     Leave(u32),
-    /// Ending the control.
+    /// It ends the control.
     Exit,
-    /// Ending the parser with this error.
+    /// It ends the parser with this error.
     ParserError(u32),
 }
 
-/// What executes: a packet meets the store.
+/// Executes code on one packet and the store.
 pub(super) struct Machine<'a> {
     pub pipeline: &'a Pipeline,
     pub store: &'a mut dyn Store,
     pub externs: &'a mut Externs,
     pub packet: &'a mut PacketState,
     pub observer: Option<&'a mut dyn Observer>,
-    /// Data of the action that runs.
+    /// The data of the action being executed.
     pub params: Vec<Value>,
-    /// The packet's time in microseconds.
+    /// The packet's timestamp in microseconds.
     pub now_us: u64,
-    /// What the direct meter of the entry said whose action runs.
+    /// The colour from the direct meter of the entry whose action is being executed.
     pub color: Color,
 }
 
@@ -46,7 +46,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Runs a control from its start.
+    /// Runs a control from its beginning.
     pub(super) fn control(&mut self, stage: Stage) -> Result<(), Fault> {
         let pipeline = self.pipeline;
         let control = match stage {
@@ -149,7 +149,7 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// An expression's value.
+    /// Returns the value of an expression.
     pub(super) fn eval(&self, e: &Expr) -> Value {
         let width = e.ty.width();
         let bits = match &e.kind {
@@ -163,7 +163,7 @@ impl Machine<'_> {
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = (self.eval(a), self.eval(b));
                 if matches!(a.ty, Type::Varbit(_)) {
-                    // Only comparable for equality: same length, same bits.
+                    // Values of `varbit` type can only be compared for equality: the same length and the same bits.
                     let equal = x == y;
                     return Value::boolean(equal == (*op == crate::model::BinaryOp::Eq));
                 }
@@ -218,7 +218,7 @@ impl Machine<'_> {
         self.set_validity(dst, valid, span);
     }
 
-    /// Specification 8.18: elements move up; those pushed are invalid.
+    /// P4-16, section 8.18: elements move up, and the new ones are invalid.
     fn push_front(&mut self, stack: StackId, count: u32, span: Span) {
         let stack = &self.pipeline[stack];
         let size = stack.elements.len();
@@ -234,7 +234,7 @@ impl Machine<'_> {
         self.packet.set(stack.next_index, next.min(size as u64));
     }
 
-    /// Specification 8.18: elements move down; those left at the end are invalid.
+    /// P4-16, section 8.18: elements move down, and those vacated at the end become invalid.
     fn pop_front(&mut self, stack: StackId, count: u32, span: Span) {
         let stack = &self.pipeline[stack];
         let size = stack.elements.len();
@@ -264,10 +264,10 @@ impl Machine<'_> {
         let hit_entry = self.lookup(id, &keys);
         let mut action = None;
         if let Some(hit) = &hit_entry {
-            // As BMv2: a direct counter counts every hit, whether or not the action calls `count`.
+            // As in BMv2, a direct counter counts every hit, whether or not the action calls `count`.
             self.store.count_hit(id, &hit.entry.matches, hit.entry.priority, length);
             self.measure_hit(id, &hit.entry);
-            // A group without members makes it a miss.
+            // An entry whose group has no members is a miss.
             action = self.hit_action(id, hit, &keys);
         }
         let found = hit_entry.as_ref().filter(|_| action.is_some()).map(|hit| &hit.entry);
@@ -290,7 +290,7 @@ impl Machine<'_> {
         flow
     }
 
-    /// Several values as one, the first highest.
+    /// Concatenates values; the first is the most significant.
     pub(super) fn concatenate(&self, list: &[Expr]) -> bits::BitString {
         let mut string = bits::BitString::new();
         for e in list {
@@ -300,7 +300,7 @@ impl Machine<'_> {
         string
     }
 
-    /// A `bit<32>` or narrower expression as a number.
+    /// Returns the value of an expression, saturated to 64 bits.
     pub(super) fn eval_u64(&self, e: &Expr) -> u64 {
         self.eval(e).bits.to_u64().unwrap_or(u64::MAX)
     }

@@ -1,4 +1,4 @@
-//! Extern calls: v1model's own, and those registered by name.
+//! Extern calls: those of v1model, and those registered by name.
 
 use num_bigint::BigUint;
 
@@ -24,7 +24,7 @@ impl Machine<'_> {
                 let length = self.packet.bytes.len() as u64;
                 self.store.count(*id, index, length);
             }
-            // The table's hit has counted already, as in BMv2.
+            // The hit of the table has already counted the packet, as in BMv2.
             (ExternFn::DirectCounterCount(_), []) => {}
             (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(slot)]) => {
                 let index = self.eval_u64(index);
@@ -192,7 +192,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The arguments' values; an out argument's is what its slot holds.
+    /// Returns the arguments' values. An out argument has the value that its slot holds.
     fn arguments(&self, call: &ExternCall) -> Vec<Value> {
         call.args
             .iter()
@@ -211,7 +211,7 @@ impl Machine<'_> {
     }
 }
 
-/// A checksum after words of its data were exchanged (RFC 1624, equation 3).
+/// Returns a checksum after some words of its data were replaced (RFC 1624, equation 3).
 fn adjusted(checksum: u16, removed: &[u8], added: &[u8]) -> u16 {
     let words = |bytes: &[u8]| -> Vec<u16> {
         bytes.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])).collect()
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_1624() {
-        // Section 4: a field of 0x5555 becomes 0x3285.
+        // RFC 1624, section 4: a field of 0x5555 becomes 0x3285.
         assert_eq!(adjusted(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
         assert_eq!(adjusted(0x1234, &[], &[]), 0x1234);
         assert_eq!(adjusted(0xffff, &[0xff, 0xff], &[]), 0xffff);

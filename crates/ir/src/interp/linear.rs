@@ -1,5 +1,5 @@
-//! A store for an interpreter on its own: plain lists, deliberately independent of any fast structure, with the control
-//! plane's access to them.
+//! The store of a stand-alone interpreter, with the control plane's access to it. It consists of plain lists,
+//! deliberately independent of the data plane's structures.
 
 use std::sync::Arc;
 
@@ -16,37 +16,37 @@ use crate::model::{
 };
 use crate::profile::{Profile, ProfileError};
 
-/// Most counters or registers of one object.
+/// The maximum number of cells of a counter or register array.
 const MAX_CELLS: u64 = 1 << 24;
 
-/// Why the control plane's wish was refused.
+/// The reason why a control-plane request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlError {
     /// There is no such object, or it is of another kind.
     Unknown(String),
     /// The entry, default action or member is not legal.
     Entry(EntryError),
-    /// An entry with this match and priority is there already.
+    /// There is an entry with this match and priority.
     Duplicate,
     /// There is no entry with this match and priority.
     NotFound,
     /// The table or value set is full.
     Full,
-    /// The program made the entries or the default action constant.
+    /// The program declares the entries or the default action constant.
     Constant,
-    /// An index beyond the object's size.
+    /// The index is out of range.
     Index {
         /// The size.
         size: u64,
     },
-    /// A value that does not fit.
+    /// The value is too wide.
     TooWide {
-        /// Bits there are.
+        /// The width of the type in bits.
         width: u32,
     },
-    /// The program uses an extern that the interpreter has no model of, or one that refused.
+    /// The program uses an extern without a model, or whose model could not be created.
     Extern(String),
-    /// What an action profile refuses.
+    /// A request to an action profile was refused.
     Profile(ProfileError),
 }
 
@@ -81,12 +81,12 @@ impl From<ProfileError> for ControlError {
     }
 }
 
-/// Packets and bytes counted. Wraps at 2^64.
+/// The value of a counter. Wraps at 2^64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes of the packets as they were received.
+    /// Number of bytes of the packets as received.
     pub bytes: u64,
 }
 
@@ -97,13 +97,13 @@ impl Count {
     }
 }
 
-/// An entry with what belongs to it.
+/// An entry with its counter, target and meter.
 #[derive(Clone, Debug)]
 struct Stored {
     entry: TableEntry,
     sequence: u64,
     count: Count,
-    /// In tables with an action profile: what the entry leads to.
+    /// The entry's target in the table's action profile.
     target: Option<EntryTarget>,
     /// The direct meter, if it has rates.
     meter: Option<Meter>,
@@ -111,10 +111,10 @@ struct Stored {
 
 #[derive(Clone, Debug)]
 struct TableState {
-    /// In order of insertion.
+    /// In insertion order.
     entries: Vec<Stored>,
     default_action: ActionCall,
-    /// Entries inserted so far.
+    /// The number of entries inserted so far, for sequence numbers.
     inserted: u64,
 }
 
@@ -136,14 +136,14 @@ impl TableState {
 enum Object {
     Counters(Vec<Count>),
     Registers(Vec<BigUint>),
-    /// `None` for those without rates.
+    /// `None` for meters without rates.
     Meters(Vec<Option<Meter>>),
     Profile(Profile),
-    /// Named externs keep their own state; direct counters and meters are in the entries.
+    /// Named externs keep their own state; direct counters and meters are in table entries.
     Stateless,
 }
 
-/// The state of a program in lists.
+/// The state of a program, in lists.
 pub struct LinearStore {
     pipeline: Arc<Pipeline>,
     tables: Vec<TableState>,
@@ -154,10 +154,10 @@ pub struct LinearStore {
 }
 
 impl LinearStore {
-    /// Everything as the program says it starts.
+    /// Creates the initial state of a program.
     ///
     /// # Errors
-    /// If an object has too many cells.
+    /// An object has too many cells.
     pub fn new(pipeline: &Arc<Pipeline>) -> Result<LinearStore, ControlError> {
         let tables = pipeline.tables.iter().map(|table| {
             let default_action = table.default_action.clone();
@@ -209,7 +209,7 @@ impl LinearStore {
         }
         table.push(entry, None);
         let at = table.entries.len() - 1;
-        self.aim(id, at, target);
+        self.set_target(id, at, target);
         Ok(())
     }
 
@@ -217,14 +217,14 @@ impl LinearStore {
         let table = self.table(id)?;
         let at = table.find(&entry.matches, entry.priority).ok_or(ControlError::NotFound)?;
         table.entries[at].entry.action = entry.action;
-        self.aim(id, at, target);
+        self.set_target(id, at, target);
         Ok(())
     }
 
-    /// Adds an entry behind those that are there.
+    /// Adds an entry.
     ///
     /// # Errors
-    /// Constant table, illegal entry, duplicate, full.
+    /// Constant table, illegal entry, duplicate, full table.
     pub fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), ControlError> {
         self.changeable(table)?;
         check_entry(&self.pipeline, table, &entry)?;
@@ -232,7 +232,7 @@ impl LinearStore {
         self.add(table, entry, target)
     }
 
-    /// Gives the entry with the same matches and priority another action.
+    /// Changes the action of the entry with this match and priority.
     ///
     /// # Errors
     /// Constant table, illegal entry, no such entry.
@@ -243,14 +243,14 @@ impl LinearStore {
         self.change(table, entry, target)
     }
 
-    /// Removes the entry with these matches and priority.
+    /// Removes the entry with this match and priority.
     ///
     /// # Errors
     /// Constant table, no such entry.
     pub fn delete(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
         self.changeable(table)?;
         let at = self.table(table)?.find(matches, priority).ok_or(ControlError::NotFound)?;
-        self.aim(table, at, None);
+        self.set_target(table, at, None);
         self.table(table)?.entries.remove(at);
         Ok(())
     }
@@ -262,13 +262,13 @@ impl LinearStore {
     pub fn clear(&mut self, table: TableId) -> Result<(), ControlError> {
         self.changeable(table)?;
         for at in 0..self.table(table)?.entries.len() {
-            self.aim(table, at, None);
+            self.set_target(table, at, None);
         }
         self.table(table)?.entries.clear();
         Ok(())
     }
 
-    /// Changes the default action; `None` is the program's own.
+    /// Sets the default action; `None` restores the program's.
     ///
     /// # Errors
     /// Constant default action, illegal action.
@@ -285,12 +285,12 @@ impl LinearStore {
         Ok(())
     }
 
-    /// A table's entries in order of insertion, with their direct counters. Panics if there is no such table.
+    /// Returns a table's entries in insertion order, with their direct counters. Panics if there is no such table.
     pub fn entries(&self, table: TableId) -> impl Iterator<Item = (&TableEntry, Count)> {
         self.tables[table.index()].entries.iter().map(|stored| (&stored.entry, stored.count))
     }
 
-    /// Replaces a value set's members.
+    /// Replaces the members of a value set.
     ///
     /// # Errors
     /// No such set, too many members, illegal member.
@@ -378,8 +378,9 @@ impl LinearStore {
         }
     }
 
-    /// Lets an entry lead elsewhere, or nowhere before it goes.
-    fn aim(&mut self, id: TableId, at: usize, to: Option<EntryTarget>) {
+    /// Replaces the target of an entry and updates the profile's reference counts. `to` is `None` if the entry is being
+    /// removed.
+    fn set_target(&mut self, id: TableId, at: usize, to: Option<EntryTarget>) {
         let Some(profile) = self.pipeline[id].implementation else { return };
         let old = std::mem::replace(&mut self.tables[id.index()].entries[at].target, to.clone());
         if let Ok(profile) = self.profile_mut(profile) {
@@ -388,7 +389,7 @@ impl LinearStore {
         }
     }
 
-    /// The entry that leads to a target in a table that may be changed.
+    /// Checks and builds an entry with a target.
     fn entry_to(
         &mut self,
         table: TableId,
@@ -407,10 +408,10 @@ impl LinearStore {
         Ok(entry)
     }
 
-    /// Adds an entry that leads to a member, group or set of actions.
+    /// Adds an entry whose target is a member, a group or a one-shot action set.
     ///
     /// # Errors
-    /// As [`LinearStore::insert`]; the table has no action profile; there is no such member or group.
+    /// As for [`LinearStore::insert`]; the table has no action profile; there is no such member or group.
     pub fn insert_target(
         &mut self,
         table: TableId,
@@ -422,10 +423,10 @@ impl LinearStore {
         self.add(table, entry, Some(target))
     }
 
-    /// Lets an entry lead elsewhere.
+    /// Changes the target of an entry.
     ///
     /// # Errors
-    /// As [`LinearStore::insert_target`]; no such entry.
+    /// As for [`LinearStore::insert_target`]; no such entry.
     pub fn modify_target(
         &mut self,
         table: TableId,
@@ -437,57 +438,57 @@ impl LinearStore {
         self.change(table, entry, Some(target))
     }
 
-    /// Adds a member, see [`Profile::insert_member`].
+    /// Adds a member; see [`Profile::insert_member`].
     ///
     /// # Errors
-    /// Not a profile, and what that says.
+    /// Not a profile; errors of that method.
     pub fn insert_member(&mut self, id: ExternId, member: u32, action: ActionCall) -> Result<(), ControlError> {
         let pipeline = self.pipeline.clone();
         Ok(self.profile_mut(id)?.insert_member(&pipeline, member, action)?)
     }
 
-    /// Changes a member, see [`Profile::modify_member`].
+    /// Changes a member; see [`Profile::modify_member`].
     ///
     /// # Errors
-    /// Not a profile, and what that says.
+    /// Not a profile; errors of that method.
     pub fn modify_member(&mut self, id: ExternId, member: u32, action: ActionCall) -> Result<(), ControlError> {
         let pipeline = self.pipeline.clone();
         Ok(self.profile_mut(id)?.modify_member(&pipeline, member, action)?)
     }
 
-    /// Removes a member, see [`Profile::delete_member`].
+    /// Removes a member; see [`Profile::delete_member`].
     ///
     /// # Errors
-    /// Not a profile, and what that says.
+    /// Not a profile; errors of that method.
     pub fn delete_member(&mut self, id: ExternId, member: u32) -> Result<(), ControlError> {
         Ok(self.profile_mut(id)?.delete_member(member)?)
     }
 
-    /// Adds a group, see [`Profile::insert_group`].
+    /// Adds a group; see [`Profile::insert_group`].
     ///
     /// # Errors
-    /// Not a profile, and what that says.
+    /// Not a profile; errors of that method.
     pub fn insert_group(&mut self, id: ExternId, group: u32, to: Group) -> Result<(), ControlError> {
         Ok(self.profile_mut(id)?.insert_group(group, to)?)
     }
 
-    /// Changes a group, see [`Profile::modify_group`].
+    /// Changes a group; see [`Profile::modify_group`].
     ///
     /// # Errors
-    /// Not a profile, and what that says.
+    /// Not a profile; errors of that method.
     pub fn modify_group(&mut self, id: ExternId, group: u32, to: Group) -> Result<(), ControlError> {
         Ok(self.profile_mut(id)?.modify_group(group, to)?)
     }
 
-    /// Removes a group, see [`Profile::delete_group`].
+    /// Removes a group; see [`Profile::delete_group`].
     ///
     /// # Errors
-    /// Not a profile, and what that says.
+    /// Not a profile; errors of that method.
     pub fn delete_group(&mut self, id: ExternId, group: u32) -> Result<(), ControlError> {
         Ok(self.profile_mut(id)?.delete_group(group)?)
     }
 
-    /// A meter's rates; `None` if it has none.
+    /// Returns a meter's rates; `None` if they are not configured.
     ///
     /// # Errors
     /// Not a meter, index out of range.
@@ -495,7 +496,7 @@ impl LinearStore {
         Ok(self.meter_cell(id, index)?.as_ref().map(Meter::rates))
     }
 
-    /// Sets a meter's rates and fills its buckets; without rates it says green.
+    /// Sets a meter's rates and fills its buckets. Without rates it colours every packet green.
     ///
     /// # Errors
     /// Not a meter, index out of range.
@@ -504,7 +505,7 @@ impl LinearStore {
         Ok(())
     }
 
-    /// The same for the direct meter of an entry.
+    /// Like [`LinearStore::set_meter`], for the direct meter of an entry.
     ///
     /// # Errors
     /// No such table or entry.
@@ -593,7 +594,8 @@ fn cell<T>(cells: &mut [T], index: u64) -> Result<&mut T, ControlError> {
     usize::try_from(index).ok().and_then(|i| cells.get_mut(i)).ok_or(ControlError::Index { size })
 }
 
-/// In a table with an action profile, an entry that names its action itself leads to a set of that one.
+/// In a table with an action profile, an entry that specifies an action has a one-shot set of that action as its
+/// target.
 fn own_action(table: &crate::model::Table, entry: &TableEntry) -> Option<EntryTarget> {
     let action = WeightedAction { action: entry.action.clone(), weight: 1 };
     table.implementation.is_some().then(|| EntryTarget::Set(vec![action]))

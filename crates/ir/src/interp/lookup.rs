@@ -1,4 +1,4 @@
-//! The entry that a packet hits, what it runs, and meters.
+//! Table lookup: the entry that a packet hits, the action to run, and meters.
 
 use std::cmp::Reverse;
 
@@ -23,16 +23,16 @@ impl Hit {
     }
 }
 
-/// The higher of two that match wins: by [`MatchValue::rank`], of equal ones the first inserted.
+/// The precedence of a matching entry: by [`MatchValue::rank`]; of equal ranks, the entry inserted first wins.
 fn rank(entry: &Entry<'_>, has_priority: bool) -> (i64, Reverse<u64>) {
     (MatchValue::rank(entry.matches, entry.priority, has_priority), Reverse(entry.sequence))
 }
 
 impl Machine<'_> {
-    /// The entry that a packet with these key values hits, found by looking at all entries.
+    /// Returns the entry that a packet with these key values hits, found by comparing with all entries.
     pub(super) fn lookup(&self, id: TableId, keys: &[Value]) -> Option<Hit> {
         let table = &self.pipeline[id];
-        // A table without keys has no entries to hit.
+        // A table without keys has no entries.
         table.match_keys().next()?;
         let has_priority = table.has_priority();
         let mut best = None;
@@ -46,7 +46,7 @@ impl Machine<'_> {
         best.map(|(_, hit)| hit)
     }
 
-    /// What a hit runs; `None` where the entry's group has no members.
+    /// Returns the action of a hit; `None` if the entry's group has no members.
     pub(super) fn hit_action(&self, id: TableId, hit: &Hit, keys: &[Value]) -> Option<ActionCall> {
         let table = &self.pipeline[id];
         let (Some(profile), Some(target)) = (table.implementation, &hit.target) else {
@@ -58,7 +58,7 @@ impl Machine<'_> {
         chosen
     }
 
-    /// Measures the packet with the direct meter of the entry that is hit: what `read` gives.
+    /// Runs the direct meter of the entry that was hit. `read` returns the result later.
     pub(super) fn measure_hit(&mut self, id: TableId, entry: &TableEntry) {
         let Some(object) = self.pipeline[id].direct_meter else { return };
         let ExternKind::DirectMeter { unit, .. } = self.pipeline[object].kind else { return };
@@ -66,7 +66,7 @@ impl Machine<'_> {
         self.color = self.store.measure_hit(id, &entry.matches, entry.priority, self.now_us, cost);
     }
 
-    /// Measures the packet with an indirect meter; `None` beyond the size.
+    /// Runs an indirect meter; returns `None` if the index is out of range.
     pub(super) fn measure(&mut self, id: ExternId, index: u64) -> Option<Color> {
         let ExternKind::Meter { unit, .. } = self.pipeline[id].kind else { return None };
         let cost = self.cost(unit);

@@ -1,19 +1,19 @@
-//! The reference interpreter: written for clarity, it defines what a pipeline means. Every other executor must agree
-//! with it on bytes, verdicts, table hits, counters and registers.
+//! The reference interpreter. It is written for clarity and defines what a pipeline means. Every other executor must
+//! agree with it on output bytes, verdicts, table hits, counters and registers.
 //!
-//! [`Interp`] is a v1model switch with one program. It holds no threads, ports or clocks: a packet goes in, packets come
-//! out. Tables, registers, counters and whatever else outlives a packet are in a [`Store`]: a [`LinearStore`] of its own,
-//! or the one of a data plane that runs.
+//! [`Interp`] is a v1model switch with one program. It has no threads, ports or clocks: it takes a packet and returns
+//! packets. State that outlives a packet, such as tables, registers and counters, is in a [`Store`]: a [`LinearStore`]
+//! of its own, or the store of a running data plane.
 //!
-//! Choices it makes where nothing else does, and that other executors follow:
-//! - a packet may take [`MAX_STEPS`] parser states and loop turns per pass, and [`MAX_PASSES`] passes; beyond that it
-//!   is dropped as a fault;
-//! - a direct counter counts every hit of its table, whether or not the action calls `count` (as BMv2);
-//! - at egress start `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's time,
-//!   `deq_timedelta` is zero, and both depths are what [`Interp::depths`] says of the port;
-//! - counters count bytes of the packet as it was received;
-//! - a meter measures with the time of its packet, a direct one at each hit of its entry, whether or not it is read;
-//! - an entry that leads to a group without members is a miss.
+//! It makes these choices where the specifications leave them open, and other executors follow:
+//! - a packet may take [`MAX_STEPS`] parser states and loop iterations per pass, and [`MAX_PASSES`] passes; beyond that
+//!   it is dropped with a fault;
+//! - a direct counter counts every hit of its table, whether or not the action calls `count` (as in BMv2);
+//! - at the start of egress, `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's
+//!   timestamp, `deq_timedelta` is zero, and both queue depths are those of the port in [`Interp::depths`];
+//! - counters count the bytes of the packet as received;
+//! - a meter uses its packet's timestamp; a direct meter runs at each hit of its entry, whether or not it is read;
+//! - an entry whose group has no members is a miss.
 
 mod exec;
 mod externs;
@@ -44,54 +44,54 @@ pub use trace::{Trace, changed_ranges};
 pub use v1model::{CloneSession, InstanceType, Replica, TrafficManager};
 pub use value::Value;
 
-/// Parser states entered plus loop turns begun that one pass of a packet may take.
+/// The maximum number of parser states and loop iterations in one pass of a packet.
 pub const MAX_STEPS: u32 = 65_536;
 
-/// Ingress and egress passes that one received packet may cause, unless [`Interp::max_passes`] says otherwise.
+/// The default of [`Interp::max_passes`].
 pub const MAX_PASSES: u32 = 4_096;
 
-/// What became of a packet as a whole.
+/// The result for a packet as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
-    /// Something was sent and nothing went wrong.
+    /// At least one packet was sent, and there was no fault.
     Forward,
     /// Nothing was sent.
     #[default]
     Drop,
-    /// The packet or one of its copies was dropped for a [`Fault`].
+    /// The packet or one of its copies was dropped with a [`Fault`].
     Fault,
 }
 
-/// A packet that left.
+/// A packet that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// v1model `egress_port`.
     pub port: u16,
     /// The whole packet.
     pub bytes: Vec<u8>,
-    /// v1model `instance_type` it left with.
+    /// The v1model `instance_type` of the packet.
     pub instance_type: u32,
 }
 
 /// A digest for the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// Name of the struct type.
+    /// The name of the struct type.
     pub name: String,
-    /// The program's receiver number.
+    /// The receiver number that the program passed.
     pub receiver: u32,
     /// The fields.
     pub data: Vec<Value>,
 }
 
-/// All that came of a received packet.
+/// Everything that resulted from a received packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// Summary.
     pub verdict: Verdict,
-    /// What left, in order.
+    /// Packets sent, in order.
     pub sent: Vec<Sent>,
-    /// The error that the first parsing ended with, an index into the pipeline's errors.
+    /// The error that the first parsing of the packet ended with, as an index into the pipeline's errors.
     pub parser_error: u32,
     /// Digests, in order.
     pub digests: Vec<Digest>,
@@ -99,34 +99,34 @@ pub struct Output {
     pub fault: Option<Fault>,
 }
 
-/// Packets that wait to be sent, by port: those that a device was given and has not sent yet.
+/// The queue depth of each port in packets: packets that a device has accepted and not sent yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueDepths(Box<[u32; QueueDepths::PORTS]>);
 
 impl QueueDepths {
-    /// Port numbers have nine bits.
+    /// The number of ports; port numbers have nine bits.
     pub const PORTS: usize = 512;
-    /// What 19 bits can say; longer queues are said to be of this depth.
+    /// The maximum depth, which has 19 bits. Longer queues are reported with this depth.
     pub const MOST: u32 = (1 << 19) - 1;
 
-    /// Sets the depth of a port's queue, in packets. A number that is no port's does nothing.
+    /// Sets the depth of a port's queue in packets. Ignored if there is no such port.
     pub fn set(&mut self, port: u32, packets: u32) {
         if let Some(depth) = self.0.get_mut(port as usize) {
             *depth = packets.min(QueueDepths::MOST);
         }
     }
 
-    /// The depth of the queue of a port, whose bits beyond nine are cut off.
+    /// Returns the depth of a port's queue. Only the lowest nine bits of the port count.
     pub fn get(&self, port: u16) -> u32 {
         self.0[usize::from(port) % QueueDepths::PORTS]
     }
 
-    /// No queue has any packets.
+    /// Sets all depths to zero.
     pub fn clear(&mut self) {
         self.0.fill(0);
     }
 
-    /// All of them, for generated code.
+    /// The address of the depths, for generated code.
     pub fn as_ptr(&self) -> *const u32 {
         self.0.as_ptr()
     }
@@ -138,19 +138,19 @@ impl Default for QueueDepths {
     }
 }
 
-/// A v1model switch that runs one program with the state in a store.
+/// A v1model switch that runs one program, with its state in a store.
 pub struct Interp<S = LinearStore> {
     pipeline: Arc<Pipeline>,
-    /// What outlives a packet.
+    /// The state that outlives a packet.
     pub store: S,
     externs: Externs,
-    /// What `enq_qdepth` and `deq_qdepth` say.
+    /// The values of `enq_qdepth` and `deq_qdepth`.
     pub depths: QueueDepths,
-    /// Ingress and egress passes that one received packet may cause.
+    /// The maximum number of ingress and egress passes that one received packet may cause.
     pub max_passes: u32,
 }
 
-/// Extern objects and functions known by name, and the source of `random`.
+/// Named extern objects and functions, and the generator for `random`.
 struct Externs {
     /// By extern instance.
     objects: Vec<Option<Box<dyn ExternModel>>>,
@@ -159,7 +159,7 @@ struct Externs {
 }
 
 impl Externs {
-    /// Fails if an extern is not registered or cannot be built.
+    /// Fails if an extern is not registered or cannot be created.
     fn new(pipeline: &Pipeline, registry: &ExternRegistry) -> Result<Externs, ControlError> {
         let objects = pipeline.externs.iter().map(|e| match &e.kind {
             ExternKind::Named { type_name, args } => {
@@ -189,18 +189,18 @@ impl Externs {
 }
 
 impl Interp {
-    /// A switch as the program says it starts; it may use no named externs.
+    /// Creates a switch in the program's initial state, without named externs.
     ///
     /// # Errors
-    /// If the program uses an extern that is only known by name.
+    /// The program uses a named extern.
     pub fn new(pipeline: Arc<Pipeline>) -> Result<Interp, ControlError> {
         Interp::with_externs(pipeline, &ExternRegistry::new())
     }
 
-    /// The same with models of named externs.
+    /// Creates a switch with models of named externs.
     ///
     /// # Errors
-    /// If the program uses an extern that is not in the registry, or an object cannot be built.
+    /// The program uses an extern that is not in the registry, or an object cannot be created.
     pub fn with_externs(pipeline: Arc<Pipeline>, registry: &ExternRegistry) -> Result<Interp, ControlError> {
         let store = LinearStore::new(&pipeline)?;
         Interp::with_store(pipeline, registry, store)
@@ -208,26 +208,26 @@ impl Interp {
 }
 
 impl<S: Store> Interp<S> {
-    /// A switch whose state is in this store.
+    /// Creates a switch whose state is in this store.
     ///
     /// # Errors
-    /// If the program uses an extern that is not in the registry, or an object cannot be built.
+    /// The program uses an extern that is not in the registry, or an object cannot be created.
     pub fn with_store(pipeline: Arc<Pipeline>, registry: &ExternRegistry, store: S) -> Result<Interp<S>, ControlError> {
         let externs = Externs::new(&pipeline, registry)?;
         Ok(Interp { pipeline, store, externs, depths: QueueDepths::default(), max_passes: MAX_PASSES })
     }
 
-    /// The program.
+    /// The program's pipeline.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
     }
 
-    /// Runs a packet received on a port (bits beyond nine are cut off) at a time in microseconds.
+    /// Processes a packet received on a port (only the lowest nine bits count) at a time in microseconds.
     pub fn process(&mut self, packet: &[u8], ingress_port: u16, now_us: u64) -> Output {
         v1model::Run::new(self, None, now_us).process(packet, ingress_port)
     }
 
-    /// The same, telling an observer of every step.
+    /// Like [`Interp::process`], reporting every step to an observer.
     pub fn process_observed(
         &mut self,
         packet: &[u8],
@@ -238,7 +238,7 @@ impl<S: Store> Interp<S> {
         v1model::Run::new(self, Some(observer), now_us).process(packet, ingress_port)
     }
 
-    /// The model of a named extern object, for settings by the control plane.
+    /// Returns the model of a named extern object, for settings by the control plane.
     ///
     /// # Errors
     /// Not a named extern.

@@ -1,16 +1,16 @@
-//! Events of a packet's execution, the source of execution traces.
+//! Events during the execution of a packet, from which execution traces are made.
 
 use crate::model::{ActionCall, ExternCall, HeaderId, SlotId, Span, StateId, TableEntry, TableId, Target};
 
 use super::Value;
 
-/// Receives everything that happens to a packet, in order.
+/// Receives all events of a packet, in order.
 pub trait Observer {
-    /// Something happened.
+    /// Called for each event.
     fn event(&mut self, event: &Event<'_>);
 }
 
-/// A part of the v1model pipeline.
+/// A block of the v1model pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The parser.
@@ -27,10 +27,10 @@ pub enum Stage {
     Deparser,
 }
 
-/// Something that happened to a packet. Spans point at the P4 text that made it happen.
+/// An event. Its span is the P4 text that caused it.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// A part of the pipeline begins.
+    /// A block of the pipeline begins.
     Enter(Stage),
     /// The parser entered a state.
     State {
@@ -41,11 +41,11 @@ pub enum Event<'a> {
     },
     /// The parser took a transition.
     Transition {
-        /// Values of the select's keys; none for an unconditional transition.
+        /// The values of the select's keys; empty for an unconditional transition.
         keys: &'a [Value],
         /// Index of the select case; `None` if none matched (or there is no select).
         case: Option<usize>,
-        /// Where it goes.
+        /// The target of the transition.
         target: Target,
         /// The select case, or the state.
         span: Span,
@@ -54,9 +54,9 @@ pub enum Event<'a> {
     Extract {
         /// The header.
         header: HeaderId,
-        /// Where it begins in the packet, in bytes.
+        /// The header's offset in the packet in bytes.
         offset: usize,
-        /// Its length in bytes.
+        /// The header's length in bytes.
         length: usize,
         /// The statement.
         span: Span,
@@ -68,13 +68,13 @@ pub enum Event<'a> {
         /// The statement that failed.
         span: Span,
     },
-    /// A slot was written (fields filled by extraction are not reported one by one).
+    /// A slot was written. Fields filled by an extraction are not reported individually.
     Assign {
         /// The slot.
         slot: SlotId,
-        /// What it held.
+        /// The previous value.
         old: &'a Value,
-        /// What it holds now.
+        /// The new value.
         new: &'a Value,
         /// The statement.
         span: Span,
@@ -88,15 +88,15 @@ pub enum Event<'a> {
         /// The statement.
         span: Span,
     },
-    /// A table was applied; its action runs next.
+    /// A table was applied. Its action runs next.
     Table {
         /// The table.
         table: TableId,
         /// Values of its keys.
         keys: &'a [Value],
-        /// The entry hit; `None` on a miss.
+        /// The entry that was hit; `None` on a miss.
         entry: Option<&'a TableEntry>,
-        /// What runs.
+        /// The action to run.
         action: &'a ActionCall,
         /// The statement.
         span: Span,
@@ -105,10 +105,10 @@ pub enum Event<'a> {
     Extern {
         /// The call.
         call: &'a ExternCall,
-        /// Values of its arguments before the call (a list is one value; an out argument is what the slot holds).
+        /// The values of its arguments before the call. A list is one value; an out argument has the value of its slot.
         args: &'a [Value],
     },
-    /// `log_msg`, with its values filled in.
+    /// `log_msg` with its values formatted.
     Log {
         /// The text.
         message: &'a str,
@@ -131,46 +131,46 @@ pub enum Event<'a> {
     Decision(Decision),
 }
 
-/// What the traffic manager does with a packet or makes of it.
+/// A decision of the traffic manager about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// To egress for this port.
+    /// The packet goes to egress for this port.
     Unicast {
         /// The port.
         port: u16,
     },
-    /// Copies to a multicast group.
+    /// Copies go to egress for a multicast group.
     Multicast {
         /// The group.
         group: u16,
-        /// How many.
+        /// The number of copies.
         copies: usize,
     },
-    /// Dropped at the end of ingress.
+    /// The packet was dropped at the end of ingress.
     DropIngress,
-    /// Dropped at the end of egress.
+    /// The packet was dropped at the end of egress.
     DropEgress,
-    /// Back to the parser as it was received.
+    /// The packet goes back to the parser as it was received.
     Resubmit,
-    /// Back to the parser as deparsed.
+    /// The packet goes back to the parser as deparsed.
     Recirculate,
-    /// A copy for this session, made at the end of ingress.
+    /// A clone for this session was made at the end of ingress.
     CloneIngress {
         /// The session.
         session: u32,
     },
-    /// A copy for this session, made at the end of egress.
+    /// A clone for this session was made at the end of egress.
     CloneEgress {
         /// The session.
         session: u32,
     },
-    /// A digest for the control plane.
+    /// A digest was sent to the control plane.
     Digest,
-    /// Sent.
+    /// The packet was sent.
     Sent {
         /// The port.
         port: u16,
-        /// Bytes.
+        /// The packet's length in bytes.
         length: usize,
     },
 }

@@ -6,43 +6,43 @@ use super::{Digest, MAX_STEPS, Value};
 use crate::bits::BitString;
 use crate::model::{Pipeline, SlotId, SlotKind, Span};
 
-/// A packet's state. Made for every pass through the parser, and copied for replicas.
+/// A packet's state. Created for every pass through the parser, and copied for replicas.
 #[derive(Clone, Debug)]
 pub struct PacketState {
     pub(super) bytes: Arc<[u8]>,
     pub(super) slots: Vec<Value>,
-    /// Bytes consumed by the parser; what follows is the payload.
+    /// The number of bytes that the parser has consumed. The rest is the payload.
     pub(super) cursor: usize,
     pub(super) out: BitString,
     pub(super) steps_left: u32,
     pub(super) requests: Requests,
 }
 
-/// Requests of the program to the traffic manager.
+/// The program's requests to the traffic manager.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
-    /// Session and field list; the last call wins.
+    /// Session and field list of the last call.
     pub clone_ingress: Option<(u32, Option<u8>)>,
     pub clone_egress: Option<(u32, Option<u8>)>,
     pub resubmit: Option<u8>,
     pub recirculate: Option<u8>,
     pub digests: Vec<Digest>,
-    /// Most bytes to send.
+    /// The maximum length to send in bytes.
     pub truncate: Option<u32>,
 }
 
-/// A packet that cannot be processed further and is dropped: the program looped without end, failed an assertion or
-/// used an extern wrongly.
+/// The reason why a packet cannot be processed further and is dropped: the program exceeded the step limit, failed an
+/// assertion or misused an extern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What happened.
+    /// The description.
     pub message: String,
-    /// Where.
+    /// The place in the source.
     pub span: Span,
 }
 
 impl PacketState {
-    /// A packet before its parser: every slot zero.
+    /// Creates the state of a packet before parsing, with all slots zero.
     pub fn new(pipeline: &Pipeline, bytes: Arc<[u8]>) -> PacketState {
         PacketState {
             bytes,
@@ -54,7 +54,7 @@ impl PacketState {
         }
     }
 
-    /// A slot's value.
+    /// Returns a slot's value.
     pub fn get(&self, slot: SlotId) -> &Value {
         &self.slots[slot.index()]
     }
@@ -65,12 +65,12 @@ impl PacketState {
         *target = Value::new(value, target.width);
     }
 
-    /// Bytes that the parser did not consume.
+    /// The bytes that the parser has not consumed.
     pub fn payload(&self) -> &[u8] {
         &self.bytes[self.cursor..]
     }
 
-    /// Zeroes the slots of the kinds that `which` chooses.
+    /// Zeroes all slots whose kind satisfies `which`.
     pub(super) fn reset(&mut self, pipeline: &Pipeline, which: impl Fn(SlotKind) -> bool) {
         for (value, slot) in self.slots.iter_mut().zip(&pipeline.slots) {
             if which(slot.kind) {
@@ -79,7 +79,7 @@ impl PacketState {
         }
     }
 
-    /// Takes one step of the bounded ones.
+    /// Counts a step. Fails if the limit is exceeded.
     pub(super) fn step(&mut self, span: Span) -> Result<(), Fault> {
         match self.steps_left.checked_sub(1) {
             Some(left) => {

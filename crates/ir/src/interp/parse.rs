@@ -1,7 +1,7 @@
 //! The parser: states, transitions and the statements that read the packet.
 //!
-//! A failure ends parsing, keeps what was parsed and leaves the rest of the packet as payload; what failed consumes
-//! nothing.
+//! A failure ends parsing. What was parsed before is kept, the failed operation consumes nothing, and the rest of the
+//! packet is payload.
 
 use super::exec::{Flow, Machine};
 use super::observe::Event;
@@ -72,14 +72,14 @@ impl Machine<'_> {
                 }
                 _ => *lo <= key.bits && key.bits <= *hi,
             },
-            // Only ever alone, with members for all keys.
+            // Only occurs alone, with members for all keys.
             KeySet::ValueSet(_) => false,
         })
     }
 
     fn error(&self, name: &str) -> Flow {
         let index = self.pipeline.errors.iter().position(|e| e == name);
-        // The verifier sees to it that the core library's errors are there.
+        // The verifier guarantees that the errors of the core library exist.
         Flow::ParserError(index.unwrap_or(0) as u32)
     }
 

@@ -9,31 +9,31 @@ use super::Value;
 
 /// The behaviour of a named extern object.
 pub trait ExternModel: Send {
-    /// A method called by the program. `args` are all arguments in order of the P4 parameters, a result last; in
-    /// arguments hold their values, out arguments hold what the target held (at its width) and are to be overwritten
-    /// with values of the same width.
+    /// Runs a method. `args` are all arguments in the order of the P4 parameters; a result is the last one. In
+    /// arguments hold their values. Out arguments hold the current values of their targets; the method replaces them by
+    /// values of the same width.
     ///
     /// # Errors
-    /// A message if there is no such method or the call makes no sense; the packet is then dropped as a fault.
+    /// A message if there is no such method or the call is invalid. The packet is then dropped with a fault.
     fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), String>;
 
-    /// A setting by the control plane, e.g. a key. What there is to set depends on the extern.
+    /// Applies a setting from the control plane, such as a key. The settings depend on the extern.
     ///
     /// # Errors
-    /// A message if there is no such setting or the data is not right for it.
+    /// A message if there is no such setting or the data is invalid.
     fn control(&mut self, setting: &str, data: &[u8]) -> Result<(), String> {
         let _ = data;
         Err(format!("no setting `{setting}`"))
     }
 }
 
-/// Builds an object from its constructor arguments.
+/// Creates an object from its constructor arguments.
 pub type Constructor = Arc<dyn Fn(&[BigUint]) -> Result<Box<dyn ExternModel>, String> + Send + Sync>;
 
-/// A free extern function; arguments as for [`ExternModel::call`].
+/// A free extern function, with arguments as for [`ExternModel::call`].
 pub type Function = Arc<dyn Fn(&mut [Value]) -> Result<(), String> + Send + Sync>;
 
-/// Extern types and functions by their P4 names.
+/// Extern types and functions by P4 name.
 #[derive(Clone, Default)]
 pub struct ExternRegistry {
     types: BTreeMap<String, Constructor>,
@@ -41,7 +41,7 @@ pub struct ExternRegistry {
 }
 
 impl ExternRegistry {
-    /// A registry that knows nothing.
+    /// Creates an empty registry.
     pub fn new() -> ExternRegistry {
         ExternRegistry::default()
     }

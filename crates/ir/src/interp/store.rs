@@ -1,4 +1,4 @@
-//! What outlives a packet, as the interpreter sees it.
+//! State that outlives a packet, as the interpreter accesses it.
 
 use num_bigint::BigUint;
 
@@ -12,47 +12,49 @@ use crate::profile::Profile;
 pub struct Entry<'a> {
     /// One per key.
     pub matches: &'a [MatchValue],
-    /// Higher wins.
+    /// The highest priority wins.
     pub priority: i32,
     /// Position in the order of insertion.
     pub sequence: u64,
-    /// The action; in a table with an action profile the first one that the entry led to when it was written.
+    /// The action. In a table with an action profile, the first action of the entry's target at the time the entry was
+    /// written.
     pub action: &'a ActionCall,
-    /// In a table with an action profile: what the entry leads to.
+    /// The entry's target in the table's action profile.
     pub target: Option<&'a EntryTarget>,
 }
 
-/// Tables, extern objects and the traffic manager's groups: what packets read and write and the control plane sets.
+/// Access to tables, extern objects and the traffic manager's groups, which packets read and write and the control
+/// plane sets.
 ///
-/// A store lists and counts. It does not match: the interpreter finds the entry that a packet hits itself, by looking at
-/// all of them. Objects and indices that do not exist are no error: reads give `None` or nothing, writes have no effect.
-/// An entry is named by its matches and priority.
+/// A store lists entries, but does not match them: the interpreter compares a packet's keys with all entries itself.
+/// Objects and indices that do not exist are not errors: reads return `None` or nothing, writes have no effect. An
+/// entry is identified by its match and priority.
 pub trait Store: Send {
-    /// A packet begins.
+    /// Called when the processing of a packet begins.
     fn begin(&mut self) {}
 
-    /// Shows all entries of a table, in any order.
+    /// Calls `visit` for all entries of a table, in any order.
     fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(Entry<'_>));
 
-    /// What a miss runs.
+    /// Returns the action that a miss runs.
     fn default_action(&self, table: TableId) -> ActionCall;
 
     /// Counts a packet in the direct counter of an entry.
     fn count_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64);
 
-    /// Measures a packet with the direct meter of an entry; green if it has no rates.
+    /// Runs the direct meter of an entry. Green if it has no rates.
     fn measure_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color;
 
-    /// Shows the members and groups of an action profile.
+    /// Calls `visit` with the members and groups of an action profile.
     fn visit_profile(&self, profile: ExternId, visit: &mut dyn FnMut(&Profile));
 
-    /// Shows all members of a value set.
+    /// Calls `visit` for each member of a value set.
     fn visit_members(&self, set: ValueSetId, visit: &mut dyn FnMut(&[MatchValue]));
 
     /// Counts a packet in a cell of a counter.
     fn count(&mut self, counter: ExternId, index: u64, bytes: u64);
 
-    /// Measures a packet with a meter; green if it has no rates.
+    /// Runs a meter. Green if it has no rates.
     fn measure(&mut self, meter: ExternId, index: u64, now_us: u64, cost: u64) -> Option<Color>;
 
     /// Reads a register.
@@ -61,9 +63,9 @@ pub trait Store: Send {
     /// Writes a register.
     fn write_register(&mut self, register: ExternId, index: u64, value: BigUint);
 
-    /// Where the copies of a clone session go.
+    /// Returns the destinations of a clone session.
     fn clone_session(&self, session: u32) -> Option<CloneSession>;
 
-    /// The copies of a multicast group.
+    /// Returns the replicas of a multicast group.
     fn multicast_group(&self, group: u16) -> Vec<Replica>;
 }

@@ -1,4 +1,4 @@
-//! The execution trace of a packet as text: states, keys, entries hit, fields changed, each with its P4 line.
+//! Formats the execution trace of a packet: states, keys, entries hit and fields changed, each with its P4 line.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ pub struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// An empty trace of this program.
+    /// Creates an empty trace for this program.
     pub fn new(pipeline: &'a Pipeline) -> Trace<'a> {
         Trace { pipeline, lines: String::new() }
     }
 
-    /// The lines since the last call.
+    /// Returns the lines since the last call.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.lines)
     }
@@ -116,7 +116,7 @@ impl Observer for Trace<'_> {
                 self.line(model.span, &text);
             }
             Event::Extern { call, args } => {
-                // Arguments of calls on named objects may be derived from keys; names say enough.
+                // Named objects may have arguments derived from keys, so only the names are shown.
                 let text = match &call.function {
                     ExternFn::Named { instance, name, .. } => match instance {
                         Some(id) => format!("{}.{name}(..)", pipeline[*id].name),
@@ -152,7 +152,7 @@ impl Observer for Trace<'_> {
     }
 }
 
-/// The bits that differ between two packets' bytes, as a short list of byte ranges.
+/// Returns the byte ranges in which two packets differ, as a short list.
 pub fn changed_ranges(before: &[u8], after: &[u8]) -> String {
     if before.len() != after.len() {
         return format!("length {} -> {}", before.len(), after.len());

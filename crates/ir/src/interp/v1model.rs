@@ -1,6 +1,6 @@
 //! The v1model switch around the program: what `simple_switch` does between parser, ingress, egress and deparser.
 //!
-//! Copies wait in two queues. Egress precedes new ingress work, so packets leave in the order in which they were made.
+//! Copies wait in two queues. The egress queue is served first, so packets leave in the order in which they were made.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,14 +30,14 @@ pub enum InstanceType {
     Resubmitted = 6,
 }
 
-/// Where a clone session's copies go: to the group first, then to the port.
+/// The destinations of a clone session: the group's ports first, then the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CloneSession {
-    /// Port of the one copy.
+    /// The port of a single copy.
     pub port: Option<u16>,
     /// Multicast group.
     pub group: Option<u16>,
-    /// Most bytes of the copies.
+    /// The maximum length of the copies in bytes.
     pub truncate: Option<u32>,
 }
 
@@ -50,7 +50,7 @@ pub struct Replica {
     pub port: u16,
 }
 
-/// What the traffic manager knows from the control plane.
+/// The traffic manager's configuration by the control plane.
 #[derive(Clone, Debug, Default)]
 pub struct TrafficManager {
     /// Clone sessions by number (0 to 32,767).
@@ -70,7 +70,7 @@ struct ToEgress {
     port: u16,
 }
 
-/// One received packet and all that comes of it.
+/// Processes one received packet and all copies made from it.
 pub(super) struct Run<'a> {
     pipeline: &'a Pipeline,
     store: &'a mut dyn Store,
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn process(mut self, bytes: &[u8], port: u16) -> Output {
         let bytes: Arc<[u8]> = bytes.into();
-        let packet = self.fresh(bytes, u64::from(port), InstanceType::Normal);
+        let packet = self.start_of_pass(bytes, u64::from(port), InstanceType::Normal);
         self.ingress.push_back(ToIngress { packet });
         let mut first = true;
         let most = self.max_passes;
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.output
     }
 
-    /// Reports what the traffic manager does.
+    /// Reports a decision of the traffic manager to the observer.
     fn tell(&mut self, decision: Decision) {
         if let Some(observer) = &mut self.observer {
             observer.event(&Event::Decision(decision));
@@ -165,8 +165,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A packet at the start of a pass: metadata zero but for what the switch presets.
-    fn fresh(&self, bytes: Arc<[u8]>, port: u64, instance: InstanceType) -> PacketState {
+    /// Creates a packet at the start of a pass, whose metadata are zero except what the switch sets.
+    fn start_of_pass(&self, bytes: Arc<[u8]>, port: u64, instance: InstanceType) -> PacketState {
         let standard = self.pipeline.standard;
         let length = bytes.len() as u64;
         let mut packet = PacketState::new(self.pipeline, bytes);
@@ -198,14 +198,14 @@ impl<'a> Run<'a> {
         let mut machine = self.machine(&mut packet);
         machine.control(Stage::VerifyChecksum)?;
         let done = machine.control(Stage::Ingress);
-        // What was sent before a fault was sent.
+        // Digests sent before a fault are delivered.
         let digests = std::mem::take(&mut packet.requests.digests);
         if done.is_err() {
             self.output.digests.extend(digests);
             return done;
         }
 
-        // Ingress is done with these; the others are for egress.
+        // These requests are ingress's; the others are for egress.
         let clone = packet.requests.clone_ingress.take();
         let resubmit = packet.requests.resubmit.take();
         let port = packet.get(standard.ingress_port).to_u64();
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
         }
         if let Some(list) = resubmit {
             self.tell(Decision::Resubmit);
-            let mut again = self.fresh(packet.bytes.clone(), port, InstanceType::Resubmitted);
+            let mut again = self.start_of_pass(packet.bytes.clone(), port, InstanceType::Resubmitted);
             self.keep_fields(&packet, &mut again, Some(list));
             again.set(standard.instance_type, InstanceType::Resubmitted as u64);
             self.ingress.push_back(ToIngress { packet: again });
@@ -248,11 +248,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The packet as it was received, parsed once more.
+    /// Clones the packet as it was received, and parses the copy.
     fn clone_ingress(&mut self, packet: &PacketState, list: Option<u8>) -> Result<PacketState, Fault> {
         let standard = self.pipeline.standard;
         let port = packet.get(standard.ingress_port).to_u64();
-        let mut copy = self.fresh(packet.bytes.clone(), port, InstanceType::IngressClone);
+        let mut copy = self.start_of_pass(packet.bytes.clone(), port, InstanceType::IngressClone);
         let mut machine = self.machine(&mut copy);
         machine.parse()?;
         machine.control(Stage::VerifyChecksum)?;
@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
         let ToEgress { mut packet, port } = next;
         let standard = self.pipeline.standard;
         packet.set(standard.egress_port, u64::from(port));
-        // One beyond the drop port, which in nine bits is 0.
+        // As in BMv2, the drop port plus one, which is 0 in nine bits: the packet is not dropped by default.
         packet.set(standard.egress_spec, 0);
         packet.set(standard.enq_timestamp, self.now_us);
         packet.set(standard.deq_timedelta, 0);
@@ -328,7 +328,7 @@ impl<'a> Run<'a> {
         if let Some(list) = requests.recirculate {
             self.tell(Decision::Recirculate);
             let port = packet.get(standard.ingress_port).to_u64();
-            let mut again = self.fresh(bytes.into(), port, InstanceType::Recirculated);
+            let mut again = self.start_of_pass(bytes.into(), port, InstanceType::Recirculated);
             self.keep_fields(&packet, &mut again, Some(list));
             again.set(standard.instance_type, InstanceType::Recirculated as u64);
             self.ingress.push_back(ToIngress { packet: again });

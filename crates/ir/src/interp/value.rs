@@ -1,4 +1,4 @@
-//! A value at run time: bits and how many of them.
+//! Run-time values.
 
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -6,22 +6,22 @@ use num_traits::ToPrimitive;
 use crate::bits;
 use crate::model::Type;
 
-/// Bits, and their width: that of the type, but for a `varbit` the current length.
+/// A bit string with a width, which is the type's or, for a `varbit`, the current length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
-    /// Below 2^width; two's complement for `int`.
+    /// Less than 2^width; two's complement for `int`.
     pub bits: BigUint,
-    /// In bits.
+    /// Width in bits.
     pub width: u32,
 }
 
 impl Value {
-    /// The lowest `width` bits of a number.
+    /// Creates a value from the lowest `width` bits of a number.
     pub fn new(bits: impl Into<BigUint>, width: u32) -> Value {
         Value { bits: bits::truncate(bits.into(), width), width }
     }
 
-    /// The value slots of this type start with: zero; for a `varbit` empty.
+    /// Returns the initial value of slots of this type: zero, or empty for a `varbit`.
     pub fn zero(ty: Type) -> Value {
         let width = match ty {
             Type::Varbit(_) => 0,
@@ -30,7 +30,7 @@ impl Value {
         Value { bits: BigUint::ZERO, width }
     }
 
-    /// A `bool`.
+    /// Creates a `bool`.
     pub fn boolean(value: bool) -> Value {
         Value::new(u32::from(value), 1)
     }
@@ -40,12 +40,12 @@ impl Value {
         self.bits != BigUint::ZERO
     }
 
-    /// The number, or the highest `u64` if it is greater.
+    /// Returns the number, saturated to 64 bits.
     pub fn to_u64(&self) -> u64 {
         self.bits.to_u64().unwrap_or(u64::MAX)
     }
 
-    /// The bytes, most significant first, filled up with zero bits at the high end to a whole byte.
+    /// Returns the bytes, most significant first, with leading zero bits up to a whole byte.
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = (self.width as usize).div_ceil(8);
         let digits = self.bits.to_bytes_be();
@@ -55,7 +55,7 @@ impl Value {
         bytes
     }
 
-    /// A value of `width` bits from the bytes, most significant first; what does not fit is cut off at the high end.
+    /// Creates a value of `width` bits from bytes, most significant first. Excess high bits are dropped.
     pub fn from_bytes(bytes: &[u8], width: u32) -> Value {
         Value::new(BigUint::from_bytes_be(bytes), width)
     }
