@@ -14,7 +14,7 @@ pub struct CompiledPipeline {
     pub(crate) code: Code,
     pub(crate) suspension: Option<Suspension>,
     pub(crate) key_prefetcher: Option<KeyPrefetcher>,
-    /// Read in place of headers that have no bytes; the code refers to its address.
+    /// Zeros that code reads instead of headers without bytes. The code contains the address.
     pub(crate) _zeros: Box<[u64]>,
     pub(crate) interface: Interface,
     pub(crate) parsed_bytes: usize,
@@ -33,22 +33,22 @@ impl CompiledPipeline {
     /// - a `call` for digests, if the interface has any, and in the handles of named externs;
     /// - as many cells in the handles of counters and registers as the program declares.
     ///
-    /// Every entry that a lookup returns names an action of its table and carries all its parameters.
+    /// Every entry that a lookup returns must have an action of its table and all parameters of that action.
     pub fn run(&self) -> RunBatch {
         self.code.entry()
     }
 
-    /// Least size of [`hopwright_abi::Runtime::context`] in bytes.
+    /// The minimum size of [`hopwright_abi::Runtime::context`] in bytes.
     pub fn context_bytes(&self) -> usize {
         self.suspension.as_ref().map_or(0, |s| 8 * s.record.words())
     }
 
-    /// What the traffic manager needs, if the program copies or repeats packets.
+    /// What the traffic manager needs; `None` if the program does not copy or repeat packets.
     pub fn suspension(&self) -> Option<&Suspension> {
         self.suspension.as_ref()
     }
 
-    /// The function that gathers keys, if the program looks up fields of the packet in large tables.
+    /// The function that computes keys, if the program looks up packet fields in large tables.
     pub fn key_prefetcher(&self) -> Option<&KeyPrefetcher> {
         self.key_prefetcher.as_ref()
     }
@@ -58,7 +58,7 @@ impl CompiledPipeline {
         &self.interface
     }
 
-    /// Number of leading bytes of a packet that the parser may extract as headers of fixed sizes.
+    /// The number of leading bytes of a packet that the parser may extract as headers of fixed size.
     pub fn parsed_bytes(&self) -> usize {
         self.parsed_bytes
     }
@@ -68,8 +68,8 @@ impl CompiledPipeline {
         self.code.bytes()
     }
 
-    /// Ranges of [`CompiledPipeline::code`], in order, with the statement each was generated for. Ranges that belong to no
-    /// statement are missing.
+    /// Ranges of [`CompiledPipeline::code`], in order, with the statement that each was generated for. Ranges that
+    /// belong to no statement are missing.
     pub fn lines(&self) -> &[(Range<u32>, Span)] {
         &self.lines
     }
@@ -100,15 +100,15 @@ impl std::fmt::Debug for CompiledPipeline {
     }
 }
 
-/// How packets that paused are resumed: the request slots, and a function for each entry point. The functions are called as
-/// [`CompiledPipeline::run`] is, with the same runtime, one packet at a time.
+/// How paused packets are resumed: the request slots, and a function for each entry point. The functions are called
+/// like [`CompiledPipeline::run`], with the same runtime, one packet at a time.
 ///
 /// A request slot is zero if there is no request of its kind.
 pub struct Suspension {
     pub(crate) reentry: Option<Code>,
     pub(crate) parse: Option<Code>,
     pub(crate) egress: Code,
-    /// Upper half: field list, see [`hopwright_abi::decode_list`]; lower half: the session.
+    /// Upper half: the field list, see [`hopwright_abi::decode_list`]; lower half: the session.
     pub clone_ingress: Option<SlotId>,
     /// As `clone_ingress`.
     pub clone_egress: Option<SlotId>,
@@ -116,32 +116,33 @@ pub struct Suspension {
     pub resubmit: Option<SlotId>,
     /// See [`hopwright_abi::decode_list`].
     pub recirculate: Option<SlotId>,
-    /// Upper half: one; lower half: most bytes to send.
+    /// Upper half: 1; lower half: the maximum length to send in bytes.
     pub truncate: Option<SlotId>,
-    /// When ingress ends, [`hopwright_abi::Runtime::original`] holds the whole packet as received if this is set, otherwise
-    /// the bytes before the payload.
+    /// If set, [`hopwright_abi::Runtime::original`] holds the whole packet as received when ingress ends; otherwise
+    /// only the bytes in front of the payload.
     pub whole_original: bool,
     /// The layout of a paused packet's record.
     pub record: PauseLayout,
-    /// The slots that copies and repeated packets keep, by field list.
+    /// The slots that copies and repeated packets preserve, by field list.
     pub lists: Vec<FieldList>,
 }
 
 impl Suspension {
-    /// Runs the whole pipeline for a resubmitted or recirculated packet. Reads its ingress port, its instance type and the
-    /// slots of all field lists from the record in [`hopwright_abi::Runtime::context`].
+    /// The function for resubmitted and recirculated packets, which runs the whole pipeline. It reads the ingress port,
+    /// the instance type and the slots of all field lists from the record in [`hopwright_abi::Runtime::context`].
     pub fn reentry(&self) -> Option<RunBatch> {
         self.reentry.as_ref().map(Code::entry)
     }
 
-    /// Runs the parser and the verification of checksums for a clone of ingress, then pauses. Reads the record as
-    /// [`Suspension::reentry`] does.
+    /// The function for clones of ingress: runs the parser and the checksum verification, then pauses. It reads the
+    /// record like [`Suspension::reentry`].
     pub fn parse(&self) -> Option<RunBatch> {
         self.parse.as_ref().map(Code::entry)
     }
 
-    /// Runs egress and what follows, from the record in [`hopwright_abi::Runtime::context`], whose headers it changes. The
-    /// packet's bytes are the payload; its headers are written in front of it.
+    /// The function for egress and everything after it. It reads and changes the record in
+    /// [`hopwright_abi::Runtime::context`], which includes the headers. The packet's bytes are the payload; the headers
+    /// are written in front of it.
     pub fn egress(&self) -> RunBatch {
         self.egress.entry()
     }

@@ -28,8 +28,8 @@ use crate::{CompiledPipeline, KeyPrefetcher, Options, Suspension, Unsupported, k
 /// Compiles a verified pipeline for the machine this runs on.
 ///
 /// # Errors
-/// What is not supported, with the place in the program. If the machine is not supported, the place is the program's
-/// ingress.
+/// The program uses something unsupported; the error includes the place in the program. If the machine is not
+/// supported, that place is the program's ingress.
 pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipeline, Unsupported> {
     let begin = Instant::now();
     let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
@@ -45,7 +45,7 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
 
 /// A pipeline prepared for code generation.
 pub(crate) struct Compiler {
-    /// Requests to the traffic manager are assignments in it.
+    /// The pipeline, in which requests to the traffic manager have become assignments.
     pipeline: Pipeline,
     plan: SuspensionPlan,
     interface: Interface,
@@ -87,8 +87,8 @@ impl Compiler {
         Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, parsed_bytes, isa, machine, pipeline })
     }
 
-    /// All functions of the pipeline. If `text` is given, it receives the generic function's text; its flag asks for the
-    /// long parts, too.
+    /// Generates all functions of the pipeline. `text`, if given, receives the generic function's text; its flag
+    /// requests the long forms, too.
     pub(crate) fn functions(&self, text: Option<(bool, &mut Text)>) -> Result<Functions<Generated>, Unsupported> {
         let generic = || Mode::Generic;
         let keep = text.as_ref().is_some_and(|(keep, _)| *keep);
@@ -99,7 +99,7 @@ impl Compiler {
         let slots = &self.plan.slots;
         let further =
             |wanted: bool, entry: EntryPoint| wanted.then(|| self.generate(entry, &generic, false)).transpose();
-        // Packets are processed correctly without a key prefetcher: if it cannot be generated, there is none.
+        // A key prefetcher is optional: if it cannot be generated, there is none.
         let key_prefetcher = key_prefetch::slice(&self.pipeline).and_then(|(slice, tables)| {
             let (plan, entry) = (SuspensionPlan::default(), EntryPoint::KeyPrefetch);
             Some((self.generate_from(&slice, &plan, entry, &|| Mode::Generic, false).ok()?, tables))
@@ -150,7 +150,7 @@ impl Compiler {
             .map_err(|message| Unsupported { span: self.pipeline.ingress.span, message })
     }
 
-    /// One function of the pipeline.
+    /// Generates one function of the pipeline.
     pub(crate) fn generate<'a>(
         &'a self,
         entry: EntryPoint,
@@ -160,8 +160,8 @@ impl Compiler {
         self.generate_from(&self.pipeline, &self.plan, entry, mode, keep_text)
     }
 
-    /// One function of another pipeline, which calls no externs that this one does not. Programs may nest deeply, so the
-    /// stack grows as needed.
+    /// Generates one function of another pipeline, which calls no externs that this one does not. The stack grows as
+    /// needed, because programs may be deeply nested.
     fn generate_from<'a>(
         &'a self,
         pipeline: &'a Pipeline,
@@ -176,7 +176,7 @@ impl Compiler {
         })
     }
 
-    /// Emits a function. Emission is repeated until the table of headers has exactly the members that code uses.
+    /// Emits a function. Emission is repeated until the table of headers has exactly the members that the code uses.
     fn emit<'a>(
         &'a self,
         pipeline: &'a Pipeline,

@@ -1,8 +1,10 @@
 //! Key prefetch: a backward slice of the program that computes the keys of lookups in large tables. It runs over a
-//! batch first, so that the data plane can prefetch what these lookups will read, for all packets at once.
+//! batch before the program does, so that the data plane can prefetch what these lookups will read, for all packets at
+//! once.
 //!
-//! The slice has no other effect. It consists of the parser and those parts of ingress that do not depend on a lookup's
-//! result; what it cannot know is left out with everything that depends on it. A missing or wrong key costs time only.
+//! The slice has no other effect. It consists of the parser and those parts of ingress that do not depend on the result
+//! of a lookup. What it cannot know is left out, together with everything that depends on it. A missing or wrong key
+//! only costs time.
 
 use std::collections::HashSet;
 use std::mem::offset_of;
@@ -21,7 +23,7 @@ use crate::emit::table::actions_of;
 use hopwright_abi::KeyLayout;
 use hopwright_abi::{self as abi, direct_entries};
 
-/// Tables of a smaller expected size are not prefetched.
+/// Tables with a smaller expected size are not prefetched.
 const LARGE: u64 = 16_384;
 /// Longer keys are not prefetched.
 const MAX_KEY_WORDS: usize = 8;
@@ -40,20 +42,20 @@ pub struct PrefetchedTable {
     pub table: TableId,
     /// Size of a key in words.
     pub key_words: usize,
-    /// Most keys that one packet looks up.
+    /// The maximum number of keys that one packet looks up.
     pub uses: usize,
 }
 
 impl KeyPrefetcher {
-    /// The function. It is called as [`crate::CompiledPipeline::run`] is, except that [`abi::Runtime::context`] points
-    /// to a word for each table of the pipeline. The words of [`KeyPrefetcher::tables`] point to room for the keys of
-    /// all packets; each is advanced behind the last key written.
+    /// The function. It is called like [`crate::CompiledPipeline::run`], except that [`abi::Runtime::context`] points
+    /// to an array with a word per table of the pipeline. The words of [`KeyPrefetcher::tables`] point to buffers for
+    /// the keys of all packets. The function advances each word to the end of the keys written.
     pub fn run(&self) -> abi::RunBatch {
         self.code.entry()
     }
 }
 
-/// The slice and its tables. `None` if no table is worth it.
+/// Returns the slice and its tables; `None` if no table is worth it.
 pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
     let wanted = |table: &hopwright_ir::Table| {
         let words = KeyLayout::of(table).words;
@@ -112,7 +114,7 @@ struct Slicer<'a> {
 }
 
 impl Slicer<'_> {
-    /// The slice of a block. If it is not known whether the block runs (`sure`), only its lookups stay.
+    /// Slices a block. If it is uncertain whether the block runs (`sure` is false), only its lookups stay.
     fn block(&mut self, body: &Block, sure: bool) -> Block {
         let mut out = Vec::new();
         for stmt in body {

@@ -1,14 +1,14 @@
 //! Compiles pipeline IR to machine code with Cranelift.
 //!
-//! [`compile`] makes one function of a whole pipeline. For each packet of a batch it runs parser, ingress, egress and
-//! deparser, straight through:
+//! [`compile`] generates one function of a whole pipeline, which runs parser, ingress, egress and deparser for each
+//! packet of a batch:
 //! - header fields are read and written in the packet; headers that were not extracted have bytes of their own in the stack
 //!   frame; metadata and locals are SSA values;
 //! - the deparser moves only headers that are not in place, and never the payload;
 //! - lookups with short keys are inline; other lookups and named externs are calls through [`hopwright_abi::Runtime`].
 //!
 //! Besides this *generic function* there are
-//! - functions that resume packets the traffic manager copied or repeats ([`Suspension`]);
+//! - functions that resume packets that the traffic manager has copied or that repeat processing ([`Suspension`]);
 //! - a function that gathers the keys of a batch's lookups, for prefetching ([`KeyPrefetcher`]);
 //! - a path profiler ([`PathProfiler`]), and *traces* made from its profile: straight-line code for the most frequent paths
 //!   ([`TraceCode`]), which takes a side exit to the generic function when a packet leaves these paths.
@@ -35,9 +35,9 @@ pub use trace::code::{PathProfiler, TraceCode};
 /// A part of a program that the code generator does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Where.
+    /// The place in the source.
     pub span: Span,
-    /// What, as a noun phrase or a sentence.
+    /// What is unsupported, as a noun phrase or a sentence.
     pub message: String,
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// How to compile.
+/// Options of [`compile`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Keep the texts for [`CompiledPipeline::clif`] and [`CompiledPipeline::disassembly`].

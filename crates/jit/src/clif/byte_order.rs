@@ -1,7 +1,7 @@
-//! Byte-order propagation. Numbers in packets are big-endian, so that each load is followed by a byte swap and each
-//! store preceded by one. A number that is only sliced, concatenated, compared for equality or added to an Internet
-//! checksum need not be swapped: the same is done with its bytes in packet order. The *reversal* of a number of `n`
-//! bytes is the number with these bytes in the opposite order.
+//! Byte-order propagation. Numbers in packets are big-endian, so each load is followed by a byte swap and each store is
+//! preceded by one. A number that is only sliced, concatenated, compared for equality or added to an Internet checksum
+//! need not be swapped, because these operations can be done in packet order. The *reversal* of a number of `n` bytes
+//! is the number with these bytes in the opposite order.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData,
 
 use crate::clif::known_bits::{bound_of, constant_in};
 
-/// Depth of operations that are examined.
+/// The maximum depth of operations that are examined.
 const DEPTH: u32 = 10;
 
-/// Upper bound of a sum's terms: sums of that many stay far below 2^64.
+/// The upper bound of a sum's terms, such that sums of them stay far below 2^64.
 const MOST_TERM: u64 = 1 << 48;
 
-/// A multiple of 2^16 - 1 that keeps differences positive.
+/// A multiple of 2^16 - 1, which keeps differences positive.
 const POSITIVE: u64 = 0xffff << 40;
 
 /// Runs the pass. `bounds` gives upper bounds of some values.
@@ -84,7 +84,7 @@ struct Propagation<'a> {
     entry: Block,
 }
 
-/// The highest number of `bytes` bytes.
+/// Returns the maximum number of `bytes` bytes.
 fn most(bytes: u32) -> u64 {
     u64::MAX >> (64 - 8 * bytes)
 }
@@ -138,7 +138,7 @@ impl Propagation<'_> {
         at
     }
 
-    /// Replaces the result of an instruction.
+    /// Replaces the result of an instruction by another value.
     fn instead(&mut self, inst: Inst, v: Value) {
         let old = self.f.dfg.first_result(inst);
         self.f.layout.remove_inst(inst);
@@ -154,7 +154,7 @@ impl Propagation<'_> {
         bytes >= 8 || self.bound(v) <= most(bytes)
     }
 
-    /// The operation that computes a value, and its operands.
+    /// Returns the operation that computes a value, and its operands.
     fn made(&self, v: Value) -> Option<(Opcode, &[Value])> {
         let dfg = &self.f.dfg;
         match dfg.value_def(dfg.resolve_aliases(v)) {
@@ -183,7 +183,7 @@ impl Propagation<'_> {
         (Reversed::Swapped(v, bytes), if self.is_once(v, DEPTH) { 0 } else { -1 })
     }
 
-    /// Whether a value is batch-invariant, so that Cranelift hoists what is computed from it.
+    /// Whether a value is batch-invariant, in which case Cranelift hoists what is computed from it.
     fn is_once(&self, v: Value, depth: u32) -> bool {
         let dfg = &self.f.dfg;
         match dfg.value_def(dfg.resolve_aliases(v)) {
@@ -304,7 +304,7 @@ impl Propagation<'_> {
         (Reversed::SwappedNarrow(v).shifted(bytes as i32 - ty.bytes() as i32), -1)
     }
 
-    /// The upper bound of a reversal.
+    /// Returns the upper bound of a reversal.
     fn most_of(&self, of: &Reversed) -> u64 {
         match of {
             Reversed::There(v) | Reversed::Wider(v) => self.bound(*v),
@@ -383,9 +383,8 @@ struct Term {
     shifted: bool,
 }
 
-/// Internet checksums (RFC 1071): programs fold a sum by adding its halves, with carry, then the halves of that. The
-/// result is zero only if the sum is. Reversing each term reverses the result, because modulo 2^16 - 1 both multiply by
-/// 256.
+/// Internet checksums (RFC 1071). Programs fold a sum by adding its halves, with carry, twice. The result is zero only
+/// if the sum is zero. Reversing each term reverses the result, because both multiply by 256 modulo 2^16 - 1.
 impl Propagation<'_> {
     /// The sum that an instruction folds, if it does.
     fn folded(&self, inst: Inst) -> Option<Value> {
@@ -413,7 +412,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// The value to which itself, rotated by `by` bits, is added, apart from bits beyond twice as many.
+    /// Returns the value that is added to itself rotated by `by` bits, ignoring bits beyond twice as many.
     fn plus_rotated(&self, sum: Value, by: i64) -> Option<Value> {
         let plain = |mut v: Value| {
             while let Some((Opcode::Uextend | Opcode::Ireduce, of)) = self.made(v) {
@@ -447,7 +446,7 @@ impl Propagation<'_> {
             Some((Opcode::Ishl, of)) if constant_in(&self.f.dfg, of[1]) == Some(8) && self.fits(of[0], 5) => {
                 sum.terms.push(Term { v: of[0], subtracted, shifted: true });
             }
-            // Concatenation: the higher part is multiplied by a power of 2^16, which is 1 modulo 2^16 - 1.
+            // Concatenation: the upper part is multiplied by a power of 2^16, which is 1 modulo 2^16 - 1.
             Some((Opcode::Bor, &[a, b])) if depth > 0 && self.plan(v, 8, DEPTH).1 <= 0 => {
                 let parts = [(a, b), (b, a)].into_iter().find_map(|(high, low)| match self.made(high)? {
                     (Opcode::Ishl, of) => {
@@ -491,7 +490,7 @@ impl Propagation<'_> {
         if bounds.iter().any(|b| *b > MOST_TERM) || !Self::is_positive(sum.constant, own) {
             return;
         }
-        // Reversals of even length that are free, and the other terms, which are multiplied by 256 together.
+        // The reversals of even length that cost nothing, and all other terms, which are multiplied by 256 together.
         let (mut plans, mut others) = (Vec::new(), Vec::new());
         let mut gain = 0;
         for (term, bound) in sum.terms.into_iter().zip(bounds) {
@@ -555,7 +554,7 @@ mod tests {
     use super::*;
     use crate::code::memory::Code;
 
-    /// Upper bound of the second argument, given to the pass.
+    /// The upper bound of the second argument, which is passed to the pass.
     const SMALL: u64 = 0xffff;
 
     struct Random(u64);
@@ -580,7 +579,7 @@ mod tests {
     }
 
     impl Maker<'_, '_> {
-        /// A field of a packet.
+        /// Loads a field of a packet.
         fn field(&mut self) -> Value {
             let (flags, at) = (MemFlagsData::trusted(), self.random.below(16) as i32);
             let memory = self.args[0];
@@ -656,7 +655,7 @@ mod tests {
             self.b.ins().icmp(cc, a, b)
         }
 
-        /// A sum of fields, folded as programs fold it.
+        /// Folds a sum of fields as programs do.
         fn folded(&mut self) -> Value {
             let most = [0xffff_u64 << 40, self.random.below(1 << 20)][self.random.below(2) as usize];
             let mut sum = self.b.ins().iconst(types::I64, most as i64);

@@ -1,5 +1,5 @@
-//! Dead-code elimination: removes instructions without effects whose results are not used, loads included, which
-//! Cranelift keeps.
+//! Dead-code elimination: removes instructions without effects whose results are unused. Unlike Cranelift, it also
+//! removes loads.
 
 use cranelift_codegen::ir::{Function, Inst, Opcode};
 

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode
 
 use crate::clif::known_bits::{bound_of, constant_in, most_of};
 
-/// Depth of operations that are examined.
+/// The maximum depth of operations that are examined.
 const DEPTH: u32 = 10;
 
 /// Runs the pass. `bounds` gives upper bounds of some values.
@@ -79,7 +79,7 @@ fn above(function: &mut Function, inst: Inst, bounds: &HashMap<Value, u64>) -> O
     let mask = constant(mask)?;
     let all = (function.dfg.value_type(of) == types::I64)
         .then(|| bound_of(&function.dfg, &|v| bounds.get(&v).copied(), v, DEPTH) | mask)?;
-    // All bits up to the highest set one.
+    // A mask of all bits up to the highest set bit.
     let below = all.checked_ilog2().map_or(0, |high| u64::MAX >> (63 - high));
     (below & more == 0).then(|| at(function, inst).ins().bxor_imm_u(v, (mask | more) as i64))
 }

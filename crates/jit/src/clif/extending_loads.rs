@@ -1,12 +1,12 @@
-//! Extending loads: a load of a small number and its extensions become one extending load. Loads and extensions are
-//! emitted apart, because Cranelift merges and moves plain loads only.
+//! Extending loads: a load of a small number and its extensions become one extending load. They are emitted separately,
+//! because Cranelift merges and moves only plain loads.
 
 use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode, Value, ValueDef, types};
 
-/// Runs the pass: loads extend to 64 bits if any use wants that.
+/// Runs the pass. A load extends to 64 bits if any use does.
 pub(crate) fn run(function: &mut Function) {
     function.dfg.resolve_all_aliases();
     let insts: Vec<Inst> = function.layout.blocks().flat_map(|block| function.layout.block_insts(block)).collect();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::clif::dead_code;
 
-    /// The number of each operation left for a load that is used as it is and extended to these types.
+    /// Returns the number of each operation that remains for a load that is used directly and extended to these types.
     fn left(ty: Type, to: &[Type]) -> HashMap<Opcode, usize> {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(left(types::I8, &wide), counts(Opcode::Uload8, 1));
         assert_eq!(left(types::I32, &wide), counts(Opcode::Uload32, 1));
         assert_eq!(left(types::I16, &[types::I32, types::I64]), counts(Opcode::Uload16, 2));
-        assert_eq!(left(types::I16, &[]), HashMap::from([(Opcode::Load, 1)]), "nobody wants more of it");
+        assert_eq!(left(types::I16, &[]), HashMap::from([(Opcode::Load, 1)]), "no use extends it");
         assert_eq!(left(types::I8, &[types::I32]), HashMap::from([(Opcode::Load, 1), (Opcode::Uextend, 1)]));
     }
 }

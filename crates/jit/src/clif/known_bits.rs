@@ -1,27 +1,28 @@
-//! Known bits: upper bounds of values that follow from how they are computed, and comparisons that these bounds decide.
+//! Known bits: upper bounds of values, which follow from how they are computed, and comparisons that these bounds
+//! decide.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{DataFlowGraph, InstructionData, Opcode, Type, Value, ValueDef};
 
 use crate::emit::Emitter;
 
-/// Depth of operations that are examined.
+/// The maximum depth of operations that are examined.
 const DEPTH: u32 = 12;
 
 impl Emitter<'_> {
     /// The upper bound of a value.
     pub(crate) fn bound(&self, v: Value) -> u64 {
-        bound_of(&self.b.func.dfg, &|v| self.told_bound(v), v, DEPTH)
+        bound_of(&self.b.func.dfg, &|v| self.given_bound(v), v, DEPTH)
     }
 
-    /// The upper bound known from elsewhere: parameters' widths and guards.
-    fn told_bound(&self, v: Value) -> Option<u64> {
-        let asked = self.guarded_bound(v);
+    /// The upper bound of a value from other sources: parameters' widths and guards.
+    fn given_bound(&self, v: Value) -> Option<u64> {
+        let guarded = self.guarded_bound(v);
         let param = self.param_bounds.get(&v).copied();
-        asked.into_iter().chain(param).min()
+        guarded.into_iter().chain(param).min()
     }
 
-    /// The outcome of a comparison that does not depend on the values.
+    /// The outcome of a comparison that is the same for all possible values.
     pub(crate) fn always(&self, condition: Value) -> Option<bool> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(condition)) else { return None };
@@ -40,17 +41,17 @@ impl Emitter<'_> {
     }
 }
 
-/// The upper bound of a value. `told` gives bounds known from elsewhere.
-pub(crate) fn bound_of(dfg: &DataFlowGraph, told: &dyn Fn(Value) -> Option<u64>, v: Value, depth: u32) -> u64 {
+/// Returns the upper bound of a value. `given` returns bounds from other sources.
+pub(crate) fn bound_of(dfg: &DataFlowGraph, given: &dyn Fn(Value) -> Option<u64>, v: Value, depth: u32) -> u64 {
     let v = dfg.resolve_aliases(v);
     let most = most_of(dfg.value_type(v));
-    let told_bound = told(v).unwrap_or(most).min(most);
+    let given_bound = given(v).unwrap_or(most).min(most);
     if depth == 0 {
-        return told_bound;
+        return given_bound;
     }
-    let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return told_bound };
+    let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return given_bound };
     let args = dfg.inst_args(inst);
-    let arg = |i: usize| bound_of(dfg, told, args[i], depth - 1);
+    let arg = |i: usize| bound_of(dfg, given, args[i], depth - 1);
     let shift = |by: Value| constant_in(dfg, by).filter(|by| (0..64).contains(by)).map(|by| by as u32);
     let bound = match (dfg.insts[inst].opcode(), &dfg.insts[inst]) {
         (Opcode::Iconst, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & most,
@@ -76,8 +77,8 @@ pub(crate) fn bound_of(dfg: &DataFlowGraph, told: &dyn Fn(Value) -> Option<u64>,
         (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(most),
         _ => most,
     };
-    // A sum beyond the type may have wrapped around.
-    if bound > most { told_bound } else { bound.min(told_bound) }
+    // A sum beyond the type's maximum may have wrapped around.
+    if bound > most { given_bound } else { bound.min(given_bound) }
 }
 
 /// The value of a constant.
@@ -89,12 +90,12 @@ pub(crate) fn constant_in(dfg: &DataFlowGraph, v: Value) -> Option<i64> {
     }
 }
 
-/// The highest value of a type.
+/// Returns the maximum of a type.
 pub(crate) fn most_of(ty: Type) -> u64 {
     if ty.bits() >= 64 { u64::MAX } else { (1 << ty.bits()) - 1 }
 }
 
-/// All bits up to the highest set one.
+/// Returns a mask of all bits up to the highest set bit.
 fn up_to_highest(v: u64) -> u64 {
     v.checked_ilog2().map_or(0, |high| u64::MAX >> (63 - high))
 }

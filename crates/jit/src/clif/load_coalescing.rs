@@ -1,5 +1,5 @@
-//! Load coalescing: numbers assembled from adjacent bytes of a packet that were loaded in pieces, or masked and
-//! shifted, are loaded in place by one load and a mask.
+//! Load coalescing: a number assembled from adjacent bytes of a packet that were loaded in pieces, or masked and
+//! shifted, becomes one load and a mask.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::constant_in;
 use crate::emit::memory::region_of;
 
-/// Depth of operations that are examined.
+/// The maximum depth of operations that are examined.
 const DEPTH: u32 = 6;
 
 /// A 64-bit number as the bytes at an address, with some masked out.
@@ -24,7 +24,7 @@ struct Window {
     mask: u64,
     /// End of the bytes that were loaded.
     to: i32,
-    /// Instructions that serve this number only.
+    /// The number of instructions that are used for this number only.
     cost: u32,
     /// The last load.
     last: Inst,
@@ -100,7 +100,7 @@ struct Windows<'a> {
 }
 
 impl Windows<'_> {
-    /// The bytes that make up a number. Collects instructions that serve it only.
+    /// Returns the bytes that make up a number. Collects the instructions that are used for it only.
     fn of(&self, v: Value, depth: u32, parts: &mut Vec<Value>) -> Option<Window> {
         let dfg = &self.f.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(v) else { return None };
@@ -114,7 +114,7 @@ impl Windows<'_> {
             if alone {
                 parts.push(args[i]);
             }
-            // Values used elsewhere stay in any case.
+            // Values that are also used elsewhere remain in any case.
             Some(Window { cost: if alone { window.cost } else { 0 } + 1, ..window })
         };
         let bytes = |i: usize| {
@@ -160,7 +160,7 @@ impl Windows<'_> {
         }
     }
 
-    /// The later of two instructions, if the other dominates it and no store is in between.
+    /// Returns the later of two instructions, if the other one dominates it and there is no store between them.
     fn later(&self, a: Inst, b: Inst) -> Option<Inst> {
         if self.comes_from(b, a) { Some(b) } else { self.comes_from(a, b).then_some(a) }
     }
@@ -247,7 +247,7 @@ mod tests {
     fn bytes_side_by_side_are_loaded_at_once() {
         let ([plain, joined], loads) = both(&|b, flags, at| pieces(b, flags, at, 4, false));
         assert_eq!((plain, loads), (joined, 1));
-        // Masked and shifted values are loaded where they belong.
+        // Masked and shifted values are loaded directly into position.
         let ([plain, joined], loads) = both(&|b, flags, at| {
             let v = b.ins().load(types::I64, flags.packet, at, 1);
             let v = b.ins().band_imm_u(v, 0xff_ffff_ffff);

@@ -1,4 +1,4 @@
-//! Analyses and passes over functions in Cranelift's intermediate form, whatever program they come from.
+//! Analyses and passes over functions in Cranelift's IR, independent of the program that they come from.
 
 pub(crate) mod byte_order;
 pub(crate) mod cfg;

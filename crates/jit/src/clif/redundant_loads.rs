@@ -1,5 +1,5 @@
-//! Redundant-load elimination: removes loads of values that an earlier load or store on the same path already has,
-//! along chains of blocks without joins.
+//! Redundant-load elimination: removes loads of values that an earlier load or store on the same path provides, along
+//! chains of blocks without joins.
 
 use std::collections::HashMap;
 

@@ -50,12 +50,12 @@ impl<C> Functions<C> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Relocatable {
     bytes: Vec<u8>,
-    /// Relocations: offsets of eight-byte addresses, and symbol numbers.
+    /// Relocations: the offsets of eight-byte addresses, with symbol numbers.
     places: Vec<(u32, u32)>,
 }
 
 impl Relocatable {
-    /// From a function and its compiled code.
+    /// Creates it from a function and its compiled code.
     ///
     /// # Errors
     /// If there are relocations other than eight-byte absolute addresses.
@@ -89,8 +89,8 @@ impl Relocatable {
     }
 }
 
-/// Compiles a verified pipeline for recent machines of this architecture. The result is valid for this pipeline and
-/// this version of the compiler only: both belong in one binary.
+/// Compiles a verified pipeline for recent machines of this architecture. The result is valid only for this pipeline
+/// and this version of the compiler, so both belong in the same binary.
 ///
 /// # Errors
 /// As [`compile`](crate::compile).

@@ -62,7 +62,7 @@ unsafe fn bytes<'a>(address: *const u8, length: u64) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(address, length as usize) }
 }
 
-/// Copies bytes between places that may overlap.
+/// Copies bytes between regions that may overlap.
 ///
 /// # Safety
 /// Both must be valid for `length` bytes.
@@ -80,8 +80,8 @@ pub(crate) unsafe extern "C" fn same_bytes(a: *const u8, a_length: u64, b: *cons
     u64::from(unsafe { bytes(a, a_length) == bytes(b, b_length) })
 }
 
-/// Divides `words[..n]` by `words[n..2 * n]` into `words[2 * n..]`: the quotient or the remainder, zero for a zero
-/// divisor. The other words are lost.
+/// Divides `words[..n]` by `words[n..2 * n]` and writes the quotient or the remainder to `words[2 * n..]`. It is zero
+/// for a zero divisor. The other words are overwritten.
 ///
 /// # Safety
 /// `words` must be valid for `3 * n` words.
@@ -147,7 +147,8 @@ thread_local! {
     static RANDOM: RefCell<algorithms::Random> = RefCell::new(algorithms::Random::new(0));
 }
 
-/// Writes a random number between `words[..n]` and `words[n..2 * n]` to `words[2 * n..]`. Returns 0 if there is none.
+/// Writes a random number from `words[..n]` to `words[n..2 * n]` (inclusive) to `words[2 * n..]`. Returns 0 if the
+/// range is empty.
 ///
 /// # Safety
 /// `words` must be valid for `3 * n` words.
@@ -160,8 +161,8 @@ pub(crate) unsafe extern "C" fn random(n: u64, words: *mut u64) -> u64 {
     RANDOM.with(|r| u64::from(r.borrow_mut().between_limbs(lo, hi, out)))
 }
 
-/// Appends bits, the highest of each byte first, to the first `at` bits of `to`, padded with zeros to a whole byte.
-/// Returns the new number of bits.
+/// Appends bits, most significant first, to the first `at` bits of `to`, and pads with zeros to a whole byte. Returns
+/// the new number of bits.
 ///
 /// # Safety
 /// `from` must be valid for `count` bits, `to` for `at + count`.
@@ -190,8 +191,8 @@ pub(crate) unsafe extern "C" fn append_bits(to: *mut u8, at: u64, from: *const u
 }
 
 /// Replaces a header's varbit field: writes to `to` the first `head` bytes of `from`, `length` bytes of `new`, and the
-/// `tail` bytes that follow `head + old` bytes of `from`. `from` is `to` or does not overlap what is written; `new` may
-/// be the present varbit field.
+/// `tail` bytes that follow `head + old` bytes of `from`. `from` equals `to` or does not overlap what is written; `new`
+/// may be the current varbit field.
 ///
 /// # Safety
 /// All must be valid for these bytes.

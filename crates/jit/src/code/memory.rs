@@ -1,4 +1,4 @@
-//! Executable memory. The only place that turns bytes into something callable.
+//! Executable memory. This is the only module that turns bytes into a callable function.
 
 use memmap2::{Mmap, MmapMut};
 
@@ -11,10 +11,10 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Copies position-independent machine code into fresh pages.
+    /// Copies position-independent machine code into new pages.
     ///
     /// # Errors
-    /// The operating system's, if it gives no pages or refuses to make them executable.
+    /// The operating system provides no pages, or refuses to make them executable.
     pub(crate) fn new(bytes: &[u8]) -> std::io::Result<Code> {
         let mut pages = MmapMut::map_anon(bytes.len().max(1))?;
         pages[..bytes.len()].copy_from_slice(bytes);
@@ -26,9 +26,9 @@ impl Code {
         &self.pages[..self.length]
     }
 
-    /// The function at the beginning. Valid as long as `self`.
+    /// The function at the beginning of the code. Valid while `self` lives.
     pub(crate) fn entry(&self) -> RunBatch {
-        // SAFETY: the only caller that makes a `Code` puts a function of exactly this signature and the C calling
+        // SAFETY: the only code that creates a `Code` puts a function of exactly this signature and the C calling
         // convention at offset 0; the pages are mapped and executable.
         unsafe { std::mem::transmute::<*const u8, RunBatch>(self.pages.as_ptr()) }
     }

@@ -3,7 +3,7 @@
 use cranelift_codegen::isa;
 use cranelift_codegen::settings::{self, Configurable};
 
-/// What code is generated for.
+/// The machine that code is generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TargetMachine {
     /// This machine and this process.

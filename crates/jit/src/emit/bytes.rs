@@ -48,7 +48,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// 1 to 8 bytes as a big-endian number. Bits beyond `bytes` may be anything if `dirty`.
+    /// Loads 1 to 8 bytes as a big-endian number. If `dirty`, bits beyond `bytes` may be arbitrary.
     fn load_bytes(
         &mut self,
         flags: MemFlagsData,
@@ -62,7 +62,7 @@ impl Emitter<'_> {
             return self.load_power(flags, base, at, bytes);
         }
         let size = bytes.next_power_of_two();
-        // One larger load that stays within the window.
+        // A single larger load that stays within the window.
         let start = at.min(window.to - size as i32);
         if start >= window.from {
             let v = self.load_power(flags, base, start, size);
@@ -78,7 +78,7 @@ impl Emitter<'_> {
         self.b.ins().bor(high, low)
     }
 
-    /// At most 64 bits from bit `offset` on.
+    /// Loads at most 64 bits from bit `offset` on.
     fn load_limb(
         &mut self,
         flags: MemFlagsData,
@@ -94,7 +94,7 @@ impl Emitter<'_> {
         let bytes = last - first + 1;
         let whole = window.to - window.from;
         if matches!(whole, 2 | 4 | 8) && (width + behind != bytes * 8 || behind > 0 || !bytes.is_power_of_two()) {
-            // Bits of a header of which all fits one load: its other fields are likely wanted, too.
+            // If one load covers the whole header, load all of it: its other fields are probably needed, too.
             let all = self.load_power(flags, base, window.from, whole as u32);
             let behind = (window.to - at - last as i32 - 1) as u32 * 8 + behind;
             let v = if behind > 0 { self.b.ins().ushr_imm_u(all, i64::from(behind)) } else { all };
@@ -113,7 +113,7 @@ impl Emitter<'_> {
                 return v;
             }
             let v = if behind > 0 { self.b.ins().ushr_imm_u(v, i64::from(behind)) } else { v };
-            // A load that begins exactly with the field has nothing above it.
+            // A load that begins exactly at the field has no bits above it.
             if bytes.is_power_of_two() && width + behind == bytes * 8 {
                 return v;
             }
@@ -173,7 +173,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores the lowest `width` bits of a value from bit `offset` behind byte `at` on; bits around them stay.
+    /// Stores the lowest `width` bits of a value from bit `offset` behind byte `at` on. Other bits are preserved.
     pub(crate) fn store_bits(
         &mut self,
         flags: MemFlagsData,
@@ -192,7 +192,7 @@ impl Emitter<'_> {
         }
         let mut from = first;
         if before > 0 {
-            // The highest bits share a byte with what is before.
+            // The most significant bits share a byte with the preceding bits.
             let bits = 8 - before;
             let high = self.wide_shr(value, width - bits, 1, None)[0];
             self.merge_byte(flags, base, at + first as i32, 0xff >> before, high);
@@ -212,7 +212,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Replaces the bits of a byte that the mask has.
+    /// Replaces the bits of a byte that are set in the mask.
     fn merge_byte(&mut self, flags: MemFlagsData, base: Value, at: i32, mask: u32, value: Value) {
         let new = self.b.ins().ireduce(types::I8, value);
         let new = if mask == 0xff {
@@ -240,7 +240,7 @@ impl Emitter<'_> {
         while done < bytes {
             let left = bytes - done;
             let size = if left >= 8 { 8 } else { 1 << left.ilog2() };
-            // Rather one overlapping piece than several small ones.
+            // One overlapping access is cheaper than several small ones.
             let at = if left < 8 && bytes >= 8 { bytes - 8 } else { done };
             let size = if at == done { size } else { 8 };
             let v = self.b.ins().load(int(size), from_flags, from, at as i32);

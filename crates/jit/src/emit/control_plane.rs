@@ -1,4 +1,4 @@
-//! Value sets and digests: calls of the control plane's objects.
+//! Calls of the control plane's objects: value sets and digests.
 
 use std::mem::{offset_of, size_of};
 

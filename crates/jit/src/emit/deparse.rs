@@ -1,10 +1,9 @@
-//! The deparser, in place. Headers are visited from the last to the first, beginning at the payload. Those that are in
-//! place stay; from the first that is not, the remaining old headers are saved and the new ones are written in front of
-//! those that are done. The payload never moves.
+//! The deparser, which works in place. It visits headers from the last to the first, starting at the payload, and
+//! leaves headers that are in place. From the first header that is not in place on, it saves the remaining old headers
+//! and writes the new ones in front of those already done. The payload never moves.
 //!
-//! This requires that each emit is executed at most once and that its header does not change until the end. For
-//! deparsers with loops, header changes or externs, emitted headers are collected in a buffer, which is written at the
-//! end.
+//! This requires that each emit executes at most once and that its header does not change afterwards. For deparsers
+//! with loops, header changes or externs, emitted headers are collected in a buffer, which is written at the end.
 
 use std::mem::offset_of;
 
@@ -32,15 +31,15 @@ pub(crate) struct EmitSite {
     header: HeaderId,
     /// The statement.
     statement: *const Stmt,
-    /// I8: it is emitted.
+    /// I8: whether it is emitted.
     present: Variable,
 }
 
-/// The emits, and variables of deparsing.
+/// The emit statements of a deparser, and the variables of deparsing.
 #[derive(Default)]
 pub(crate) struct Deparse {
     emits: Vec<EmitSite>,
-    /// Start of the headers that are done.
+    /// Start of the headers that are already in place.
     front: Option<Variable>,
     /// The last emit whose header is not in place.
     which: Option<Variable>,
@@ -141,7 +140,7 @@ impl Emitter<'_> {
         let tail = &layout.suffix.headers;
         let emits = self.deparse.emits.clone();
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
-        // Start of the headers that are done, if it is known; otherwise the variable has it.
+        // Start of the headers that are already in place, if known at compile time; otherwise the variable holds it.
         let mut known = Some(self.cursor_at());
         let cursor = self.b.use_var(self.cursor);
         self.b.def_var(front, cursor);
@@ -289,7 +288,7 @@ impl Emitter<'_> {
         self.finish(None);
     }
 
-    /// Writes a header in front of those that are done.
+    /// Writes a header in front of those already in place.
     fn put(&mut self, header: HeaderId, front: Variable, kept: Variable, limit: Variable) {
         let end = self.b.use_var(front);
         let length = self.length(header);
@@ -304,7 +303,7 @@ impl Emitter<'_> {
         self.b.def_var(front, target);
     }
 
-    /// Writes a whole header at an address, from its bytes or where they were saved.
+    /// Writes a whole header at an address, from its bytes or from where they were saved.
     fn write_header(&mut self, header: HeaderId, target: Value, kept: Variable, limit: Variable) {
         let base = self.base(header);
         if !self.layout.header(header).from_packet {

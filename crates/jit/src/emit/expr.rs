@@ -1,8 +1,8 @@
 //! Expressions to SSA values.
 //!
-//! A value of W bits is ⌈W/64⌉ I64 limbs, least significant first, with the bits beyond W zero, also for `int`. A
-//! `bool` in a variable or a condition is an I8 of 0 or 1. Operators whose low result bits depend on low operand bits
-//! only are computed on limbs with unknown high bits, which are cut off once at the end ([`Emitter::low`]).
+//! A value of W bits is represented by ⌈W/64⌉ I64 limbs, least significant first, with the bits beyond W zero, also for
+//! `int`. A `bool` in a variable or a condition is an I8 of 0 or 1. Operators whose low result bits depend only on low
+//! operand bits are computed with unknown high bits, which are masked once at the end ([`Emitter::low`]).
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -174,8 +174,8 @@ impl Emitter<'_> {
         Ok(out.into_iter().map(|v| v.unwrap_or(zero)).collect())
     }
 
-    /// The first values of a list, if they are adjacent fields of a header: the header, first bit, width, and number of
-    /// values.
+    /// The leading values of a list, if they are adjacent fields of a header: the header, the first bit, the width, and
+    /// the number of values.
     pub(crate) fn side_by_side<'e>(
         &self,
         mut list: impl Iterator<Item = &'e Expr>,
@@ -232,7 +232,7 @@ impl Emitter<'_> {
         if width == 0 {
             return Ok(x);
         }
-        // One more bit than the operands have tells whether the result fits.
+        // One more bit than the operands shows whether the result fits.
         let more = width + 1;
         let x = self.resize(x, width, more, is_signed);
         let y = self.resize(y, width, more, is_signed);
@@ -308,7 +308,7 @@ impl Emitter<'_> {
         Ok(vec![if left { self.mask(v, width) } else { v }])
     }
 
-    /// A value of at most 64 bits whose limb may hold anything beyond its width.
+    /// A value of at most 64 bits, whose limb may have arbitrary bits beyond its width.
     pub(crate) fn low(&mut self, e: &Expr) -> Result<Value> {
         let width = e.ty.width();
         debug_assert!(width <= 64);

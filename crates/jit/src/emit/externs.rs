@@ -39,7 +39,7 @@ impl Emitter<'_> {
                     Ok(())
                 })
             }
-            // Counted when the table was hit.
+            // The hit of the table has already counted the packet.
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let words = self.register_words(*id);
@@ -359,7 +359,7 @@ impl Emitter<'_> {
     }
 
     /// RFC 1071: the complement of the ones' complement sum of 16-bit words. Because 2^16 is 1 modulo 2^16 - 1, values
-    /// can be added in larger pieces, shifted to their position in a word; and the sum of words in memory order is the
+    /// can be added in larger pieces, shifted to their position in a word. The sum of words in memory order is the
     /// byte-swapped sum.
     fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
         let Sum16 { mut values, in_memory, .. } = self.sum16(data)?;
@@ -377,8 +377,8 @@ impl Emitter<'_> {
         Ok(self.b.ins().uextend(types::I64, folded))
     }
 
-    /// RFC 1624: adds the complement of what is removed, and what is added, to the complement of the checksum. The sums
-    /// of complements are zero only if all are, as in one's complement arithmetic.
+    /// RFC 1624: adds the complements of the removed words, and the added words, to the complement of the checksum. The
+    /// sum of complements is zero only if all of them are, as in ones' complement arithmetic.
     fn adjust_checksum(&mut self, to: SlotId, removed: &[Expr], added: &[Expr]) -> Result<()> {
         let (removed, added) = (self.sum16(removed)?, self.sum16(added)?);
         let before = self.read(to)[0];
@@ -406,15 +406,16 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The sum of words as they are in memory as a number of 16 bits in the order of values.
+    /// Converts a sum of words in memory order to a 16-bit number in the order of values.
     fn fold_in_memory(&mut self, sum: Value) -> Value {
         let folded = self.fold16(sum);
         let folded = self.b.ins().bswap(folded);
         self.b.ins().uextend(types::I64, folded)
     }
 
-    /// In traces, and if all data is in memory, whether a checksum is right: the sum of data and checksum is then zero,
-    /// that is all ones. A packet whose checksum is all ones takes a side exit, because that is the other zero.
+    /// In traces, if all data is in memory: returns whether a checksum is correct. The sum of data and checksum is then
+    /// zero, represented as all ones. A packet whose checksum is all ones, the other representation of zero, takes a
+    /// side exit.
     fn sums_up(
         &mut self,
         algorithm: HashAlgorithm,
@@ -434,8 +435,8 @@ impl Emitter<'_> {
         let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
         self.guard(other);
         let sum = self.b.ins().iadd(others, sum);
-        // Tests divisibility by 2^16 - 1 with its inverse: multiples yield the quotient, other numbers more than it can
-        // be. Zero does not occur.
+        // Tests divisibility by 2^16 - 1 with its multiplicative inverse: the product is the quotient for multiples,
+        // and larger than any quotient for other numbers. Zero does not occur.
         let times = self.b.ins().imul_imm_s(sum, (u64::MAX / 0xffff).wrapping_neg() as i64);
         let less = self.b.ins().iadd_imm_s(times, -1);
         Ok(Some(self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)))
@@ -616,14 +617,14 @@ impl Emitter<'_> {
     }
 }
 
-/// A one's complement sum in pieces of at most 32 bits, and what it were if all bits of the data, padding included, were
-/// ones.
+/// A ones' complement sum in pieces of at most 32 bits, and what it would be if all bits of the data, including
+/// padding, were ones.
 #[derive(Default)]
 struct Sum16 {
-    /// Of values.
+    /// The sum of values.
     values: Option<Value>,
     ones: u64,
-    /// Of words with their bytes as they are in memory.
+    /// The sum of words in memory order.
     in_memory: Option<Value>,
     ones_in_memory: u64,
 }

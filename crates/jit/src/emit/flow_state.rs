@@ -1,5 +1,6 @@
-//! The data-flow state: what is known at compile time where a piece of code begins, such as values of slots, validity
-//! of headers, and addresses relative to roots. It is an optimisation only: variables hold all values at run time.
+//! The data-flow state: what is known at compile time at the beginning of a piece of code, such as values of slots,
+//! validity of headers, and addresses relative to roots. It only serves optimisation: at run time, variables hold all
+//! values.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,13 +26,13 @@ pub(crate) enum SuffixState {
     Maybe,
 }
 
-/// A root: an address that others are relative to. It is kept in a word of the frame and loaded where needed, because
-/// roots live too long to occupy registers.
+/// A root: an address that other addresses are relative to. It is kept in a word of the frame and loaded where needed,
+/// because roots live too long to occupy registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Root(u32);
 
 impl Root {
-    /// Its number, from zero.
+    /// The root's index.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
@@ -39,12 +40,12 @@ impl Root {
     /// The packet's first byte.
     pub(crate) const START: Root = Root(0);
 
-    /// Its offset in the frame, behind the loop's words.
+    /// The offset of its word in the frame, after the words of the loop.
     fn place(self) -> i32 {
         Root::place_of(self.0)
     }
 
-    /// The offset of the word with this number.
+    /// The offset of the word with this index.
     pub(crate) fn place_of(number: u32) -> i32 {
         FRAME_WORDS as i32 * 8 + 8 * number as i32
     }
@@ -77,22 +78,22 @@ pub(crate) struct FlowState {
     pub writable: Vec<bool>,
     /// The parser's cursor.
     pub cursor: Option<At>,
-    /// Bytes before this address are known to be in the packet.
+    /// The end of the bytes that are known to be in the packet.
     pub checked: Option<At>,
     /// Whether a header of the in-place suffix ([`hopwright_ir::analysis::in_place_suffix`]) was extracted.
     pub begun: SuffixState,
-    /// Where the in-place suffix begins.
+    /// The start of the in-place suffix.
     pub suffix_start: Option<At>,
     /// For each emit so far whether it emits something.
     pub emitted: Vec<Option<bool>>,
-    /// Few packets get here.
+    /// Whether few packets reach this code.
     pub cold: bool,
-    /// In traces: the paths, and what is deferred.
+    /// In traces: the current paths, and what is deferred.
     pub trace: TraceState,
 }
 
 impl FlowState {
-    /// Nothing is known.
+    /// The state in which nothing is known.
     pub(crate) fn none(headers: usize) -> FlowState {
         FlowState {
             values: BTreeMap::new(),
@@ -154,7 +155,7 @@ impl FlowState {
     }
 }
 
-/// Where the program tests slots, so that knowing their values there saves code.
+/// The places where the program tests slots, so that knowing their values saves code.
 #[derive(Debug)]
 pub(crate) struct TestSites<'a> {
     places: HashMap<SlotId, Vec<PointId>>,
@@ -383,8 +384,8 @@ impl Emitter<'_> {
         first
     }
 
-    /// In traces, a root is loaded once. Loading it hides its computation from Cranelift, which would otherwise fold it
-    /// into addresses and keep the operands alive.
+    /// In traces, a root is loaded only once. The load hides the root's computation from Cranelift, which would
+    /// otherwise fold it into addresses and keep its operands alive.
     pub(crate) fn keep_root(&mut self, root: Root) {
         if self.is_trace() {
             let address = self.load_frame(root.place());

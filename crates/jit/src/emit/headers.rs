@@ -1,6 +1,6 @@
-//! Headers at run time: a table in the stack frame holds the address of each header's bytes and the length of its
-//! varbit field; validity bits are in masks. The table is read only where the data-flow state does not have the answer,
-//! and has no members that are never read: emission is repeated once the reads are known.
+//! Headers at run time. A table in the stack frame holds the address of each header's bytes and the length of its
+//! varbit field; validity bits are in masks. The table is read only where the data-flow state does not know the answer.
+//! It has no members that are never read: emission is repeated once the reads are known.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -30,14 +30,14 @@ pub(crate) struct HeaderUses {
 /// The layout of the table.
 pub(crate) struct HeaderTable {
     slot: StackSlot,
-    /// Byte offset of each header's address, for headers that are not always zeros.
+    /// The byte offset of each header's address, for headers that are not always zero.
     bases: Vec<Option<i32>>,
     /// Byte offset of the length of its varbit field.
     varbits: Vec<Option<i32>>,
     /// The members that are in the table.
     wanted: HeaderUses,
-    /// The members that are read so far.
-    asked: HeaderUses,
+    /// The members that have been read so far.
+    used: HeaderUses,
     masks: Vec<Variable>,
     images: StackSlot,
 }
@@ -59,12 +59,12 @@ impl HeaderTable {
         let images = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
         let none = HeaderUses { bases: vec![false; headers.len()], varbits: vec![false; headers.len()] };
         let wanted = if wanted.bases.is_empty() { none.clone() } else { wanted.clone() };
-        HeaderTable { slot, bases, varbits, wanted, asked: none, masks, images }
+        HeaderTable { slot, bases, varbits, wanted, used: none, masks, images }
     }
 
-    /// The members that are read, if they are not those in the table.
+    /// Returns the members that are read, if they differ from those in the table.
     pub(crate) fn missing(self) -> Option<HeaderUses> {
-        (self.asked != self.wanted).then_some(self.asked)
+        (self.used != self.wanted).then_some(self.used)
     }
 }
 
@@ -119,12 +119,12 @@ impl Emitter<'_> {
     /// A header's address, from the table.
     fn stored_base(&mut self, header: HeaderId) -> Option<Value> {
         let at = self.headers.bases[header.index()]?;
-        self.headers.asked.bases[header.index()] = true;
+        self.headers.used.bases[header.index()] = true;
         let zeros = self.zeros();
         Some(self.table_word(header, at, zeros))
     }
 
-    /// A word of the table, or another value if the header was not extracted and the word is undefined.
+    /// Returns a word of the table, or `otherwise` if the header was not extracted and the word is undefined.
     fn table_word(&mut self, header: HeaderId, at: i32, otherwise: Value) -> Value {
         let valid = self.known_valid(header).filter(|_| self.layout.header(header).extracted);
         if valid == Some(false) {
@@ -234,7 +234,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes sure that a header has bytes of its own.
+    /// Ensures that a header has bytes of its own.
     fn make_writable(&mut self, header: HeaderId) {
         let has_base = self.headers.bases[header.index()].is_some();
         let Some(image) = self.layout.header(header).image.filter(|_| has_base) else { return };
@@ -262,7 +262,7 @@ impl Emitter<'_> {
         let source = self.base(src);
         let layout = self.layout.header(dst);
         let base = match layout.image {
-            // Neither is written: they can share their bytes.
+            // Neither header is written, so they can share bytes.
             None => source,
             Some(image) => {
                 let base = self.image(image);
@@ -278,7 +278,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Copies a header's bytes, varbit field and all, between places that do not overlap.
+    /// Copies a header's bytes, including its varbit field, between places that do not overlap.
     pub(crate) fn move_header(&mut self, header: HeaderId, to: Value, from: Value) {
         let bytes = self.layout.header(header).bytes;
         if self.headers.varbits[header.index()].is_some() || bytes > INLINE_COPY {
@@ -369,8 +369,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Flags for reading a header's bytes. Bytes that never change can be read at any time, except where values are
-    /// stored after headers have moved.
+    /// Flags for reading a header's bytes. Bytes that never change may be read at any time, unless values are stored
+    /// after headers have moved.
     fn reading(&self, header: HeaderId) -> MemFlagsData {
         let layout = self.layout.header(header);
         let flags = self.flags.packet;
@@ -384,7 +384,7 @@ impl Emitter<'_> {
     /// Length in bytes of a header's varbit field.
     pub(crate) fn varbit_length(&mut self, header: HeaderId) -> Option<Value> {
         let at = self.headers.varbits[header.index()]?;
-        self.headers.asked.varbits[header.index()] = true;
+        self.headers.used.varbits[header.index()] = true;
         let none = self.c64(0);
         Some(self.table_word(header, at, none))
     }
@@ -451,7 +451,7 @@ impl Emitter<'_> {
         self.store_bits(self.flags.packet, base, at, f.offset_bits, f.width, value);
     }
 
-    /// The header, byte offset and size of a field that is in its header's bytes and can be loaded in one piece.
+    /// Returns header, byte offset and size of a field, if it is in its header's bytes and can be loaded in one piece.
     pub(crate) fn whole_bytes(&self, slot: SlotId) -> Option<(HeaderId, i32, u32)> {
         let (header, f) = self.field_of(slot)?;
         let field = &self.p[header].fields[f];

@@ -19,13 +19,13 @@ type Result<T> = std::result::Result<T, Unsupported>;
 const LEAD: i32 = size_of::<ActionEntry>() as i32;
 
 impl Emitter<'_> {
-    /// The member's entry that an entry of a table with an action profile leads to, or the default entry if there is
-    /// none.
+    /// Selects the entry of a profile member for an entry of a table with an action profile; the default entry if there
+    /// is no member.
     pub(crate) fn choose(&mut self, id: TableId, entry: Value) -> Result<Value> {
         let table = &self.p[id];
         let Some(profile) = table.implementation else { return Ok(entry) };
         let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
-        // Emits pending guards: the call would, but only on the path of entries with groups.
+        // Emits pending guards here. The call would do so, but only on the path of entries with groups.
         self.flush_guards();
         let (pick, end) = (self.b.create_block(), self.b.create_block());
         let chosen = self.b.append_block_param(end, types::I64);
@@ -64,7 +64,7 @@ impl Emitter<'_> {
         let at = if table.implementation.is_some() { LEAD + 8 } else { LEAD };
         let meter = self.b.ins().load(types::I64, self.flags.entry, entry, at);
         let color = self.measure(object, meter);
-        // As with entries, the same code finds it in the same variable.
+        // As with entries, all copies of the code use the same variable.
         let variable = match self.colors.get(point_id) {
             Some(v) => *v,
             None => {
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         Some(variable)
     }
 
-    /// `direct_meter.read`: the colour of the table's application, green elsewhere.
+    /// `direct_meter.read`: the colour from the table's application; green outside of the table's actions.
     pub(crate) fn read_direct_meter(&mut self, to: SlotId) {
         let color = match self.context.action.as_ref().and_then(|a| a.color) {
             Some(color) => self.b.use_var(color),
@@ -87,7 +87,7 @@ impl Emitter<'_> {
         self.write(to, &v);
     }
 
-    /// `meter.execute_meter`: an index beyond the size changes nothing.
+    /// `meter.execute_meter`: an index out of range changes nothing.
     pub(crate) fn execute_meter(&mut self, id: ExternId, index: &Expr, to: SlotId) -> Result<()> {
         let index = self.value(index)?[0];
         let color = self.measure(id, index);

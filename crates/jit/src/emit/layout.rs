@@ -1,8 +1,8 @@
-//! The layout: where each slot is kept at run time, decided once for a pipeline.
+//! The layout: where each slot is kept at run time. It is decided once for each pipeline.
 //!
-//! Metadata and locals are SSA variables. Header fields are in the header's bytes at its *base*: in the packet once the
-//! header is extracted; otherwise in a block of zeros that all headers share, or, for headers that are written, in an
-//! *image* of their own in the stack frame.
+//! Metadata and locals are SSA variables. Header fields are in the header's bytes at its *base*. This is in the packet
+//! once the header is extracted; otherwise it is a block of zeros that all headers share or, for headers that are
+//! written, an *image* of their own in the stack frame.
 
 use hopwright_ir::analysis::in_place_suffix::{self, InPlaceSuffix};
 use hopwright_ir::analysis::parser_graph::has_cycles;
@@ -23,7 +23,7 @@ pub(crate) enum Place {
     HeaderVarbit(HeaderId),
     /// The validity bit of a header.
     Valid(HeaderId),
-    /// A varbit that is no header field: address and length.
+    /// A varbit that is not a header field: address and length.
     Varbit,
 }
 
@@ -32,21 +32,21 @@ pub(crate) enum Place {
 pub(crate) struct HeaderLayout {
     /// Size in bytes without the varbit field.
     pub bytes: u32,
-    /// Its bytes can be in the packet.
+    /// Whether its bytes can be in the packet.
     pub from_packet: bool,
-    /// Some field is written by something else than extraction.
+    /// Whether a field is written other than by extraction.
     pub written: bool,
-    /// Its varbit field is written by something else than extraction.
+    /// Whether its varbit field is written other than by extraction.
     pub varbit_written: bool,
-    /// It is copied from or to another header.
+    /// Whether it is copied from or to another header.
     pub copied: bool,
-    /// It is valid exactly if it was extracted, and its bytes are in the packet exactly then.
+    /// Whether it is valid, and its bytes are in the packet, exactly if it was extracted.
     pub extracted: bool,
     /// Offset of its image among the images.
     pub image: Option<i32>,
     /// Offset in bytes of the varbit field.
     pub varbit_at: Option<u32>,
-    /// Most bytes of the varbit field.
+    /// Maximum length of the varbit field in bytes.
     pub varbit_bytes: u32,
 }
 
@@ -62,17 +62,17 @@ impl HeaderLayout {
 pub(crate) struct Layout {
     pub places: Vec<Place>,
     pub headers: Vec<HeaderLayout>,
-    /// For varbits that are no header fields, the offset of their buffer among the images.
+    /// For varbits that are not header fields, the offset of their buffer among the images.
     pub varbits: Vec<Option<i32>>,
     /// Size of all images in bytes.
     pub images: i32,
     /// Size of the shared zeros in bytes.
     pub zeros: usize,
-    /// Headers that are known to be in place at the end.
+    /// The headers that are certainly in place at the end.
     pub suffix: InPlaceSuffix,
-    /// The parser has cycles.
+    /// Whether the parser has cycles.
     pub parser_cycles: bool,
-    /// The program has loops or a parser with cycles: steps are counted.
+    /// Whether steps are counted, because the program has loops or a parser with cycles.
     pub counts_steps: bool,
 }
 
@@ -116,7 +116,7 @@ impl Layout {
             let header = &mut layout.headers[i];
             header.extracted = !changed && !header.written && pipeline.headers[i].stack.is_none();
         }
-        // Headers of the suffix that are never accessed are skipped: their addresses are not needed.
+        // Headers of the suffix that are never accessed are skipped, because their addresses are not needed.
         let usage = Usage::of(pipeline);
         for header in &layout.suffix.headers {
             let u = usage.header(*header);
@@ -169,7 +169,8 @@ impl Layout {
             });
             result?;
         }
-        // Headers that are copied to each other have the same properties: a change of one must not show in the other.
+        // Headers that are copied to each other get the same properties, because a change of one must not affect the
+        // other.
         loop {
             let mut changed = false;
             for &(a, b) in &same {

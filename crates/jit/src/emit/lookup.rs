@@ -1,8 +1,8 @@
-//! Lookup code generation: finds a table's entry by indexing, in a hash table, in a prefix tree, or by a call.
+//! Lookup code generation: finds a table's entry by indexing, in a hash table, in a prefix tree, or with a call.
 //!
-//! Tables change while this code runs. The result is right for some moment of the batch, provided that the hash table's
-//! address is read exactly once for a lookup: that load must not be repeated or moved. Loads through it depend on it,
-//! and processors keep dependent loads in order.
+//! Tables change while this code runs. The result is correct for some moment of the batch, provided that the hash
+//! table's address is read exactly once per lookup: that load must not be repeated or moved. Loads through the address
+//! depend on it, and processors execute dependent loads in order.
 
 use std::mem::{offset_of, size_of};
 
@@ -17,10 +17,10 @@ use hopwright_abi::{TableHandle, direct_entries};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Expected size of tables from which on tags are compared before keys, which are then unlikely to be cached.
+/// The expected size from which on a table's tags are compared before keys, which are then unlikely to be cached.
 const LARGE: u64 = 16_384;
 
-/// Depth in bits from which on prefix trees are searched by a call.
+/// The depth in bits from which on prefix trees are searched by a call.
 const MAX_DEPTH: u32 = 32;
 
 /// A search of a hash table.
@@ -28,11 +28,11 @@ struct Search<'v> {
     table: Value,
     key: &'v [Value],
     hash: Value,
-    /// Whether tags are compared.
+    /// Whether to compare tags.
     large: bool,
     /// Receives the address of the key that was found.
     found: Block,
-    /// The key is not in the table.
+    /// For keys that are not in the table.
     missed: Block,
     /// Receives the index of a slot with another key or a removed entry.
     other: Block,
@@ -145,8 +145,8 @@ impl Emitter<'_> {
         entry
     }
 
-    /// Searches a hash table. The result is the address of the key that precedes the entry, or the address at that
-    /// distance before the default entry.
+    /// Searches a hash table. Returns the address of the key in front of the entry, or, if there is none, the address
+    /// at the same distance in front of the default entry.
     fn search(&mut self, id: TableId, key: &[Value]) -> Value {
         let flags = self.flags.entry;
         let place = self.handle(id, offset_of!(TableHandle, hash));

@@ -1,7 +1,8 @@
 //! The kinds of memory that generated code accesses.
 //!
-//! Each kind is an alias region of its own: Cranelift assumes that accesses of different regions never overlap, and forbids
-//! that a place is accessed by way of two. Every load and store carries the flags of its kind; [`disagreement`] checks it.
+//! Each kind is an alias region of its own. Cranelift assumes that accesses of different regions never overlap, and
+//! forbids accesses of one place through two regions. Every load and store has the flags of its kind; [`disagreement`]
+//! checks this.
 
 use std::collections::HashMap;
 
@@ -10,8 +11,8 @@ use cranelift_codegen::ir::{
     ValueDef,
 };
 
-/// Regions that the packet's words of the frame are spread over, so that a store of one word does not invalidate what is
-/// known of most others.
+/// The number of regions that the packet's words in the frame are distributed over. A store of one word then
+/// invalidates few others in Cranelift's alias analysis.
 const WORD_REGIONS: usize = 8;
 
 /// Flags of memory accesses by kind of memory. None of the accesses traps.
@@ -25,10 +26,10 @@ pub(crate) struct MemoryKinds {
     pub record: MemFlagsData,
     /// [`hopwright_abi::Runtime`] and its handles, constant during a batch.
     pub runtime: MemFlagsData,
-    /// Tables' entries and the structures that lead to them. They are constant during a batch, too, but the size of an entry
-    /// depends on its action: its data must not be read before the action is known.
+    /// Tables' entries and lookup structures. They are constant during a batch, but an entry's size depends on its
+    /// action: its data must not be read before the action is known.
     pub entry: MemFlagsData,
-    /// Entries' data in traces, where the action is known. The same region as `entry`; loads may move.
+    /// Entries' data in traces, where the action is known. The same region as `entry`, but loads may be moved.
     pub entry_data: MemFlagsData,
     /// Counters, registers and other words that only this worker writes.
     pub cells: MemFlagsData,
@@ -36,7 +37,7 @@ pub(crate) struct MemoryKinds {
     pub stack: MemFlagsData,
     /// The table of headers in the stack frame.
     pub headers: MemFlagsData,
-    /// Words of the frame that are written before the first packet only.
+    /// Words of the frame that are written only before the first packet.
     pub batch_words: MemFlagsData,
     packet_words: [MemFlagsData; WORD_REGIONS],
 }
@@ -83,14 +84,14 @@ pub(crate) fn region_of(dfg: &DataFlowGraph, inst: Inst) -> Option<AliasRegion> 
     dfg.insts[inst].memflags_data(dfg)?.alias_region()
 }
 
-/// What an address is relative to.
+/// The base that an address is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Base {
     Slot(StackSlot),
     Value(Value),
 }
 
-/// An address and an offset, in the form that is the same for all addresses of a stack slot's byte.
+/// Normalises an address and an offset: all addresses of the same byte of a stack slot have the same form.
 pub(crate) fn place_of(dfg: &DataFlowGraph, address: Value, offset: i32) -> (Base, i32) {
     let address = dfg.resolve_aliases(address);
     if let ValueDef::Result(inst, 0) = dfg.value_def(address)
@@ -101,8 +102,8 @@ pub(crate) fn place_of(dfg: &DataFlowGraph, address: Value, offset: i32) -> (Bas
     (Base::Value(address), offset)
 }
 
-/// Looks for a place that is accessed by way of two regions, or of none; for use in assertions. Places are compared by
-/// their address expressions.
+/// Returns a description of a place that is accessed through two regions, or through none, if there is one. For
+/// assertions. Places are compared by their address expressions.
 pub(crate) fn disagreement(function: &Function) -> Option<String> {
     let dfg = &function.dfg;
     let mut regions: HashMap<(Base, i32), AliasRegion> = HashMap::new();

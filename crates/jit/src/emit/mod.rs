@@ -1,5 +1,5 @@
-//! The emitter: generates a function from a pipeline, statement by statement. This module has the function's frame:
-//! arguments, the loop over packets, the order of v1model's blocks, and access to slots.
+//! The emitter: generates a function from a pipeline, statement by statement. This module contains the function's
+//! frame: arguments, the loop over packets, the order of v1model's blocks, and access to slots.
 
 pub(crate) mod bytes;
 pub(crate) mod control_plane;
@@ -53,7 +53,7 @@ use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Most parser states and loop iterations of a packet.
+/// The maximum number of parser states and loop iterations per packet.
 pub(crate) const MAX_STEPS: u64 = 65_536;
 
 /// Signatures of indirect calls.
@@ -66,10 +66,11 @@ pub(crate) struct Signatures {
     pub block: SigRef,
 }
 
-/// Words of the frame for the loop: the address of the packet's descriptor, and the end of the descriptors.
+/// The number of words of the frame that the loop uses: the address of the packet's descriptor, and the end of the
+/// descriptors.
 pub(crate) const FRAME_WORDS: u32 = 2;
 
-/// What to emit.
+/// What to emit, and how.
 pub(crate) struct Job<'a> {
     pub entry: EntryPoint,
     pub plan: &'a SuspensionPlan,
@@ -82,7 +83,7 @@ pub(crate) struct Job<'a> {
 pub(crate) enum Linkage {
     /// By address, in this process. `zeros` is the address of the zeros that absent headers read.
     Addresses { zeros: u64 },
-    /// By number, to be relocated: 0 is the zeros, functions count from 1 in the order of [`Libcall::ALL`].
+    /// By number, to be relocated: 0 is the block of zeros, functions count from 1 in the order of [`Libcall::ALL`].
     Symbols,
 }
 
@@ -90,7 +91,7 @@ pub(crate) enum Linkage {
 pub(crate) struct Output {
     /// Source places, by the number that instructions carry.
     pub places: Vec<Span>,
-    /// The uses of the header table, if they differ from what was given: emission must be repeated.
+    /// The uses of the header table, if they differ from those assumed: emission must be repeated.
     pub missing: Option<HeaderUses>,
     /// The points of a path profiler, by number.
     pub points: Vec<PointId>,
@@ -148,11 +149,11 @@ pub(crate) struct Emitter<'a> {
     pub tests: TestSites<'a>,
     /// The parser's states in order of emission.
     pub state_order: Vec<usize>,
-    /// For each state the most bytes that extracts of fixed sizes take from there on.
+    /// For each state, the maximum number of bytes that extracts of fixed size take from there on.
     pub reach: Vec<u32>,
     /// Variables of entries for action bodies, by point of the table's application.
     pub entries: HashMap<PointId, Variable>,
-    /// Variables of direct meters' colours, likewise.
+    /// Variables of direct meters' colours, by point of the table's application.
     pub colors: HashMap<PointId, Variable>,
     /// Value numbering, in traces.
     pub numbering: ValueNumbering,
@@ -166,7 +167,7 @@ pub(crate) struct Emitter<'a> {
     pub deparse: Deparse,
     key_slot: StackSlot,
     spare_slot: StackSlot,
-    /// Source places that code was emitted for; instructions carry their numbers.
+    /// Source places of the code; instructions refer to them by index.
     pub places: Vec<Span>,
 }
 
@@ -365,12 +366,12 @@ impl<'a> Emitter<'a> {
         self.generate(&start)
     }
 
-    /// Emits what lies between the program's blocks.
+    /// Emits the code between the program's blocks.
     pub(crate) fn stage(&mut self, stage: u32) -> Result<()> {
         self.clear_location();
         let p = self.p;
         let standard = &p.standard;
-        // The first point of a control; `exit` leads to its end.
+        // The first point of a control. `exit` jumps to its end.
         let control = |body: &'a [Stmt], number: u32, end: u32| {
             let end = Point::stage(end);
             let context = Rc::new(Context { exit: Some(end.clone()), ..Context::default() });
@@ -438,8 +439,8 @@ impl<'a> Emitter<'a> {
                 self.b.ins().jump(drop, &[]);
             }
             stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.side_exit() => {
-                let nobody = self.side_exit_block();
-                self.b.ins().jump(nobody, &[]);
+                let side_exit = self.side_exit_block();
+                self.b.ins().jump(side_exit, &[]);
             }
             stage::INGRESS_PAUSE => self.pause(Pause::Ingress),
             stage::EGRESS_PAUSE => self.pause(Pause::Egress),
@@ -459,7 +460,7 @@ impl<'a> Emitter<'a> {
         for slot in [standard.egress_spec, standard.deq_timedelta] {
             self.write_zero(slot);
         }
-        // Removed as dead code if the program does not read it.
+        // Dead-code elimination removes this if the program does not read it.
         let depths = offset_of!(abi::Runtime, depths) as i32;
         let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
         let number = self.b.ins().band_imm_u(port, 511);
@@ -470,12 +471,12 @@ impl<'a> Emitter<'a> {
         self.preset(standard.deq_qdepth, depth);
     }
 
-    /// Sets the egress port and writes it to the packet's descriptor at once: the fields it was computed from may have
-    /// moved by the time the packet is deparsed, and Cranelift computes values as late as it can.
+    /// Sets the egress port and writes it to the packet's descriptor immediately. Cranelift computes values as late as
+    /// possible, and the fields that the port was computed from may have moved by the time the packet is deparsed.
     pub(crate) fn set_port(&mut self, port: Value) {
         self.b.def_var(self.port, port);
         if self.is_trace() {
-            // A packet at the end of a trace is forwarded: the store includes the verdict.
+            // At the end of a trace the packet is forwarded, so this store includes the verdict.
             const { assert!(Verdict::Forward as u32 == 0) };
             const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
             let port = self.mask(port, 32);
@@ -491,7 +492,7 @@ impl<'a> Emitter<'a> {
         self.described(offset_of!(abi::Packet, egress_port))
     }
 
-    /// Remaining steps; all of them if steps are not counted.
+    /// The remaining steps; the maximum if steps are not counted.
     pub(crate) fn steps_left(&mut self) -> Value {
         match self.steps {
             Some(steps) => self.b.use_var(steps),
@@ -557,14 +558,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// Loads a word of the frame that is written for each packet.
-    ///
-    /// Loads and stores of the frame's words write their addresses in different ways. Otherwise Cranelift would replace loads
-    /// by the values that were stored, and these would occupy registers from the one to the other.
+    /// Loads and stores of the frame's words compute their addresses in different ways. Otherwise Cranelift would
+    /// replace loads by the stored values, which would then occupy registers.
     pub(crate) fn load_frame(&mut self, at: i32) -> Value {
         self.load_word(self.flags.packet_word(at), at)
     }
 
-    /// Loads a word of the frame that is written before the first packet only.
+    /// Loads a word of the frame that is written only before the first packet.
     pub(crate) fn load_batch_word(&mut self, at: i32) -> Value {
         self.load_word(self.flags.batch_words, at)
     }
@@ -611,7 +611,7 @@ impl<'a> Emitter<'a> {
         end
     }
 
-    /// Drops the packet if its port is the drop port. Returns whether it surely is.
+    /// Drops the packet if its port is the drop port. Returns whether it certainly is.
     fn dropped_without_port(&mut self, slot: SlotId) -> bool {
         match self.flow.value(slot) {
             Some(port) if port == u64::from(DROP_PORT) => {
@@ -631,7 +631,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Continues in a block to which no further jump will lead.
+    /// Continues in a block that gets no further predecessors.
     pub(crate) fn enter(&mut self, block: Block) {
         self.b.seal_block(block);
         self.b.switch_to_block(block);
@@ -655,7 +655,7 @@ impl<'a> Emitter<'a> {
 
     /// Counts a parser state or a loop iteration.
     pub(crate) fn step(&mut self) {
-        // Paths are shorter than the limit.
+        // Paths of traces are shorter than the limit.
         let Some(steps) = self.steps.filter(|_| !self.is_trace()) else { return };
         let left = self.b.use_var(steps);
         self.fault_unless(left);

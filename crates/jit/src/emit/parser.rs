@@ -1,6 +1,6 @@
-//! Parser states. A state tests once whether the packet has all bytes that extracts of fixed sizes may take from there
-//! on, unless that is too many for short packets; the data-flow state remembers it. In shorter packets each extract
-//! tests by itself, because the extracts that fit still take effect.
+//! Parser states. A state tests once whether the packet contains all bytes that extracts of fixed size may take from
+//! there on (unless that is too much for short packets), and records the result in the data-flow state. In shorter
+//! packets each extract is tested separately, because those that fit still take effect.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
@@ -20,7 +20,7 @@ use crate::trace::guard_tree::Select;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Most bytes that a state tests for beyond what it needs itself.
+/// The maximum number of bytes that a state tests for beyond what it needs itself.
 const LOOK_AHEAD: u32 = 128;
 
 impl<'a> Emitter<'a> {
@@ -28,7 +28,7 @@ impl<'a> Emitter<'a> {
     pub(crate) fn state_point(&self, s: usize) -> Point<'a> {
         let position = self.state_order.iter().position(|&o| o == s).unwrap_or(0);
         let point = Point::new(vec![stage::PARSER, position as u32], PointKind::State(s), &self.in_parser);
-        // States that surely fail, and packets of the control plane.
+        // States that certainly fail, and packets from the control plane.
         let rare = |s: &Stmt| match &s.kind {
             StmtKind::Verify(c, _) => c.as_const().is_some(),
             StmtKind::Extract { header, .. } => self.p.packet_out == Some(*header),
@@ -48,18 +48,18 @@ impl<'a> Emitter<'a> {
         let need = fixed_prefix(self.p, state).need;
         if need > 0 && !self.is_checked(need) {
             if self.is_trace() {
-                let ask = self.needed_on_paths(s);
-                let enough = self.remaining_at_least(ask);
+                let bytes = self.needed_on_paths(s);
+                let enough = self.remaining_at_least(bytes);
                 self.guard(enough);
-                self.flow.checked = Some(self.cursor_at().plus(ask as i32));
+                self.flow.checked = Some(self.cursor_at().plus(bytes as i32));
                 self.go(&body);
                 return Ok(());
             }
             let reach = self.reach[s];
-            let ask = if reach <= LOOK_AHEAD { reach } else { need };
-            let enough = self.remaining_at_least(ask);
+            let bytes = if reach <= LOOK_AHEAD { reach } else { need };
+            let enough = self.remaining_at_least(bytes);
             let before = self.flow.clone();
-            self.flow.checked = Some(self.cursor_at().plus(ask as i32));
+            self.flow.checked = Some(self.cursor_at().plus(bytes as i32));
             let all = self.edge(&body);
             self.flow = before;
             let some = self.edge(&body.cold());
@@ -124,12 +124,12 @@ impl<'a> Emitter<'a> {
                     if !self.is_on_path(&to) && self.is_apart(case, cases) {
                         continue;
                     }
-                    // Nothing follows the only case on the paths.
+                    // Nothing follows the only case that is on a path.
                     let only = self.is_only_path(&to) && !self.is_target_of(&cases[number + 1..], &to);
                     let other = if only { self.side_exit_block() } else { self.b.create_block() };
                     let mut open = false;
                     let mut never = false;
-                    // A value set is the only set of its case and has members for all keys.
+                    // A value set is the only set of its case, and has members for all keys.
                     if let [KeySet::ValueSet(set)] = case.sets.as_slice() {
                         let one = self.in_value_set(*set, &values);
                         let more = self.b.create_block();
@@ -174,7 +174,7 @@ impl<'a> Emitter<'a> {
                             return Ok(());
                         }
                         if !open {
-                            // Unreachable: the case takes everything.
+                            // Unreachable: the case matches everything.
                             self.enter(other);
                             self.jump_to_fault();
                             return Ok(());
@@ -204,7 +204,7 @@ impl<'a> Emitter<'a> {
 
     /// Whether a case is disjoint from all cases whose target is on a path.
     pub(crate) fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
-        // Without a matching case the parser accepts.
+        // If no case matches, the parser accepts.
         let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_path(&to));
         !accepted
             && cases.iter().all(|other| {
@@ -271,8 +271,8 @@ impl<'a> Emitter<'a> {
     pub(crate) fn fail_with(&mut self, error: Value) -> Result<()> {
         let parsed = self.target(Target::Reject)?;
         if self.side_exit() {
-            let nobody = self.side_exit_block();
-            self.b.ins().jump(nobody, &[]);
+            let side_exit = self.side_exit_block();
+            self.b.ins().jump(side_exit, &[]);
             return Ok(());
         }
         self.write(self.p.standard.parser_error, &[error]);
@@ -290,7 +290,7 @@ impl<'a> Emitter<'a> {
         self.b.set_cold_block(bad);
         self.b.ins().brif(condition, good, &[], bad, &[]);
         self.enter(bad);
-        // The error belongs to the failing path only.
+        // The error is set on the failing path only.
         let before = self.flow.clone();
         self.fail(error)?;
         self.flow = before;
@@ -299,7 +299,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Whether bytes from the cursor on are known to be there.
+    /// Whether bytes from the cursor on are known to be in the packet.
     fn is_checked(&mut self, bytes: u32) -> bool {
         let cursor = self.cursor_at();
         self.flow.checked.is_some_and(|c| c.root == cursor.root && c.offset >= cursor.offset + bytes as i32)
@@ -436,8 +436,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Checks that `fixed` bytes and `bits` bits are there, which are known to be whole bytes if `whole`; returns the
-    /// address behind them and the bits as bytes.
+    /// Checks that `fixed` bytes and `bits` bits are in the packet; `whole` says that these are known to be whole
+    /// bytes. Returns the address after them, and the bits as bytes.
     fn skip(&mut self, cursor: At, fixed: u32, bits: Value, whole: bool) -> Result<(Value, Value)> {
         if !whole {
             let rest = self.b.ins().band_imm_u(bits, 7);
@@ -490,7 +490,7 @@ fn is_whole_bytes(e: &Expr) -> bool {
     let eight = |e: &Expr| e.as_const().is_some_and(|v| (v % 8u32) == BigUint::ZERO);
     match &e.kind {
         ExprKind::Const(_) => eight(e),
-        // Wrapping at a width of three bits or more keeps the lowest three.
+        // Wrapping at a width of at least three bits preserves the lowest three.
         ExprKind::Binary(BinaryOp::Mul, a, b) => e.ty.width() >= 3 && (is_whole_bytes(a) || is_whole_bytes(b)),
         ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => {
             e.ty.width() >= 3 && is_whole_bytes(a) && is_whole_bytes(b)
@@ -502,12 +502,12 @@ fn is_whole_bytes(e: &Expr) -> bool {
     }
 }
 
-/// Whether one of the cases takes everything.
+/// Whether one of the cases matches everything.
 fn takes_all(cases: &[SelectCase]) -> bool {
     cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)))
 }
 
-/// Whether a constant is in a set, if its form shows it.
+/// Whether a set contains a constant, if its form shows that.
 pub(crate) fn has(set: &KeySet, value: u64, ty: Type) -> Option<bool> {
     match set {
         KeySet::Any => Some(true),

@@ -1,9 +1,9 @@
-//! The schedule: in which order code is emitted, and how many copies of it.
+//! The schedule: the order in which code is emitted, and the number of copies of it.
 //!
-//! A *point* is a place in the program where paths meet. Code that continues at a point leaves an *edge* there, with
-//! the data-flow state on that path. Points are taken up in program order, so that all edges exist by then, except
-//! those that close a loop. Edges with different states, whose difference later tests would decide, get copies of the
-//! code, up to [`VARIANTS`] for a point; so a test is made once, and its outcome stays known. Paths that few packets
+//! A *point* is a place in the program where paths meet. Code that continues at a point adds an *edge* to it, with the
+//! data-flow state on that path. Points are emitted in program order, so that all their edges exist, except those that
+//! close loops. If edges have different states whose difference decides later tests, the code is copied for them, up to
+//! [`VARIANTS`] times per point. A condition is thus tested once, and its outcome stays known. Paths that few packets
 //! take share copies.
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,13 +19,13 @@ use crate::emit::table::ActionContext;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Most copies of a point's code for frequent paths.
+/// The maximum number of copies of a point's code for frequent paths.
 const VARIANTS: usize = 3;
 
-/// Most edges of a point that are compared with each other.
+/// The maximum number of edges of a point that are compared with each other.
 const COMPARED: usize = 32;
 
-/// Number of blocks beyond which no more copies are made.
+/// The number of blocks beyond which no copies are made.
 const BLOCKS: usize = 6_000;
 
 /// A point id: indices of statements and of their parts, outermost first. Program order is lexicographic order.
@@ -62,7 +62,7 @@ struct PointData<'a> {
     point_id: PointId,
     what: PointKind<'a>,
     context: Rc<Context<'a>>,
-    /// Few packets get here.
+    /// Whether few packets reach it.
     cold: bool,
 }
 
@@ -79,10 +79,10 @@ pub(crate) struct Context<'a> {
     pub parsed: Option<Point<'a>>,
 }
 
-/// What is emitted at a point.
+/// The code to emit at a point.
 #[derive(Clone)]
 pub(crate) enum PointKind<'a> {
-    /// Statements, of which the first has the id's last number, then the point behind them.
+    /// Statements, of which the first has the id's last number, and the point after them.
     Stmts(&'a [Stmt], Point<'a>),
     /// A condition that is part of another.
     Test { cond: &'a Expr, yes: Point<'a>, no: Point<'a> },
@@ -94,7 +94,7 @@ pub(crate) enum PointKind<'a> {
     Transition(usize),
     /// The end of parsing with an error.
     Fail(&'a Expr),
-    /// What lies between the program's blocks; the id's first number tells which.
+    /// The code between the program's blocks. The first number of the id says which.
     Stage,
 }
 
@@ -104,13 +104,13 @@ pub(crate) struct Edge {
     flow: FlowState,
 }
 
-/// Points that are still to be emitted.
+/// Points that have yet to be emitted.
 #[derive(Default)]
 pub(crate) struct Schedule<'a> {
     pending: BTreeMap<PointId, (Point<'a>, Vec<Edge>)>,
-    /// Code that has one copy, because back edges lead to it.
+    /// Code with a single copy, because back edges lead to it.
     once: HashMap<PointId, Block>,
-    /// Blocks to which edges may still lead.
+    /// Blocks that may still get predecessors.
     open: Vec<Block>,
     blocks: usize,
 }
@@ -147,7 +147,7 @@ impl<'a> Point<'a> {
         Point::new(vec![number], PointKind::Stage, &Rc::default())
     }
 
-    /// The point of a list of statements, or the point behind it if the list is empty.
+    /// Returns the point of a list of statements, or the point after it if the list is empty.
     pub(crate) fn stmts(prefix: PointId, body: &'a [Stmt], then: &Point<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
         if body.is_empty() {
             return then.clone();
@@ -170,7 +170,7 @@ fn next(point_id: &PointId) -> PointId {
     point_id
 }
 
-/// Whether a body only assigns constants and leaves, as bodies do that handle faulty packets.
+/// Whether a body only assigns constants and leaves, as code that handles faulty packets does.
 fn gives_up(body: &[Stmt]) -> bool {
     let constant = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(_, v) if v.as_const().is_some());
     match body.split_last() {
@@ -182,7 +182,7 @@ fn gives_up(body: &[Stmt]) -> bool {
 }
 
 impl<'a> Emitter<'a> {
-    /// Emits everything that is reachable from a point, beginning in the current block.
+    /// Emits everything reachable from a point, starting in the current block.
     pub(crate) fn generate(&mut self, start: &Point<'a>) -> Result<()> {
         self.go(start);
         self.generate_rest()
@@ -242,7 +242,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Leads edges to one block.
+    /// Directs edges to one block.
     fn lead(&mut self, point_id: &PointId, edges: Vec<Edge>, block: Block) {
         for edge in edges {
             if edge.flow.cold {
@@ -300,7 +300,7 @@ impl<'a> Emitter<'a> {
         groups
     }
 
-    /// A block that leads to a point with the present state.
+    /// Returns a block that continues at a point with the current state.
     pub(crate) fn edge(&mut self, point: &Point<'a>) -> Block {
         let is_trace = self.is_trace();
         let mut flow = match self.trace_edge(point) {
@@ -422,7 +422,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Branches on a condition, testing its parts one by one.
+    /// Branches on a condition. Tests its parts one by one.
     fn test(&mut self, cond: &'a Expr, point_id: &PointId, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
         if let Some(truth) = self.known(cond) {
             self.skip_within(point_id);

@@ -17,18 +17,18 @@ use crate::emit::schedule::{Point, stage};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// The part of a packet's processing that a function does.
+/// The part of a packet's processing that a function implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
     /// From the parser to the end, for a packet as received.
     Whole,
-    /// The same for a resubmitted or recirculated packet, with the fields that were kept.
+    /// From the parser to the end, for a resubmitted or recirculated packet with its preserved fields.
     Reentry,
-    /// The parser and the verification of checksums, for a clone of ingress.
+    /// The parser and the checksum verification, for a clone of ingress.
     Parse,
     /// From egress to the end, from a record.
     Egress,
-    /// Up to the lookups in large tables, whose keys are stored ([`crate::key_prefetch`]).
+    /// Up to the lookups in large tables, whose keys it stores ([`crate::key_prefetch`]).
     KeyPrefetch,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum EntryPoint {
 pub(crate) struct SuspensionPlan {
     pub slots: RequestSlots,
     pub record: PauseLayout,
-    /// The whole packet is kept before the parser runs, because the parser may change it.
+    /// Whether to save the whole packet before the parser runs, because the parser may change it.
     pub parser_writes: bool,
 }
 
@@ -48,7 +48,7 @@ impl SuspensionPlan {
     }
 }
 
-/// Where code tests which request slots.
+/// Returns where code tests which request slots.
 pub(crate) fn test_sites(slots: &RequestSlots) -> Vec<(SlotId, u32)> {
     let at = |stage: u32| move |slot| (slot, stage);
     (slots.of_ingress().map(at(stage::ADMITTED)))
@@ -58,7 +58,7 @@ pub(crate) fn test_sites(slots: &RequestSlots) -> Vec<(SlotId, u32)> {
         .collect()
 }
 
-/// The layout for an entry point: after a record is restored no header is known to be in the packet.
+/// Returns the layout for an entry point. After a record is restored, no header is known to be in the packet.
 pub(crate) fn layout_of(p: &Pipeline, entry: EntryPoint, plan: &SuspensionPlan) -> Result<Layout> {
     if !plan.slots.any() {
         return Layout::of(p);
@@ -97,7 +97,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Restores a resubmitted or recirculated packet: kept fields and the kind of packet.
+    /// Restores a resubmitted or recirculated packet: preserved fields and instance type.
     pub(crate) fn restore_kept(&mut self) {
         let mut slots: Vec<SlotId> = self.p.field_lists.iter().flat_map(|l| l.slots.iter().copied()).collect();
         slots.extend([self.p.standard.instance_type, self.p.standard.ingress_port]);
@@ -128,7 +128,7 @@ impl<'a> Emitter<'a> {
         self.set_port(port);
     }
 
-    /// Continues where the packet paused.
+    /// Continues at the point where the packet paused.
     pub(crate) fn resume(&mut self) {
         let mode = self.record_word(PauseLayout::MODE);
         let behind = self.edge(&Point::stage(stage::LEFT));
@@ -136,7 +136,7 @@ impl<'a> Emitter<'a> {
         self.b.ins().brif(mode, behind, &[], begin, &[]);
     }
 
-    /// Pauses if one of the slots is not zero. Returns whether one surely is.
+    /// Pauses if one of the slots is not zero. Returns whether one certainly is not.
     fn pause_if(&mut self, slots: impl Iterator<Item = SlotId>, pause: u32) -> bool {
         let mut any: Option<Value> = None;
         for slot in slots {
@@ -156,15 +156,15 @@ impl<'a> Emitter<'a> {
             }
         }
         if let Some(any) = any {
-            let asked = self.edge(&Point::stage(pause).cold());
+            let pausing = self.edge(&Point::stage(pause).cold());
             let go_on = self.b.create_block();
-            self.b.ins().brif(any, asked, &[], go_on, &[]);
+            self.b.ins().brif(any, pausing, &[], go_on, &[]);
             self.enter(go_on);
         }
         false
     }
 
-    /// Pauses for requests of ingress. Returns whether there surely are some.
+    /// Pauses for requests of ingress. Returns whether there certainly are some.
     pub(crate) fn ingress_requests(&mut self) -> bool {
         self.pause_if(self.plan.slots.of_ingress(), stage::INGRESS_PAUSE)
     }

@@ -1,4 +1,4 @@
-//! Applying tables: the action of the entry that was found ([`crate::emit::lookup`]) runs inline.
+//! Applies tables: the action of the entry that was found ([`crate::emit::lookup`]) is inlined.
 
 use std::mem::{offset_of, size_of};
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use hopwright_abi::{ArgumentPlace, DataLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Where an entry holds a parameter.
+/// The position of a parameter in an entry.
 #[derive(Clone, Copy)]
 struct ParamPlace {
     /// Offset of its number from the entry, and its size in bytes.
@@ -41,7 +41,7 @@ pub(crate) struct ActionContext {
     pub color: Option<Variable>,
 }
 
-/// The actions that a table's entries may name.
+/// Returns the actions that a table's entries may have.
 pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
     let mut actions: Vec<ActionId> = table.actions.iter().map(|a| a.action).collect();
     actions.push(table.default_action.action);
@@ -50,7 +50,7 @@ pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
     actions
 }
 
-/// The bytes in packet order of a value that is an argument of an entry.
+/// The position of a value's bytes in packet order, for an argument of an entry.
 #[derive(Clone, Copy)]
 pub(crate) struct InImage {
     pub entry: Value,
@@ -77,12 +77,12 @@ impl<'a> Emitter<'a> {
             return Ok(());
         }
         let (entry, offset) = self.find_entry(id, &key);
-        // What follows may be a member's entry, which has another address.
+        // If there are lead words, the entry used below may be a profile member's, with another address.
         let indirect = table.implementation.is_some() || table.direct_meter.is_some();
         let (entry, offset) =
             if indirect { (self.b.ins().iadd_imm_s(entry, i64::from(offset)), 0) } else { (entry, offset) };
 
-        // Idle timeouts are detected by the counter.
+        // The counter also serves to detect idle timeouts.
         if table.direct_counter.is_some() || table.idle_timeout {
             self.count_directly(entry, offset);
         }
@@ -93,7 +93,7 @@ impl<'a> Emitter<'a> {
             if self.is_trace() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
-            // In traces this is a guard; an equality can be coalesced with that of the action.
+            // In traces this is a guard. As an equality, it can be coalesced with that on the action.
             let v = if self.is_trace() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
@@ -133,7 +133,7 @@ impl<'a> Emitter<'a> {
             let only = self.is_only_path(&point);
             let to = self.edge(&point);
             self.flow.clone_from(&before);
-            // Entries name no other actions: the data plane guarantees it.
+            // The data plane guarantees that entries have no other actions.
             if k + 1 == actions.len() && !self.is_trace() {
                 self.b.ins().jump(to, &[]);
             } else {
@@ -221,7 +221,7 @@ impl<'a> Emitter<'a> {
         Ok(limbs)
     }
 
-    /// As BMv2, every hit counts, whether or not the action says so.
+    /// As in BMv2, every hit counts, whether or not the action calls `count`.
     fn count_directly(&mut self, entry: Value, offset: i32) {
         let at = offset + offset_of!(ActionEntry, counter) as i32;
         let cell = self.b.ins().load(types::I64, self.flags.entry, entry, at);

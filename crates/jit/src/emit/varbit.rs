@@ -1,5 +1,5 @@
-//! Varbits: address and length in bytes. A header's varbit is among its other bytes. Any other has a buffer of its own
-//! in the frame, because the value it was assigned from may change.
+//! Varbits are represented by address and length in bytes. A header's varbit is part of the header's bytes. Any other
+//! varbit has a buffer in the frame, because the value it was assigned from may change.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{Expr, ExprKind, HeaderId, SlotId, Type};
@@ -43,7 +43,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Replaces a header's varbit field. The header's bytes are its image from then on.
+    /// Replaces a header's varbit field. The header's bytes then move to its image.
     fn replace_header_varbit(&mut self, header: HeaderId, new: Value, length: Value) {
         let layout = self.layout.header(header);
         let (Some(image), Some(at)) = (layout.image, layout.varbit_at) else { return };
@@ -60,7 +60,7 @@ impl Emitter<'_> {
         self.move_to_image(header, to, length);
     }
 
-    /// Packs a list with varbits into bytes in the frame: address and length.
+    /// Packs a list that contains varbits into bytes in the frame; returns address and length.
     pub(crate) fn pack_bits(&mut self, data: &[Expr]) -> Result<(Value, Value)> {
         let most: u32 = data.iter().map(|e| e.ty.width()).sum();
         let buffer = self.key_buffer(most.div_ceil(64) as usize + 1);
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         Ok((buffer, self.b.ins().ushr_imm_u(bits, 3)))
     }
 
-    /// Saves a varbit that is no header field in a record, its length first.
+    /// Saves a varbit that is not a header field in a record, length first.
     pub(crate) fn keep_varbit(&mut self, slot: SlotId, record: Value, word: usize) {
         let (address, length) = self.read_varbit(slot);
         self.b.ins().store(self.flags.descriptor, length, record, 8 * word as i32);
@@ -92,7 +92,7 @@ impl Emitter<'_> {
         self.libcall(Libcall::Copy, &[to, address, length], false);
     }
 
-    /// Restores it; its bytes stay in the record.
+    /// Restores a varbit; its bytes stay in the record.
     pub(crate) fn restore_varbit(&mut self, slot: SlotId, record: Value, word: usize) {
         let length = self.b.ins().load(types::I64, self.flags.descriptor, record, 8 * word as i32);
         let address = self.b.ins().iadd_imm_s(record, 8 * (word as i64 + 1));

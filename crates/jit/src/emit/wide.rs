@@ -1,5 +1,5 @@
-//! Arithmetic on values of several 64-bit limbs, least significant first. All functions take and return as many limbs
-//! as the width needs. Unless stated otherwise, results may have bits beyond the width in the top limb, which
+//! Arithmetic on values of several 64-bit limbs, least significant first. Functions take and return as many limbs as
+//! the width needs. Unless stated otherwise, results may have bits beyond the width in the top limb, which
 //! [`Emitter::trim`] clears.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -8,10 +8,10 @@ use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 use crate::code::libcalls::Libcall;
 use crate::emit::Emitter;
 
-/// Depth of sums that are examined.
+/// The maximum depth of sums that are examined.
 const MASKS: u32 = 4;
 
-/// Number of limbs of a value. A value of no bits has one, zero.
+/// The number of limbs of a value. A value of width 0 has one, which is zero.
 pub(crate) fn limbs(width: u32) -> usize {
     width.div_ceil(64).max(1) as usize
 }
@@ -41,7 +41,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A sum with the same lowest bits, without intermediate masks.
+    /// Returns a sum with the same lowest bits, but without intermediate masks.
     fn without_masks(&mut self, v: Value, bits: u32, depth: u32) -> Option<Value> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };

@@ -1,5 +1,5 @@
 //! Batch-invariant code motion: values that are the same for all packets of a batch are computed in the prologue and
-//! kept in words of the frame. What Cranelift hoists by itself is not handled here.
+//! kept in words of the frame. This is only for values that Cranelift does not hoist by itself.
 
 use std::mem::offset_of;
 
@@ -15,16 +15,17 @@ use hopwright_abi::ExternHandle;
 pub(crate) enum BatchInvariant {
     /// The state of the extern object whose handle is at this offset.
     State(i32),
-    /// The result of [`hopwright_abi::BlockMethod::prepare`]: the offset of the handle, the function's address, and the
-    /// number.
+    /// The result of [`hopwright_abi::BlockMethod::prepare`] for the handle at an offset, the function's address and
+    /// the number.
     Prepared(i32, usize, u64),
-    /// The address of the generic function; used by side exits only, as is the runtime.
+    /// The address of the generic function, used by side exits.
     GenericFunction,
     Runtime,
 }
 
 impl Emitter<'_> {
-    /// The value; in traces from the frame. In the generic function Cranelift hoists its computation.
+    /// Returns the value. In traces it is loaded from the frame; in the generic function Cranelift hoists its
+    /// computation.
     pub(crate) fn batch_invariant(&mut self, what: BatchInvariant) -> Value {
         if let (false, BatchInvariant::State(handle)) = (self.is_trace(), what) {
             let at = handle + offset_of!(ExternHandle, state) as i32;

@@ -1,6 +1,6 @@
 //! Batch splitting: software pipelining at the cipher. A trace is cut where it encrypts blocks. The first stage runs
-//! for a number of packets and stores their blocks side by side; then all blocks are encrypted at once; then the second
-//! stage continues with each packet. So packets do not wait for one another's cipher rounds.
+//! for a number of packets and stores their blocks contiguously. Then all blocks are encrypted at once, and the second
+//! stage resumes each packet. Packets thus do not wait for one another's cipher rounds.
 //!
 //! ```text
 //! begin: k = 0
@@ -9,9 +9,9 @@
 //! flush: all blocks at once; for each record: second stage; then the side exit of a packet, if any; begin
 //! ```
 //!
-//! The pass works on the finished function and knows of the program only the packets' words of the frame and calls of
-//! block methods. It is valid because a trace has no effects before its end but counts, which do not depend on the
-//! order of packets. Programs whose results depend on the order, by registers, are not split.
+//! The pass works on the finished function. Of the program it only knows the packets' words in the frame and the calls
+//! of block methods. It is valid because a trace has no effects before its end except counts, which do not depend on
+//! the order of packets. Programs whose results depend on the order, because of registers, are not split.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
@@ -29,10 +29,10 @@ use crate::clif::known_bits::constant_in;
 use crate::emit::memory::{MemoryKinds, region_of};
 use hopwright_abi as abi;
 
-/// Most packets that are encrypted together.
+/// The maximum number of packets that are encrypted together.
 const PACKETS: u32 = 32;
 
-/// The structure of a trace function, as passes need it.
+/// The structure of a trace function, for passes.
 pub(crate) struct TraceShape {
     /// The block where a packet begins.
     pub top: Block,
@@ -55,19 +55,19 @@ pub(crate) struct TraceShape {
     pub block: SigRef,
     /// Addresses of [`abi::BlockMethod::run`] to those of [`abi::BlockMethod::run_all`].
     pub methods: BTreeMap<i64, i64>,
-    /// A packet that takes a side exit may pause. The packets behind it then run again, so that none of them may have
-    /// reached its end.
+    /// Whether packets that take a side exit may pause. The packets after such a packet then run again, so none of them
+    /// may have been completed.
     pub pauses: bool,
     /// Whether the pass may split the function.
     pub splittable: bool,
     pub flags: MemoryKinds,
 }
 
-/// Offsets in the frame of the first packet that has not begun and of the end of the packets.
+/// Offsets in the frame of the address of the next packet, and of the end of the packets.
 const PACKET: i32 = 0;
 const BEYOND: i32 = 8;
 
-/// Members of a packet's descriptor that do not change before the end of a trace.
+/// Fields of a packet's descriptor that do not change before the end of a trace.
 const RECEIVED: [usize; 4] = [
     offset_of!(abi::Packet, buffer),
     offset_of!(abi::Packet, start),
@@ -86,7 +86,7 @@ pub(crate) fn split(function: &Function, shape: &TraceShape) -> Option<Function>
     Some(split.f)
 }
 
-/// A place where a path is cut.
+/// A place where a path is cut in two.
 struct Cut {
     /// The last block of the first stage.
     from: Block,
@@ -104,11 +104,11 @@ struct Splitter<'a> {
     cuts: Vec<Cut>,
     /// The blocks of the first stage.
     first: Vec<Block>,
-    /// Their instructions, operands before uses.
+    /// The instructions of these blocks, operands before uses.
     order: Vec<Inst>,
 }
 
-/// The layout of a packet's record: its words of the frame, followed by these.
+/// The layout of a packet's record: its words of the frame, followed by these fields.
 struct RecordLayout {
     /// The index of the cut.
     cut: i32,
@@ -137,7 +137,7 @@ impl Splitter<'_> {
                 }
                 continue;
             };
-            // The blocks in between form a chain.
+            // The blocks between the calls form a chain.
             let mut from = block;
             while self.f.layout.inst_block(last) != Some(from) {
                 self.take(from);
@@ -167,7 +167,7 @@ impl Splitter<'_> {
         self.order.extend(self.f.layout.block_insts(block));
     }
 
-    /// Independent calls of the method from a block on, with no side exit in between.
+    /// Returns independent calls of the method from a block on, with no side exit between them.
     fn calls_from(&mut self, block: Block, arrivals: &HashMap<Block, u32>) -> Vec<Inst> {
         let mut calls = Vec::new();
         let mut depends: BTreeSet<Value> = BTreeSet::new();
@@ -223,7 +223,7 @@ impl Splitter<'_> {
             InstructionData::StackAddr { stack_slot, offset, .. } => Some((stack_slot, i32::from(offset))),
             InstructionData::Binary { opcode: Opcode::Iadd, args } => {
                 let (slot, _) = args.iter().find_map(|a| self.slot_address(*a))?;
-                // At an unknown offset.
+                // The offset is not constant.
                 Some((slot, i32::MIN))
             }
             _ => None,
@@ -423,7 +423,7 @@ impl Splitter<'_> {
     }
 }
 
-/// Goes to one of the blocks by number; `first` is the number of the first. A few comparisons cost less than a jump
+/// Jumps to one of the blocks by number; `first` is the number of the first. A few comparisons cost less than a jump
 /// table.
 fn go_to(at: &mut FuncCursor, number: Value, blocks: &[Block], first: usize) {
     if let &[one] = blocks {
@@ -540,7 +540,7 @@ impl Splitter<'_> {
     fn own_second_stage(&mut self) -> Option<Second> {
         let first = BTreeSet::from_iter(self.first.iter().copied());
         let mut second: BTreeSet<Block> = self.cuts.iter().flat_map(|cut| self.reached(cut.to)).collect();
-        // Blocks that the first stage's side exits run through.
+        // Blocks on the first stage's side exits.
         let leaving = BTreeSet::from_iter(self.shape.exit.into_iter().flat_map(|exit| self.reached(exit)));
         let both: Vec<Block> = second.iter().copied().filter(|b| first.contains(b) || leaving.contains(b)).collect();
         let mut copies: BTreeMap<Block, Block> = BTreeMap::new();
@@ -648,7 +648,7 @@ impl Splitter<'_> {
             let values = insts.flat_map(|inst| self.f.dfg.inst_values(inst));
             BTreeSet::from_iter(values.filter_map(|v| Some(self.slot_address(v)?.0)))
         };
-        // Address computations that are not followed.
+        // Address computations that cannot be followed.
         let hidden = self.f.layout.blocks().flat_map(|b| self.f.layout.block_insts(b)).any(|inst| {
             let data = &self.f.dfg.insts[inst];
             let op = data.opcode();
@@ -789,8 +789,8 @@ impl Splitter<'_> {
         again
     }
 
-    /// Whether recomputing costs no more than reloading, and gives the same: traces write to the packet at their end
-    /// only.
+    /// Whether recomputing a value costs no more than reloading it, and yields the same. Traces write to the packet
+    /// only at their end.
     fn is_cheap(&self, inst: Inst) -> bool {
         let flags = &self.shape.flags;
         let data = &self.f.dfg.insts[inst];

@@ -46,7 +46,7 @@ impl PathProfiler {
     }
 }
 
-/// A function specialised to some paths. Packets that leave them are run by [`CompiledPipeline::run`].
+/// A function specialised to some paths. [`CompiledPipeline::run`] processes packets that leave these paths.
 ///
 /// Owns the code: [`TraceCode::run`] must not be called after it or the [`CompiledPipeline`] is dropped.
 pub struct TraceCode {

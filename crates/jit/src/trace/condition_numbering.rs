@@ -1,5 +1,5 @@
-//! Value numbering of conditions: values computed in the same way from the same operands are the same value, so that a
-//! trace tests no condition twice.
+//! Value numbering of conditions: values computed by the same operation from the same operands are equal, so a trace
+//! tests no condition twice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, type
 use crate::clif::known_bits::{constant_in, most_of};
 use crate::emit::Emitter;
 
-/// How a value is computed: opcode, type, constant or offset, comparison, and operands.
+/// The computation of a value: opcode, type, constant or offset, comparison, and operands.
 type Definition = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
 
 /// Equivalence classes of values, each with a representative.
@@ -86,8 +86,8 @@ impl Emitter<'_> {
         bounds.get(&stands).copied()
     }
 
-    /// The representative of the comparison that a condition stands for, and whether it must hold. An equality and its
-    /// negation share the representative that was seen first.
+    /// Returns the representative of the comparison that a condition is, and the outcome it must have. An equality and
+    /// its negation share a representative.
     fn plain(&mut self, condition: Value) -> (Value, bool) {
         let (mut c, mut truth) = (self.standing(condition), true);
         loop {
@@ -156,7 +156,8 @@ impl Emitter<'_> {
         stands
     }
 
-    /// How a value is computed, if that depends on its operands only. Operands are replaced by their representatives.
+    /// Returns the computation of a value, if it depends only on its operands, which are replaced by their
+    /// representatives.
     fn how(&self, v: Value) -> Option<Definition> {
         let dfg = &self.b.func.dfg;
         let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };

@@ -12,7 +12,7 @@ use crate::emit::table::InImage;
 use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::{DeferredEffect, Mode, TraceState};
 
-/// Least number of bytes for which a copy from the entry is cheaper than storing numbers.
+/// The minimum number of bytes for which a copy from the entry is cheaper than stores of numbers.
 const LEAST_COPIED: i64 = 4;
 
 /// A written field: its first bit relative to its root, its width, and its value.
@@ -127,7 +127,7 @@ impl Emitter<'_> {
         if run.is_empty() {
             return;
         }
-        // Fields at the ends that do not begin or end at a byte are stored by themselves.
+        // Fields at the ends that do not start or end at a byte boundary are stored separately.
         let first = run.iter().position(|p| p.from % 8 == 0).unwrap_or(run.len());
         let last = run.iter().rposition(|p| p.to() % 8 == 0).map_or(first, |i| i + 1).max(first);
         let base = self.root(root);
@@ -144,7 +144,7 @@ impl Emitter<'_> {
         };
         let (begin, end) = (begin.from / 8, end.to() / 8);
         let bytes = (end - begin) as usize;
-        // For each byte, the least cost from there on and the size of the first piece.
+        // For each byte, the least cost from there on, and the size of the first store.
         let mut best: Vec<(u32, u32)> = vec![(0, 0); bytes + 1];
         for at in (0..bytes).rev() {
             let sizes = [1u32, 2, 4, 8].into_iter().filter(|s| at + *s as usize <= bytes);

@@ -1,7 +1,7 @@
-//! Guard elimination: removes guards that a later guard implies. Side exits may be delayed, because a trace has no
-//! effects before its end. A guard that a number is not zero is implied by a later one that another number is less than
-//! it; a guard that it is not some number by a later one that it is another; a guard that bytes are in the packet by a
-//! later one that more bytes are, if none is read in between.
+//! Guard elimination: removes guards that a later guard on the trace implies. Side exits may be delayed, because a
+//! trace has no effects before its end. Three rules apply: `x != 0` is implied by `y < x`; `x != a` by `x == b`, if `a`
+//! and `b` differ; and that the packet contains some bytes by that it contains more, if none of them is read in
+//! between.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::{bound_of, constant_in};
 use crate::emit::memory::{MemoryKinds, region_of};
 
-/// Number of following blocks that are examined.
+/// The maximum number of following blocks that are examined.
 const FAR: usize = 200;
 
-/// Depth of operations that are examined.
+/// The maximum depth of operations that are examined.
 const DEPTH: u32 = 8;
 
 /// Runs the pass. `exit` is the block of side exits.
@@ -32,7 +32,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     for block in blocks {
         let Some(guard) = Guard::at_end(function, block, exit) else { continue };
         let predicate = predicate_of(function, &guard, regions);
-        if alone(guard.go_on) && is_answered(function, &predicate, guard.go_on, exit, regions, &alone) {
+        if alone(guard.go_on) && is_implied_later(function, &predicate, guard.go_on, exit, regions, &alone) {
             guard.remove(function);
         }
     }
@@ -74,15 +74,15 @@ fn word(function: &Function, address: Value, offset: i32) -> Option<Word> {
     }
 }
 
-/// What a guard establishes.
+/// The fact that a guard establishes.
 enum Predicate {
-    /// A value is not this number.
+    /// The value differs from the number.
     Not(Value, i64),
-    /// A value is this number.
+    /// The value equals the number.
     Is(Value, i64),
-    /// Something is less than a value.
+    /// Some other value is less than this one.
     Less(Value),
-    /// An address in the packet, the sum of values and a number, is at most a value.
+    /// An address in the packet, the sum of the values and the number, is at most the last value.
     Within(Vec<Value>, i64, Value),
     Other,
 }
@@ -101,7 +101,7 @@ impl Predicate {
     }
 }
 
-/// A guard at the end of a block: packets for which the condition is not as expected take a side exit.
+/// A guard at the end of a block: packets for which the condition does not have the expected outcome take a side exit.
 pub(crate) struct Guard {
     pub condition: Value,
     pub holds: bool,
@@ -148,7 +148,7 @@ impl Guard {
     }
 }
 
-/// Whether a block is the side exit or only jumps there.
+/// Whether a block is the side exit or only jumps to it.
 fn leaves(function: &Function, block: Block, exit: Block) -> bool {
     let only_jump = || match function.layout.first_inst(block) {
         Some(inst) => function.dfg.insts[inst].opcode() == Opcode::Jump,
@@ -161,7 +161,7 @@ fn predicate_of(function: &Function, guard: &Guard, regions: Regions<'_>) -> Pre
     let dfg = &function.dfg;
     let condition = dfg.resolve_aliases(guard.condition);
     let not = |v: Value, number: i64| {
-        // A number that may be an address is tested before memory is read there.
+        // A value that may be an address is tested before memory is read through it, so its guard stays.
         let small = bound_of(dfg, &|_| None, v, DEPTH) <= u64::from(u32::MAX);
         if small || number != 0 { Predicate::Not(v, number) } else { Predicate::Other }
     };
@@ -233,8 +233,8 @@ fn sum(function: &Function, v: Value, regions: Regions<'_>, depth: u32, terms: &
     }
 }
 
-/// Whether a later guard implies the predicate, before memory is accessed that depends on it.
-fn is_answered(
+/// Whether a later guard implies the predicate, before any access to memory that depends on it.
+fn is_implied_later(
     function: &Function,
     predicate: &Predicate,
     from: Block,
@@ -272,22 +272,22 @@ mod tests {
 
     use super::*;
 
-    /// A test of a packet: of a number in its first byte, or whether some bytes follow as many as that byte says.
+    /// A test of a packet: of its first byte's value, or whether as many bytes follow as that byte says.
     #[derive(Clone, Copy)]
-    enum Ask {
+    enum Test {
         NotZero,
-        /// It is not this number.
+        /// The byte differs from this number.
         Not(i64),
-        /// It is.
+        /// The byte equals this number.
         Is(i64),
         More,
         Bytes(i64),
-        /// The same behind an address that may be any number.
+        /// Like `Bytes`, behind an address that may be arbitrary.
         Far(i64),
     }
 
-    /// The number of guards that remain of two, between which the packet may be read.
-    fn left(questions: [Ask; 2], reads: bool) -> usize {
+    /// Returns how many of two guards remain. With `reads`, the packet is read between them.
+    fn left(tests: [Test; 2], reads: bool) -> usize {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let signature = Signature::new(isa.default_call_conv());
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
@@ -301,14 +301,14 @@ mod tests {
         let end = b.ins().load(types::I64, flags.descriptor, descriptor, 8);
         let byte = b.ins().uload8(types::I64, flags.packet, packet, 0);
         let number = b.ins().load(types::I64, flags.packet, packet, 8);
-        for (i, guard) in questions.into_iter().enumerate() {
+        for (i, guard) in tests.into_iter().enumerate() {
             let condition = match guard {
-                Ask::NotZero => b.ins().icmp_imm_u(IntCC::NotEqual, byte, 0),
-                Ask::Not(other) => b.ins().icmp_imm_u(IntCC::NotEqual, byte, other),
-                Ask::Is(number) => b.ins().icmp_imm_u(IntCC::Equal, byte, number),
-                Ask::More => b.ins().icmp(IntCC::UnsignedLessThan, number, byte),
-                Ask::Bytes(bytes) | Ask::Far(bytes) => {
-                    let far = matches!(guard, Ask::Far(_));
+                Test::NotZero => b.ins().icmp_imm_u(IntCC::NotEqual, byte, 0),
+                Test::Not(other) => b.ins().icmp_imm_u(IntCC::NotEqual, byte, other),
+                Test::Is(number) => b.ins().icmp_imm_u(IntCC::Equal, byte, number),
+                Test::More => b.ins().icmp(IntCC::UnsignedLessThan, number, byte),
+                Test::Bytes(bytes) | Test::Far(bytes) => {
+                    let far = matches!(guard, Test::Far(_));
                     let behind = b.ins().iadd(packet, if far { number } else { byte });
                     let to = b.ins().iadd_imm_s(behind, bytes);
                     b.ins().icmp(IntCC::UnsignedLessThanOrEqual, to, end)
@@ -332,20 +332,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_question_answers_is_not_asked() {
-        use Ask::{Bytes, Far, Is, More, Not, NotZero};
+    fn guards_that_a_later_one_implies_are_removed() {
+        use Test::{Bytes, Far, Is, More, Not, NotZero};
         assert_eq!(left([NotZero, More], false), 1);
         assert_eq!(left([NotZero, More], true), 1);
-        assert_eq!(left([More, NotZero], false), 2, "that is the earlier one's");
+        assert_eq!(left([More, NotZero], false), 2, "only the earlier guard implies the other");
         assert_eq!(left([Not(1), Is(2)], true), 1);
         assert_eq!(left([NotZero, Is(2)], true), 1);
-        assert_eq!(left([Not(2), Is(2)], true), 2, "nobody goes on");
-        assert_eq!(left([Is(2), Not(1)], true), 2, "that is the earlier one's");
+        assert_eq!(left([Not(2), Is(2)], true), 2, "contradiction");
+        assert_eq!(left([Is(2), Not(1)], true), 2, "only the earlier guard implies the other");
         assert_eq!(left([Not(1), Not(2)], true), 2);
         assert_eq!(left([Bytes(12), Bytes(24)], false), 1);
-        assert_eq!(left([Bytes(12), Bytes(24)], true), 2, "something is read that may not be there");
+        assert_eq!(left([Bytes(12), Bytes(24)], true), 2, "bytes are read in between");
         assert_eq!(left([Bytes(24), Bytes(12)], false), 2, "fewer bytes");
-        assert_eq!(left([Far(12), Far(24)], false), 2, "it may wrap context");
+        assert_eq!(left([Far(12), Far(24)], false), 2, "the sum may wrap around");
         assert_eq!(left([Far(12), Bytes(24)], false), 2, "behind other bytes");
     }
 }

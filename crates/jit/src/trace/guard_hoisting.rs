@@ -14,7 +14,7 @@ use crate::trace::batch_splitting::TraceShape;
 use crate::trace::guard_elimination::Guard;
 use hopwright_abi as abi;
 
-/// A hoisted guard: a comparison of an invariant in memory with another or with a number.
+/// A hoisted guard: a comparison of an invariant in memory with another one or with a number.
 #[derive(Clone, Copy, PartialEq)]
 struct HoistedGuard {
     cc: IntCC,
@@ -34,16 +34,16 @@ pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
     let blocks: Vec<Block> = function.layout.blocks().collect();
     let found = |block: Block| {
         let guard = Guard::at_end(function, block, exit)?;
-        Some((steady(function, entry, &guard)?, guard))
+        Some((invariant_comparison(function, entry, &guard)?, guard))
     };
     let mut found: Vec<(HoistedGuard, Guard)> = blocks.into_iter().filter_map(found).collect();
-    // Guards stay where paths expect different outcomes.
-    let all: Vec<HoistedGuard> = found.iter().map(|(asked, _)| *asked).collect();
-    found.retain(|(asked, _)| all.iter().all(|other| other == asked || other.a != asked.a));
+    // A guard stays where it is if other paths expect a different outcome.
+    let all: Vec<HoistedGuard> = found.iter().map(|(hoisted, _)| *hoisted).collect();
+    found.retain(|(hoisted, _)| all.iter().all(|other| other == hoisted || other.a != hoisted.a));
     let mut chosen: Vec<HoistedGuard> = Vec::new();
-    for (asked, guard) in found {
-        if !chosen.contains(&asked) {
-            chosen.push(asked);
+    for (hoisted, guard) in found {
+        if !chosen.contains(&hoisted) {
+            chosen.push(hoisted);
         }
         guard.remove(function);
     }
@@ -53,7 +53,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
 }
 
 /// The comparison of a guard, if it compares invariants in memory.
-fn steady(function: &Function, entry: Block, guard: &Guard) -> Option<HoistedGuard> {
+fn invariant_comparison(function: &Function, entry: Block, guard: &Guard) -> Option<HoistedGuard> {
     let dfg = &function.dfg;
     let loaded_once = |v: Value| match dfg.value_def(v) {
         ValueDef::Result(inst, 0) => {
@@ -79,12 +79,12 @@ fn steady(function: &Function, entry: Block, guard: &Guard) -> Option<HoistedGua
 }
 
 /// Emits the guards at the end of the prologue.
-fn emit_hoisted(function: &mut Function, entry: Block, asked: &[HoistedGuard], shape: &TraceShape) {
+fn emit_hoisted(function: &mut Function, entry: Block, hoisted: &[HoistedGuard], shape: &TraceShape) {
     let Some(end) = function.layout.last_inst(entry) else { return };
     let away = function.dfg.make_block();
     function.layout.append_block(away);
     function.layout.set_cold(away);
-    for HoistedGuard { cc, a, b } in asked {
+    for HoistedGuard { cc, a, b } in hoisted {
         let mut at = FuncCursor::new(function).at_inst(end);
         let ty = at.func.dfg.value_type(*a);
         let b = match b {
@@ -103,7 +103,7 @@ fn emit_hoisted(function: &mut Function, entry: Block, asked: &[HoistedGuard], s
     signature.returns.push(AbiParam::new(types::I64));
     let signature = function.import_signature(signature);
     let flags = shape.flags;
-    // Not movable.
+    // This load must not be moved.
     let here = MemFlagsData::new().with_notrap().with_alias_region(flags.runtime.alias_region());
     let mut at = FuncCursor::new(function).at_bottom(away);
     let left = at.ins().load(types::I64, here, runtime, offset_of!(abi::Runtime, side_exits) as i32);

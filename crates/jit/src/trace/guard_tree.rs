@@ -1,5 +1,5 @@
-//! Guard trees: a select of parser states by several keys becomes a tree of tests in a trace, in which no key is tested
-//! twice and tests that lead away from all paths are coalesced guards.
+//! Guard trees: in a trace, a select on several keys becomes a tree of tests that tests no key twice. Tests whose
+//! failure leads off all paths become guards, which can be coalesced.
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 use hopwright_ir::{Expr, ExprKind, KeySet, SelectCase, Target};
@@ -11,7 +11,7 @@ use crate::emit::parser::has;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// Most key sets of such a select: the tree branches for each way to be in none of them.
+/// The maximum number of key sets in such a select. The tree branches for each way in which a set does not match.
 const MOST_SETS: usize = 12;
 
 /// A select statement.
@@ -101,7 +101,7 @@ impl<'a> Emitter<'a> {
         Some(tests)
     }
 
-    /// Whether all targets of the cases from one on are off the paths.
+    /// Whether all cases from `from` on lead off the paths.
     fn leads_away(&mut self, select: Select<'a, '_>, from: usize) -> Result<bool> {
         for case in &select.cases[from..] {
             let to = self.target(case.target)?;

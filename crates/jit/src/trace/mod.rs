@@ -1,14 +1,14 @@
 //! Traces: straight-line code for the paths that packets take most.
 //!
 //! A *path* is the sequence of program points ([`crate::emit::schedule`]) that a packet passes. The path profiler, a
-//! variant of the generic function, records it. A trace function is made from a few paths and has no joins: paths part
-//! where packets decide and never meet again, so that on each of them the outcome of every decision is known at compile
-//! time: which headers are valid, where they lie, what slots hold.
+//! variant of the generic function, records it. A trace function is generated from a few paths and has no joins: paths
+//! diverge at decisions and never meet again. The outcome of every decision is therefore known at compile time: which
+//! headers are valid, where they are, and what slots contain.
 //!
-//! A packet that leaves the paths takes a side exit: the generic function runs it from the beginning. That is possible
-//! at any point, because a trace has no effects before its end. Written fields wait in SSA values, and counts and
-//! register writes in a list ([`DeferredEffect`]). An effect that can neither be deferred nor repeated takes a side
-//! exit.
+//! A packet that leaves the paths takes a side exit: the generic function processes it from the beginning. This is
+//! possible at any point, because a trace has no effects before its end. Written fields are kept in SSA values, and
+//! counts and register writes in a list ([`DeferredEffect`]). An effect that can neither be deferred nor repeated takes
+//! a side exit.
 
 pub(crate) mod batch_invariants;
 pub(crate) mod batch_splitting;
@@ -37,7 +37,7 @@ use crate::trace::condition_numbering::KnownConditions;
 use crate::trace::guard_coalescing::packet::PendingGuards;
 use hopwright_abi::{self as abi, ExternAttributes};
 
-/// Most blocks of a trace function: its size grows with the number of paths.
+/// The maximum number of blocks in a trace function, whose size grows with the number of paths.
 const MAX_BLOCKS: usize = 4_000;
 
 /// The path of a packet.
@@ -125,7 +125,7 @@ pub(crate) enum DeferredEffect {
 /// The part of the flow state that only traces have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TraceState {
-    /// The paths that begin like this, and how many of their points are passed.
+    /// The paths that start with the points passed so far, and the number of these points.
     pub paths: Vec<(usize, usize)>,
     /// Deferred writes of fields.
     pub written: BTreeMap<SlotId, Vec<Value>>,
@@ -140,7 +140,7 @@ pub(crate) struct TraceState {
     pub pending: PendingGuards,
     /// The last emit whose header is not in place.
     pub which: usize,
-    /// This code is unreachable: a side exit was taken.
+    /// Whether this code is unreachable, because a side exit was taken.
     pub left: bool,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Emitter<'a> {
         self.is_trace() && self.is_on_path(point) && self.paths_ahead().all(|ahead| ahead.first() == Some(point.id()))
     }
 
-    /// Skips the points within a place whose outcome is known, on all paths.
+    /// Skips, on all paths, the points within a place whose outcome is known.
     pub(crate) fn skip_within(&mut self, place: &PointId) {
         if let Mode::Trace(build) = &self.mode {
             for (path, passed) in &mut self.flow.trace.paths {
@@ -249,15 +249,15 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    /// In a trace, takes a side exit, and what follows is unreachable. Returns whether this is a trace.
+    /// In a trace, takes a side exit; the code after it is unreachable. Returns whether this is a trace.
     pub(crate) fn side_exit(&mut self) -> bool {
         if !self.is_trace() {
             return false;
         }
         let exit = self.side_exit_block();
         self.b.ins().jump(exit, &[]);
-        let nobody = self.b.create_block();
-        self.enter(nobody);
+        let unreachable = self.b.create_block();
+        self.enter(unreachable);
         self.flow.trace.left = true;
         true
     }
@@ -281,7 +281,7 @@ impl<'a> Emitter<'a> {
         self.enter(exit);
         let runtime = self.batch_invariant(BatchInvariant::Runtime);
         let left = offset_of!(abi::Runtime, side_exits) as i32;
-        // Not movable: it must not be hoisted before the first packet.
+        // This load must not be hoisted out of the loop over packets.
         let flags = MemFlagsData::new().with_notrap().with_alias_region(self.flags.runtime.alias_region());
         let left = self.b.ins().load(types::I64, flags, runtime, left);
         let n = self.b.ins().load(types::I64, self.flags.cells, left, 0);
@@ -315,14 +315,15 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Prepares for a call: emits pending guards, so that packets that leave are spared the call, and forgets loaded
-    /// values, which would have to be spilled over it.
+    /// Prepares for a call: emits pending guards, so that the call is not made for packets that leave the trace, and
+    /// forgets loaded values, which would have to be spilled across the call.
     pub(crate) fn before_call(&mut self) {
         self.flush_guards();
         self.flow.trace.loaded.clear();
     }
 
-    /// Prepares for a call at which the batch is split: pending guards are coalesced with those that follow it.
+    /// Prepares for a call at which the batch is split. Pending guards stay pending, to be coalesced with those after
+    /// the call.
     pub(crate) fn before_block_method(&mut self) {
         self.flow.trace.loaded.clear();
     }
@@ -337,7 +338,8 @@ impl<'a> Emitter<'a> {
         if !self.is_trace() {
             return false;
         }
-        // A write to an invalid header without bytes of its own is visible only to reads before it becomes valid.
+        // A write to an invalid header without bytes of its own is only visible to reads before the header becomes
+        // valid.
         if !self.flow.writable[header.index()] && self.known_valid(header) != Some(false) {
             self.side_exit();
         }
@@ -409,7 +411,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Guards that nothing is requested of the traffic manager.
+    /// Guards that the program requests nothing from the traffic manager.
     pub(crate) fn guard_no_requests(&mut self) {
         if !self.is_trace() {
             return;
@@ -424,7 +426,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Guards that an index is within an array, unless it is known to be.
+    /// Guards that an index is in range, unless that is known.
     pub(crate) fn guard_within(&mut self, index: &Expr, value: Value, size: u64) {
         if most(index).is_none_or(|most| most >= size) {
             let within = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, size as i64);
@@ -433,7 +435,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// The highest value of an expression of at most 63 bits, whatever slots hold.
+/// Returns the maximum of an expression of at most 63 bits, for any values of slots.
 pub(crate) fn most(e: &Expr) -> Option<u64> {
     if e.ty.width() > 63 || !matches!(e.ty, Type::Bits(_)) {
         return None;

@@ -1,6 +1,6 @@
 //! Guard coalescing for entries: guards on adjacent fields of an entry, such as hit, action and small arguments, become
-//! one comparison at the place of the first. A guard may move up as long as the entry is there, because a side exit may
-//! be taken anywhere before the end of a trace.
+//! one comparison at the first of them. A guard may be moved up to where the entry is known, because a side exit may be
+//! taken anywhere before the end of a trace.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, InstBuilder, InstructionData, Opcode, Value, ValueDef};
@@ -11,16 +11,17 @@ use crate::emit::bytes::int;
 use crate::emit::memory::{MemoryKinds, region_of};
 use crate::trace::guard_elimination::Guard;
 
-/// Number of following blocks that are examined.
+/// The maximum number of following blocks that are examined.
 const FAR: usize = 200;
 
-/// Depth of operations that are examined.
+/// The maximum depth of operations that are examined.
 const DEPTH: u32 = 4;
 
-/// Bytes compared at once, and alignment of entries.
+/// The maximum size of a comparison in bytes, and the alignment of entries.
 const WORD: i32 = 8;
 
-/// Bits of an entry and the value they must have: those of the mask in `bytes` bytes at an offset.
+/// The bits of an entry that a guard tests, and their required values: those set in `mask`, of `bytes` bytes at an
+/// offset.
 #[derive(Clone, Copy)]
 struct Bits {
     entry: Value,
@@ -28,7 +29,7 @@ struct Bits {
     bytes: i32,
     mask: u64,
     is: u64,
-    /// They are part of the data, whose action is known.
+    /// Whether they belong to the data, whose size depends on the action.
     data: bool,
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
         for (block, bits) in with {
             let (more, wanted) = bits.within(start);
             if (is ^ wanted) & mask & more != 0 {
-                // Contradicts an earlier guard: it stays, and the code behind it is unreachable.
+                // This contradicts an earlier guard. It stays, and the code after it is unreachable.
                 continue;
             }
             mask |= more;
@@ -97,9 +98,9 @@ pub(crate) fn run(function: &mut Function, exit: Block, flags: &MemoryKinds) {
     }
 }
 
-/// The guards that can be coalesced with a guard, and offset and size of the load that serves all of them. The load
-/// lies within words of which guards test some bytes, so that they exist. A header is followed by at least one word, so
-/// that guards on data may be tested with the action.
+/// Returns the guards that can be coalesced with a guard, and offset and size of a load that covers all of them. The
+/// load only covers words of which guards test some bytes, so these words exist. At least one word follows the header
+/// of an entry, so guards on data can be tested together with the action.
 fn window(first: &Bits, others: &[(Block, Bits)]) -> (Vec<(Block, Bits)>, i32, i32) {
     let within = |start: i32| {
         let fits = move |bits: &Bits| bits.at >= start && bits.end() <= start + WORD;
@@ -142,13 +143,13 @@ fn tested_bits(function: &Function, block: Block, exit: Block, flags: &MemoryKin
     match equal {
         _ if is >> shift != number || is & !bits.mask != 0 => None,
         true => Some(Bits { is, ..bits }),
-        // A single bit that is not equal is the negated bit.
+        // If a single bit must differ, it must equal its complement.
         false if bits.mask.is_power_of_two() => Some(Bits { is: is ^ bits.mask, ..bits }),
         false => None,
     }
 }
 
-/// The bits of an entry that a value consists of, and how far they are shifted right in it.
+/// Returns the bits of an entry that a value consists of, and how far right they are shifted in it.
 fn bits_of(function: &Function, v: Value, flags: &MemoryKinds, depth: u32) -> Option<(Bits, u32)> {
     let dfg = &function.dfg;
     let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(v)) else { return None };
@@ -198,17 +199,17 @@ mod tests {
     use super::*;
     use crate::code::memory::Code;
 
-    /// A test of an entry: whether some bytes at an offset are a number, or whether a bit of a byte is set.
+    /// A test of an entry: whether some bytes at an offset equal a number, or whether a bit of a byte is set.
     #[derive(Clone, Copy)]
-    enum Ask {
+    enum Test {
         Is(u32, i32, u64),
         Bit(i32, u32),
-        /// No test, but a join.
+        /// No test, but a join of control flow.
         Join,
     }
 
-    /// A function that returns 1 if an entry passes all tests.
-    fn asking(asks: &[Ask]) -> (Function, Block, MemoryKinds) {
+    /// Builds a function that returns 1 if an entry passes all tests.
+    fn test_function(tests: &[Test]) -> (Function, Block, MemoryKinds) {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
         let mut signature = Signature::new(isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 3]);
@@ -222,10 +223,10 @@ mod tests {
         b.switch_to_block(begin);
         let entry = b.block_params(begin)[0];
         let other = b.block_params(begin)[1];
-        for ask in asks {
+        for test in tests {
             let go_on = b.create_block();
-            let condition = match *ask {
-                Ask::Is(bytes, at, number) => {
+            let condition = match *test {
+                Test::Is(bytes, at, number) => {
                     let v = match bytes {
                         1 => b.ins().uload8(types::I64, flags.entry_data, entry, at),
                         2 => b.ins().uload16(types::I64, flags.entry_data, entry, at),
@@ -234,11 +235,11 @@ mod tests {
                     };
                     b.ins().icmp_imm_u(IntCC::Equal, v, number as i64)
                 }
-                Ask::Bit(at, bit) => {
+                Test::Bit(at, bit) => {
                     let v = b.ins().uload8(types::I64, flags.entry_data, entry, at);
                     b.ins().band_imm_u(v, 1 << bit)
                 }
-                Ask::Join => {
+                Test::Join => {
                     let between = b.create_block();
                     b.ins().brif(other, between, &[], go_on, &[]);
                     b.switch_to_block(between);
@@ -262,32 +263,32 @@ mod tests {
         (function, exit, flags)
     }
 
-    fn questions(function: &Function) -> usize {
+    fn guards(function: &Function) -> usize {
         let insts = function.layout.blocks().flat_map(|block| function.layout.block_insts(block));
         insts.filter(|inst| function.dfg.insts[*inst].opcode() == Opcode::Brif).count()
     }
 
-    /// The number of guards that remain. Results are compared before and after, also for entries that differ in one
-    /// byte.
-    fn left(asks: &[Ask]) -> usize {
+    /// Returns the number of guards that remain. Compares the results before and after the pass, also for entries that
+    /// differ in one byte.
+    fn left(tests: &[Test]) -> usize {
         let isa = crate::code::target::host().expect("a machine that code is generated for");
-        let (mut function, exit, flags) = asking(asks);
+        let (mut function, exit, flags) = test_function(tests);
         super::run(&mut function, exit, &flags);
-        let left = questions(&function);
-        let codes = [asking(asks).0, function].map(|function| {
+        let left = guards(&function);
+        let codes = [test_function(tests).0, function].map(|function| {
             let mut context = Context::for_function(function);
             let compiled = context.compile(&*isa, &mut ControlPlane::default()).expect("valid code");
             Code::new(compiled.code_buffer()).expect("memory")
         });
         let mut right = [0u8; 32];
-        for ask in asks {
-            match *ask {
-                Ask::Is(bytes, at, number) => {
+        for test in tests {
+            match *test {
+                Test::Is(bytes, at, number) => {
                     let (from, to) = (at as usize, at as usize + bytes as usize);
                     right[from..to].copy_from_slice(&number.to_le_bytes()[..bytes as usize]);
                 }
-                Ask::Bit(at, bit) => right[at as usize] |= 1 << bit,
-                Ask::Join => {}
+                Test::Bit(at, bit) => right[at as usize] |= 1 << bit,
+                Test::Join => {}
             }
         }
         let tell = |entry: &[u8; 32]| {
@@ -309,23 +310,23 @@ mod tests {
     }
 
     #[test]
-    fn fields_side_by_side_are_one_question() {
-        use Ask::{Bit, Is, Join};
+    fn adjacent_fields_are_tested_by_one_guard() {
+        use Test::{Bit, Is, Join};
         assert_eq!(left(&[Is(4, 0, 7), Is(4, 4, 1)]), 1);
-        assert_eq!(left(&[Is(4, 4, 7), Is(1, 8, 2), Is(2, 10, 500)]), 1, "bytes in between may be any");
+        assert_eq!(left(&[Is(4, 4, 7), Is(1, 8, 2), Is(2, 10, 500)]), 1, "bytes in between are masked");
         assert_eq!(left(&[Is(2, 10, 500), Bit(9, 3), Is(4, 4, 7)]), 1, "in any order");
         assert_eq!(left(&[Bit(9, 3), Bit(9, 5), Bit(9, 3)]), 1);
         assert_eq!(left(&[Is(4, 4, 7), Is(1, 12, 2)]), 2, "too far away");
         assert_eq!(left(&[Is(4, 4, 7), Is(8, 8, 3), Is(8, 16, 3)]), 3, "too large");
         assert_eq!(left(&[Is(4, 4, 7), Is(1, 13, 2), Is(2, 15, 9)]), 2, "the later two");
-        assert_eq!(left(&[Is(1, 31, 2), Is(2, 28, 5)]), 1, "nothing is behind the entry");
-        assert_eq!(left(&[Is(4, 4, 7), Join, Is(4, 8, 5)]), 3, "not all who are asked the first are asked the other");
+        assert_eq!(left(&[Is(1, 31, 2), Is(2, 28, 5)]), 1, "the load ends with the entry");
+        assert_eq!(left(&[Is(4, 4, 7), Join, Is(4, 8, 5)]), 3, "the second guard is behind a join");
     }
 
     #[test]
-    fn what_contradicts_is_asked_apart() {
-        let (mut function, exit, flags) = asking(&[Ask::Is(1, 8, 2), Ask::Is(1, 8, 3)]);
+    fn contradicting_guards_stay_apart() {
+        let (mut function, exit, flags) = test_function(&[Test::Is(1, 8, 2), Test::Is(1, 8, 3)]);
         super::run(&mut function, exit, &flags);
-        assert_eq!(questions(&function), 2);
+        assert_eq!(guards(&function), 2);
     }
 }

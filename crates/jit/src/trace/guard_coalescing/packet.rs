@@ -1,6 +1,6 @@
-//! Guard coalescing for the packet's bytes: guards that compare bits of the packet with constants are delayed, and one
-//! comparison tests the bits of up to eight bytes. Side exits may be delayed, because a trace has no effects before its
-//! end. Other guards are emitted at once.
+//! Guard coalescing for the packet's bytes: guards that compare bits of the packet with constants are delayed, so that
+//! one comparison tests the bits of up to eight bytes. Side exits may be delayed, because a trace has no effects before
+//! its end. Other guards are emitted immediately.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ struct Bits {
 }
 
 impl Emitter<'_> {
-    /// Emits a guard: packets for which the condition is not as expected take a side exit. No code is emitted if
-    /// earlier guards decided the condition.
+    /// Emits a guard: packets for which the condition does not have the expected outcome take a side exit. Emits
+    /// nothing if earlier guards have decided the condition.
     pub(crate) fn emit_guard(&mut self, condition: Value, holds: bool) {
         if self.known_truth(condition) == Some(holds) {
             return;
@@ -60,7 +60,8 @@ impl Emitter<'_> {
             if mask != 0 {
                 let (old_mask, old) = pending.entry((bits.base, bits.at + i as i32)).or_default();
                 if (*old ^ value) & *old_mask & mask != 0 {
-                    // Contradicts an earlier guard: the code behind it is unreachable, which the comparison will show.
+                    // This contradicts an earlier guard. The code after it is unreachable, which the comparison will
+                    // show.
                     return false;
                 }
                 *old_mask |= mask;
@@ -86,7 +87,7 @@ impl Emitter<'_> {
         match (equal, bits.mask) {
             _ if value & !bits.mask != 0 => None,
             (true, _) => Some((bits, value)),
-            // A single bit that is not equal is the negated bit.
+            // If a single bit must differ, it must equal its complement.
             (false, mask) if mask.is_power_of_two() => Some((bits, value ^ mask)),
             _ => None,
         }
@@ -144,7 +145,7 @@ impl Emitter<'_> {
             InstructionData::Binary { opcode: Opcode::Ushr, .. } => {
                 let (bits, by) = (of(0)?, u32::try_from(self.constant_of(args[1])?).ok().filter(|by| *by < 64)?);
                 let by = by.checked_sub(bits.zeros)?;
-                // Bits that are masked out stay masked out.
+                // Bits that were masked out stay masked out.
                 let mask = bits.mask.checked_shr(by).unwrap_or(0);
                 Some(Bits { shift: bits.shift + by, mask, zeros: 0, ..bits })
             }
