@@ -1,6 +1,7 @@
 //! Commands, options and their help. Commands that control a running switch are in `control`.
 
 pub(crate) mod control;
+pub(crate) mod switch;
 
 use std::path::PathBuf;
 
@@ -58,6 +59,18 @@ pub(crate) enum Command {
     /// Opens interfaces with AF_PACKET, which needs CAP_NET_RAW. Controllers connect by P4Runtime. Ctrl-C stops it, and it
     /// prints its counters.
     Run(RunArgs),
+    /// Run a switch with several programs, each for a tenant of its own
+    ///
+    /// Reads switch.toml: network devices, tenants with their programs, ports, limits and P4Runtime devices, and who may control them.
+    /// Tenants do not see or disturb each other. `hopwright switch sample` prints a file with every key.
+    ///
+    /// SIGHUP makes the switch read the file again and become what it says; tenants that stay lose no packet, and a file with errors
+    /// changes nothing. SIGTERM and SIGINT end it with status 0. If it cannot run with the configuration or on the machine, it ends with
+    /// status 1 and the reason on standard error. Under systemd (Type=notify) it reports when it forwards packets, and feeds the
+    /// watchdog. Needs CAP_NET_RAW, and CAP_NET_ADMIN and CAP_BPF for AF_XDP.
+    Switch(switch::SwitchHostArgs),
+    /// Administer the tenants of a running switch: list, add and remove them, change their limits
+    Tenant(switch::TenantArgs),
     /// Read and change the tables of a running switch, without a controller
     Table(control::TableArgs),
     /// Read and reset the counters of a running switch

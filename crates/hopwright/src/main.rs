@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Switch(args) => commands::switch::run(&args),
+        Command::Tenant(args) => commands::tenant::run(&args),
         Command::Table(args) => commands::control::table::run(&args),
         Command::Counter(args) => commands::control::cells::counter(&args),
         Command::Register(args) => commands::control::cells::register(&args),

@@ -79,6 +79,17 @@ impl Device {
         self
     }
 
+    /// Gives the tenant another program, with its state, as a controller would; controllers keep their streams and roles.
+    ///
+    /// # Errors
+    /// If the tenant cannot run it.
+    pub fn set_program(&self, program: Program, vdp: Arc<VirtualDataPlane>) -> Result<()> {
+        let mut state = lock(&self.state);
+        self.tenant.replace(vdp.clone()).map_err(|e| exhausted(e.to_string()))?;
+        *state = Some(State::new(program, vdp));
+        Ok(())
+    }
+
     /// The device id.
     pub fn id(&self) -> u64 {
         self.id

@@ -13,3 +13,5 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod scion;
 pub(crate) mod stf;
+pub(crate) mod switch;
+pub(crate) mod tenant;

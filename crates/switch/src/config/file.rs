@@ -1,0 +1,494 @@
+//! The text form of `switch.toml`, and the checks that make it a [`Config`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use hopwright_p4runtime::EnginePolicy;
+use hopwright_ports::PortChoice;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::problem::{ConfigError, Problems, nearest};
+use super::quantity::Quantity;
+use super::{
+    BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, SHARE, Source, SwitchSettings,
+    Tenant, Tls,
+};
+
+/// The most tenants of a switch.
+const MAX_TENANTS: usize = hopwright_dataplane::MAX_TENANTS;
+/// The most devices.
+const MAX_DEVICES: usize = 64;
+/// The highest port number of a program.
+const MAX_PORT: u32 = 511;
+/// The longest name of a tenant, in bytes.
+const LONGEST_NAME: usize = 32;
+/// The longest name of a network device, in bytes.
+const LONGEST_DEVICE: usize = 15;
+/// Where the administration socket is, if nothing else is said.
+const SOCKET: &str = "/run/hopwright/switch.sock";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    switch: SwitchText,
+    #[serde(default, rename = "port")]
+    ports: Vec<PortText>,
+    #[serde(default, rename = "tenant")]
+    tenants: Vec<TenantText>,
+    p4runtime: Option<P4RuntimeText>,
+    metrics: Option<MetricsText>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SwitchText {
+    ports: Option<Spanned<String>>,
+    mtu: Option<Spanned<u32>>,
+    batch: Option<Spanned<usize>>,
+    socket: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PortText {
+    device: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TenantText {
+    name: Spanned<String>,
+    program: Spanned<PathBuf>,
+    #[serde(default)]
+    defines: Vec<String>,
+    #[serde(default)]
+    include: Vec<PathBuf>,
+    #[serde(default)]
+    engine: EngineText,
+    entries: Option<PathBuf>,
+    ports: Spanned<BTreeMap<String, Spanned<String>>>,
+    #[serde(default, rename = "match")]
+    matches: Vec<MatchText>,
+    packets: Option<Spanned<Quantity>>,
+    bits: Option<Spanned<Quantity>>,
+    share: Option<Spanned<u32>>,
+    frames: Option<Spanned<u32>>,
+    passes: Option<Spanned<u32>>,
+    cpu_port: Option<Spanned<u32>>,
+    cpu_queue: Option<Spanned<usize>>,
+    device_id: Option<Spanned<u64>>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum EngineText {
+    #[default]
+    Auto,
+    Jit,
+    Interp,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MatchText {
+    port: Option<Spanned<String>>,
+    vlan: Option<Spanned<u16>>,
+    mac: Option<Spanned<String>>,
+    #[serde(default)]
+    groups: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct P4RuntimeText {
+    address: Spanned<String>,
+    certificate: Option<Spanned<PathBuf>>,
+    key: Option<Spanned<PathBuf>>,
+    client_ca: Option<Spanned<PathBuf>>,
+    #[serde(default, rename = "client")]
+    clients: Vec<Spanned<ClientText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClientText {
+    name: Spanned<String>,
+    tenants: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    admin: bool,
+    roles: Option<BTreeSet<String>>,
+    #[serde(default)]
+    programs: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MetricsText {
+    address: String,
+}
+
+pub(super) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+    let mut problems = Problems::new(path, text);
+    let file: File = match toml::from_str(text) {
+        Ok(file) => file,
+        Err(error) => {
+            problems.add_toml(&error);
+            return Err(ConfigError::Problems(problems.found));
+        }
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let config = Checker { problems: &mut problems, folder }.check(file);
+    if problems.found.is_empty() { Ok(config) } else { Err(ConfigError::Problems(problems.found)) }
+}
+
+/// Adds the one tenant of a text to a configuration.
+pub(super) fn parse_tenant(config: &Config, path: &Path, text: &str) -> Result<Config, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct OneTenant {
+        tenant: Vec<TenantText>,
+    }
+    let mut problems = Problems::new(path, text);
+    let mut config = config.clone();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    match toml::from_str(text) {
+        Ok(OneTenant { tenant: tenants }) => {
+            if tenants.len() != 1 {
+                problems.add(0..0, format!("there are {} tenants: expected one", tenants.len()));
+            }
+            let mut checker = Checker { problems: &mut problems, folder };
+            tenants.into_iter().for_each(|tenant| checker.add_tenant(tenant, &mut config.tenants, &config.ports));
+            if config.p4runtime.is_none() {
+                checker.without_p4runtime(&config.tenants);
+            }
+        }
+        Err(error) => problems.add_toml(&error),
+    }
+    if problems.found.is_empty() { Ok(config) } else { Err(ConfigError::Problems(problems.found)) }
+}
+
+/// Turns texts into values, and notes what is wrong with them.
+struct Checker<'p, 'a> {
+    problems: &'p mut Problems<'a>,
+    folder: &'p Path,
+}
+
+impl Checker<'_, '_> {
+    fn problem(&mut self, span: Range<usize>, message: impl Display) {
+        self.problems.add(span, message);
+    }
+
+    /// A number within bounds, or the default.
+    fn within<T: Copy + PartialOrd + Display>(
+        &mut self,
+        key: &str,
+        value: Option<Spanned<T>>,
+        bounds: std::ops::RangeInclusive<T>,
+    ) -> Option<T> {
+        let value = value?;
+        if !bounds.contains(value.get_ref()) {
+            let (low, high) = (bounds.start(), bounds.end());
+            self.problem(value.span(), format!("{key} is {}: expected {low} to {high}", value.get_ref()));
+        }
+        Some(*value.get_ref())
+    }
+
+    fn check(&mut self, file: File) -> Config {
+        let switch = self.switch(file.switch);
+        let mut ports: Vec<String> = Vec::new();
+        for port in file.ports {
+            let (span, name) = (port.device.span(), port.device.into_inner());
+            if name.is_empty() || name.len() > LONGEST_DEVICE || name.contains(['/', ' ']) {
+                self.problem(span, format!("`{name}` is no name of a network device"));
+            } else if ports.contains(&name) {
+                self.problem(span, format!("device {name} is given twice"));
+            } else if ports.len() == MAX_DEVICES {
+                self.problem(span, format!("there are more than {MAX_DEVICES} devices"));
+            }
+            ports.push(name);
+        }
+        let mut tenants: Vec<Tenant> = Vec::new();
+        for text in file.tenants {
+            self.add_tenant(text, &mut tenants, &ports);
+        }
+        let p4runtime = file.p4runtime.map(|text| self.p4runtime(text, &tenants));
+        if p4runtime.is_none() {
+            self.without_p4runtime(&tenants);
+        }
+        Config { switch, ports, tenants, p4runtime, metrics: file.metrics.map(|m| m.address) }
+    }
+
+    fn without_p4runtime(&mut self, tenants: &[Tenant]) {
+        if let Some(tenant) = tenants.iter().find(|t| t.device_id.is_some()) {
+            self.problem(0..0, format!("tenant `{}` has a device_id, but there is no [p4runtime]", tenant.name));
+        }
+    }
+
+    /// Checks a tenant, by itself and against those there are.
+    fn add_tenant(&mut self, text: TenantText, tenants: &mut Vec<Tenant>, devices: &[String]) {
+        let (name_span, id_span) = (text.name.span(), text.device_id.as_ref().map(Spanned::span));
+        let tenant = self.tenant(text, devices);
+        if tenants.len() >= MAX_TENANTS {
+            self.problem(name_span.clone(), format!("there are more than {MAX_TENANTS} tenants"));
+        }
+        if tenants.iter().any(|t| t.name == tenant.name) {
+            self.problem(name_span.clone(), format!("tenant `{}` is there twice", tenant.name));
+        }
+        if let (Some(id), Some(span)) = (tenant.device_id, id_span)
+            && let Some(other) = tenants.iter().find(|t| t.device_id == Some(id))
+        {
+            self.problem(span, format!("device id {id} is that of tenant `{}` already", other.name));
+        }
+        for other in tenants.iter().filter(|t| t.name != tenant.name) {
+            if let Some(same) = common_match(&tenant, other) {
+                let message = format!("tenants `{}` and `{}` both match {same}", other.name, tenant.name);
+                self.problem(name_span.clone(), message);
+            }
+        }
+        tenants.push(tenant);
+    }
+
+    fn switch(&mut self, text: SwitchText) -> SwitchSettings {
+        let ports = match text.ports {
+            None => PortChoice::Auto,
+            Some(text) => text.get_ref().parse().unwrap_or_else(|error| {
+                self.problem(text.span(), error);
+                PortChoice::Auto
+            }),
+        };
+        SwitchSettings {
+            ports,
+            mtu: self.within("mtu", text.mtu, 68..=9100).unwrap_or(9100),
+            batch: self.within("batch", text.batch, 1..=256).unwrap_or(256),
+            socket: self.folder.join(text.socket.unwrap_or_else(|| SOCKET.into())),
+        }
+    }
+
+    fn tenant(&mut self, text: TenantText, devices: &[String]) -> Tenant {
+        let name = text.name.get_ref().clone();
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) {
+            let message =
+                format!("`{name}` cannot be a tenant's name: expected 1 to {LONGEST_NAME} of a-z, 0-9, - and _");
+            self.problem(text.name.span(), message);
+        }
+        let file = self.folder.join(text.program.get_ref());
+        if let Err(error) = std::fs::metadata(&file) {
+            self.problem(text.program.span(), format!("tenant `{name}`: {}: {error}", file.display()));
+        }
+        let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
+        let ports = self.ports(&name, text.ports, cpu_port, devices);
+        let mut rules = Vec::new();
+        for m in text.matches {
+            rules.push(self.rule(&name, m, &ports));
+        }
+        let quantity = |q: Option<Spanned<Quantity>>| q.map(|q| Spanned::new(q.span(), q.into_inner().0));
+        Tenant {
+            program: Source {
+                file,
+                defines: text.defines,
+                include: text.include.iter().map(|path| self.folder.join(path)).collect(),
+                engine: match text.engine {
+                    EngineText::Auto => EnginePolicy::Auto,
+                    EngineText::Jit => EnginePolicy::Jit,
+                    EngineText::Interp => EnginePolicy::Interp,
+                },
+                entries: text.entries.map(|path| self.folder.join(path)),
+            },
+            ports,
+            rules,
+            cpu_port,
+            cpu_queue: self.within("cpu_queue", text.cpu_queue, 1..=65_536).unwrap_or(1024),
+            limits: Limits {
+                packets: self.within("packets", quantity(text.packets), PACKETS),
+                bits: self.within("bits", quantity(text.bits), BITS),
+                share: self.within("share", text.share, SHARE).unwrap_or(1),
+                frames: self.within("frames", text.frames, FRAMES),
+                passes: self.within("passes", text.passes, PASSES),
+            },
+            device_id: self.within("device_id", text.device_id, 1..=u64::MAX),
+            name,
+        }
+    }
+
+    fn ports(
+        &mut self,
+        tenant: &str,
+        text: Spanned<BTreeMap<String, Spanned<String>>>,
+        cpu_port: u32,
+        devices: &[String],
+    ) -> BTreeMap<u32, String> {
+        let mut ports = BTreeMap::new();
+        if text.get_ref().is_empty() {
+            let message = format!("tenant `{tenant}` has no ports: expected {{ NUMBER = \"DEVICE\", … }}");
+            self.problem(text.span(), message);
+        }
+        for (number, device) in text.into_inner() {
+            let (span, device) = (device.span(), device.into_inner());
+            let Some(number) = number.parse().ok().filter(|n| *n <= MAX_PORT) else {
+                let message = format!("tenant `{tenant}`: port `{number}`: expected a number from 0 to {MAX_PORT}");
+                self.problem(span, message);
+                continue;
+            };
+            if number == cpu_port {
+                self.problem(span.clone(), format!("tenant `{tenant}`: port {number} is its CPU port (cpu_port)"));
+            }
+            self.known(span.clone(), &format!("tenant `{tenant}`: there is no [[port]]"), &device, devices);
+            if let Some((other, _)) = ports.iter().find(|(_, d)| **d == device) {
+                let message =
+                    format!("tenant `{tenant}`: {device} is port {other} already: a device is one port at most");
+                self.problem(span, message);
+            }
+            ports.insert(number, device);
+        }
+        ports
+    }
+
+    fn rule(&mut self, tenant: &str, text: MatchText, ports: &BTreeMap<u32, String>) -> Match {
+        let port = text.port.map(|port| {
+            let own: Vec<String> = ports.values().cloned().collect();
+            self.known(port.span(), &format!("tenant `{tenant}`: among its ports there is no"), port.get_ref(), &own);
+            port.into_inner()
+        });
+        let mac = text.mac.and_then(|mac| {
+            let parsed = mac_address(mac.get_ref());
+            match parsed {
+                None => {
+                    let message = format!("`{}` is no MAC address: expected 02:00:00:00:00:01", mac.get_ref());
+                    self.problem(mac.span(), message);
+                }
+                Some(address) if address[0] & 1 == 1 => {
+                    let message =
+                        format!("`{}` is a group address: expected the address of one interface", mac.get_ref());
+                    self.problem(mac.span(), message);
+                }
+                Some(_) => {}
+            }
+            parsed
+        });
+        Match { port, vlan: self.within("vlan", text.vlan, 0..=4094), mac, groups: text.groups }
+    }
+
+    fn p4runtime(&mut self, text: P4RuntimeText, tenants: &[Tenant]) -> P4Runtime {
+        let address = match text.address.get_ref().parse() {
+            Ok(address) => address,
+            Err(_) => {
+                let message =
+                    format!("`{}` is no address: expected 127.0.0.1:9559, for example", text.address.get_ref());
+                self.problem(text.address.span(), message);
+                SocketAddr::from(([127, 0, 0, 1], 0))
+            }
+        };
+        for path in [&text.certificate, &text.key, &text.client_ca].into_iter().flatten() {
+            let file = self.folder.join(path.get_ref());
+            if let Err(error) = std::fs::metadata(&file) {
+                self.problem(path.span(), format!("{}: {error}", file.display()));
+            }
+        }
+        let in_folder = |path: Spanned<PathBuf>| self.folder.join(path.into_inner());
+        let tls = match (text.certificate, text.key, text.client_ca) {
+            (Some(certificate), Some(key), client_ca) => Some(Tls {
+                certificate: in_folder(certificate),
+                key: in_folder(key),
+                client_ca: client_ca.map(in_folder),
+            }),
+            (None, None, None) => None,
+            (one, other, ca) => {
+                let span = [one, other, ca].into_iter().flatten().next().map_or(0..0, |p| p.span());
+                self.problem(span, "certificate and key belong together, and client_ca to both");
+                None
+            }
+        };
+        let mut clients: Vec<Client> = Vec::new();
+        for client in text.clients {
+            let span = client.span();
+            let has_ca = tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+            if !has_ca {
+                self.problem(span.clone(), "clients are known by their certificates: client_ca is missing");
+            }
+            let client = self.client(span, client.into_inner(), tenants);
+            clients.push(client);
+        }
+        P4Runtime { address, tls, clients: (!clients.is_empty()).then_some(clients) }
+    }
+
+    fn client(&mut self, span: Range<usize>, text: ClientText, tenants: &[Tenant]) -> Client {
+        let (name_span, name) = (text.name.span(), text.name.into_inner());
+        if name.is_empty() {
+            self.problem(name_span, "a client needs a name: one in its certificate");
+        }
+        let names: Vec<String> = tenants.iter().map(|t| t.name.clone()).collect();
+        let reached = match (text.tenants, text.admin) {
+            (Some(_), true) => {
+                self.problem(span, format!("client `{name}`: an admin reaches all tenants: leave out `tenants`"));
+                None
+            }
+            (None, true) => None,
+            (None, false) => {
+                let message = format!("client `{name}` reaches nothing: expected tenants = [\"…\"] or admin = true");
+                self.problem(span, message);
+                None
+            }
+            (Some(list), false) => {
+                let mut reached = BTreeSet::new();
+                for tenant in list {
+                    let what = format!("client `{name}`: there is no tenant");
+                    self.known(tenant.span(), &what, tenant.get_ref(), &names);
+                    reached.insert(tenant.into_inner());
+                }
+                Some(reached)
+            }
+        };
+        Client { name, tenants: reached, roles: text.roles, programs: text.programs || text.admin }
+    }
+
+    /// Checks that a name is one of those there are.
+    fn known(&mut self, span: Range<usize>, what: &str, name: &str, there: &[String]) {
+        if !there.iter().any(|n| n == name) {
+            let hint = nearest(name, there.iter().map(String::as_str));
+            let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            self.problem(span, format!("{what} `{name}`{hint}"));
+        }
+    }
+}
+
+/// Frames that two tenants have equal matches for.
+fn common_match(a: &Tenant, b: &Tenant) -> Option<String> {
+    let everything = [Match::default()];
+    // By device, because a match that names none counts for the tenant's devices only.
+    let expand = |tenant: &Tenant| -> Vec<(String, Match)> {
+        let rules = if tenant.rules.is_empty() { &everything[..] } else { &tenant.rules };
+        let on = |rule: &Match| {
+            let rule = Match { groups: false, ..rule.clone() };
+            let named = rule.port.clone();
+            tenant
+                .ports
+                .values()
+                .filter(move |d| named.as_ref().is_none_or(|n| n == *d))
+                .map(move |d| (d.clone(), rule.clone()))
+        };
+        rules.iter().flat_map(on).collect()
+    };
+    let theirs = expand(b);
+    let (device, rule) = expand(a).into_iter().find(|one| theirs.contains(one))?;
+    let mut parts = vec![format!("frames from {device}")];
+    parts.extend(rule.vlan.map(|vlan| if vlan == 0 { "without VLAN".into() } else { format!("with VLAN {vlan}") }));
+    parts.extend(rule.mac.map(|mac| format!("to {}", mac.map(|byte| format!("{byte:02x}")).join(":"))));
+    Some(parts.join(" "))
+}
+
+/// Six pairs of hexadecimal digits.
+fn mac_address(text: &str) -> Option<[u8; 6]> {
+    let mut address = [0; 6];
+    let mut parts = text.split([':', '-']);
+    for byte in &mut address {
+        let part = parts.next().filter(|p| p.len() == 2)?;
+        *byte = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(address)
+}

@@ -1,0 +1,244 @@
+//! `switch.toml`: ports, tenants, who may control them, where metrics are served.
+//!
+//! [`Config`] is the checked form. Every problem of a file is reported, with its line.
+
+mod file;
+mod problem;
+mod quantity;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use hopwright_host::files;
+use hopwright_p4runtime::EnginePolicy;
+use hopwright_ports::PortChoice;
+
+pub use problem::{ConfigError, Problem};
+pub use quantity::{Quantity, UnknownQuantity};
+
+/// Longest `switch.toml`, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// A sample `switch.toml` with every key.
+pub const SAMPLE: &str = include_str!("sample_switch.toml");
+
+/// The number of the CPU port that programs have by default.
+pub const CPU_PORT: u32 = 510;
+
+/// A switch with tenants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// `[switch]`
+    pub switch: SwitchSettings,
+    /// The devices, by name.
+    pub ports: Vec<String>,
+    /// The tenants, in order.
+    pub tenants: Vec<Tenant>,
+    /// `[p4runtime]`
+    pub p4runtime: Option<P4Runtime>,
+    /// `[metrics] address`
+    pub metrics: Option<String>,
+}
+
+/// `[switch]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchSettings {
+    /// How packets are received and sent.
+    pub ports: PortChoice,
+    /// The largest MTU of the devices.
+    pub mtu: u32,
+    /// Packets taken from a device at a time, at most.
+    pub batch: usize,
+    /// Where the administration socket is.
+    pub socket: PathBuf,
+}
+
+/// `[[tenant]]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// Its program.
+    pub program: Source,
+    /// The program's port numbers and their devices.
+    pub ports: BTreeMap<u32, String>,
+    /// Which frames it gets; none: all that its ports receive.
+    pub rules: Vec<Match>,
+    /// Its CPU port.
+    pub cpu_port: u32,
+    /// Packets that may wait in each direction between the program and its control plane.
+    pub cpu_queue: usize,
+    /// What it may use.
+    pub limits: Limits,
+    /// Its P4Runtime device id; `None`: no controller reaches it.
+    pub device_id: Option<u64>,
+}
+
+/// A P4 program and how to compile it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The main file.
+    pub file: PathBuf,
+    /// Macros: `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+    /// Folders of include files.
+    pub include: Vec<PathBuf>,
+    /// What runs it.
+    pub engine: EnginePolicy,
+    /// An STF file with entries to start with.
+    pub entries: Option<PathBuf>,
+}
+
+/// Which frames a tenant gets. What is not given matches every frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Match {
+    /// Received by this device.
+    pub port: Option<String>,
+    /// With this VLAN id; 0: without a VLAN.
+    pub vlan: Option<u16>,
+    /// With this destination address.
+    pub mac: Option<[u8; 6]>,
+    /// It gets copies of broadcast and multicast frames that the port and VLAN match.
+    pub groups: bool,
+}
+
+/// What a tenant may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets a second.
+    pub packets: Option<u64>,
+    /// Bits a second.
+    pub bits: Option<u64>,
+    /// Its share of the processor's time, relative to those of other tenants.
+    pub share: u32,
+    /// Packet buffers that it may hold.
+    pub frames: Option<u32>,
+    /// Passes through its program that a packet may cause.
+    pub passes: Option<u32>,
+}
+
+impl Limits {
+    /// Checks the bounds of each.
+    ///
+    /// # Errors
+    /// With what is wrong and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        fn within<T: PartialOrd + Display>(
+            key: &str,
+            value: Option<T>,
+            bounds: &RangeInclusive<T>,
+        ) -> Result<(), String> {
+            match value.filter(|value| !bounds.contains(value)) {
+                None => Ok(()),
+                Some(value) => Err(format!("{key} is {value}: expected {} to {}", bounds.start(), bounds.end())),
+            }
+        }
+        within("packets", self.packets, &PACKETS)?;
+        within("bits", self.bits, &BITS)?;
+        within("share", Some(self.share), &SHARE)?;
+        within("frames", self.frames, &FRAMES)?;
+        within("passes", self.passes, &PASSES)
+    }
+}
+
+/// Bounds of [`Limits::packets`].
+const PACKETS: RangeInclusive<u64> = 1..=1_000_000_000_000;
+/// Bounds of [`Limits::bits`].
+const BITS: RangeInclusive<u64> = 1000..=100_000_000_000_000;
+/// Bounds of [`Limits::share`].
+const SHARE: RangeInclusive<u32> = 1..=hopwright_dataplane::Limits::MAX_WEIGHT;
+/// Bounds of [`Limits::frames`].
+const FRAMES: RangeInclusive<u32> = 64..=1_000_000;
+/// Bounds of [`Limits::passes`].
+const PASSES: RangeInclusive<u32> = 1..=4096;
+
+impl Default for Limits {
+    /// No limit, a share of one.
+    fn default() -> Limits {
+        Limits { packets: None, bits: None, share: 1, frames: None, passes: None }
+    }
+}
+
+/// `[p4runtime]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct P4Runtime {
+    /// Where it is served.
+    pub address: SocketAddr,
+    /// Certificates.
+    pub tls: Option<Tls>,
+    /// Who may connect; `None`: everybody.
+    pub clients: Option<Vec<Client>>,
+}
+
+/// Files in PEM form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The server's certificate chain.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The authorities of clients' certificates.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// `[[p4runtime.client]]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// A name in its certificate.
+    pub name: String,
+    /// The tenants that it reaches; `None`: all.
+    pub tenants: Option<BTreeSet<String>>,
+    /// The roles that it may have; `None`: any.
+    pub roles: Option<BTreeSet<String>>,
+    /// It may replace programs.
+    pub programs: bool,
+}
+
+impl Config {
+    /// Reads a file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// If it cannot be read, or with all problems in it.
+    pub fn load(file: &Path) -> Result<Config, ConfigError> {
+        let text =
+            files::read_text(file, LONGEST).map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
+        Config::parse(file, &text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// With all problems in it.
+    pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
+        file::parse(file, text)
+    }
+
+    /// This configuration with one more tenant: the text of a file with one `[[tenant]]` and nothing else.
+    ///
+    /// # Errors
+    /// With all problems of the text.
+    pub fn with_tenant(&self, file: &Path, text: &str) -> Result<Config, ConfigError> {
+        file::parse_tenant(self, file, text)
+    }
+
+    /// This configuration without a tenant.
+    pub fn without_tenant(&self, name: &str) -> Config {
+        let mut config = self.clone();
+        config.tenants.retain(|t| t.name != name);
+        for client in config.p4runtime.iter_mut().flat_map(|p| &mut p.clients).flatten() {
+            client.tenants.iter_mut().for_each(|tenants| tenants.retain(|t| t != name));
+        }
+        config
+    }
+
+    /// The tenant of this name.
+    pub fn tenant(&self, name: &str) -> Option<&Tenant> {
+        self.tenants.iter().find(|t| t.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+use super::*;
+
+const RED: &str = "[[tenant]]\nname = \"red\"\nprogram = \"red.p4\"\nports = { 1 = \"eth1\" }\n";
+
+/// A folder with the files that the sample mentions.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["red.p4", "blue.p4", "switch.pem", "switch.key", "ca.pem"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    folder
+}
+
+fn parse(text: &str) -> Result<Config, Vec<(usize, String)>> {
+    let folder = folder();
+    match Config::parse(&folder.path().join("switch.toml"), text) {
+        Ok(config) => Ok(config),
+        Err(ConfigError::Problems(problems)) => Err(problems.into_iter().map(|p| (p.line, p.message)).collect()),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// The one problem of a text, in this line, about this.
+#[track_caller]
+fn refused(text: &str, line: usize, wanted: &str) {
+    let problems = parse(text).unwrap_err();
+    assert!(problems.len() == 1, "{problems:?}");
+    assert!(problems[0].0 == line && problems[0].1.contains(wanted), "{problems:?}: expected {line}: {wanted}");
+}
+
+#[test]
+fn the_sample() {
+    let config = parse(SAMPLE).unwrap();
+    assert_eq!(config.ports, ["eth1", "eth2"]);
+    assert_eq!(config.tenants.len(), 2);
+    let red = &config.tenants[0];
+    assert_eq!(
+        red.limits,
+        Limits { packets: Some(1_000_000), bits: Some(2_000_000_000), share: 1, frames: None, passes: None }
+    );
+    assert_eq!(red.rules, [Match { mac: Some([2, 0, 0, 0, 1, 1]), groups: true, ..Match::default() }]);
+    assert_eq!((red.cpu_port, red.cpu_queue, red.device_id), (510, 1024, Some(1)));
+    assert_eq!(config.tenants[1].rules[1].vlan, Some(10));
+    let clients = config.p4runtime.unwrap().clients.unwrap();
+    assert_eq!(clients[0].tenants, Some(BTreeSet::from(["red".to_string()])));
+    assert!(clients[0].programs && !clients[1].programs && clients[2].tenants.is_none());
+}
+
+#[test]
+fn what_is_commented_out_is_the_default() {
+    let mut with_defaults = String::new();
+    for line in SAMPLE.lines() {
+        match line.strip_prefix('#') {
+            // Prose begins with a blank; examples that are no defaults are left out.
+            Some(set)
+                if !set.starts_with(' ')
+                    && !set.starts_with("entries")
+                    && !set.starts_with("frames")
+                    && !set.starts_with("passes") =>
+            {
+                with_defaults.push_str(set);
+            }
+            _ => with_defaults.push_str(line),
+        }
+        with_defaults.push('\n');
+    }
+    assert_eq!(with_defaults.matches("\nshare = 1\n").count(), 1);
+    let folder = folder();
+    let file = folder.path().join("switch.toml");
+    assert_eq!(Config::parse(&file, &with_defaults).unwrap(), Config::parse(&file, SAMPLE).unwrap());
+}
+
+#[test]
+fn misspelt_keys_and_names() {
+    refused("[swich]\n", 1, "did you mean `switch`?");
+    refused("[switch]\nports = \"af_xpd\"\n", 2, "there are auto, af_xdp and af_packet");
+    refused(&format!("[[port]]\ndevice = \"eth1\"\n{RED}sahre = 2\n"), 7, "did you mean `share`?");
+    refused(&format!("[[port]]\ndevice = \"eth0\"\n{RED}"), 6, "there is no [[port]] `eth1`; did you mean `eth0`?");
+    let client = "[p4runtime]\naddress = \"[::1]:1\"\ncertificate = \"switch.pem\"\nkey = \"switch.key\"\nclient_ca = \"ca.pem\"\n";
+    let client = format!("{client}[[p4runtime.client]]\nname = \"x\"\ntenants = [\"rd\"]\n");
+    refused(&format!("[[port]]\ndevice = \"eth1\"\n{RED}{client}"), 14, "there is no tenant `rd`; did you mean `red`?");
+}
+
+#[test]
+fn absurd_values() {
+    let with = |line: &str| format!("[[port]]\ndevice = \"eth1\"\n{RED}{line}\n");
+    for (line, wanted) in [
+        ("share = 0", "expected 1 to 1000"),
+        ("share = -1", "expected u32"),
+        ("packets = 0", "expected 1 to"),
+        ("packets = -5", "-5 is negative"),
+        ("packets = \"1x\"", "`1x` is no quantity"),
+        ("bits = \"1.2345k\"", "is no quantity"),
+        ("frames = 3", "expected 64 to"),
+        ("passes = 5000", "expected 1 to 4096"),
+        ("cpu_queue = 0", "expected 1 to"),
+        ("cpu_port = 512", "expected 0 to 511"),
+        ("device_id = 0", "expected 1 to"),
+        ("match = [{ vlan = 4095 }]", "expected 0 to 4094"),
+        ("match = [{ mac = \"02:00\" }]", "is no MAC address"),
+        ("match = [{ mac = \"ff:ff:ff:ff:ff:ff\" }]", "is a group address"),
+        ("match = [{ port = \"eth7\" }]", "among its ports there is no `eth7`"),
+    ] {
+        let problems = parse(&with(line)).unwrap_err();
+        assert!(problems.iter().any(|(at, text)| *at == 7 && text.contains(wanted)), "{line}: {problems:?}");
+    }
+    refused(&with("cpu_port = 1"), 6, "port 1 is its CPU port");
+    refused(&with("device_id = 7"), 1, "there is no [p4runtime]");
+    refused(&with("").replace("red.p4", "missing.p4"), 5, "missing.p4: No such file");
+    refused(&with("").replace("\"red\"", "\"Red\""), 4, "cannot be a tenant's name");
+    refused(&with("").replace("{ 1 = \"eth1\" }", "{}"), 6, "has no ports");
+    refused(&with("").replace("{ 1 =", "{ 600 ="), 6, "expected a number from 0 to 511");
+    refused(&(with("") + RED), 9, "tenant `red` is there twice");
+    refused("[p4runtime]\naddress = \"x\"\n", 2, "is no address");
+    refused("[p4runtime]\naddress = \"[::1]:1\"\nkey = \"switch.key\"\n", 3, "belong together");
+    let client = "[p4runtime]\naddress = \"[::1]:1\"\n[[p4runtime.client]]\nname = \"x\"\nadmin = true\n";
+    refused(client, 3, "client_ca is missing");
+}
+
+#[test]
+fn tenants_do_not_want_the_same_frames() {
+    let tenant = |name: &str, ports: &str, rules: &str| {
+        format!("[[tenant]]\nname = \"{name}\"\nprogram = \"red.p4\"\nports = {{ {ports} }}\nmatch = [{rules}]\n")
+    };
+    let both =
+        |a: String, b: String| parse(&format!("[[port]]\ndevice = \"eth1\"\n[[port]]\ndevice = \"eth2\"\n{a}{b}"));
+    let (eth1, eth2, all) = ("1 = \"eth1\"", "1 = \"eth2\"", "1 = \"eth1\", 2 = \"eth2\"");
+    assert!(both(tenant("a", eth1, ""), tenant("b", eth2, "")).is_ok());
+    assert!(both(tenant("a", all, "{ vlan = 1 }"), tenant("b", all, "{ vlan = 2 }")).is_ok());
+    // A match with a port is more specific than one without.
+    assert!(both(tenant("a", all, "{ vlan = 1 }"), tenant("b", all, "{ vlan = 1, port = \"eth1\" }")).is_ok());
+    for (a, b, wanted) in [
+        (tenant("a", eth1, ""), tenant("b", all, ""), "`a` and `b` both match frames from eth1"),
+        (tenant("a", all, "{ vlan = 1 }"), tenant("b", eth2, "{ vlan = 1, groups = true }"), "eth2 with VLAN 1"),
+        (
+            tenant("a", eth1, "{ mac = \"02:00:00:00:00:0A\" }"),
+            tenant("b", eth1, "{ mac = \"02-00-00-00-00-0a\" }"),
+            "eth1 to 02:00:00:00:00:0a",
+        ),
+    ] {
+        let problems = both(a, b).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].0 == 11 && problems[0].1.contains(wanted), "{problems:?}");
+    }
+}
+
+#[test]
+fn one_more_tenant() {
+    let folder = folder();
+    let config = Config::parse(&folder.path().join("switch.toml"), SAMPLE).unwrap();
+    let add = |text: &str| config.with_tenant(&folder.path().join("green.toml"), text);
+    let green = RED.replace("\"red\"", "\"green\"") + "match = [{ vlan = 3 }]\n";
+    let more = add(&green).unwrap();
+    assert_eq!(more.tenants.len(), 3);
+    assert_eq!(more.without_tenant("green"), config);
+    assert_eq!(config.without_tenant("red").p4runtime.unwrap().clients.unwrap()[0].tenants, Some(BTreeSet::new()));
+    for (text, wanted) in [
+        (RED.to_string(), "`red` is there twice"),
+        (format!("{green}device_id = 1\n"), "is that of tenant `red` already"),
+        (String::new(), "missing field `tenant`"),
+        (format!("[switch]\n{green}"), "unknown field `switch`"),
+        (format!("{green}{green}"), "expected one"),
+    ] {
+        let error = add(&text).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn every_problem_is_told() {
+    let text = format!("[switch]\nmtu = 1\nbatch = 1000\n{RED}share = 0\n");
+    assert_eq!(parse(&text).unwrap_err().iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3, 7, 8]);
+}
+
+#[test]
+fn quantities() {
+    for (text, value) in [("7", 7), ("10k", 10_000), ("1.5M", 1_500_000), ("2 G", 2_000_000_000), ("0.001k", 1)] {
+        assert_eq!(text.parse(), Ok(Quantity(value)), "{text}");
+    }
+    for text in ["", "k", "-1", "1.", ".5M", "1.5", "1e3", "99999999999999999999", "99999999999T", "1 2k", "1kk"] {
+        assert!(text.parse::<Quantity>().is_err(), "{text}");
+    }
+    for value in [0, 7, 1500, 1_500_000, 2_000_000_000, 1_234_567] {
+        assert_eq!(Quantity(value).to_string().parse(), Ok(Quantity(value)));
+    }
+}

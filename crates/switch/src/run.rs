@@ -1,0 +1,167 @@
+//! The life of a switch: starts it, carries out commands, ends it.
+
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use hopwright_host::http::{self, Listener};
+use hopwright_host::service_manager::ServiceManager;
+use hopwright_p4runtime::ServeError;
+use hopwright_ports::opener::OpenerError;
+
+use crate::admin::{self, Answer, Request};
+use crate::config::{Config, ConfigError};
+use crate::metrics;
+use crate::program::Compiled;
+use crate::running::Running;
+
+/// How often the switch's health is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Why a switch does not run or does not change.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum SwitchError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("tenant `{tenant}`: {message}")]
+    Program { tenant: String, message: String },
+    #[error(transparent)]
+    Ports(#[from] OpenerError),
+    #[error(transparent)]
+    Switch(#[from] hopwright_dataplane::SwitchError),
+    #[error(transparent)]
+    P4Runtime(#[from] ServeError),
+    #[error("cannot serve metrics at {address}: {error}")]
+    Metrics { address: String, error: io::Error },
+    #[error(transparent)]
+    Admin(#[from] admin::AdminError),
+    #[error("{0} has changed: that needs a restart")]
+    NeedsRestart(&'static str),
+    #[error("there is no tenant `{0}`")]
+    NoSuchTenant(String),
+    #[error("changed in part only ({}): {error}", done.join(", "))]
+    Incomplete { done: Vec<String>, error: Box<SwitchError> },
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+    #[error("the thread that forwards packets has ended")]
+    Worker,
+}
+
+/// What a running switch is told.
+#[derive(Debug)]
+pub enum Command {
+    /// End.
+    Stop,
+    /// Read the configuration again and do what it says.
+    Reload,
+    /// An administrator's request, and where the answer goes.
+    Admin(Request, Sender<Answer>),
+}
+
+/// Checks a configuration: the file, and the programs and entries it names. Needs no privileges and no devices. Returns a line about
+/// each tenant.
+///
+/// # Errors
+/// If the switch would not start.
+pub fn check(file: &Path) -> Result<Vec<String>, SwitchError> {
+    let config = Config::load(file)?;
+    let mut lines = Vec::new();
+    for tenant in &config.tenants {
+        let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
+        let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
+        compiled.data_plane().map_err(wrong)?;
+        let ports: Vec<String> = tenant.ports.iter().map(|(number, device)| format!("{number} is {device}")).collect();
+        let (program, ports) = (tenant.program.file.display(), ports.join(", "));
+        lines.push(format!("tenant {}: {program}, {ports}", tenant.name));
+    }
+    Ok(lines)
+}
+
+/// Runs a switch until it is told to stop. `commands` are told by whoever holds the sender, of which `tell` is a copy for the
+/// administration socket.
+///
+/// # Errors
+/// If it cannot start, or does not forward packets any more.
+pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> Result<(), SwitchError> {
+    let config = Config::load(file)?;
+    // First of all, because it tells that another switch is running.
+    let socket = admin::Socket::open(&config.switch.socket, tell)?;
+    let (mut running, mut worker) = Running::start(config)?;
+    let switch = running.switch().clone();
+    let config = running.config();
+    let listener = config.metrics.as_ref().map(|address| {
+        Listener::open(address).map_err(|error| SwitchError::Metrics { address: address.clone(), error })
+    });
+    let pages =
+        listener.transpose()?.map(|listener| (listener, metrics::pages(switch.clone(), running.board().clone())));
+    let _http = http::serve(pages.into_iter().collect()).map_err(SwitchError::Thread)?;
+    announce(&running);
+    let name = std::thread::Builder::new().name("worker-0".into());
+    let thread = name.spawn(move || worker.run()).map_err(SwitchError::Thread)?;
+    let mut manager = ServiceManager::new();
+    manager.ready();
+    let result = loop {
+        match commands.recv_timeout(TICK) {
+            Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break Ok(()),
+            Ok(Command::Reload) => reload(&mut running, file),
+            Ok(Command::Admin(request, to)) => {
+                let _ = to.send(admin::carry_out(&mut running, request));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if thread.is_finished() {
+            break Err(SwitchError::Worker);
+        }
+        manager.keep_alive(switch.rounds(), Instant::now());
+    };
+    manager.stopping();
+    drop(socket);
+    drop(running);
+    switch.stop();
+    let died = thread.join().is_err();
+    let stats = switch.stats();
+    tracing::info!(received = stats.packets_in(), accounted = stats.packets_out(), "the switch has stopped");
+    if died { Err(SwitchError::Worker) } else { result }
+}
+
+/// Logs what runs, and warns of what may not be meant.
+fn announce(running: &Running) {
+    for port in running.switch().ports() {
+        let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
+        tracing::info!("device {}: MTU {mtu}", port.name);
+        if port.info.up == Some(false) {
+            tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
+        }
+    }
+    for hosted in running.all_hosted() {
+        let id = hosted.config.device_id.map_or_else(|| "no device id".into(), |id| format!("device id {id}"));
+        tracing::info!("tenant {}: {}, {id}", hosted.config.name, hosted.config.program.file.display());
+    }
+    let Some(settings) = &running.config().p4runtime else { return };
+    let Some(address) = running.p4runtime() else { return };
+    let clients = match (&settings.tls, &settings.clients) {
+        (None, _) => "without encryption, for everybody",
+        (Some(tls), _) if tls.client_ca.is_none() => "encrypted, for everybody",
+        (Some(_), None) => "encrypted, for all clients with a certificate",
+        (Some(_), Some(_)) => "encrypted, for the clients in the configuration",
+    };
+    tracing::info!("P4Runtime at {address}, {clients}");
+    let anybody = settings.tls.as_ref().is_none_or(|tls| tls.client_ca.is_none());
+    if anybody && !address.ip().is_loopback() {
+        tracing::warn!("P4Runtime: anybody who reaches {address} can control all tenants (see client_ca)");
+    }
+    if settings.clients.is_none() && running.config().tenants.len() > 1 {
+        tracing::warn!("P4Runtime: every client can control every tenant (see [[p4runtime.client]])");
+    }
+}
+
+fn reload(running: &mut Running, file: &Path) {
+    match Config::load(file).map_err(SwitchError::from).and_then(|config| running.change(config)) {
+        Ok(changes) if changes.is_empty() => tracing::info!("configuration read again: nothing has changed"),
+        Ok(changes) => tracing::info!("configuration read again: {}", changes.join(", ")),
+        Err(error @ SwitchError::Incomplete { .. }) => tracing::error!("configuration read again: {error}"),
+        Err(error) => tracing::error!("configuration read again, and refused: nothing has changed: {error}"),
+    }
+}

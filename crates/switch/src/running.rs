@@ -1,0 +1,359 @@
+//! A running switch with its tenants, and how it comes to match a configuration.
+//!
+//! A change is prepared completely, programs compiled and devices opened, before anything is changed. Then tenants and devices go, come
+//! and change one after the other. A tenant that stays loses no packet; one whose ports, matches or queues change is replaced by a new
+//! one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hopwright_dataplane::{
+    Limits, Rate, Rule, Switch, SwitchBuilder, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
+};
+use hopwright_p4runtime::{Access, Client, Device, Options, Server, Tls};
+use hopwright_ports::opener::{Opened, Opener};
+use hopwright_ports::{FrameMatch, Wanted};
+
+use crate::SwitchError;
+use crate::config::{self, Config};
+use crate::program::Compiled;
+
+/// The shortest time that a rate's burst covers, as a part of a second: a worker that sleeps or is interrupted takes up what came
+/// meanwhile at once.
+const BURST: u64 = 20;
+/// The smallest bursts, in packets and in bits: two of the longest frames.
+const MIN_PACKETS: u64 = 64;
+const MIN_BITS: u64 = 2 * 8 * 9216;
+
+/// A tenant with what serves it.
+pub(crate) struct Hosted {
+    pub config: config::Tenant,
+    pub tenant: Arc<Tenant>,
+    pub device: Option<Arc<Device>>,
+    program: Compiled,
+}
+
+/// The tenants, for threads that look at them.
+pub(crate) type Board = Arc<Mutex<Vec<Shown>>>;
+
+/// What is shown of a tenant.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub tenant: Arc<Tenant>,
+    pub device: Option<Arc<Device>>,
+}
+
+/// A switch with tenants.
+pub(crate) struct Running {
+    config: Config,
+    switch: Arc<Switch>,
+    opener: Opener,
+    /// The switch's port number of each device.
+    numbers: BTreeMap<String, u32>,
+    hosted: Vec<Hosted>,
+    server: Option<Server>,
+    board: Board,
+}
+
+/// A prepared change.
+struct Prepared {
+    /// By tenant: what is new.
+    programs: BTreeMap<String, (Compiled, Arc<VirtualDataPlane>)>,
+    /// By device.
+    ports: BTreeMap<String, Opened>,
+}
+
+/// What a change did, in words.
+pub(crate) type Changes = Vec<String>;
+
+impl Running {
+    /// Builds the switch. The worker does not run yet.
+    pub(crate) fn start(config: Config) -> Result<(Running, Worker), SwitchError> {
+        let (opener, pools) = Opener::new(&Wanted {
+            choice: config.switch.ports,
+            mtu: config.switch.mtu,
+            devices: config.ports.len().max(1),
+            ..Wanted::default()
+        })?;
+        let (switch, worker) = SwitchBuilder::without_tenants().pools(pools).batch(config.switch.batch).build()?;
+        let server = config.p4runtime.as_ref().map(serve).transpose()?;
+        let empty = Config { ports: Vec::new(), tenants: Vec::new(), ..config.clone() };
+        let (numbers, hosted) = (BTreeMap::new(), Vec::new());
+        let mut running = Running { config: empty, switch, opener, numbers, hosted, server, board: Board::default() };
+        running.change(config)?;
+        Ok((running, worker))
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn switch(&self) -> &Arc<Switch> {
+        &self.switch
+    }
+
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    pub(crate) fn hosted(&self, name: &str) -> Option<&Hosted> {
+        self.hosted.iter().find(|h| h.config.name == name)
+    }
+
+    pub(crate) fn all_hosted(&self) -> &[Hosted] {
+        &self.hosted
+    }
+
+    /// Where P4Runtime is served.
+    pub(crate) fn p4runtime(&self) -> Option<std::net::SocketAddr> {
+        self.server.as_ref().map(Server::address)
+    }
+
+    /// Makes the switch match a configuration, and tells what has changed.
+    ///
+    /// # Errors
+    /// If the configuration cannot be prepared, or needs a restart: nothing was changed then. [`SwitchError::Incomplete`] if
+    /// something that should not fail did.
+    pub(crate) fn change(&mut self, config: Config) -> Result<Changes, SwitchError> {
+        self.check_restart(&config)?;
+        let prepared = self.prepare(&config)?;
+        let mut changes = Changes::new();
+        let result = self.apply(config, prepared, &mut changes);
+        self.publish();
+        match result {
+            Ok(()) => Ok(changes),
+            Err(error) if changes.is_empty() => Err(error),
+            Err(error) => Err(SwitchError::Incomplete { done: changes, error: Box::new(error) }),
+        }
+    }
+
+    /// Changes what a tenant may use, until the next change of its configuration.
+    pub(crate) fn set_limits(&mut self, name: &str, limits: config::Limits) -> Result<(), SwitchError> {
+        let hosted = self.hosted.iter_mut().find(|h| h.config.name == name);
+        let hosted = hosted.ok_or_else(|| SwitchError::NoSuchTenant(name.into()))?;
+        hosted.tenant.set_limits(limits_of(&limits))?;
+        hosted.config.limits = limits;
+        if let Some(tenant) = self.config.tenants.iter_mut().find(|t| t.name == name) {
+            tenant.limits = limits;
+        }
+        Ok(())
+    }
+
+    fn check_restart(&self, new: &Config) -> Result<(), SwitchError> {
+        let service = |config: &Config| config.p4runtime.as_ref().map(|p| (p.address, p.tls.clone()));
+        let key = if self.config.switch != new.switch {
+            "[switch]"
+        } else if self.config.metrics != new.metrics {
+            "[metrics]"
+        } else if service(&self.config) != service(new) {
+            "[p4runtime] address, certificate, key or client_ca"
+        } else {
+            return Ok(());
+        };
+        Err(SwitchError::NeedsRestart(key))
+    }
+
+    /// Compiles programs and opens devices that are new.
+    fn prepare(&self, config: &Config) -> Result<Prepared, SwitchError> {
+        let mut prepared = Prepared { programs: BTreeMap::new(), ports: BTreeMap::new() };
+        for tenant in &config.tenants {
+            let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
+            let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
+            let old = self.hosted(&tenant.name).filter(|old| !needs_new_tenant(&old.config, tenant));
+            if old.is_some_and(|old| old.program.same(&compiled)) {
+                continue;
+            }
+            let vdp = compiled.data_plane().map_err(wrong)?;
+            prepared.programs.insert(tenant.name.clone(), (compiled, vdp));
+        }
+        for device in config.ports.iter().filter(|device| !self.numbers.contains_key(*device)) {
+            prepared.ports.insert(device.clone(), self.opener.open(device, &FrameMatch::Everything)?);
+        }
+        Ok(prepared)
+    }
+
+    fn apply(&mut self, new: Config, mut prepared: Prepared, changes: &mut Changes) -> Result<(), SwitchError> {
+        // What goes, or makes room for another of its name.
+        for old in std::mem::take(&mut self.hosted) {
+            match new.tenant(&old.config.name) {
+                Some(tenant) if !needs_new_tenant(&old.config, tenant) => self.hosted.push(old),
+                _ => self.remove(old, changes)?,
+            }
+        }
+        for device in self.config.ports.clone() {
+            if !new.ports.contains(&device)
+                && let Some(number) = self.numbers.remove(&device)
+            {
+                self.switch.remove_port(number)?;
+                changes.push(format!("device {device} removed"));
+            }
+        }
+        for (device, opened) in prepared.ports {
+            let number = (0..).find(|n| !self.numbers.values().any(|taken| taken == n)).unwrap_or(0);
+            self.switch.add_ports(number, opened.ports)?;
+            self.numbers.insert(device.clone(), number);
+            changes.push(format!("device {device} added, {}", opened.how));
+        }
+        for tenant in &new.tenants {
+            let program = prepared.programs.remove(&tenant.name);
+            match self.hosted.iter().position(|h| h.config.name == tenant.name) {
+                Some(at) => self.update(at, tenant, program, changes)?,
+                None => {
+                    let Some((compiled, vdp)) = program else { continue };
+                    self.add(tenant, compiled, vdp, changes)?;
+                }
+            }
+        }
+        if let (Some(server), Some(settings)) = (&self.server, &new.p4runtime) {
+            server.set_access(access(settings, &new));
+        }
+        self.config = new;
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        config: &config::Tenant,
+        program: Compiled,
+        vdp: Arc<VirtualDataPlane>,
+        changes: &mut Changes,
+    ) -> Result<(), SwitchError> {
+        let tenant = self.switch.add_tenant(&self.spec(config, vdp))?;
+        let mut hosted = Hosted { config: config.clone(), tenant, device: None, program };
+        let served = self.serve_tenant(&mut hosted);
+        self.hosted.push(hosted);
+        served?;
+        changes.push(format!("tenant {} added", config.name));
+        Ok(())
+    }
+
+    fn remove(&self, old: Hosted, changes: &mut Changes) -> Result<(), SwitchError> {
+        if let (Some(server), Some(device)) = (&self.server, &old.device) {
+            server.remove(device.id());
+        }
+        self.switch.remove_tenant(&old.config.name)?;
+        changes.push(format!("tenant {} removed", old.config.name));
+        Ok(())
+    }
+
+    /// Changes a tenant that stays.
+    fn update(
+        &mut self,
+        at: usize,
+        new: &config::Tenant,
+        program: Option<(Compiled, Arc<VirtualDataPlane>)>,
+        changes: &mut Changes,
+    ) -> Result<(), SwitchError> {
+        let hosted = &mut self.hosted[at];
+        let name = &new.name;
+        if let Some((compiled, vdp)) = program {
+            let wrong = |message: String| SwitchError::Program { tenant: name.clone(), message };
+            match &hosted.device {
+                Some(device) => {
+                    device.set_program(compiled.program.clone(), vdp).map_err(|f| wrong(f.message))?;
+                }
+                None => hosted.tenant.replace(vdp).map_err(|e| wrong(e.to_string()))?,
+            }
+            hosted.program = compiled;
+            changes.push(format!("tenant {name}: another program"));
+        }
+        if hosted.config.limits != new.limits {
+            hosted.tenant.set_limits(limits_of(&new.limits))?;
+            changes.push(format!("tenant {name}: other limits"));
+        }
+        let other_id = hosted.config.device_id != new.device_id;
+        hosted.config = new.clone();
+        if other_id {
+            let mut hosted = self.hosted.swap_remove(at);
+            if let (Some(server), Some(device)) = (&self.server, hosted.device.take()) {
+                server.remove(device.id());
+            }
+            let served = self.serve_tenant(&mut hosted);
+            self.hosted.push(hosted);
+            served?;
+            changes.push(format!("tenant {name}: another device id"));
+        }
+        Ok(())
+    }
+
+    /// Gives a tenant its P4Runtime device.
+    fn serve_tenant(&self, hosted: &mut Hosted) -> Result<(), SwitchError> {
+        if let (Some(server), Some(id)) = (&self.server, hosted.config.device_id) {
+            let device = Device::new(id, hosted.tenant.clone(), hosted.config.program.engine);
+            hosted.device = Some(server.add(device.with_program(hosted.program.program.clone()))?);
+        }
+        Ok(())
+    }
+
+    fn spec(&self, config: &config::Tenant, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
+        let number = |device: &String| self.numbers.get(device).copied();
+        let rule = |rule: &config::Match| Rule {
+            port: rule.port.as_ref().and_then(number),
+            vlan: rule.vlan,
+            mac: rule.mac,
+            copy_groups: rule.groups,
+        };
+        let everything = || vec![Rule::default()];
+        TenantSpec {
+            ports: TenantPorts::Numbered(
+                config.ports.iter().filter_map(|(own, device)| Some((*own, number(device)?))).collect(),
+            ),
+            cpu_port: Some(config.cpu_port),
+            cpu_queue: config.cpu_queue,
+            rules: if config.rules.is_empty() { everything() } else { config.rules.iter().map(rule).collect() },
+            limits: limits_of(&config.limits),
+            ..TenantSpec::new(config.name.clone(), vdp)
+        }
+    }
+
+    fn publish(&self) {
+        let shown = |h: &Hosted| Shown { tenant: h.tenant.clone(), device: h.device.clone() };
+        *lock(&self.board) = self.hosted.iter().map(shown).collect();
+    }
+}
+
+/// Whether a change of a tenant's configuration needs another tenant of its name.
+fn needs_new_tenant(old: &config::Tenant, new: &config::Tenant) -> bool {
+    (&old.ports, &old.rules, old.cpu_port, old.cpu_queue) != (&new.ports, &new.rules, new.cpu_port, new.cpu_queue)
+}
+
+pub(crate) fn limits_of(limits: &config::Limits) -> Limits {
+    let rate = |per_second: Option<u64>, smallest: u64| {
+        per_second.map(|per_second| Rate { per_second, burst: (per_second / BURST).max(smallest) })
+    };
+    Limits {
+        packets: rate(limits.packets, MIN_PACKETS),
+        bits: rate(limits.bits, MIN_BITS),
+        weight: limits.share,
+        frames: limits.frames,
+        passes: limits.passes,
+    }
+}
+
+fn serve(settings: &config::P4Runtime) -> Result<Server, SwitchError> {
+    let tls = settings.tls.as_ref().map(|tls| Tls {
+        certificate: tls.certificate.clone(),
+        key: tls.key.clone(),
+        client_ca: tls.client_ca.clone(),
+    });
+    // Nobody until the tenants are there.
+    let options = Options { address: settings.address, tls, access: Access::Clients(Vec::new()) };
+    Ok(Server::start(&options, [])?)
+}
+
+/// Who may reach which devices.
+fn access(settings: &config::P4Runtime, config: &Config) -> Access {
+    let Some(clients) = &settings.clients else { return Access::Everybody };
+    let id = |name: &String| config.tenant(name)?.device_id;
+    let client = |c: &config::Client| Client {
+        name: c.name.clone(),
+        devices: c.tenants.as_ref().map(|tenants| tenants.iter().filter_map(id).collect()),
+        roles: c.roles.clone(),
+        programs: c.programs,
+    };
+    Access::Clients(clients.iter().map(client).collect())
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

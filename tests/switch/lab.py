@@ -1,0 +1,198 @@
+"""`hopwright switch` on veth pairs in this network namespace, hosts at their other ends, and certificates for its clients."""
+
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "tests/p4runtime"))
+
+from switch import HOPWRIGHT, PATIENCE, ethernet, ip, ipv4  # noqa: E402, F401
+
+P4RUNTIME = "127.0.0.1:9559"
+METRICS = "127.0.0.1:9090"
+
+
+def hopwright(*args, ok=True):
+    """What a command prints; it must go well, or with ok=False badly."""
+    done = subprocess.run([HOPWRIGHT, *map(str, args)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode == 0) == ok, f"{args}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout if ok else done.stderr
+
+
+def wait_until(what, condition, patience=PATIENCE):
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.02)
+
+
+class Certificates:
+    """An authority, a certificate of the server, and certificates of clients."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                      "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+        self.make("switch", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+
+    def make(self, name, extension="subjectAltName=DNS:client"):
+        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                      "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        (self.folder / "extensions").write_text(extension)
+        self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                      "-days", "2", "-extfile", "extensions", "-out", f"{name}.pem")
+
+    def options(self, name):
+        """Of a command that controls the switch as this client."""
+        return ["--server", "localhost:9559", "--tls-ca", self.folder / "ca.pem",
+                "--tls-cert", self.folder / f"{name}.pem", "--tls-key", self.folder / f"{name}.key"]
+
+    def _openssl(self, *args):
+        subprocess.run(["openssl", *args], cwd=self.folder, check=True, capture_output=True)
+
+
+class Lab:
+    """A switch; use it with `with`. `devices` are numbered: sw0 with host0 at its other end, and so on."""
+
+    def __init__(self, config, devices=2):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-switch-"))
+        self.file, self.socket = self.folder / "switch.toml", self.folder / "switch.sock"
+        self.devices = devices
+        self.write(config)
+
+    def write(self, config):
+        """The text behind the switch's own settings, in which {root} is the checkout."""
+        ports = "".join(f'[[port]]\ndevice = "sw{n}"\n' for n in range(self.devices))
+        kind = os.environ.get("HOPWRIGHT_PORTS", "af_packet")
+        head = f'[switch]\nsocket = "switch.sock"\nports = "{kind}"\n{ports}'
+        self.file.write_text(head + config.replace("{root}", str(ROOT)))
+
+    def __enter__(self):
+        self.hosts = []
+        for n in range(self.devices):
+            ip("link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}")
+            for name in (f"sw{n}", f"host{n}"):
+                pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+                ip("link", "set", name, "up")
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+            s.bind((f"host{n}", 0))
+            self.hosts.append(s)
+        self.log = self.folder / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen([HOPWRIGHT, "switch", "--config", self.file], stderr=log, stdout=log)
+        wait_until("the switch runs", lambda: "tenant" in self.output() and self.socket.exists() or self.ended())
+        return self
+
+    def ended(self):
+        assert self.process.poll() is None, f"the switch has ended:\n{self.output()}"
+
+    def __exit__(self, kind, *_):
+        self.process.terminate()
+        try:
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = "killed: it did not stop"
+        for s in self.hosts:
+            s.close()
+        for n in range(self.devices):
+            ip("link", "del", f"sw{n}")
+        output = self.output()
+        if kind is not None:
+            print(output, file=sys.stderr)
+        assert status == 0, f"the switch ended with {status}:\n{output}"
+        assert "panicked" not in output, output
+        assert not self.socket.exists(), "the administration socket is still there"
+        received, accounted = re.search(r"received=(\d+).*accounted=(\d+)", output).groups()
+        assert received == accounted, f"{received} packets received, {accounted} accounted for"
+
+    def output(self):
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.log.read_text())
+
+    def reload(self):
+        """Has the switch read its file again; returns what it says to that."""
+        before = self.output().count("configuration read again")
+        self.process.send_signal(signal.SIGHUP)
+        wait_until("the configuration is read", lambda: self.output().count("configuration read again") > before)
+        return [line for line in self.output().splitlines() if "configuration read again" in line][-1]
+
+    def tenant(self, *args, ok=True):
+        return hopwright("tenant", *args, "--socket", self.socket, ok=ok)
+
+    def show(self, name):
+        return json.loads(self.tenant("show", name, "--json"))
+
+    def metrics(self):
+        """Values by name with labels."""
+        text = urllib.request.urlopen(f"http://{METRICS}/metrics", timeout=PATIENCE).read().decode()
+        return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+    def send(self, host, frame):
+        self.hosts[host].send(frame)
+
+    def receive(self, host, timeout=PATIENCE):
+        """The next frame that a host gets, or None."""
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.hosts[host]], [], [], left)[0]:
+                frame, address = self.hosts[host].recvfrom(65536)
+                if address[2] != socket.PACKET_OUTGOING:
+                    return frame
+        return None
+
+
+class Flow:
+    """Frames of several kinds, sent evenly by one host until told to stop, and counted where another receives them."""
+
+    def __init__(self, lab, frames, per_second, sender=0, receiver=1, kind=lambda frame: frame[-1]):
+        self.lab, self.frames, self.pause = lab, frames, 1 / per_second
+        self.sender, self.receiver, self.kind = sender, receiver, kind
+        self.sent, self.received, self.times = {}, {}, {}
+        self.stop = threading.Event()
+
+    def __enter__(self):
+        self.threads = [threading.Thread(target=t) for t in (self._send, self._receive)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        """Ends the flow, and waits for what is under way."""
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _send(self):
+        due = time.monotonic()
+        while not self.stop.is_set():
+            for kind, frame in self.frames.items():
+                self.lab.send(self.sender, frame)
+                self.sent[kind] = self.sent.get(kind, 0) + 1
+            due += self.pause
+            time.sleep(max(0, due - time.monotonic()))
+
+    def _receive(self):
+        quiet = 0
+        while quiet < 10:
+            frame = self.lab.receive(self.receiver, 0.05)
+            quiet = quiet + 1 if frame is None and self.stop.is_set() else 0
+            if frame is not None:
+                kind = self.kind(frame)
+                self.received[kind] = self.received.get(kind, 0) + 1
+                self.times.setdefault(kind, []).append(time.monotonic())
