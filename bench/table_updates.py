@@ -2,14 +2,15 @@
 """Fills, flushes and rewrites tables through P4Runtime while the switch forwards. Needs root, and tests/p4runtime/setup.sh.
 
 One controller a device, all at the same time, each on a table of its own: inserts its entries, deletes them, inserts them again, and
-modifies them. Per device and step: seconds, and microseconds an entry. Meanwhile a generator sends frames at a fixed rate, which the
-first device forwards by another entry; the loss is what did not leave. Every request is encoded before the first is sent, so that
-the controllers cost little.
+modifies them. Per device and step: seconds, and microseconds an entry. Meanwhile a generator sends frames to all devices in turn at a
+fixed rate, which they forward by other entries; the loss is what did not leave. Every request is encoded before the first is sent, so
+that the controllers cost little.
 
 SwitchBlade (SIGCOMM 2010) wrote 1.6 million entries of four data planes in 89.8 seconds, 56 microseconds each.
 
-By default it starts `hopwright run` with p4/switchblade/platform.p4 on veths in a network namespace of its own. With --server it takes a
-switch that runs: its devices must run that program, and nothing is sent.
+By default it starts a switch with a tenant for each device, all with p4/switchblade/platform.p4, on veths in a network namespace of its
+own; a single device is a `hopwright run`. With --server it takes a switch that runs: its devices must run that program, and nothing is
+sent.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ PLATFORM = ROOT / "p4/switchblade/platform.p4"
 STEPS = ("insert", "flush", "rewrite", "modify")
 VDP = 200
 MAC = 0x0200000000C8
-# What forwarding uses.
-FORWARDING_KEY_VDP = 1
-FORWARDING_MAC = 0x020000000001
+# What forwarding uses. A device's MAC address ends in its id.
+FORWARDING_VDP = 1
+FORWARDING_MAC = 0x020000000000
 
 
 def ids(info, table, action):
@@ -120,34 +121,56 @@ def update(server, device, entries, batch, barrier, results):
         raise
 
 
-class Switch:
-    """`hopwright run` between two veths, and a generator."""
+TENANT = """
+[[tenant]]
+name = "tenant-{device}"
+program = "{program}"
+ports = {{ 0 = "sw0", 1 = "sw1" }}
+match = [{{ mac = "02:00:00:00:00:{device:02x}" }}]
+device_id = {device}
+"""
 
-    def __init__(self, folder, rate):
+
+class Switch:
+    """A switch between two veths, and a generator."""
+
+    def __init__(self, folder, rate, devices):
         hopwright = os.environ.get("HOPWRIGHT", ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/hopwright")
         for n in range(2):
             subprocess.run(["ip", "link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}"], check=True)
             for name in (f"sw{n}", f"host{n}"):
                 Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
                 subprocess.run(["ip", "link", "set", name, "up"], check=True)
-        self.stats, self.frames, self.log = folder / "stats.json", folder / "frames", (folder / "log").open("w+")
-        command = [hopwright, "run", PLATFORM, "-i", "0@sw0", "-i", "1@sw1", "--stats", self.stats]
+        self.frames, self.log = folder / "frames", (folder / "log").open("w+")
+        if len(devices) == 1:
+            command = [hopwright, "run", PLATFORM, "-i", "0@sw0", "-i", "1@sw1", "--device-id", str(devices[0])]
+        else:
+            config = folder / "switch.toml"
+            ports = "".join(f'[[port]]\ndevice = "sw{n}"\n' for n in range(2))
+            tenants = "".join(TENANT.format(device=device, program=PLATFORM) for device in devices)
+            config.write_text(f'[switch]\nsocket = "{folder}/socket"\nports = "af_packet"\n{ports}{tenants}[p4runtime]\naddress = "127.0.0.1:9559"\n')
+            command = [hopwright, "switch", "--config", config]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
         self.rate = rate
+        frames = (self.frame(device) for device in devices)
+        self.frames.write_bytes(b"".join(struct.pack("!H", len(frame)) + frame for frame in frames))
+
+    @staticmethod
+    def frame(device):
+        """What is sent to a device."""
         ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 46, 0, 0, 64, 17, 0, b"\xc0\0\2\1", b"\x0a\0\0\1")
         udp = struct.pack("!HHHH", 1000, 2000, 26, 0) + bytes(18)
-        frame = FORWARDING_MAC.to_bytes(6, "big") + bytes.fromhex("060000000009") + b"\x08\0" + ip + udp
-        self.frames.write_bytes(struct.pack("!H", len(frame)) + frame)
+        return (FORWARDING_MAC + device).to_bytes(6, "big") + bytes.fromhex("060000000009") + b"\x08\0" + ip + udp
 
     def forward(self, controller):
-        """Writes the entries by which generated frames are forwarded: those of the OpenFlow preprocessor, as they are."""
+        """Writes the entries by which a device forwards its frames: those of the OpenFlow preprocessor, as they are."""
         kinds = controller.p4r.Update
-        frame = self.frames.read_bytes()[2:]
+        frame = self.frame(controller.device)
         tuple_ = struct.pack("!H", 0) + frame[6:12] + frame[:6] + b"\xff\xff\x08\0" + frame[26:34] + b"\x11" + frame[34:38] + b"\0"
         key = int.from_bytes(tuple_, "big")
         controller.write(controller.encode(kinds.INSERT, [
-            controller.entry("vdps", "select_vdp", (FORWARDING_MAC,), (FORWARDING_KEY_VDP, 4, 15, 2)),
-            controller.entry("exact_key", "forward", (FORWARDING_KEY_VDP, key), (1, 0, 0)),
+            controller.entry("vdps", "select_vdp", (FORWARDING_MAC + controller.device,), (FORWARDING_VDP, 4, 15, 2)),
+            controller.entry("exact_key", "forward", (FORWARDING_VDP, key), (1, 0, 0)),
         ]))
 
     def generate(self, seconds):
@@ -174,9 +197,9 @@ def rates(before, after):
 
 
 def measure(args, folder):
-    switch = Switch(folder, args.rate) if args.server is None else None
-    server = args.server or "127.0.0.1:9559"
     devices = [int(device) for device in args.device_ids.split(",")]
+    switch = Switch(folder, args.rate, devices) if args.server is None else None
+    server = args.server or "127.0.0.1:9559"
     figures = {"entries": args.entries, "devices": devices, "steps": [], "forwarding": {}}
     barrier, results = multiprocessing.Barrier(len(devices) + 1), multiprocessing.Queue()
     workers = [
@@ -186,12 +209,10 @@ def measure(args, folder):
     generator = None
     try:
         if switch:
-            deadline = time.monotonic() + 20
-            while not switch.stats.exists() and time.monotonic() < deadline:
-                time.sleep(0.1)
-            controller = Controller(server, devices[0])
-            switch.forward(controller)
-            controller.close()
+            for device in devices:
+                controller = Controller(server, device)
+                switch.forward(controller)
+                controller.close()
         for worker in workers:
             worker.start()
         first = True
@@ -247,7 +268,7 @@ def measure(args, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", metavar="ADDRESS:PORT", help="of a switch that runs already")
-    parser.add_argument("--device-ids", default="1", metavar="NUMBER,…", help="devices, whose tables are written at the same time")
+    parser.add_argument("--device-ids", default="1", metavar="NUMBER,…", help="1 to 255: devices, whose tables are written at the same time")
     parser.add_argument("--entries", type=int, default=400_000, metavar="NUMBER", help="of each device")
     parser.add_argument("--batch", type=int, default=1000, metavar="NUMBER", help="entries of a request")
     parser.add_argument("--rate", type=float, default=50_000, metavar="FRAMES", help="a second, to forward; 0: as many as can be sent")
