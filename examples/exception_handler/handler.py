@@ -20,6 +20,7 @@ import collections
 import dataclasses
 import ipaddress
 import json
+import pathlib
 import signal
 import sys
 
@@ -155,9 +156,9 @@ class Handler:
         return entry
 
 
-async def role(server, device_id, vdp):
+async def role(server, credentials, device_id, vdp):
     """The configuration of a role that gets the packets of one VDP and writes the table of whole keys."""
-    async with fy.P4Client(server) as client:
+    async with fy.P4Client(server, credentials) as client:
         what = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
         request = p4r.GetForwardingPipelineConfigRequest(device_id=device_id, response_type=what)
         info = (await client.request(request)).config.p4info
@@ -169,10 +170,14 @@ async def role(server, device_id, vdp):
 
 
 async def serve(args):
+    credentials = None
+    if args.tls_ca is not None:
+        credentials = fy.GRPCCredentialsTLS(cacert=args.tls_ca, cert=args.tls_cert, private_key=args.tls_key)
     options = fy.SwitchOptions(
         device_id=args.device_id,
         role_name=f"exceptions-{args.vdp}",
-        role_config=await role(args.server, args.device_id, args.vdp),
+        role_config=await role(args.server, credentials, args.device_id, args.vdp),
+        channel_credentials=credentials,
     )
     async with fy.Switch("sw", args.server, options) as sw:
         handler = Handler(sw, args.vdp, Policy(args.rule), args.idle_timeout, args.waiting)
@@ -192,6 +197,9 @@ def main():
     parser.add_argument("rule", nargs="+", type=Policy.rule, help="PREFIX=PORT:NEIGHBOUR or PREFIX=drop")
     parser.add_argument("--server", default="127.0.0.1:9559", metavar="ADDRESS:PORT")
     parser.add_argument("--device-id", type=int, default=1, metavar="NUMBER")
+    parser.add_argument("--tls-ca", type=pathlib.Path, metavar="FILE", help="authorities of the server's certificate (PEM)")
+    parser.add_argument("--tls-cert", type=pathlib.Path, metavar="FILE", help="certificate to show to the server (PEM)")
+    parser.add_argument("--tls-key", type=pathlib.Path, metavar="FILE", help="the certificate's key (PEM)")
     parser.add_argument("--vdp", type=int, required=True, metavar="NUMBER")
     parser.add_argument("--idle-timeout", type=float, default=60, metavar="SECONDS", help="of a decision; 0: never")
     parser.add_argument("--waiting", type=int, default=16384, metavar="PACKETS", help="that wait for a decision at most")

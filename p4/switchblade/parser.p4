@@ -73,11 +73,15 @@ parser PlatformParser(packet_in packet,
 
     // A packet that ends here has fewer words. That is no error.
     state words {
-        packet.extract(hdr.words.next);
-        transition select(hdr.words.lastIndex) {
-            7: accept;
-            default: words;
-        }
+        packet.extract(hdr.words[0]);
+        packet.extract(hdr.words[1]);
+        packet.extract(hdr.words[2]);
+        packet.extract(hdr.words[3]);
+        packet.extract(hdr.words[4]);
+        packet.extract(hdr.words[5]);
+        packet.extract(hdr.words[6]);
+        packet.extract(hdr.words[7]);
+        transition accept;
     }
 }
 

@@ -257,3 +257,15 @@ fn a_text_that_is_no_pipeline_is_an_error_with_its_place() {
     let deep = text.replace("emit hdr.ethernet", &"loop {".repeat(100_000));
     assert!(hopwright_ir::text::parse(&deep).unwrap_err().message.contains("nested"));
 }
+
+#[test]
+fn programs_for_hardware_have_no_loops_and_no_varbits() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
+    for program in ["switchblade/platform.p4", "router/path_splicing.p4"] {
+        let options = hopwright_syntax::Options::default();
+        let pipeline = hopwright_driver::compile_file(&root.join(program), &options, true).pipeline.unwrap();
+        assert!(!hopwright_ir::analysis::parser_graph::has_cycles(&pipeline), "{program}");
+        assert!(pipeline.slots.iter().all(|slot| !matches!(slot.ty, Type::Varbit(_))), "{program}");
+        assert!(!pipeline.to_string().lines().any(|line| line.trim_start().starts_with("loop")), "{program}");
+    }
+}
