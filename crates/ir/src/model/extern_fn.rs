@@ -98,6 +98,8 @@ pub struct ExternInfo {
     pub latency: Latency,
     /// The targets that have it.
     pub targets: &'static [ExternTarget],
+    /// Creates the function from its object, if it is a method, and its constants; `None` if these do not fit.
+    make: fn(Option<ExternId>, &[ExternConstant]) -> Option<ExternFn>,
 }
 
 /// A parameter of an extern function.
@@ -193,89 +195,153 @@ const PLAIN: ExternInfo = ExternInfo {
     effect: Effect::None,
     latency: Latency::Gates,
     targets: SOFTWARE,
+    make: |_, _| None,
 };
 
 /// A method that accesses state.
 const STATEFUL: ExternInfo =
     ExternInfo { writes_results: false, effect: Effect::State, latency: Latency::Memory, ..PLAIN };
 
+/// Declares the descriptions, each with the constructor of its function, and the list of all of them.
+macro_rules! externs {
+    ($($name:ident, $make:expr, $info:expr;)*) => {
+        $(pub(super) static $name: ExternInfo = ExternInfo { make: $make, ..$info };)*
+        pub(super) static ALL: &[&ExternInfo] = &[$(&$name),*];
+    };
+}
+
 #[rustfmt::skip]
 mod table {
     use super::*;
+    use ExternConstant::{Number, Text, Word};
 
-    pub(super) static COUNTER_COUNT: ExternInfo = ExternInfo {
-        name: "count", method_of: Some(|k| matches!(k, ExternKind::Counter { .. })),
-        params: Some(&[In(Bits)]), ..STATEFUL
-    };
-    pub(super) static DIRECT_COUNTER_COUNT: ExternInfo = ExternInfo {
-        name: "count", method_of: Some(|k| matches!(k, ExternKind::DirectCounter { .. })),
-        ..STATEFUL
-    };
-    pub(super) static METER_EXECUTE: ExternInfo = ExternInfo {
-        name: "execute_meter", method_of: Some(|k| matches!(k, ExternKind::Meter { .. })),
-        params: Some(&[In(Bits), Out(Bits)]), ..STATEFUL
-    };
-    pub(super) static DIRECT_METER_READ: ExternInfo = ExternInfo {
-        name: "read", method_of: Some(|k| matches!(k, ExternKind::DirectMeter { .. })),
-        params: Some(&[Out(Bits)]), ..STATEFUL
-    };
-    pub(super) static REGISTER_READ: ExternInfo = ExternInfo {
-        name: "read", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
-        params: Some(&[Out(Cell), In(Bits)]), ..STATEFUL
-    };
-    pub(super) static REGISTER_WRITE: ExternInfo = ExternInfo {
-        name: "write", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
-        params: Some(&[In(Bits), In(Cell)]), ..STATEFUL
-    };
-    pub(super) static HASH: ExternInfo = ExternInfo {
-        name: "hash", params: Some(&[Out(Bits), In(Bits), List, In(Bits)]), latency: Latency::Pipeline, ..PLAIN
-    };
-    pub(super) static RANDOM: ExternInfo = ExternInfo {
-        name: "random", params: Some(&[Out(Bits), In(Bits), In(Bits)]),
-        writes_results: false, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
-    };
-    pub(super) static DIGEST: ExternInfo = ExternInfo {
-        name: "digest", params: Some(&[In(Width(32)), List]), effect: Effect::Message, ..PLAIN
-    };
-    pub(super) static CLONE: ExternInfo = ExternInfo {
-        name: "clone", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
-    };
-    pub(super) static RESUBMIT: ExternInfo = ExternInfo { name: "resubmit", effect: Effect::Packet, ..PLAIN };
-    pub(super) static RECIRCULATE: ExternInfo = ExternInfo { name: "recirculate", effect: Effect::Packet, ..PLAIN };
-    pub(super) static TRUNCATE: ExternInfo = ExternInfo {
-        name: "truncate", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
-    };
-    pub(super) static ASSERT: ExternInfo = ExternInfo {
-        name: "assert", params: Some(&[In(Bool)]), effect: Effect::Fault, ..PLAIN
-    };
-    pub(super) static ASSUME: ExternInfo = ExternInfo { name: "assume", ..ASSERT };
-    pub(super) static LOG_MSG: ExternInfo = ExternInfo {
-        name: "log_msg", params: Some(&[List]), effect: Effect::Message, ..PLAIN
-    };
-    pub(super) static VERIFY_CHECKSUM: ExternInfo = ExternInfo {
-        name: "verify_checksum", params: Some(&[In(Bool), List, In(Bits)]),
-        effect: Effect::ChecksumError, latency: Latency::Pipeline, ..PLAIN
-    };
-    pub(super) static VERIFY_CHECKSUM_WITH_PAYLOAD: ExternInfo = ExternInfo {
-        latency: Latency::Payload, ..VERIFY_CHECKSUM
-    };
-    pub(super) static UPDATE_CHECKSUM: ExternInfo = ExternInfo {
-        name: "update_checksum", params: Some(&[In(Bool), List, InOut(Bits)]),
-        writes_results: false, latency: Latency::Pipeline, ..PLAIN
-    };
-    pub(super) static UPDATE_CHECKSUM_WITH_PAYLOAD: ExternInfo = ExternInfo {
-        latency: Latency::Payload, ..UPDATE_CHECKSUM
-    };
-    pub(super) static ADJUST_CHECKSUM: ExternInfo = ExternInfo {
-        name: "adjust_checksum", params: Some(&[InOut(Width(16)), List, List]), latency: Latency::Pipeline, ..PLAIN
-    };
-    pub(super) static POPULATION_COUNT: ExternInfo = ExternInfo {
-        name: "population_count", params: Some(&[In(Bits), Out(Bits)]), ..PLAIN
-    };
-    pub(super) static NAMED: ExternInfo = ExternInfo {
-        params: None, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
-    };
-    pub(super) static NAMED_PURE: ExternInfo = ExternInfo { effect: Effect::None, ..NAMED };
+    externs! {
+    COUNTER_COUNT, |object, _| Some(ExternFn::CounterCount(object?)),
+        ExternInfo {
+            name: "count", method_of: Some(|k| matches!(k, ExternKind::Counter { .. })),
+            params: Some(&[In(Bits)]), ..STATEFUL
+        };
+    DIRECT_COUNTER_COUNT, |object, _| Some(ExternFn::DirectCounterCount(object?)),
+        ExternInfo {
+            name: "count", method_of: Some(|k| matches!(k, ExternKind::DirectCounter { .. })),
+            ..STATEFUL
+        };
+    METER_EXECUTE, |object, _| Some(ExternFn::MeterExecute(object?)),
+        ExternInfo {
+            name: "execute_meter", method_of: Some(|k| matches!(k, ExternKind::Meter { .. })),
+            params: Some(&[In(Bits), Out(Bits)]), ..STATEFUL
+        };
+    DIRECT_METER_READ, |object, _| Some(ExternFn::DirectMeterRead(object?)),
+        ExternInfo {
+            name: "read", method_of: Some(|k| matches!(k, ExternKind::DirectMeter { .. })),
+            params: Some(&[Out(Bits)]), ..STATEFUL
+        };
+    REGISTER_READ, |object, _| Some(ExternFn::RegisterRead(object?)),
+        ExternInfo {
+            name: "read", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
+            params: Some(&[Out(Cell), In(Bits)]), ..STATEFUL
+        };
+    REGISTER_WRITE, |object, _| Some(ExternFn::RegisterWrite(object?)),
+        ExternInfo {
+            name: "write", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
+            params: Some(&[In(Bits), In(Cell)]), ..STATEFUL
+        };
+    HASH, |_, c| match c { [Word(algorithm)] => Some(ExternFn::Hash(HashAlgorithm::by_name(algorithm)?)), _ => None },
+        ExternInfo {
+            name: "hash", params: Some(&[Out(Bits), In(Bits), List, In(Bits)]), latency: Latency::Pipeline, ..PLAIN
+        };
+    RANDOM, |_, c| c.is_empty().then_some(ExternFn::Random),
+        ExternInfo {
+            name: "random", params: Some(&[Out(Bits), In(Bits), In(Bits)]),
+            writes_results: false, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
+        };
+    DIGEST, |_, c| match c { [Word(name) | Text(name)] => Some(ExternFn::Digest(name.clone())), _ => None },
+        ExternInfo {
+            name: "digest", params: Some(&[In(Width(32)), List]), effect: Effect::Message, ..PLAIN
+        };
+    CLONE, |_, c| clone(c),
+        ExternInfo {
+            name: "clone", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
+        };
+    RESUBMIT, |_, c| match c { [Number(list)] => Some(ExternFn::Resubmit(*list)), _ => None },
+        ExternInfo { name: "resubmit", effect: Effect::Packet, ..PLAIN };
+    RECIRCULATE, |_, c| match c { [Number(list)] => Some(ExternFn::Recirculate(*list)), _ => None },
+        ExternInfo { name: "recirculate", effect: Effect::Packet, ..PLAIN };
+    TRUNCATE, |_, c| c.is_empty().then_some(ExternFn::Truncate),
+        ExternInfo {
+            name: "truncate", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
+        };
+    ASSERT, |_, c| c.is_empty().then_some(ExternFn::Assert),
+        ExternInfo {
+            name: "assert", params: Some(&[In(Bool)]), effect: Effect::Fault, ..PLAIN
+        };
+    ASSUME, |_, c| c.is_empty().then_some(ExternFn::Assume),
+        ExternInfo { name: "assume", ..ASSERT };
+    LOG_MSG, |_, c| match c { [Text(format)] => Some(ExternFn::LogMsg(format.clone())), _ => None },
+        ExternInfo {
+            name: "log_msg", params: Some(&[List]), effect: Effect::Message, ..PLAIN
+        };
+    VERIFY_CHECKSUM, |_, c| checksum(c, false, |algorithm, payload| ExternFn::VerifyChecksum { algorithm, payload }),
+        ExternInfo {
+            name: "verify_checksum", params: Some(&[In(Bool), List, In(Bits)]),
+            effect: Effect::ChecksumError, latency: Latency::Pipeline, ..PLAIN
+        };
+    VERIFY_CHECKSUM_WITH_PAYLOAD, |_, c| checksum(c, true, |algorithm, payload| ExternFn::VerifyChecksum { algorithm, payload }),
+        ExternInfo {
+            latency: Latency::Payload, ..VERIFY_CHECKSUM
+        };
+    UPDATE_CHECKSUM, |_, c| checksum(c, false, |algorithm, payload| ExternFn::UpdateChecksum { algorithm, payload }),
+        ExternInfo {
+            name: "update_checksum", params: Some(&[In(Bool), List, InOut(Bits)]),
+            writes_results: false, latency: Latency::Pipeline, ..PLAIN
+        };
+    UPDATE_CHECKSUM_WITH_PAYLOAD, |_, c| checksum(c, true, |algorithm, payload| ExternFn::UpdateChecksum { algorithm, payload }),
+        ExternInfo {
+            latency: Latency::Payload, ..UPDATE_CHECKSUM
+        };
+    ADJUST_CHECKSUM, |_, c| c.is_empty().then_some(ExternFn::AdjustChecksum),
+        ExternInfo {
+            name: "adjust_checksum", params: Some(&[InOut(Width(16)), List, List]), latency: Latency::Pipeline, ..PLAIN
+        };
+    POPULATION_COUNT, |_, c| c.is_empty().then_some(ExternFn::PopulationCount),
+        ExternInfo {
+            name: "population_count", params: Some(&[In(Bits), Out(Bits)]), ..PLAIN
+        };
+    NAMED, |_, _| None,
+        ExternInfo {
+            params: None, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
+        };
+    NAMED_PURE, |_, _| None,
+        ExternInfo { effect: Effect::None, ..NAMED };
+    }
+
+    fn clone(constants: &[ExternConstant]) -> Option<ExternFn> {
+        let (egress, field_list) = match constants {
+            [Word(kind), list @ ..] if kind == "E2E" => (true, list),
+            [Word(kind), list @ ..] if kind == "I2E" => (false, list),
+            _ => return None,
+        };
+        match field_list {
+            [] => Some(ExternFn::Clone { egress, field_list: None }),
+            [Number(list)] => Some(ExternFn::Clone { egress, field_list: Some(*list) }),
+            _ => None,
+        }
+    }
+
+    /// A checksum with the algorithm that the constants name, and over the payload if they say so, which must be `payload`.
+    fn checksum(
+        constants: &[ExternConstant],
+        payload: bool,
+        make: fn(HashAlgorithm, bool) -> ExternFn,
+    ) -> Option<ExternFn> {
+        match constants {
+            [Word(algorithm)] if !payload => Some(make(HashAlgorithm::by_name(algorithm)?, false)),
+            [Word(algorithm), Word(word)] if payload && word == "payload" => {
+                Some(make(HashAlgorithm::by_name(algorithm)?, true))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl ExternFn {
@@ -356,74 +422,26 @@ impl ExternFn {
         }
     }
 
-    /// The function with this name and these constants, or the object's method. `None` if there is none: then the name is
-    /// one of the extern registry.
+    /// Returns the function with this name and these constants, or the object's method. Returns `None` for names of the
+    /// extern registry.
     pub fn find(
         name: &str,
         object: Option<(ExternId, &ExternInstance)>,
         constants: &[ExternConstant],
     ) -> Option<ExternFn> {
-        use ExternConstant::{Number, Text, Word};
-        if let Some((id, instance)) = object {
-            let methods = [
-                ExternFn::CounterCount(id),
-                ExternFn::DirectCounterCount(id),
-                ExternFn::MeterExecute(id),
-                ExternFn::DirectMeterRead(id),
-                ExternFn::RegisterRead(id),
-                ExternFn::RegisterWrite(id),
-            ];
-            return methods.into_iter().find(|method| {
-                let info = method.info();
-                info.name == name && info.method_of.is_some_and(|is| is(&instance.kind))
-            });
-        }
-        let checksum = || match constants {
-            [Word(algorithm)] => Some((HashAlgorithm::by_name(algorithm)?, false)),
-            [Word(algorithm), Word(payload)] if payload == "payload" => {
-                Some((HashAlgorithm::by_name(algorithm)?, true))
-            }
-            _ => None,
+        let fits = |info: &&&ExternInfo| match (info.method_of, object) {
+            (None, None) => info.name == name,
+            (Some(is), Some((_, instance))) => info.name == name && is(&instance.kind),
+            _ => false,
         };
-        Some(match (name, constants) {
-            ("hash", [Word(algorithm)]) => ExternFn::Hash(HashAlgorithm::by_name(algorithm)?),
-            ("digest", [Word(name) | Text(name)]) => ExternFn::Digest(name.clone()),
-            ("clone", [Word(kind), list @ ..]) => ExternFn::Clone {
-                egress: match kind.as_str() {
-                    "E2E" => true,
-                    "I2E" => false,
-                    _ => return None,
-                },
-                field_list: match list {
-                    [] => None,
-                    [Number(list)] => Some(*list),
-                    _ => return None,
-                },
-            },
-            ("resubmit", [Number(list)]) => ExternFn::Resubmit(*list),
-            ("recirculate", [Number(list)]) => ExternFn::Recirculate(*list),
-            ("log_msg", [Text(format)]) => ExternFn::LogMsg(format.clone()),
-            ("verify_checksum", _) => {
-                let (algorithm, payload) = checksum()?;
-                ExternFn::VerifyChecksum { algorithm, payload }
-            }
-            ("update_checksum", _) => {
-                let (algorithm, payload) = checksum()?;
-                ExternFn::UpdateChecksum { algorithm, payload }
-            }
-            (_, []) => {
-                use ExternFn::{AdjustChecksum, Assert, Assume, PopulationCount, Random, Truncate};
-                let functions = [Random, Truncate, Assert, Assume, AdjustChecksum, PopulationCount];
-                return functions.into_iter().find(|function| function.info().name == name);
-            }
-            _ => return None,
-        })
+        table::ALL.iter().filter(fits).find_map(|info| (info.make)(object.map(|(id, _)| id), constants))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Span, TableId, Type, Unit};
 
     #[test]
     fn functions_are_found_by_name_and_constants() {
@@ -447,11 +465,44 @@ mod tests {
             ExternFn::AdjustChecksum,
             ExternFn::PopulationCount,
         ];
-        for function in functions {
-            assert_eq!(ExternFn::find(function.name(), None, &function.constants()), Some(function));
+        for function in &functions {
+            assert_eq!(ExternFn::find(function.name(), None, &function.constants()).as_ref(), Some(function));
+        }
+        // Every description with a name is tested, here or as a method below.
+        for info in table::ALL.iter().filter(|info| info.method_of.is_none() && !info.name.is_empty()) {
+            assert!(functions.iter().any(|f| std::ptr::eq(f.info(), *info)), "{}", info.name);
         }
         assert_eq!(ExternFn::find("hash", None, &[]), None);
         assert_eq!(ExternFn::find("mac", None, &[]), None);
+        assert_eq!(ExternFn::find("count", None, &[]), None);
+    }
+
+    #[test]
+    fn methods_are_found_by_name_and_object() {
+        let id = ExternId(0);
+        let (size, unit, table) = (4, Unit::Packets, Some(TableId(0)));
+        let objects = [
+            (ExternKind::Counter { size, unit }, vec![ExternFn::CounterCount(id)]),
+            (ExternKind::DirectCounter { unit, table }, vec![ExternFn::DirectCounterCount(id)]),
+            (ExternKind::Meter { size, unit }, vec![ExternFn::MeterExecute(id)]),
+            (ExternKind::DirectMeter { unit, table }, vec![ExternFn::DirectMeterRead(id)]),
+            (
+                ExternKind::Register { size, ty: Type::Bits(8) },
+                vec![ExternFn::RegisterRead(id), ExternFn::RegisterWrite(id)],
+            ),
+        ];
+        let mut described = 0;
+        for (kind, methods) in objects {
+            let object =
+                ExternInstance { name: "object".into(), id: None, kind, concurrent: false, span: Span::none() };
+            for method in methods {
+                assert_eq!(ExternFn::find(method.name(), Some((id, &object)), &[]).as_ref(), Some(&method));
+                assert_eq!(ExternFn::find(method.name(), None, &[]), None);
+                described += 1;
+            }
+            assert_eq!(ExternFn::find("random", Some((id, &object)), &[]), None);
+        }
+        assert_eq!(described, table::ALL.iter().filter(|info| info.method_of.is_some()).count());
     }
 
     #[test]
