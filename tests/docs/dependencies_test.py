@@ -1,8 +1,10 @@
-"""The dependencies between crates that ARCHITECTURE.md draws are those of the Cargo manifests."""
+"""The dependencies between crates that ARCHITECTURE.md draws are those of the Cargo manifests. What build scripts share
+with the router is compiled once."""
 
 import json
 import re
 import subprocess
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -80,6 +82,41 @@ class Dependencies(unittest.TestCase):
         self.assertEqual(list(differences(drawing(page), actual)),
                          ["b → c is drawn, but not in the manifest", "c → b is in the manifest, but not drawn",
                           "d is not drawn: d → c"])
+
+
+def tree(*arguments):
+    """Package to the sets of features that a release build compiles it with."""
+    command = ["cargo", "tree", "--offline", "--prefix", "none", "--no-dedupe", "--format", "{p}\t{f}", *arguments]
+    found = {}
+    for line in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
+        package, separator, features = line.partition("\t")
+        if separator:
+            found.setdefault(" ".join(package.split()[:2]), set()).add(features)
+    return found
+
+
+class BuildScripts(unittest.TestCase):
+    """The build script of `scion` compiles a P4 program with our compiler and Cranelift, which the router contains, too.
+    Cargo unifies features of build scripts and of the router separately, and compiles a package twice if they differ.
+    Build dependencies of `scion` that only request features prevent that."""
+
+    # The crates that the build script calls, with everything they depend on.
+    SHARED = tree("--edges", "normal", "-p", "hopwright-driver", "-p", "hopwright-jit")
+
+    def test_the_compiler_is_compiled_once(self):
+        built = tree("--edges", "normal,build", "-p", "hopwright")
+        self.assertEqual(self.SHARED.keys() - built.keys(), set())
+        self.assertGreater(sum(p.startswith("cranelift") for p in self.SHARED), 5)
+        twice = {p: sorted(built[p]) for p in self.SHARED if len(built[p]) > 1}
+        self.assertEqual(twice, {}, "crates/scion/Cargo.toml: [build-dependencies] must request the same features")
+
+    def test_dependencies_that_only_request_features_are_of_the_compiler(self):
+        manifest = tomllib.loads((ROOT / "crates/scion/Cargo.toml").read_text())
+        script = (ROOT / "crates/scion/build.rs").read_text()
+        requested = {d for d in manifest["build-dependencies"] if not d.startswith("hopwright-")}
+        unused = {d for d in requested if f"{d}::" not in script}
+        self.assertGreater(len(unused), 0)
+        self.assertEqual(unused - {p.split()[0] for p in self.SHARED}, set())
 
 
 if __name__ == "__main__":
