@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use tonic::Request;
+use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -77,9 +77,9 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The caller of a request.
-    pub(crate) fn of<T>(request: &Request<T>) -> Caller {
-        let chain = request.peer_certs();
+    /// The caller of a request with these extensions.
+    pub(crate) fn of(request: &http::Extensions) -> Caller {
+        let chain = request.get::<TlsConnectInfo<TcpConnectInfo>>().and_then(TlsConnectInfo::peer_certs);
         // The first is the client's own; the connection was refused if no authority vouches for it.
         let names = chain.as_ref().and_then(|chain| chain.first()).map(|own| names(own)).unwrap_or_default();
         Caller { names }

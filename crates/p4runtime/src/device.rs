@@ -9,7 +9,7 @@ use hopwright_ir::{ActionCall, TableEntry};
 use tonic::Status;
 
 use crate::arbitration::{Elections, role_name};
-use crate::failure::{self, Failure, Result, exhausted, invalid, precondition};
+use crate::failure::{self, Failure, Result, denied, exhausted, invalid, precondition};
 use crate::indirect::{Runs, carry_profiles, carry_target};
 use crate::packet;
 use crate::program::{EnginePolicy, Program};
@@ -50,6 +50,8 @@ pub struct Device {
     id: u64,
     tenant: Arc<Tenant>,
     policy: EnginePolicy,
+    /// Something else has the tenant's tables and CPU queue.
+    read_only: bool,
     elections: Mutex<Elections>,
     state: Mutex<Option<State>>,
     saved: Mutex<Option<Program>>,
@@ -64,12 +66,18 @@ impl Device {
             id,
             tenant,
             policy,
+            read_only: false,
             elections: Mutex::default(),
             state: Mutex::default(),
             saved: Mutex::default(),
             counts: Counts::default(),
             turns: Turns::default(),
         }
+    }
+
+    /// A device of a tenant that has a control plane already: clients may read, and nothing else. It takes neither packets nor digests.
+    pub fn read_only(self) -> Device {
+        Device { read_only: true, ..self }
     }
 
     /// Registers the program that the tenant runs already, so that controllers find it.
@@ -114,9 +122,18 @@ impl Device {
     }
 
     fn check_primary(&self, role: &str, role_id: u64, election_id: Option<&v1::Uint128>) -> Result<Rights> {
+        self.check_writable()?;
         let (elections, role) = (self.elections(), role_name(role, role_id));
         elections.check(&role, election_id)?;
         Ok(elections.rights(&role))
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            Err(denied("an agent of the switch controls this device: it can only be read"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Applies a batch of updates.
@@ -207,6 +224,7 @@ impl Device {
 
     /// Sends a controller's packet.
     pub(crate) fn packet_out(&self, said: &v1::PacketOut) -> Result<()> {
+        self.check_writable()?;
         let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
         let schema = lock(&self.state).as_ref().ok_or_else(no_program)?.program.schema.clone();
         let bytes = packet::packet_out(&schema, said)?;
@@ -226,6 +244,9 @@ impl Device {
     /// # Errors
     /// If no thread can be started.
     pub(crate) fn start_telling(self: &Arc<Device>) -> std::io::Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
         let device = Arc::downgrade(self);
         let name = format!("p4runtime-{}", self.id);
         std::thread::Builder::new().name(name).spawn(move || tell(&device)).map(drop)

@@ -2,7 +2,8 @@
 //! for people ([`client`]).
 //!
 //! A [`Server`] serves several [`Device`]s, which come and go while it runs; each is a switch with a [`Program`], which controllers may
-//! replace. [`Access`] says which clients may reach which devices. `service` is the gRPC service, `registry` has the devices, `turns`
+//! replace. [`Access`] says which clients may reach which devices. `service` is the gRPC service, `registry` has the devices, `turns` and
+//! `uploads`
 //! bounds what a device's clients cost the others, `arbitration` decides who may write and `role` what, `state` applies updates, `read` evaluates reads, `schema` and
 //! `table` convert ids and messages.
 
@@ -32,6 +33,7 @@ mod state;
 mod table;
 mod trace;
 mod turns;
+mod uploads;
 
 pub use access::{Access, Client};
 pub use device::{Counts, Device};

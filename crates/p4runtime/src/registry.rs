@@ -11,6 +11,8 @@ use crate::failure::{Result, denied, not_found};
 
 /// The most streams of one client, or of all clients together if everybody may connect, that have not yet asked for a device.
 const MAX_STREAMS: usize = 64;
+/// The most long messages that are received at a time of one client, or of all together if everybody may connect.
+const MAX_UPLOADS: usize = 2;
 
 /// A server's devices.
 #[derive(Debug)]
@@ -20,8 +22,21 @@ pub(crate) struct Registry(watch::Sender<Entries>);
 struct Entries {
     devices: BTreeMap<u64, Arc<Device>>,
     access: Access,
-    /// By client name; the empty name if everybody may connect.
-    streams: BTreeMap<String, Arc<Semaphore>>,
+    /// By client name; the empty name is of everybody else.
+    quotas: BTreeMap<String, Quota>,
+}
+
+/// What a client may do at a time.
+#[derive(Clone, Debug)]
+struct Quota {
+    streams: Arc<Semaphore>,
+    uploads: Arc<Semaphore>,
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { streams: Arc::new(Semaphore::new(MAX_STREAMS)), uploads: Arc::new(Semaphore::new(MAX_UPLOADS)) }
+    }
 }
 
 /// A device, and what the caller who asked for it may do.
@@ -51,6 +66,14 @@ impl Entries {
         let (device, grant) = device.ok_or_else(|| not_found(format!("there is no device {id}")))?;
         Ok(Reached { device: device.clone(), grant })
     }
+
+    /// The quota of a caller that rights mention.
+    fn quota(&self, caller: &Caller) -> Option<&Quota> {
+        match &self.access {
+            Access::Everybody => self.quotas.get(""),
+            Access::Clients(_) => caller.names().filter(|name| !name.is_empty()).find_map(|name| self.quotas.get(name)),
+        }
+    }
 }
 
 impl Registry {
@@ -59,7 +82,7 @@ impl Registry {
         let registry = Registry(watch::Sender::new(Entries {
             devices: BTreeMap::new(),
             access: Access::Everybody,
-            streams: BTreeMap::new(),
+            quotas: BTreeMap::new(),
         }));
         registry.set_access(access);
         registry
@@ -90,16 +113,16 @@ impl Registry {
 
     /// Replaces the rights.
     pub(crate) fn set_access(&self, access: Access) {
-        let names = match &access {
-            Access::Everybody => vec![String::new()],
-            Access::Clients(clients) => clients.iter().map(|c| c.name.clone()).collect(),
-        };
+        let mut names = vec![String::new()];
+        if let Access::Clients(clients) = &access {
+            names.extend(clients.iter().map(|c| c.name.clone()));
+        }
         self.0.send_modify(|entries| {
             let of = |name: String| {
-                let streams = entries.streams.get(&name).cloned();
-                (name, streams.unwrap_or_else(|| Arc::new(Semaphore::new(MAX_STREAMS))))
+                let quota = entries.quotas.get(&name).cloned().unwrap_or_default();
+                (name, quota)
             };
-            entries.streams = names.into_iter().map(of).collect();
+            entries.quotas = names.into_iter().map(of).collect();
             entries.access = access;
         });
     }
@@ -129,13 +152,16 @@ impl Registry {
     /// # Errors
     /// `PERMISSION_DENIED` for a caller that no right mentions.
     pub(crate) fn streams(&self, caller: &Caller) -> Result<Arc<Semaphore>> {
-        let entries = self.0.borrow();
-        let streams = match &entries.access {
-            Access::Everybody => entries.streams.get(""),
-            Access::Clients(_) => caller.names().find_map(|name| entries.streams.get(name)),
-        };
         let unknown = || denied(format!("`{}` may not control any device", caller.name()));
-        streams.cloned().ok_or_else(unknown)
+        self.0.borrow().quota(caller).map(|quota| quota.streams.clone()).ok_or_else(unknown)
+    }
+
+    /// Places for the long messages of a caller.
+    pub(crate) fn uploads(&self, caller: &Caller) -> Arc<Semaphore> {
+        let entries = self.0.borrow();
+        // There is a quota of the empty name always.
+        let quota = entries.quota(caller).or_else(|| entries.quotas.get("")).cloned();
+        quota.unwrap_or_default().uploads
     }
 
     /// Waits for the next change.

@@ -19,6 +19,7 @@ use crate::proto::trace::trace_server::TraceServer;
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::registry::Registry;
 use crate::service::Service;
+use crate::uploads::Uploads;
 
 /// The default address of the server.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:9559";
@@ -27,6 +28,10 @@ pub const DEFAULT_ADDRESS: &str = "127.0.0.1:9559";
 const MAX_MESSAGE: usize = 128 << 20;
 /// The most simultaneous calls and streams of one connection.
 const MAX_CALLS: usize = 256;
+
+/// Bytes that a client may send in a call before they are read. Calls that wait for their turn must not keep others of their connection
+/// waiting, so a connection has room for all of its calls.
+const CALL_WINDOW: u32 = 128 << 10;
 
 /// The server's configuration.
 #[derive(Clone, Debug)]
@@ -89,7 +94,10 @@ impl Server {
             .concurrency_limit_per_connection(MAX_CALLS)
             .max_concurrent_streams(MAX_CALLS as u32)
             .http2_keepalive_interval(Some(Duration::from_secs(30)))
-            .tcp_nodelay(true);
+            .initial_stream_window_size(CALL_WINDOW)
+            .initial_connection_window_size(CALL_WINDOW * MAX_CALLS as u32)
+            .tcp_nodelay(true)
+            .layer(Uploads::new(registry.clone()));
         if let Some(tls) = &options.tls {
             let mut config =
                 ServerTlsConfig::new().identity(Identity::from_pem(read(&tls.certificate)?, read(&tls.key)?));

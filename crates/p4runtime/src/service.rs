@@ -61,7 +61,7 @@ impl Service {
 
     /// The device that a request is for, with what its caller may do.
     fn reach<T>(&self, request: &Request<T>, device: u64) -> Result<Reached, Status> {
-        self.registry.reach(&Caller::of(request), device).map_err(Failure::status)
+        self.registry.reach(&Caller::of(request.extensions()), device).map_err(Failure::status)
     }
 
     /// Returns memory to the system after requests or streams have ended, as long as the server runs.
@@ -192,7 +192,7 @@ impl P4Runtime for Service {
         &self,
         request: Request<Streaming<v1::StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, Status> {
-        let caller = Caller::of(&request);
+        let caller = Caller::of(request.extensions());
         let streams = self.registry.streams(&caller).map_err(Failure::status)?;
         let place = streams.try_acquire_owned();
         let place = place.map_err(|_| exhausted("too many streams have not asked for a device yet").status())?;

@@ -37,7 +37,7 @@ impl trace::trace_server::Trace for Service {
         &self,
         request: Request<trace::WatchRequest>,
     ) -> std::result::Result<Response<Self::WatchStream>, Status> {
-        let caller = Caller::of(&request);
+        let caller = Caller::of(request.extensions());
         let request = request.into_inner();
         let reached = self.registry().reach(&caller, request.device_id).map_err(Failure::status)?;
         if !reached.grant.all_roles() {

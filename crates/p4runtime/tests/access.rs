@@ -318,3 +318,48 @@ fn answers_that_nobody_reads_keep_only_their_device_waiting() {
         assert!(read(blue, 2, "").await.unwrap() > 0);
     });
 }
+
+/// A batch of as many bytes, of which no update is valid.
+fn long(device_id: u64, bytes: usize) -> v1::WriteRequest {
+    let value = v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(vec![1; 1 << 20].into())) };
+    let cell = v1::RegisterEntry { register_id: 1, index: Some(v1::Index { index: 0 }), data: Some(value) };
+    let entity = Some(v1::Entity { entity: Some(v1::entity::Entity::RegisterEntry(cell)) });
+    let update = v1::Update { r#type: v1::update::Type::Modify.into(), entity };
+    v1::WriteRequest { device_id, updates: vec![update; bytes >> 20], ..Default::default() }
+}
+
+#[test]
+fn others_are_served_beside_a_flood_of_long_messages() {
+    let access = Access::Clients(vec![client("red", Some(&[1]), None, true), client("blue", Some(&[2]), None, true)]);
+    let secure = Secure::start(access, [device(1), device(2)]);
+    Runtime::new().unwrap().block_on(async {
+        let red = secure.connect(&secure.authority.sign("red", Vec::new())).await;
+        let blue = &mut secure.connect(&secure.authority.sign("blue", Vec::new())).await;
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let mut floods = Vec::new();
+        for _ in 0..12 {
+            let (mut red, stop) = (red.clone(), stop.clone());
+            floods.push(tokio::spawn(async move {
+                let mut refused = 0;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let status = red.write(long(1, 8 << 20)).await.unwrap_err();
+                    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+                    refused += 1;
+                }
+                refused
+            }));
+        }
+        let served = async {
+            let _blue = arbitrate(blue, 2, "").await.unwrap();
+            put(blue, 2, "").await.unwrap();
+            for _ in 0..20 {
+                assert!(read(blue, 2, "").await.unwrap() > 0);
+            }
+        };
+        tokio::time::timeout(PATIENCE, served).await.expect("the other tenant is not served");
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        for flood in floods {
+            assert!(tokio::time::timeout(PATIENCE, flood).await.expect("the flood goes on").unwrap() > 0);
+        }
+    });
+}
