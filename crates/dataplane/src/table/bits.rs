@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_says_yes_to_what_it_holds_piece_by_piece() {
+    fn a_range_accepts_its_values_piece_by_piece() {
         let (lo, hi) = ([0x1234], [0x1278]);
         let pattern = Pattern { key: &[0], mask: &[0], ranges: vec![(0, &lo, &hi)] };
         let values = |shift| pattern.values(Piece { word: 0, shift });
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_again_only_when_readers_are_quiet() {
+    fn places_are_reused_only_when_readers_are_quiescent() {
         let domain = Domain::new();
         let mut reader = domain.reader();
         let mut writer = BitsWriter::new(&[8]).unwrap();
