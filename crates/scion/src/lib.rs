@@ -3,7 +3,7 @@
 //!
 //! - [`config`]: the files, the AS, keys and links. [`control`]: the program and its table entries.
 //! - [`underlay`]: sockets and ports, and next hops.
-//! - [`scmp`], [`bfd`], [`tap`]: what punted packets are handed to.
+//! - [`scmp`], [`bfd`], [`tap`]: process punted packets.
 //! - [`status`]: statistics, metrics and HTTP pages.
 //! - [`packet`]: building SCION packets. [`synthetic`]: routers and traffic for tests and benchmarks.
 //! - [`agent`]: the running router, which ties these together.

@@ -1,4 +1,4 @@
-//! The capabilities that the router keeps, and what it lacks without them.
+//! The capabilities that the router keeps, and the consequences of missing ones.
 
 use hopwright_host::capabilities::{self, Capability, PrivilegeError};
 
@@ -16,7 +16,7 @@ const KEPT: [Capability; 6] = [
 const TO_START: [Capability; 3] =
     [Capability::CAP_NET_BIND_SERVICE, Capability::CAP_SYS_RESOURCE, Capability::CAP_SYS_ADMIN];
 
-/// How far start-up is.
+/// The phase of start-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing is open yet, and no thread has been started.
@@ -25,7 +25,7 @@ pub enum Phase {
     Running,
 }
 
-/// Gives up every capability that this phase does not need, for this thread and those it starts.
+/// Drops every capability that this phase does not need, for this thread and those it starts.
 pub fn drop_privileges(phase: Phase) -> Result<(), PrivilegeError> {
     let (kept, phase) = match phase {
         Phase::Starting => ([&KEPT[..], &TO_START].concat(), "starting"),
@@ -36,7 +36,7 @@ pub fn drop_privileges(phase: Phase) -> Result<(), PrivilegeError> {
     Ok(())
 }
 
-/// What the router lacks without a capability.
+/// The consequences of missing capabilities.
 const COSTS: [(Capability, &str); 4] = [
     (Capability::CAP_NET_RAW, "no packet sockets: packets go by UDP sockets, which costs more CPU"),
     (Capability::CAP_NET_ADMIN, "no AF_XDP; the kernel's limits on socket buffers hold; bursts may be lost"),
@@ -44,7 +44,7 @@ const COSTS: [(Capability, &str); 4] = [
     (Capability::CAP_IPC_LOCK, "AF_XDP works within the limit on locked memory (LimitMEMLOCK)"),
 ];
 
-/// Logs each missing capability and its cost.
+/// Logs each missing capability and its consequence.
 pub fn log_missing() {
     let Ok(missing) = capabilities::missing(&COSTS.map(|(capability, _)| capability)) else { return };
     for (capability, cost) in COSTS.iter().filter(|(capability, _)| missing.contains(capability)) {

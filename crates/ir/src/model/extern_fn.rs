@@ -1,37 +1,37 @@
 //! Extern functions and methods, and their descriptions.
 //!
-//! An [`ExternFn`] is described by its [`ExternInfo`]: name, parameters, effects, latency and the targets that have it.
-//! Passes, the verifier, the text form and the default lowering ask the description. What each function has of its own
-//! is a case in the interpreter, one in each target's code generator, and one in the lowering if the P4 arguments select
+//! An [`ExternFn`] is described by its [`ExternInfo`]: name, parameters, effects, latency and the targets that support
+//! it. Passes, the verifier, the text form and the default lowering use the description. Each function also has a case
+//! in the interpreter, one in each target's code generator, and one in the lowering if its P4 arguments select
 //! constants of the call.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ExternId, ExternInstance, ExternKind, HashAlgorithm};
 
-/// Functions and methods with a meaning of their own, and those registered by name. Arguments that select an instance,
-/// an algorithm or a list are constants here, not arguments.
+/// An extern function or method: one that the IR defines, or one registered by name. P4 arguments that select an
+/// instance, an algorithm or a list are constants here, not arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExternFn {
-    /// `counter.count(In index)`; beyond the size it does nothing.
+    /// `counter.count(In index)`. An index out of range has no effect.
     CounterCount(ExternId),
-    /// `direct_counter.count()`. Counts on the entry hit in the table being applied.
+    /// `direct_counter.count()`, for the entry that was hit in the table being applied.
     DirectCounterCount(ExternId),
     /// `meter.execute_meter(In index, Out color)`.
     MeterExecute(ExternId),
     /// `direct_meter.read(Out color)`.
     DirectMeterRead(ExternId),
-    /// `register.read(Out value, In index)`; beyond the size it does nothing.
+    /// `register.read(Out value, In index)`. An index out of range has no effect.
     RegisterRead(ExternId),
-    /// `register.write(In index, In value)`; beyond the size it does nothing.
+    /// `register.write(In index, In value)`. An index out of range has no effect.
     RegisterWrite(ExternId),
-    /// `hash(Out result, In base, List data, In max)`: base + H mod max; max = 0 gives base.
+    /// `hash(Out result, In base, List data, In max)`: base + H mod max; for max = 0 the result is base.
     Hash(HashAlgorithm),
-    /// `random(Out result, In lo, In hi)`: inclusive; lo > hi writes nothing.
+    /// `random(Out result, In lo, In hi)`: an inclusive range. If lo > hi, nothing is written.
     Random,
     /// `digest(In receiver, List data)` of the named struct type.
     Digest(String),
-    /// `clone(type, In session)` with the field list kept; `egress` = E2E.
+    /// `clone(type, In session)`, which preserves a field list; `egress` = E2E.
     Clone {
         /// Clone at the end of egress.
         egress: bool,
@@ -50,14 +50,14 @@ pub enum ExternFn {
     Assume,
     /// `log_msg(format, List data)`.
     LogMsg(String),
-    /// `verify_checksum(In condition, List data, In checksum)`; over the payload, too, if `payload` is set.
+    /// `verify_checksum(In condition, List data, In checksum)`, also over the payload if `payload` is set.
     VerifyChecksum {
         /// Algorithm.
         algorithm: HashAlgorithm,
         /// Append the payload to the data.
         payload: bool,
     },
-    /// `update_checksum(In condition, List data, InOut checksum)`; over the payload, too, if `payload` is set.
+    /// `update_checksum(In condition, List data, InOut checksum)`, also over the payload if `payload` is set.
     UpdateChecksum {
         /// Algorithm.
         algorithm: HashAlgorithm,
@@ -67,36 +67,36 @@ pub enum ExternFn {
     /// `adjust_checksum(InOut checksum, List removed, List added)`: `~(~checksum + ~removed + added)` in one's complement
     /// sums of 16-bit words.
     AdjustChecksum,
-    /// `population_count(In value, Out ones)`: how many bits are ones.
+    /// `population_count(In value, Out ones)`: the number of ones.
     PopulationCount,
-    /// A method of a [`ExternKind::Named`] object, or a free function, found by name in the extern registry.
-    /// Pure but for its object's own state; arguments are scalars.
+    /// A method of a [`ExternKind::Named`] object, or a free function, found by name in the extern registry. It has no
+    /// effects except on its object's state; arguments are scalars.
     Named {
         /// The object, for methods.
         instance: Option<ExternId>,
         /// Method or function name.
         name: String,
-        /// Declared `@noSideEffects` or `@pure`: a call changes nothing but its out arguments and result.
+        /// Declared `@noSideEffects` or `@pure`: a call only changes its out arguments and result.
         no_side_effects: bool,
     },
 }
 
-/// What is known of an extern function or method.
+/// The description of an extern function or method.
 #[derive(Clone, Copy, Debug)]
 pub struct ExternInfo {
-    /// Its name in the text form; that of a method stands behind the object's.
+    /// The name in the text form. A method's name follows its object's.
     pub name: &'static str,
-    /// For methods, whether an object is of the right kind.
+    /// For methods: whether an object has the right kind.
     pub method_of: Option<fn(&ExternKind) -> bool>,
-    /// Its parameters; `None`: any number of scalars.
+    /// The parameters; `None` for any number of scalars.
     pub params: Option<&'static [ParamShape]>,
-    /// A call writes its out arguments always; otherwise it may leave them as they are.
+    /// Whether a call always writes its out arguments. If not, it may leave them unchanged.
     pub writes_results: bool,
-    /// What a call changes besides its out arguments.
+    /// What a call changes, other than its out arguments.
     pub effect: Effect,
-    /// How long the result takes in hardware.
+    /// The time until the result is available in hardware.
     pub latency: Latency,
-    /// The targets that have it.
+    /// The targets that support it.
     pub targets: &'static [ExternTarget],
     /// Creates the function from its object, if it is a method, and its constants; `None` if these do not fit.
     make: fn(Option<ExternId>, &[ExternConstant]) -> Option<ExternFn>,
@@ -105,17 +105,17 @@ pub struct ExternInfo {
 /// A parameter of an extern function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamShape {
-    /// A value in.
+    /// An input.
     In(TypeRule),
-    /// Values in, concatenated first is highest.
+    /// A list of inputs, which are concatenated; the first is the most significant.
     List,
-    /// A value out.
+    /// An output.
     Out(TypeRule),
-    /// In and out. An out argument means the same for functions that may leave it as it is.
+    /// An input and output. The same as `Out` for functions that may leave an out argument unchanged.
     InOut(TypeRule),
 }
 
-/// The types that a parameter takes. None takes varbits.
+/// The types that a parameter accepts. None accepts varbits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeRule {
     /// `bool`.
@@ -124,69 +124,69 @@ pub enum TypeRule {
     Bits,
     /// `bit<W>` of this width.
     Width(u32),
-    /// What the register holds.
+    /// The type of the register's values.
     Cell,
 }
 
-/// What a call changes besides its out arguments.
+/// What a call changes, other than its out arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: a call whose results nobody reads can be left out.
+    /// Nothing. A call whose results are unused can be removed.
     None,
     /// The object's state.
     State,
     /// `checksum_error` of the intrinsic metadata.
     ChecksumError,
-    /// What becomes of the packet or of copies of it.
+    /// What happens to the packet or to copies of it.
     Packet,
-    /// The control plane or a log hears of it.
+    /// A message to the control plane or a log.
     Message,
-    /// The packet may be dropped at once.
+    /// The packet may be dropped immediately.
     Fault,
 }
 
-/// How long a result takes in hardware.
+/// The time until a result is available in hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// Some gates.
+    /// A few gates.
     Gates,
-    /// An access to a memory.
+    /// A memory access.
     Memory,
     /// A pipeline whose depth depends on the width of the data.
     Pipeline,
-    /// Until the packet's last byte is there.
+    /// When the last byte of the packet has arrived.
     Payload,
 }
 
-/// Who can run a call.
+/// A target that calls can be compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExternTarget {
     /// [`crate::interp`].
     Interpreter,
     /// Machine code for the data plane.
     MachineCode,
-    /// Hardware description.
+    /// A hardware description.
     Hardware,
 }
 
-/// A constant of a call: what stands in angle brackets in the text form.
+/// A constant of a call, in angle brackets in the text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExternConstant {
     /// A word: an algorithm, `payload`, `I2E`, the name of a type.
     Word(String),
-    /// A field list.
+    /// The number of a field list.
     Number(u8),
-    /// A text in quotes.
+    /// A quoted text.
     Text(String),
 }
 
 use ParamShape::{In, InOut, List, Out};
 use TypeRule::{Bits, Bool, Cell, Width};
 
-/// Both executors that there are.
+/// The two software executors.
 const SOFTWARE: &[ExternTarget] = &[ExternTarget::Interpreter, ExternTarget::MachineCode];
 
-/// A free function without effects that some gates compute.
+/// A free function without effects that takes a few gates.
 const PLAIN: ExternInfo = ExternInfo {
     name: "",
     method_of: None,
@@ -328,7 +328,8 @@ mod table {
         }
     }
 
-    /// A checksum with the algorithm that the constants name, and over the payload if they say so, which must be `payload`.
+    /// Creates a checksum with the algorithm in the constants, if these have `payload` exactly if the function includes
+    /// it.
     fn checksum(
         constants: &[ExternConstant],
         payload: bool,
@@ -345,7 +346,7 @@ mod table {
 }
 
 impl ExternFn {
-    /// What is known of it.
+    /// Returns the description.
     pub fn info(&self) -> &'static ExternInfo {
         match self {
             ExternFn::CounterCount(_) => &table::COUNTER_COUNT,
@@ -375,7 +376,7 @@ impl ExternFn {
         }
     }
 
-    /// Its name; that of a method without its object.
+    /// Returns the name, without a method's object.
     pub fn name(&self) -> &str {
         match self {
             ExternFn::Named { name, .. } => name,
@@ -383,7 +384,7 @@ impl ExternFn {
         }
     }
 
-    /// The object whose method it is.
+    /// Returns the object of a method.
     pub fn object(&self) -> Option<ExternId> {
         match self {
             ExternFn::CounterCount(id)
@@ -397,12 +398,12 @@ impl ExternFn {
         }
     }
 
-    /// Whether the result depends on the packet's bytes behind the parsed headers.
+    /// Whether the result depends on bytes of the packet after the parsed headers.
     pub fn needs_payload(&self) -> bool {
         self.info().latency == Latency::Payload
     }
 
-    /// The constants of the call.
+    /// Returns the constants of the call.
     pub fn constants(&self) -> Vec<ExternConstant> {
         let algorithm = |a: &HashAlgorithm| ExternConstant::Word(format!("{a:?}"));
         match self {
@@ -468,7 +469,7 @@ mod tests {
         for function in &functions {
             assert_eq!(ExternFn::find(function.name(), None, &function.constants()).as_ref(), Some(function));
         }
-        // Every description with a name is tested, here or as a method below.
+        // Every description with a name is tested, here or with the methods below.
         for info in table::ALL.iter().filter(|info| info.method_of.is_none() && !info.name.is_empty()) {
             assert!(functions.iter().any(|f| std::ptr::eq(f.info(), *info)), "{}", info.name);
         }

@@ -1,7 +1,7 @@
 //! Match kinds of table keys, and how an entry matches one key.
 //!
-//! A [`MatchKind`] is described by its [`MatchKindInfo`]: its name in P4, the [`MatchForm`] of what entries say about
-//! the key, and its [`Precedence`]. Everything else asks for these: checks of entries, the text form, table
+//! A [`MatchKind`] is described by its [`MatchKindInfo`]: its name in P4, the [`MatchForm`] of its entries, and its
+//! [`Precedence`]. Everything else depends on this description only: checks of entries, the text form, table
 //! structures, packet tests and P4Runtime. There is one form for each kind of match that P4Runtime has a message for.
 
 use std::fmt::{self, Display, Formatter};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bits;
 
-/// How a key is matched.
+/// The kind of match of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MatchKind {
-    /// The key has the entry's value.
+    /// The key equals the entry's value.
     Exact,
     /// The key begins with the entry's prefix; the longest prefix wins.
     Lpm,
@@ -22,15 +22,15 @@ pub enum MatchKind {
     Ternary,
     /// The key is between the entry's bounds; the highest priority wins.
     Range,
-    /// The key has the entry's value, or the entry takes any; the highest priority wins.
+    /// The key equals the entry's value, or the entry matches anything; the highest priority wins.
     Optional,
-    /// Not matched; part of the hash of an action selector.
+    /// Not matched; an input of an action selector's hash.
     Selector,
-    /// As ternary, but the entry whose masks have most ones wins, and entries have no priorities.
+    /// Like ternary, but the entry whose masks have the most ones wins, and entries have no priorities.
     Masked,
 }
 
-/// What an entry says about a key.
+/// The form in which an entry specifies a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchForm {
     /// A value: [`MatchValue::Exact`].
@@ -47,37 +47,37 @@ pub enum MatchForm {
     Nothing,
 }
 
-/// Which of several entries that match wins, as far as one key decides that.
+/// How a key decides which of several matching entries wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precedence {
-    /// Entries that differ in this key do not match the same packets.
+    /// It does not: entries that differ in this key never match the same packet.
     Distinct,
-    /// The entry that compares more bits ([`MatchValue::compared_bits`]), unless entries have priorities because of
-    /// another key.
+    /// The entry that compares more bits wins ([`MatchValue::compared_bits`]), unless entries have priorities because
+    /// of another key.
     MoreBits,
-    /// The entry of higher priority.
+    /// The entry with the higher priority wins.
     Priority,
 }
 
-/// What is known of a match kind.
+/// The description of a match kind.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchKindInfo {
-    /// Its name in P4 and P4Runtime.
+    /// The name in P4 and P4Runtime.
     pub name: &'static str,
-    /// What entries say.
+    /// The form of entries.
     pub form: MatchForm,
     /// Which entry wins.
     pub precedence: Precedence,
 }
 
 impl MatchKind {
-    /// All of them.
+    /// All match kinds.
     pub const ALL: [MatchKind; 7] = {
         use MatchKind::*;
         [Exact, Lpm, Ternary, Range, Optional, Selector, Masked]
     };
 
-    /// What is known of it.
+    /// Returns the description.
     pub const fn info(self) -> MatchKindInfo {
         let (name, form, precedence) = match self {
             MatchKind::Exact => ("exact", MatchForm::Value, Precedence::Distinct),
@@ -91,26 +91,26 @@ impl MatchKind {
         MatchKindInfo { name, form, precedence }
     }
 
-    /// The kind with this name.
+    /// Returns the kind with this name.
     pub fn by_name(name: &str) -> Option<MatchKind> {
         MatchKind::ALL.into_iter().find(|kind| kind.info().name == name)
     }
 
-    /// What entries say about keys of this kind.
+    /// Returns the form in which entries specify keys of this kind.
     pub const fn form(self) -> MatchForm {
         self.info().form
     }
 
-    /// Whether packets' keys are compared at all.
+    /// Whether packets are compared with entries in this key.
     pub fn is_matched(self) -> bool {
         self.form() != MatchForm::Nothing
     }
 
-    /// What an entry means by this about a key of `width` bits. A value stands for itself whatever the form. Bits outside
-    /// a mask or prefix are cleared.
+    /// Converts a match for a key of `width` bits to the form of this kind. A plain value is valid for every form. Bits
+    /// outside of a mask or prefix are cleared.
     ///
     /// # Errors
-    /// A message if keys of this kind cannot be matched like that.
+    /// A message if this kind cannot express the match.
     pub fn value(self, written: WrittenMatch, width: u32) -> Result<MatchValue, String> {
         let MatchKindInfo { name, form, .. } = self.info();
         Ok(match (form, written) {
@@ -142,7 +142,7 @@ impl MatchKind {
         })
     }
 
-    /// The match of a key of `width` bits that takes every value, if there is one.
+    /// Returns the match that accepts every value of a key of `width` bits, if this kind can express it.
     pub fn any(self, width: u32) -> Option<MatchValue> {
         let zero = BigUint::ZERO;
         Some(match self.form() {
@@ -161,40 +161,40 @@ impl Display for MatchKind {
     }
 }
 
-/// The ones of a prefix.
+/// Returns the mask of a prefix.
 fn prefix(len: u32, width: u32) -> BigUint {
     let rest = width.saturating_sub(len);
     (bits::mask(width) >> rest) << rest
 }
 
-/// A match as programs, packet tests and control planes write it, whatever the key's kind.
+/// A match as programs, packet tests and control planes specify it, independent of the key's kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WrittenMatch {
     /// Anything.
     Any,
     /// One value.
     Value(BigUint),
-    /// The first bits, and how many.
+    /// The leading bits, and their number.
     Prefix(BigUint, u32),
     /// A value where a mask has ones.
     Mask(BigUint, BigUint),
-    /// From a value to another, both included.
+    /// An inclusive range.
     Range(BigUint, BigUint),
 }
 
-/// How an entry matches one key. Values are bits of the key's type, below 2^W.
+/// How an entry matches one key. Values are the bits of the key's type, less than 2^W.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MatchValue {
-    /// Equal.
+    /// The key equals the value.
     Exact(BigUint),
-    /// The first `prefix_len` bits are equal; bits beyond are zero.
+    /// The leading `prefix_len` bits are equal. The value's other bits are zero.
     Lpm {
         /// Prefix.
         value: BigUint,
         /// 0 to W.
         prefix_len: u32,
     },
-    /// Equal where the mask has ones; bits where it has zeros are zero in the value.
+    /// The key equals the value where the mask has ones. The value's other bits are zero.
     Ternary {
         /// Value.
         value: BigUint,
@@ -208,12 +208,12 @@ pub enum MatchValue {
         /// Highest.
         hi: BigUint,
     },
-    /// Equal, or anything.
+    /// The key equals the value; `None` matches anything.
     Optional(Option<BigUint>),
 }
 
 impl MatchValue {
-    /// True if a key value of `width` bits matches: the definition that fast tables must agree with.
+    /// Returns whether a key of `width` bits matches. This is the definition that all table structures must agree with.
     pub fn matches(&self, key: &BigUint, width: u32) -> bool {
         match self {
             MatchValue::Exact(v) => v == key,
@@ -227,8 +227,8 @@ impl MatchValue {
         }
     }
 
-    /// How many bits of the key a prefix or mask compares; zero for the other forms. The sum over an entry's keys ranks
-    /// entries without priorities ([`Precedence::MoreBits`]).
+    /// Returns how many bits of the key a prefix or mask compares; zero for other forms. The sum over an entry's keys
+    /// ranks entries without priorities ([`Precedence::MoreBits`]).
     pub fn compared_bits(&self) -> u32 {
         match self {
             MatchValue::Lpm { prefix_len, .. } => *prefix_len,
@@ -237,7 +237,7 @@ impl MatchValue {
         }
     }
 
-    /// The bits that a key must have and those it is compared in; `None` for ranges, which are no such thing.
+    /// Returns the value and mask that the match is equivalent to; `None` for ranges.
     pub fn value_and_mask(&self, width: u32) -> Option<(BigUint, BigUint)> {
         match self {
             MatchValue::Exact(v) | MatchValue::Optional(Some(v)) => Some((v.clone(), bits::mask(width))),
@@ -248,8 +248,8 @@ impl MatchValue {
         }
     }
 
-    /// Where an entry with these matches stands among those that match the same key: of two the higher wins, of equals
-    /// the one inserted first. `has_priority`: as [`super::Table::has_priority`].
+    /// Returns the rank of an entry among those that match the same packet. The highest rank wins; of equal ranks, the
+    /// entry inserted first. `has_priority` is the table's [`super::Table::has_priority`].
     pub fn rank(matches: &[MatchValue], priority: i32, has_priority: bool) -> i64 {
         if has_priority {
             return i64::from(priority);
@@ -257,13 +257,13 @@ impl MatchValue {
         matches.iter().map(|m| i64::from(m.compared_bits())).sum()
     }
 
-    /// The match of a key that an entry does not name: that of every value; zero for kinds without such a match (the STF
-    /// convention).
+    /// Returns the match of a key that an entry does not mention: any value, or zero for kinds that cannot express that
+    /// (the convention of STF).
     pub fn any(key: &super::Key) -> MatchValue {
         key.kind.any(key.expr.ty.width()).unwrap_or(MatchValue::Exact(BigUint::ZERO))
     }
 
-    /// Whether this is what entries say about keys of a form.
+    /// Returns whether the match has this form.
     pub fn has_form(&self, form: MatchForm) -> bool {
         match self {
             MatchValue::Exact(_) => form == MatchForm::Value,
@@ -276,7 +276,7 @@ impl MatchValue {
     }
 }
 
-/// The text: `0x0a00/8`, `0x10 &&& 0xf0`, `0x1..0x5`, `_`.
+/// Formats a match: `0x0a00/8`, `0x10 &&& 0xf0`, `0x1..0x5`, `_`.
 impl Display for MatchValue {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Changes of the configuration: which of them a running router can apply, and how they are logged.
+//! Changes of the configuration: which of them a running router can apply, and their description for the log.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,12 +16,12 @@ use hopwright_host::metrics::CounterFamily;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// Apply changed files at once; otherwise only on SIGHUP.
+    /// Apply changed files automatically; otherwise only on SIGHUP.
     pub watch_files: bool,
-    /// How long hops of the key before are good after `master0.key` has changed; zero: not at all.
+    /// How long the previous key stays valid after `master0.key` has changed; zero: not at all.
     #[serde(deserialize_with = "duration", serialize_with = "duration_text")]
     pub key_overlap: Duration,
-    /// Hops of the next key, `master1.key`, are good already.
+    /// Whether hop fields made with the next key, `master1.key`, are already valid.
     pub accept_next_key: bool,
 }
 
@@ -31,23 +31,23 @@ impl Default for Settings {
     }
 }
 
-/// What has become of changed configurations.
+/// Counts of configuration changes by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReloadCounts {
-    /// Taken on.
+    /// Changes that were applied.
     pub applied: u64,
-    /// Read, and the same as what runs.
+    /// Files that were read but contained no changes.
     pub unchanged: u64,
-    /// Refused: what ran goes on.
+    /// Changes that were refused; the previous configuration stayed active.
     pub refused: u64,
-    /// Could not be taken on as a whole, against expectation: what ran was restored.
+    /// Changes that failed while being applied; the previous configuration was restored.
     pub failed: u64,
-    /// Why the last one was refused or failed, if none was taken on since.
+    /// The reason for the last refusal or failure, unless a change has been applied since.
     pub error: Option<String>,
 }
 
 impl ReloadCounts {
-    /// The same as a metric.
+    /// Returns the counts as a metric.
     pub fn family(&self) -> CounterFamily {
         let values = [
             ("applied", self.applied),
@@ -68,15 +68,15 @@ impl ReloadCounts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} has changed from {from} to {to}: that needs a restart")]
 pub struct NeedsRestart {
-    /// Which.
+    /// The name of the setting.
     pub field: &'static str,
-    /// What runs.
+    /// The running value.
     pub from: String,
-    /// What stands in the file.
+    /// The value in the file.
     pub to: String,
 }
 
-/// Finds a setting that is different and cannot be changed at run time.
+/// Returns the first setting that has changed and cannot be changed at run time.
 pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     fn same<T: PartialEq>(
         field: &'static str,
@@ -108,9 +108,9 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     Ok(())
 }
 
-/// Whether two setups are the same in everything that a router looks at.
+/// Returns whether two setups are equal in everything that a router uses.
 pub fn unchanged(running: &Setup, new: &Setup) -> bool {
-    // Not where it is written, nor what has no meaning.
+    // Ignores the files' locations, and keys without meaning.
     let looked_at = |config: &Config| Config {
         unknown_keys: Vec::new(),
         hopwright_file: None,
@@ -120,7 +120,7 @@ pub fn unchanged(running: &Setup, new: &Setup) -> bool {
     looked_at(&running.config) == looked_at(&new.config) && running.links == new.links && running.keys == new.keys
 }
 
-/// What is different between two sets of links, one line each.
+/// Describes the differences between two sets of links, one per line.
 pub fn describe(old: &Links, new: &Links) -> Vec<String> {
     let mut lines = Vec::new();
     for link in &new.external {
@@ -174,7 +174,7 @@ fn list(addresses: &[SocketAddr]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The files a configuration consists of.
+/// Returns the files that a configuration consists of.
 pub fn files(file: &Path, config_dir: &Path) -> Vec<std::path::PathBuf> {
     let mut files = vec![file.to_path_buf(), config::hopwright_file(file), config_dir.join("topology.json")];
     files.extend(["keys/master0.key", "keys/master1.key"].map(|name| config_dir.join(name)));

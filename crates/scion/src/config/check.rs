@@ -1,5 +1,5 @@
-//! Checks a router's files without running it and reports every problem with file and field. Needs no privileges or
-//! devices. Host names in the topology are resolved. On the router's own machine it also reports which kind of port
+//! Checks a router's files without running it, and reports every problem with file and field. It needs no privileges or
+//! devices. Host names in the topology are resolved. On the router's own machine, it also reports which kind of port
 //! each link would use.
 
 use std::net::ToSocketAddrs;
@@ -16,21 +16,21 @@ use crate::underlay::{self, Foreign};
 use hopwright_host::files;
 use hopwright_host::netlink::Netlink;
 
-/// Findings about the files.
+/// The findings about the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What keeps the router from running.
+    /// Problems that prevent the router from running.
     pub problems: Vec<String>,
-    /// What it would run with, though it may not be meant.
+    /// Settings that work, but may be unintended.
     pub warnings: Vec<String>,
-    /// The router, in a line, if there is no problem.
+    /// A one-line description of the router, if there is no problem.
     pub summary: Option<String>,
-    /// By which kind of port each link would be used, if this is the router's machine and there is no problem.
+    /// The kind of port that each link would use, if this is the router's machine and there is no problem.
     pub links: Vec<String>,
 }
 
-/// Reads `router.toml`, `hopwright.toml` beside it, and everything they refer to. `config_dir` stands for the directory that the file names.
-/// `lenient`: unknown keys are warnings.
+/// Reads `router.toml`, `hopwright.toml` in the same directory, and all files that they refer to. `config_dir`, if
+/// given, replaces the directory in the file. `lenient` turns unknown keys into warnings.
 pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
     let mut report = Report::default();
     let config = match Config::read_unchecked(file) {
@@ -82,7 +82,7 @@ pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
     report
 }
 
-/// What the links would be on this machine.
+/// Reports how the links would be used on this machine.
 fn this_machine(links: &Links, choice: PortChoice, report: &mut Report) {
     let Ok(mut kernel) = Netlink::open() else { return };
     match underlay::survey(&mut kernel, links, choice) {
@@ -169,7 +169,7 @@ mod tests {
         assert!(report.summary.unwrap().ends_with("router a of 1-ff00:0:1: 1 link, 0 sibling routers"));
     }
 
-    /// The addresses of loopback underlays are on every machine.
+    /// Every machine has the addresses of loopback underlays.
     #[test]
     fn links_of_this_machine() {
         let here = TOPOLOGY.replace("10.0.0.1:", "127.0.0.11:").replace("10.3.0.", "127.3.0.");
@@ -183,7 +183,7 @@ mod tests {
             ]
         );
         assert_eq!(report.warnings, Vec::<String>::new());
-        // 192.0.2.0/24 is nowhere.
+        // 192.0.2.0/24 is an unused range.
         let elsewhere = TOPOLOGY.replace("10.0.0.1:", "192.0.2.1:").replace("10.3.0.", "192.0.2.");
         let (_dir, report) = files("general.id = 'a'", &elsewhere, &KEYS);
         assert_eq!((report.links, report.warnings), (vec![], vec![]));

@@ -1,4 +1,4 @@
-//! The AS's secrets: master keys read from files, and the hop-field key derived from them. They are never shown, and
+//! The AS's secrets: master keys read from files, and hop-field keys derived from them. They are never shown, and are
 //! wiped when dropped.
 
 use std::fmt;
@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use hopwright_host::files;
 use zeroize::Zeroizing;
 
-/// Longest key file, in bytes.
+/// The maximum size of a key file in bytes.
 const LONGEST_KEY: usize = 4096;
 
-/// Key of the hop fields' MAC (AES-128).
+/// The key for hop-field MACs (AES-128).
 #[derive(Clone)]
 pub struct HopKey(Zeroizing<[u8; 16]>);
 
@@ -30,7 +30,7 @@ impl HopKey {
     }
 }
 
-/// For the agent's own comparisons of keys it has read: whether they are equal is no secret.
+/// For the agent's own comparisons of keys it has read; whether they are equal is not secret.
 impl PartialEq for HopKey {
     fn eq(&self, other: &HopKey) -> bool {
         self.0 == other.0
@@ -42,9 +42,9 @@ impl Eq for HopKey {}
 /// The AS's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// Key of new hop fields (`master0.key`).
+    /// The key for new hop fields (`master0.key`).
     pub current: HopKey,
-    /// Of those that will be made after the next change of keys (`master1.key`).
+    /// The key for hop fields made after the next key change (`master1.key`).
     pub next: HopKey,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for HopKey {
     }
 }
 
-/// Why there is no key.
+/// The reason why a key cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum KeyError {
@@ -66,13 +66,13 @@ pub enum KeyError {
     Empty { file: PathBuf },
 }
 
-/// Reads `keys/master0.key` and `keys/master1.key` below a configuration directory. Both must be good.
+/// Reads `keys/master0.key` and `keys/master1.key` in a configuration directory. Both must be valid.
 pub fn load(config_dir: &Path) -> Result<Keys, KeyError> {
     let key = |name: &str| read(&config_dir.join("keys").join(name)).map(|master| HopKey::derive(&master));
     Ok(Keys { current: key("master0.key")?, next: key("master1.key")? })
 }
 
-/// A master key file's content.
+/// Reads a master key file.
 pub fn read(file: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mut text =
         files::read(file, LONGEST_KEY).map_err(|source| KeyError::Read { file: file.to_path_buf(), source })?;

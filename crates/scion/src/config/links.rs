@@ -1,4 +1,4 @@
-//! The links of one border router, from the topology, numbered as the program's tables and counters need it.
+//! The links of one border router, from the topology, with the numbers that the program's tables and counters use.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -10,13 +10,13 @@ use crate::control::program;
 use crate::packet::ia::IsdAs;
 use crate::underlay::next_hop::{LinkEnd, Target};
 
-/// Counter index of the internal link: packets from and to hosts of this AS.
+/// The counter index of the internal link: packets from and to hosts of this AS.
 pub const INTERNAL_INDEX: u16 = 0;
 
-/// Links that the program has counters for (`LINK_COUNT`), siblings and the internal one among them.
+/// The number of links that the program has counters for (`LINK_COUNT`), including siblings and the internal link.
 pub const COUNT: usize = program::LINK_COUNT;
 
-/// Number of the control service and of the discovery service in SCION addresses.
+/// The numbers of the control service and of the discovery service in SCION addresses.
 pub const SERVICE_CONTROL: u16 = 2;
 /// See [`SERVICE_CONTROL`].
 pub const SERVICE_DISCOVERY: u16 = 1;
@@ -26,7 +26,7 @@ pub const SERVICE_DISCOVERY: u16 = 1;
 pub struct Links {
     /// The AS.
     pub ia: IsdAs,
-    /// Where hosts and siblings send packets for this router.
+    /// The address to which hosts and siblings send packets for this router.
     pub internal: SocketAddr,
     /// Links to other ASes, by interface id.
     pub external: Vec<External>,
@@ -34,8 +34,8 @@ pub struct Links {
     pub siblings: Vec<Sibling>,
     /// Services and their instances.
     pub services: Vec<(u16, Vec<SocketAddr>)>,
-    /// The port by which packets to a local address must come: that of the device that has it. Addresses that are
-    /// not here may be reached by any.
+    /// The port through which packets to a local address must arrive: that of the device with the address. Addresses
+    /// that are not listed may be reached through any port.
     pub arrivals: BTreeMap<IpAddr, u16>,
 }
 
@@ -44,15 +44,15 @@ pub struct Links {
 pub struct External {
     /// SCION interface id.
     pub id: u16,
-    /// Of its counters.
+    /// The index of its counters.
     pub index: u16,
     /// The AS at the other end.
     pub neighbour: IsdAs,
-    /// What that AS is to us.
+    /// The relation of that AS to this one.
     pub relation: Relation,
-    /// Both ends.
+    /// The underlay addresses of both ends.
     pub underlay: Underlay,
-    /// Bytes of SCION packet, 0 if not said.
+    /// The MTU in bytes of SCION packet; 0 if not specified.
     pub mtu: u32,
     /// Its own BFD settings.
     pub bfd: LinkBfd,
@@ -65,7 +65,7 @@ pub struct Sibling {
     pub name: String,
     /// The program's number for it, from 1.
     pub number: u16,
-    /// Of its counters.
+    /// The index of its counters.
     pub index: u16,
     /// Its internal address.
     pub address: SocketAddr,
@@ -73,7 +73,7 @@ pub struct Sibling {
     pub interfaces: Vec<(u16, Relation)>,
 }
 
-/// Why a topology does not describe this router.
+/// The reason why a topology does not describe this router.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum LinksError {
@@ -90,7 +90,7 @@ pub enum LinksError {
 }
 
 impl Links {
-    /// What BFD calls the link to a target; `None` for a host.
+    /// Returns the BFD link of a target; `None` for a host.
     pub fn bfd_link(&self, target: Target) -> Option<Link> {
         match target {
             Target::Link(LinkEnd::External(id)) => Some(Link::External(id)),
@@ -101,7 +101,7 @@ impl Links {
         }
     }
 
-    /// Counter index of a link that BFD watches.
+    /// Returns the counter index of a link with BFD.
     pub fn index(&self, link: Link) -> Option<u16> {
         match link {
             Link::External(id) => self.interface(id).map(|e| e.index),
@@ -109,7 +109,7 @@ impl Links {
         }
     }
 
-    /// What is at the other end of a link that BFD watches.
+    /// Returns the target at the other end of a link with BFD.
     pub fn target(&self, link: Link) -> Option<Target> {
         match link {
             Link::External(id) => Some(Target::Link(LinkEnd::External(id))),
@@ -119,7 +119,7 @@ impl Links {
         }
     }
 
-    /// The links of border router `id`.
+    /// Returns the links of border router `id`.
     pub fn of(topology: &Topology, id: &str) -> Result<Links, LinksError> {
         let own = topology.border_routers.get(id).ok_or_else(|| LinksError::UnknownRouter {
             id: id.into(),
@@ -182,9 +182,8 @@ impl Links {
         })
     }
 
-    /// The same links, with the numbers that those of them have that are `running`: links keep their counters, by
-    /// interface id, and siblings their number, by name. New ones get numbers that none of the running has, as long as
-    /// there are such.
+    /// Returns the same links with the numbers of the `running` ones: links keep their counter indices, by interface
+    /// id, and siblings their numbers, by name. New ones get numbers that no running one has, as long as there are any.
     pub fn numbered_like(mut self, running: &Links) -> Links {
         let indices = running.external.iter().map(|e| e.index).chain(running.siblings.iter().map(|s| s.index));
         let mut indices = Numbers::new(indices);
@@ -208,27 +207,27 @@ impl Links {
         self
     }
 
-    /// The router's own link with an interface id.
+    /// Returns the router's own link with an interface id.
     pub fn interface(&self, id: u16) -> Option<&External> {
         self.external.iter().find(|e| e.id == id)
     }
 
-    /// The sibling with a number.
+    /// Returns the sibling with a number.
     pub fn sibling(&self, number: u16) -> Option<&Sibling> {
         self.siblings.iter().find(|s| s.number == number)
     }
 
-    /// The sibling that has the link with an interface id.
+    /// Returns the sibling with the link that has an interface id.
     pub fn owner(&self, id: u16) -> Option<&Sibling> {
         self.siblings.iter().find(|s| s.interfaces.iter().any(|(i, _)| *i == id))
     }
 }
 
-/// Hands out numbers from 1.
+/// Assigns numbers from 1.
 struct Numbers {
-    /// Used by what runs.
+    /// Numbers in use by the running links.
     running: BTreeSet<u16>,
-    /// Used by what will run.
+    /// Numbers in use by the new links.
     taken: BTreeSet<u16>,
 }
 
@@ -241,7 +240,7 @@ impl Numbers {
         self.taken.extend(numbers);
     }
 
-    /// There are more numbers than links.
+    /// Cannot run out: there are more numbers than links.
     fn next(&mut self) -> u16 {
         let free = |n: &u16| !self.taken.contains(n);
         let unused = (1..COUNT as u16).find(|n| free(n) && !self.running.contains(n));
@@ -320,7 +319,7 @@ mod tests {
         let before = Links::of(&topology(&(sibling("b", 2, 20) + &sibling("c", 3, 30))), "a").unwrap();
         let mut running = before.clone();
         running.external.retain(|e| e.id == 5);
-        // One link less; sibling `b` has gone, `bb` is new, `c` has another address.
+        // One link less; sibling `b` is removed, `bb` is new, `c` has another address.
         let fresh = Links::of(&topology(&(sibling("bb", 4, 20) + &sibling("c", 7, 30))), "a").unwrap();
         let links = fresh.clone().numbered_like(&running);
         assert_eq!(links.interface(5).unwrap().index, before.interface(5).unwrap().index);

@@ -1,4 +1,4 @@
-//! `topology.json`: the AS as its operators describe it, validated and reduced to what a border router needs.
+//! `topology.json`: the operators' description of the AS, validated and reduced to what a border router needs.
 //!
 //! Format and checks are those of the reference (`private/topology`). Every error names the file and the field.
 
@@ -15,19 +15,20 @@ use crate::config::duration;
 use crate::control::program::LinkType;
 use crate::packet::ia::IsdAs;
 
-/// Longest `topology.json`, in bytes: about ten times what the largest router needs.
+/// The maximum size of `topology.json` in bytes: about ten times what the largest router needs.
 pub const LONGEST_TOPOLOGY: usize = 16 << 20;
 
-/// The AS.
+/// The AS that the topology describes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// Its number.
+    /// The ISD-AS number.
     pub ia: IsdAs,
-    /// Belongs to the ISD's core.
+    /// Whether the AS belongs to the ISD's core.
     pub core: bool,
-    /// Bytes of SCION packet inside the AS, 0 if not said.
+    /// The MTU inside the AS in bytes of SCION packet; 0 if not specified.
     pub mtu: u32,
-    /// UDP ports that hosts receive on without a dispatcher, both ends included. Kept, not used, as in the reference.
+    /// The inclusive range of UDP ports on which hosts receive without a dispatcher. As in the reference, it is kept
+    /// but not used.
     pub dispatched_ports: Option<(u16, u16)>,
     /// Border routers by name.
     pub border_routers: BTreeMap<String, BorderRouter>,
@@ -35,14 +36,14 @@ pub struct Topology {
     pub control_service: Vec<SocketAddr>,
     /// Addresses of the discovery service's instances.
     pub discovery_service: Vec<SocketAddr>,
-    /// The file's content, to be shown.
+    /// The content of the file, for status pages.
     pub file: serde_json::Value,
 }
 
 /// A border router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BorderRouter {
-    /// Where hosts and other routers of the AS send packets for it.
+    /// The address to which hosts and other routers of the AS send packets for it.
     pub internal: SocketAddr,
     /// Its links to other ASes by SCION interface id.
     pub interfaces: BTreeMap<u16, Interface>,
@@ -53,15 +54,15 @@ pub struct BorderRouter {
 pub struct Interface {
     /// The AS at the other end.
     pub neighbour: IsdAs,
-    /// What that AS is to us.
+    /// The relation of that AS to this one.
     pub relation: Relation,
-    /// Bytes of SCION packet, 0 if not said.
+    /// The MTU in bytes of SCION packet; 0 if not specified.
     pub mtu: u32,
     /// Underlay addresses; `None` if the file has none (allowed for other routers' links).
     pub underlay: Option<Underlay>,
     /// Settings of the link's BFD session.
     pub bfd: LinkBfd,
-    /// The interface's number at the other end, if said.
+    /// The interface id at the other end, if specified.
     pub remote_id: Option<u16>,
 }
 
@@ -74,33 +75,33 @@ pub struct Underlay {
     pub remote: SocketAddr,
 }
 
-/// A link's own BFD settings; where it has none, those of the configuration file hold.
+/// A link's own BFD settings. Unset ones default to those of the configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct LinkBfd {
-    /// No session.
+    /// Whether to have no session.
     pub disable: Option<bool>,
-    /// Lost packets after which the link is down; 0: not said.
+    /// The number of lost packets after which the link is down; 0 if unset.
     pub detect_mult: u8,
-    /// How often to send; zero: not said.
+    /// The interval at which to send; zero if unset.
     #[serde(deserialize_with = "duration")]
     pub desired_min_tx_interval: Duration,
-    /// How often to receive; zero: not said.
+    /// The interval at which to receive; zero if unset.
     #[serde(deserialize_with = "duration")]
     pub required_min_rx_interval: Duration,
 }
 
-/// What the AS at the other end of a link is to us. Values are those of `LinkType` in the program.
+/// The relation of the AS at the other end of a link to this one. Values are those of `LinkType` in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Relation {
     /// Both are core ASes.
     Core = LinkType::Core as u8,
-    /// It is upstream.
+    /// The other AS is upstream.
     Parent = LinkType::Parent as u8,
-    /// It is downstream.
+    /// The other AS is downstream.
     Child = LinkType::Child as u8,
-    /// Neither.
+    /// The ASes are peers.
     Peer = LinkType::Peer as u8,
 }
 
@@ -124,7 +125,7 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Why a topology is of no use.
+/// The reason why a topology is invalid.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum TopologyError {
@@ -144,11 +145,11 @@ impl Topology {
 
     /// Reads and checks a topology's text; `file` is for messages.
     pub fn parse(file: &Path, text: &[u8]) -> Result<Topology, TopologyError> {
-        // There is at least one problem if there is no topology.
+        // Without a topology there is at least one problem.
         Topology::parse_all(file, text).map_err(|mut problems| problems.swap_remove(0))
     }
 
-    /// As [`Topology::parse`], with every problem, in the file's order as far as it has one.
+    /// Like [`Topology::parse`], but returns all problems, in the file's order where possible.
     pub fn parse_all(file: &Path, text: &[u8]) -> Result<Topology, Vec<TopologyError>> {
         let error = |(field, message)| TopologyError::Field { file: file.to_path_buf(), field, message };
         let raw = Topology::read_raw(text).map_err(|fault| vec![error(fault)])?;
@@ -170,10 +171,10 @@ impl Topology {
     }
 }
 
-/// A field's path and what is wrong with it.
+/// The path of a field, and what is wrong with it.
 type Fault = (String, String);
 
-/// The file's structure. Fields a router has no use for are left out.
+/// The structure of the file. Fields that a router does not use are left out.
 #[derive(Deserialize)]
 struct Raw {
     isd_as: IsdAs,
@@ -227,7 +228,7 @@ struct RawServer {
 }
 
 impl Raw {
-    /// What is good of it; of use only if there is no fault.
+    /// Returns the valid parts. Only to be used if there is no fault.
     fn check(self, faults: &mut Vec<Fault>) -> Topology {
         if self.isd_as.is_wildcard() {
             faults.push(("isd_as".into(), format!("{} is a wildcard, not an AS", self.isd_as)));
@@ -236,7 +237,7 @@ impl Raw {
         for (i, attribute) in self.attributes.iter().enumerate() {
             match attribute.as_str() {
                 "core" => core = true,
-                // Deprecated, without meaning.
+                // Deprecated, without effect.
                 "authoritative" | "issuing" | "voting" => {}
                 other => faults.push((format!("attributes[{i}]"), format!("`{other}` is unknown; there is `core`"))),
             }
@@ -266,7 +267,7 @@ impl Raw {
 }
 
 impl RawRouter {
-    /// `None` only with a fault.
+    /// Returns `None` only if it reports a fault.
     fn check(
         self,
         name: &str,
@@ -367,7 +368,7 @@ fn servers(service: &str, raw: &BTreeMap<String, RawServer>, faults: &mut Vec<Fa
     addresses
 }
 
-/// `first-last`, `all`, or nothing.
+/// Parses `first-last`, `all` or an empty text.
 fn port_range(text: &str) -> Result<Option<(u16, u16)>, String> {
     match text {
         "" | "-" => return Ok(None),
@@ -386,7 +387,7 @@ fn port_range(text: &str) -> Result<Option<(u16, u16)>, String> {
     Ok(Some((first, last)))
 }
 
-/// The end of a link: an IP address and a port.
+/// Parses the end of a link: an IP address and a port.
 fn end(text: &str) -> Result<SocketAddr, String> {
     if text.is_empty() {
         return Err("missing".into());
@@ -395,7 +396,7 @@ fn end(text: &str) -> Result<SocketAddr, String> {
     usable(address)
 }
 
-/// An address inside the AS: as the end of a link, but the host may be given by name.
+/// Parses an address inside the AS: like [`end`], but the host may be a name.
 fn resolve(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return usable(address);

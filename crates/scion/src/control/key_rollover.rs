@@ -1,7 +1,7 @@
-//! Changes the hop-field key while packets flow: for a while hop fields of two or three keys verify.
+//! Changes the hop-field key while packets flow: for a while, hop fields of two or three keys are valid.
 //!
-//! Hop fields are made with the current key and verified with it first. Only if that fails, the packet is verified with
-//! the previous key, while the keys overlap, and with the next one, if that is accepted early.
+//! Hop fields are made and first verified with the current key. Only if that fails, the packet is verified with the
+//! previous key, during the overlap, and with the next key, if it is accepted early.
 
 use std::time::{Duration, Instant};
 
@@ -11,27 +11,27 @@ use crate::config::change::Settings;
 use crate::config::keys::{HopKey, Keys};
 use crate::control::program::{action, object, table};
 
-/// Slots of the program's `other_key`.
+/// The indices of the program's `other_key` object.
 const PREVIOUS: u64 = 0;
 /// See [`PREVIOUS`].
 const NEXT: u64 = 1;
 
-/// The keys in force.
+/// The keys in use.
 #[derive(Debug, Default)]
 pub struct Rollover {
     current: Option<HopKey>,
-    /// The key before, and until when it is good.
+    /// The previous key, and until when it is valid.
     previous: Option<(HopKey, Instant)>,
     accept_next: bool,
 }
 
 impl Rollover {
-    /// None yet: the program must not run.
+    /// Creates a value without keys. The program must not run before [`Rollover::set`].
     pub fn new() -> Rollover {
         Rollover::default()
     }
 
-    /// Brings new keys, or new settings, into force.
+    /// Activates new keys or new settings.
     pub fn set(
         &mut self,
         vdp: &VirtualDataPlane,
@@ -43,14 +43,14 @@ impl Rollover {
             self.previous = now.checked_add(settings.key_overlap).filter(|end| *end > now).map(|end| (current, end));
         }
         self.accept_next = settings.accept_next_key;
-        // What is accepted besides comes first: no packet falls between two keys.
+        // Additional keys first, so that every packet verifies with one of them.
         self.program_others(vdp, keys)?;
         set_key(vdp, object::HOP_KEY, 0, Some(&keys.current))?;
         self.current = Some(keys.current.clone());
         Ok(())
     }
 
-    /// Ends the overlap when it is time.
+    /// Ends the overlap if its time is over.
     pub fn expire(&mut self, vdp: &VirtualDataPlane, keys: &Keys, now: Instant) -> Result<(), ControlError> {
         if self.previous.take_if(|(_, end)| *end <= now).is_some() {
             tracing::info!("the previous hop-field key is no longer accepted");
@@ -59,7 +59,7 @@ impl Rollover {
         Ok(())
     }
 
-    /// How long the key before is still good.
+    /// How long the previous key is still valid.
     pub fn overlap_left(&self, now: Instant) -> Option<Duration> {
         self.previous.as_ref().map(|(_, end)| end.saturating_duration_since(now))
     }
@@ -79,7 +79,7 @@ impl Rollover {
     }
 }
 
-/// Without a key nothing verifies.
+/// `None` removes the key: nothing verifies without one.
 fn set_key(vdp: &VirtualDataPlane, object: &str, slot: u64, key: Option<&HopKey>) -> Result<(), ControlError> {
     let table = vdp.control().key_table(object)?;
     let done = match key {

@@ -1,5 +1,5 @@
-//! The P4 program `border_router.p4`: its text, how to compile it, and the constants that the agent shares with it, which
-//! the build script generates.
+//! The P4 program `border_router.p4`: its text, its compilation, and the constants shared with the agent, which the
+//! build script generates.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ pub use crate::control::sources::{SOURCES, compile};
 /// The program as the build script compiled it.
 static BUILT_IN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/border_router.bin"));
 
-/// The program that is built into this crate, compiled.
+/// The program compiled into this crate.
 #[derive(Clone, Debug)]
 pub struct BuiltIn {
     pipeline: Pipeline,
-    /// Machine code, if the crate was built where it could be made.
+    /// Machine code, if the crate was built on a machine of the target's architecture.
     code: Option<Ahead>,
 }
 
 impl BuiltIn {
-    /// Reads it. It has no source text: [`compile`] it to have that.
+    /// Reads the program. It has no source text; [`compile`] returns a program with it.
     pub fn read() -> BuiltIn {
         let (pipeline, code) = postcard::from_bytes(BUILT_IN).expect("the build script wrote it");
         BuiltIn { pipeline, code }
@@ -31,12 +31,12 @@ impl BuiltIn {
         &self.pipeline
     }
 
-    /// A data plane that runs it. With machine code for this machine that takes milliseconds.
+    /// Creates a data plane that runs the program. With machine code for this machine, this takes milliseconds.
     pub fn run(self, engine: EngineKind) -> Result<Arc<VirtualDataPlane>, BuildError> {
         let pipeline = Arc::new(self.pipeline);
         match (engine, self.code) {
             (EngineKind::Jit, Some(code)) => {
-                // SAFETY: the build script made the code from this pipeline, by the compiler of this workspace.
+                // SAFETY: the build script generated the code from this pipeline with the compiler of this workspace.
                 unsafe { VirtualDataPlane::with_code(pipeline, code) }
             }
             _ => VirtualDataPlane::new(pipeline, engine),
@@ -44,7 +44,7 @@ impl BuiltIn {
     }
 }
 
-/// Enums, controller headers, numbers and names, as the build script found them in the program.
+/// Enums, controller headers, numbers and names, which the build script extracted from the program.
 #[allow(dead_code, unreachable_pub)]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/border_router.rs"));
@@ -53,31 +53,31 @@ mod generated {
 use generated::{COUNTER_SIZES, number, packet_in, packet_out};
 pub(crate) use generated::{LinkScope, LinkState, LinkType, Traffic, action, object, table};
 
-/// Why a packet was not forwarded, as `reasons.p4` explains.
+/// The reasons why packets are not forwarded, as described in `reasons.p4`.
 pub use generated::Reason;
 
-/// Port of the control plane.
+/// The port of the control plane.
 pub const CPU_PORT: u32 = number::CPU_PORT as u32;
 
-/// Port of the control plane for packets that must not wait behind others.
+/// The port of the control plane for packets that must not wait behind others.
 pub const URGENT_CPU_PORT: u32 = number::URGENT_CPU_PORT as u32;
 
-/// Highest port number for a device.
+/// The highest port number of a device.
 pub const MAX_DEVICE_PORT: u32 = 499;
 
-/// Port of the machine's UDP sockets.
+/// The port of the machine's UDP sockets.
 pub const LOCAL_PORT: u32 = number::LOCAL_PORT as u32;
 
-/// In a packet-out header instead of a port: process the packet as if it had been received.
+/// The value in a packet-out header, instead of a port, to process the packet as if it had been received.
 pub const PROCESS: u16 = number::PROCESS as u16;
 
-/// As [`PROCESS`], for a packet that was punted before it was counted as received.
+/// Like [`PROCESS`], for a packet that was punted before it was counted as received.
 pub const RECEIVED: u16 = number::RECEIVED as u16;
 
-/// Links that have counters.
+/// The number of links with counters.
 pub const LINK_COUNT: usize = number::LINK_COUNT as usize;
 
-/// The program's counters by link, and how many cells each link has.
+/// The program's counters by link, and the number of cells per link.
 pub const LINK_COUNTERS: [(&str, u64); 4] = [
     (object::LINK_IN, cells_by_link(object::LINK_IN)),
     (object::LINK_OUT, cells_by_link(object::LINK_OUT)),
@@ -85,7 +85,7 @@ pub const LINK_COUNTERS: [(&str, u64); 4] = [
     (object::LINK_DROPPED, cells_by_link(object::LINK_DROPPED)),
 ];
 
-/// Cells that each link has of a counter. `name` is the last part of the counter's name.
+/// Returns the number of cells per link of a counter. `name` is the last part of the counter's name.
 const fn cells_by_link(name: &str) -> u64 {
     let mut i = 0;
     while i < COUNTER_SIZES.len() {
@@ -97,7 +97,7 @@ const fn cells_by_link(name: &str) -> u64 {
     panic!("not a counter of the program")
 }
 
-/// Whether `text` is `end`, or ends with `.` and `end`.
+/// Returns whether `text` is `end`, or ends with `.` and `end`.
 const fn ends_with(text: &str, end: &str) -> bool {
     let (text, end) = (text.as_bytes(), end.as_bytes());
     if text.len() < end.len() {
@@ -115,39 +115,39 @@ const fn ends_with(text: &str, end: &str) -> bool {
 }
 
 impl Reason {
-    /// The packet goes to the CPU port; otherwise (and but for `None`) it is dropped.
+    /// Whether packets with this reason go to the CPU port. Others, except for `None`, are dropped.
     pub fn is_punt(self) -> bool {
         u64::from(self as u8) >= number::PUNT_FIRST
     }
 
-    /// The name for people and metrics: `path_expired`.
+    /// The name for logs and metrics, such as `path_expired`.
     pub fn label(self) -> String {
         self.name().to_ascii_lowercase()
     }
 }
 
-/// What stands in front of a punted packet (`packet_in_t`).
+/// The header of a punted packet (`packet_in_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketIn {
-    /// Why it was punted, as the program numbers it.
+    /// The number of the reason for the punt.
     pub reason: u8,
-    /// The check that failed was about the hop after the segment change.
+    /// Whether the failed check was about the hop after a segment change.
     pub at_next_hop: bool,
-    /// Port it came in by.
+    /// The ingress port.
     pub port: u16,
-    /// SCION interface it came in by, 0 from inside the AS.
+    /// The ingress SCION interface; 0 is the inside of the AS.
     pub ingress: u16,
-    /// SCION interface it would leave by, 0 if unknown or to a host of this AS.
+    /// The egress SCION interface; 0 if unknown or to a host of this AS.
     pub egress: u16,
     /// The host whose link-layer address is missing, if that is the reason.
     pub next_hop: Option<std::net::IpAddr>,
 }
 
 impl PacketIn {
-    /// Bytes of the header.
+    /// The length of the header in bytes.
     pub const BYTES: usize = packet_in::BYTES;
 
-    /// Splits a punted packet in its header and the packet as it was received. `None` if it is too short.
+    /// Splits a punted packet into its header and the packet as received. Returns `None` if it is too short.
     pub fn split(bytes: &[u8]) -> Option<(PacketIn, &[u8])> {
         let (head, packet) = bytes.split_at_checked(PacketIn::BYTES)?;
         let word = |field: std::ops::Range<usize>| head[field].try_into().ok().map(u16::from_be_bytes);
@@ -164,34 +164,34 @@ impl PacketIn {
     }
 }
 
-/// What stands in front of a packet from the agent (`packet_out_t`).
+/// The header of a packet from the agent (`packet_out_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOut {
-    /// Send it as it is by this port; [`PROCESS`] or [`RECEIVED`]: treat it as if it had been received.
+    /// The port to send to; [`PROCESS`] or [`RECEIVED`] processes the packet as if it had been received.
     pub port: u16,
-    /// With these: by which port.
+    /// For [`PROCESS`] and [`RECEIVED`]: the ingress port.
     pub ingress_port: u16,
-    /// With these: where to deliver an SCMP error, 0 if not known.
+    /// For [`PROCESS`] and [`RECEIVED`]: the UDP port to deliver an SCMP error to; 0 if not known.
     pub l4_port: u16,
 }
 
 impl PacketOut {
-    /// Bytes of the header.
+    /// The length of the header in bytes.
     pub const BYTES: usize = packet_out::BYTES;
 
-    /// To be processed as if received by a port.
+    /// Requests processing as if received on a port.
     pub fn process(ingress_port: u16) -> PacketOut {
         PacketOut { port: PROCESS, ingress_port, l4_port: 0 }
     }
 
-    /// To be processed again after it was punted and completed.
+    /// Requests processing of a packet that was punted and completed.
     pub fn resume(punted: &PacketIn, l4_port: u16) -> PacketOut {
         // Packets with IP options are punted before their link is known.
         let port = if punted.reason == Reason::IpOptions as u8 { RECEIVED } else { PROCESS };
         PacketOut { port, ingress_port: punted.port, l4_port }
     }
 
-    /// The header and a packet.
+    /// Returns the header followed by a packet.
     pub fn before(self, packet: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PacketOut::BYTES + packet.len());
         bytes.resize(PacketOut::BYTES, 0);

@@ -1,4 +1,4 @@
-//! Entries of the program's tables: keys and action data made from links and next hops.
+//! The entries of the program's tables: keys and action data, computed from links and next hops.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -12,17 +12,17 @@ use crate::config::topology::{Relation, Underlay};
 use crate::control::program::{self, LOCAL_PORT, LinkScope, action, object, table};
 use crate::underlay::next_hop::{LinkEnd, NextHop, Target};
 
-/// Buckets that the program hashes a service's users into.
+/// The number of buckets into which the program hashes the users of a service.
 const SERVICE_BUCKETS: u16 = 64;
 
-/// Whether a link can be used: `LinkState` in the program.
+/// Whether a link can be used; `LinkState` in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// By this next hop.
+    /// The link can be used, with this next hop.
     Up(NextHop),
-    /// The link is there, the other end is not. Beacons are sent there all the same, if the next hop is known.
+    /// The other end does not answer. Beacons are still sent, if the next hop is known.
     Down(Option<NextHop>),
-    /// Nobody knows the next hop's link-layer address.
+    /// The next hop's link-layer address is unknown.
     Unresolved,
 }
 
@@ -37,10 +37,10 @@ impl fmt::Display for LinkState {
     }
 }
 
-/// Where nothing goes.
+/// A next hop to which nothing is sent.
 const NOWHERE: NextHop = NextHop { port: 0, dst_mac: [0; 6], src_mac: [0; 6], mtu: 0 };
 
-/// A next hop as it is logged.
+/// Formats a next hop for the log.
 struct Shown<'a>(&'a NextHop);
 
 impl fmt::Display for Shown<'_> {
@@ -49,7 +49,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Tables whose entries follow from the links: those of [`entries`].
+/// The tables whose entries follow from the links; [`entries`] returns these.
 pub const LINK_TABLES: [&str; 6] = [
     table::NEIGHBOURS,
     table::SIBLING_INTERFACES,
@@ -59,7 +59,7 @@ pub const LINK_TABLES: [&str; 6] = [
     table::LINKS_IPV6,
 ];
 
-/// Tables of hosts that have a next hop of their own.
+/// The tables of hosts with a next hop of their own.
 const HOST_TABLES: [&str; 2] = [table::HOSTS_IPV4, table::HOSTS_IPV6];
 
 /// Sets the next hop of packets to hosts without an entry.
@@ -69,13 +69,13 @@ pub fn set_default_host(vdp: &VirtualDataPlane, next_hop: NextHop) -> Result<(),
     HOST_TABLES.iter().try_for_each(|name| vdp.control().set_default(name, action::NEXT_HOP, &args))
 }
 
-/// Takes every host's entry away.
+/// Removes the entries of all hosts.
 pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
     HOST_TABLES.iter().try_for_each(|name| vdp.control().table(name).and_then(|t| t.clear()))
 }
 
-/// Programs everything that stays: the router itself, its key, where packets come from, services. The links are
-/// unresolved.
+/// Programs everything that does not depend on next hops: the router's identity, its key, the underlay sources of
+/// links, and services. Links are unresolved.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.control()
         .key_table(object::HOP_KEY)?
@@ -84,7 +84,7 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<()
     program_links(vdp, links, |_| LinkState::Unresolved)
 }
 
-/// Programs the router itself and what follows from its links, over what there is.
+/// Programs the router's identity and its links over the current entries.
 pub fn program_links(
     vdp: &VirtualDataPlane,
     links: &Links,
@@ -96,7 +96,7 @@ pub fn program_links(
     set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
 }
 
-/// What is in the tables because of the links, each entry behind those that it leads packets to.
+/// Returns all entries that follow from the links. Each comes after those that it refers to.
 pub fn entries(links: &Links, state: impl Fn(Target) -> LinkState) -> Vec<EntrySpec> {
     let mut entries = Vec::new();
     for link in &links.external {
@@ -128,13 +128,13 @@ pub fn entries(links: &Links, state: impl Fn(Target) -> LinkState) -> Vec<EntryS
     entries
 }
 
-/// The port by which packets to a local address must come, 0 for any.
+/// Returns the port through which packets to a local address must arrive; 0 for any.
 fn arrival(links: &Links, address: IpAddr) -> u16 {
     links.arrivals.get(&address).copied().unwrap_or(0)
 }
 
-/// Sets the router's identity and clock. Must be repeated at least each time the clock's upper bits change:
-/// the program's own clock has only 48 bits of microseconds since 1970, about nine years.
+/// Sets the router's identity and clock. Must be repeated whenever the clock's upper bits change: the program's own
+/// clock has only 48 bits of microseconds since 1970, about nine years.
 pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(), ControlError> {
     let internal = links.internal;
     let offset = now_us >> 48 << 48;
@@ -175,7 +175,7 @@ pub fn no_host(host: IpAddr) -> EntrySpec {
     self::host(host, NOWHERE)
 }
 
-/// The entry that tells which packets come by a link, without the action's arguments.
+/// Returns the entry that identifies packets of a link, without the action's arguments.
 fn source(underlay: Underlay, action_name: &str) -> EntrySpec {
     let name = if underlay.local.is_ipv4() { table::LINKS_IPV4 } else { table::LINKS_IPV6 };
     EntrySpec::new(name, action_name)
@@ -215,16 +215,17 @@ fn interface(
         .arg(underlay.remote.port())
 }
 
-/// The longest UDP datagram that may leave by a link. A link takes packets up to its MTU in bytes of SCION packet (0: of any
-/// length), for which the underlay may have to fragment, and longer ones that its device carries whole: the reference router
-/// does not look at the MTU at all, and hosts have come to send what gets through.
+/// Returns the maximum length of a UDP datagram that may leave through a link. A link accepts packets up to its MTU in
+/// bytes of SCION packet (0: of any length), which the underlay may have to fragment. It also accepts longer packets
+/// that its device can carry without fragmentation, because the reference router ignores the MTU, and hosts rely on
+/// that.
 fn udp_limit(link_mtu: u32, device_mtu: u32, over_ipv4: bool) -> u16 {
     let whole = device_mtu.saturating_sub(if over_ipv4 { 20 } else { 40 });
     let limit = if link_mtu == 0 { u32::MAX } else { link_mtu.saturating_add(8).max(whole) };
     limit.try_into().unwrap_or(u16::MAX)
 }
 
-/// Spreads a service's instances evenly over the buckets; no entries if there is no instance.
+/// Distributes a service's instances evenly over the buckets. No entries if there are no instances.
 fn service_entries(service: u16, instances: &[SocketAddr]) -> impl Iterator<Item = EntrySpec> {
     (0..SERVICE_BUCKETS).zip(instances.iter().cycle()).map(move |(bucket, instance)| {
         EntrySpec::new(table::SERVICES, if instance.is_ipv4() { action::INSTANCE_IPV4 } else { action::INSTANCE_IPV6 })

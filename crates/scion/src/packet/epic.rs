@@ -5,25 +5,25 @@ use aes::cipher::{BlockEncrypt, KeyInit};
 
 use super::{Path, Scion};
 
-/// Length of [`Epic::timestamp`]'s unit, in microseconds.
+/// The unit of [`Epic::timestamp`] in microseconds.
 const UNIT_US: u64 = 21;
 
-/// What a path of type EPIC-HP has in front of the SCION path.
+/// The header in front of the SCION path in a path of type EPIC-HP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epic {
-    /// Units of 21 us since the first segment's timestamp, minus one.
+    /// Units of 21 µs since the first segment's timestamp, minus one.
     pub timestamp: u32,
-    /// Tells packets of one moment apart.
+    /// Distinguishes packets with the same timestamp.
     pub counter: u32,
-    /// Proof for the last AS but one.
+    /// The validation field for the last AS but one.
     pub penultimate_hvf: [u8; 4],
-    /// Proof for the last AS.
+    /// The validation field for the last AS.
     pub last_hvf: [u8; 4],
 }
 
 impl Epic {
-    /// A packet sent at a moment (microseconds since 1970) over a path whose first segment has this timestamp
-    /// (seconds). Not proven.
+    /// Creates the header of a packet sent at `now_us` (microseconds since 1970) over a path whose first segment has
+    /// the timestamp `path_timestamp` (seconds), without validation fields.
     pub fn sent_at(now_us: u64, path_timestamp: u32) -> Epic {
         let age = now_us.saturating_sub(u64::from(path_timestamp) * 1_000_000);
         Epic { timestamp: (age / UNIT_US).saturating_sub(1) as u32, ..Epic::default() }
@@ -38,8 +38,8 @@ impl Epic {
 }
 
 impl Scion {
-    /// The hop validation field of a hop whose whole MAC this is, for the packet as it stands. `None` if its path is
-    /// not EPIC-HP.
+    /// Computes the validation field for the hop with this full MAC, for the packet as it is. Returns `None` if the
+    /// path is not EPIC-HP.
     pub fn hop_validation_field(&self, mac: &[u8; 16]) -> Option<[u8; 4]> {
         let Path::Epic(epic, path) = &self.path else { return None };
         let (_, host) = self.src.pack();
@@ -61,8 +61,8 @@ impl Scion {
         chain[..4].try_into().ok()
     }
 
-    /// Proves the packet to the hop whose whole MAC this is, whichever of the last two it is. No effect on paths that
-    /// are not EPIC-HP.
+    /// Sets the validation field for the hop with this full MAC, which must be one of the last two. Does nothing for
+    /// paths that are not EPIC-HP.
     pub fn prove(&mut self, mac: &[u8; 16]) {
         let Some(hvf) = self.hop_validation_field(mac) else { return };
         if let Path::Epic(epic, _) = &mut self.path {

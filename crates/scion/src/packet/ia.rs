@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IsdAs(pub u64);
 
-/// Why a text is no ISD-AS number.
+/// The error that a text is not an ISD-AS number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not an ISD-AS number: {why}")]
 pub struct BadIsdAs {
@@ -20,17 +20,17 @@ pub struct BadIsdAs {
 }
 
 impl IsdAs {
-    /// Isolation domain.
+    /// The isolation domain.
     pub fn isd(self) -> u16 {
         (self.0 >> 48) as u16
     }
 
-    /// Number of the AS, 48 bits.
+    /// The number of the AS, 48 bits.
     pub fn asn(self) -> u64 {
         self.0 & 0xffff_ffff_ffff
     }
 
-    /// Stands for any ISD or any AS: no real AS has such a number.
+    /// Whether it stands for any ISD or any AS. No real AS has such a number.
     pub fn is_wildcard(self) -> bool {
         self.isd() == 0 || self.asn() == 0
     }

@@ -49,13 +49,13 @@ pub struct Frame {
     pub ttl: u8,
     /// IPv4 type of service or IPv6 traffic class.
     pub tos: u8,
-    /// Without: 0, which means none.
+    /// Whether to have a UDP checksum; otherwise it is 0, which means none.
     pub udp_checksum: bool,
-    /// What is in it.
+    /// The payload.
     pub scion: Scion,
 }
 
-/// What is around a SCION packet on a link: Ethernet, IP, UDP.
+/// The headers around a SCION packet on a link: Ethernet, IP, UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Ethernet destination.
@@ -70,7 +70,7 @@ pub struct Envelope {
     pub ttl: u8,
     /// IPv4 type of service or IPv6 traffic class.
     pub tos: u8,
-    /// Without: 0, which means none.
+    /// Whether to have a UDP checksum; otherwise it is 0, which means none.
     pub udp_checksum: bool,
 }
 
@@ -85,19 +85,20 @@ pub struct Scion {
     pub dst_ia: IsdAs,
     /// Source AS.
     pub src_ia: IsdAs,
-    /// Destination in it.
+    /// Destination host.
     pub dst: Host,
-    /// Source in it.
+    /// Source host.
     pub src: Host,
-    /// How to get there.
+    /// The path.
     pub path: Path,
-    /// Extension headers: number of the first and its bytes, whose own next-header fields are set when packed.
+    /// Extension headers: the number of the first, and their bytes. Their next-header fields are set when the packet is
+    /// built.
     pub extensions: Vec<(u8, Vec<u8>)>,
-    /// Number of what follows the extension headers.
+    /// The protocol number after the extension headers.
     pub next_hdr: u8,
-    /// Everything behind the SCION header and extensions, L4 header included.
+    /// Everything after the SCION header and extensions, including the L4 header.
     pub payload: Vec<u8>,
-    /// Words that HdrLen counts beyond the path.
+    /// Number of words that HdrLen counts in addition to the path.
     pub extra_words: u8,
 }
 
@@ -132,13 +133,13 @@ pub enum Path {
 pub struct ScionPath {
     /// Current segment.
     pub curr_inf: u8,
-    /// Current hop, counted over all segments.
+    /// Index of the current hop over all segments.
     pub curr_hf: u8,
     /// The segments.
     pub segments: Vec<Segment>,
 }
 
-/// A segment: an info field and its hops in the order they are travelled.
+/// A segment: an info field and its hops in travel order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Info field.
@@ -150,11 +151,11 @@ pub struct Segment {
 /// An info field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// The segment ends or begins at a peering link.
+    /// Whether the segment starts or ends at a peering link.
     pub peering: bool,
-    /// Travelled in construction direction.
+    /// Whether the segment is travelled in construction direction.
     pub cons_dir: bool,
-    /// Chains the MACs.
+    /// The accumulator that chains the MACs.
     pub seg_id: u16,
     /// Seconds since 1970.
     pub timestamp: u32,
@@ -163,34 +164,35 @@ pub struct Info {
 /// A hop field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
-    /// The ingress router, in construction direction, must look.
+    /// Router alert for the ingress router (in construction direction).
     pub ingress_alert: bool,
-    /// The egress router must look.
+    /// Router alert for the egress router (in construction direction).
     pub egress_alert: bool,
     /// Lifetime in units of 337.5 s, minus one.
     pub exp_time: u8,
-    /// In construction direction.
+    /// Ingress interface in construction direction.
     pub ingress: u16,
-    /// In construction direction.
+    /// Egress interface in construction direction.
     pub egress: u16,
-    /// Proof.
+    /// The MAC.
     pub mac: [u8; 6],
 }
 
 impl Hop {
-    /// A hop field between two interfaces, in construction direction, that expires after six hours; not signed.
+    /// Creates a hop field between two interfaces, in construction direction, that expires after six hours. It is not
+    /// signed.
     pub fn new(ingress: u16, egress: u16) -> Hop {
         Hop { exp_time: 63, ingress, egress, ..Hop::default() }
     }
 
-    /// The hop with the MAC that a segment id and timestamp give it.
+    /// Returns the hop with its MAC for a segment id and timestamp.
     pub fn signed(mut self, key: &[u8; 16], seg_id: u16, timestamp: u32) -> Hop {
         let mac = full_mac(key, seg_id, timestamp, &self);
         self.mac.copy_from_slice(&mac[..6]);
         self
     }
 
-    /// The MAC's part in the chain.
+    /// The bytes of the MAC that enter the chain.
     pub fn chain(&self) -> u16 {
         u16::from_be_bytes([self.mac[0], self.mac[1]])
     }
@@ -204,7 +206,7 @@ impl Hop {
     }
 }
 
-/// AES-CMAC over the hop field's MAC input; the hop field has its first 6 bytes.
+/// AES-CMAC over the hop field's MAC input. The hop field contains the first 6 bytes.
 pub fn full_mac(key: &[u8; 16], seg_id: u16, timestamp: u32, hop: &Hop) -> [u8; 16] {
     let mut input = [0; 16];
     input[2..4].copy_from_slice(&seg_id.to_be_bytes());
@@ -226,7 +228,7 @@ impl Info {
 }
 
 impl ScionPath {
-    /// A path that stands at a hop.
+    /// Creates a path whose current hop is `curr_hf`.
     pub fn at(curr_hf: u8, segments: Vec<Segment>) -> ScionPath {
         let mut end = 0;
         let inside = segments.iter().position(|s| {
@@ -236,9 +238,9 @@ impl ScionPath {
         ScionPath { curr_inf: inside.unwrap_or(segments.len().saturating_sub(1)) as u8, curr_hf, segments }
     }
 
-    /// Signs the current hop, and the next one if the segment changes behind it, as the AS with this key would find
-    /// them. `from_outside`: the packet comes from another AS, so that a hop travelled against construction direction
-    /// (and not at a peering link) is still in the chain. Returns the whole MAC of the current hop, if there is one.
+    /// Signs the current hop, and the next one if the segment changes after it, as the AS with this key would.
+    /// `from_outside` says that the packet comes from another AS: a hop travelled against construction direction (and
+    /// not at a peering link) is then still in the chain. Returns the full MAC of the current hop, if there is one.
     pub fn sign(&mut self, key: &[u8; 16], from_outside: bool) -> Option<[u8; 16]> {
         let (segment, hop) = self.position()?;
         let last = hop + 1 == self.segments[segment].hops.len();
@@ -261,7 +263,7 @@ impl ScionPath {
         Some(mac)
     }
 
-    /// The current hop's segment and its place in that.
+    /// The index of the current hop's segment, and the hop's index in it.
     fn position(&self) -> Option<(usize, usize)> {
         let mut hop = usize::from(self.curr_hf);
         for (i, segment) in self.segments.iter().enumerate() {
@@ -287,7 +289,7 @@ impl ScionPath {
 }
 
 impl Path {
-    /// Its type and bytes.
+    /// Returns the path's type and bytes.
     pub(crate) fn pack(&self) -> (u8, Vec<u8>) {
         let mut out = Vec::new();
         let path_type = match self {
@@ -328,14 +330,14 @@ impl Host {
 }
 
 impl Scion {
-    /// Bytes of the header, which may be more than its length field can hold.
+    /// The length of the header in bytes, which may exceed what its length field can express.
     pub fn header_bytes(&self) -> usize {
         let host = |host: &Host| host.pack().1.len();
         28 + host(&self.dst) + host(&self.src) + self.path.pack().1.len() + 4 * usize::from(self.extra_words)
     }
 
-    /// The checksum of the payload under a protocol number: over a pseudo header of addresses, length and number, and
-    /// the payload, in which the checksum's own place must be zero.
+    /// Computes the checksum of the payload for a protocol number: over a pseudo-header of addresses, length and
+    /// number, and the payload, whose checksum field must be zero.
     /// <https://docs.scion.org/en/latest/protocols/scion-header.html#pseudo-header-for-upper-layer-checksum>
     pub fn payload_checksum(&self, protocol: u8) -> u16 {
         let ias = sum(&self.dst_ia.0.to_be_bytes()) + sum(&self.src_ia.0.to_be_bytes());
@@ -343,7 +345,7 @@ impl Scion {
         !fold(ias + hosts + self.payload.len() as u64 + u64::from(protocol) + sum(&self.payload))
     }
 
-    /// The packet's bytes.
+    /// Builds the packet.
     pub fn pack(&self) -> Vec<u8> {
         let (path_type, path) = self.path.pack();
         let ((dst_type, dst), (src_type, src)) = (self.dst.pack(), self.src.pack());
@@ -380,7 +382,7 @@ impl Scion {
 }
 
 impl Frame {
-    /// The frame's bytes.
+    /// Builds the frame.
     pub fn pack(&self) -> Vec<u8> {
         let Frame { dst_mac, src_mac, src, dst, ttl, tos, udp_checksum, .. } = *self;
         Envelope { dst_mac, src_mac, src, dst, ttl, tos, udp_checksum }.around(&self.scion.pack())
@@ -388,7 +390,7 @@ impl Frame {
 }
 
 impl Envelope {
-    /// The frame with this in it.
+    /// Builds a frame around a payload.
     pub fn around(&self, payload: &[u8]) -> Vec<u8> {
         let udp_length = (payload.len() + 8) as u16;
         let mut udp = Vec::with_capacity(payload.len() + 8);
@@ -438,7 +440,7 @@ fn to_ipv6(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The checksum of a UDP datagram, header included. The present value of its checksum field is ignored.
+/// Returns the checksum of a UDP datagram, including its header. The current value of the checksum field is ignored.
 pub fn udp_checksum(src: IpAddr, dst: IpAddr, datagram: &[u8]) -> u16 {
     let addresses = match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => sum(&src.octets()) + sum(&dst.octets()),
@@ -447,7 +449,7 @@ pub fn udp_checksum(src: IpAddr, dst: IpAddr, datagram: &[u8]) -> u16 {
     let (head, tail) = datagram.split_at(datagram.len().min(6));
     let body = sum(head) + sum(tail.get(2..).unwrap_or_default());
     let checksum = !fold(addresses + u64::from(UDP) + datagram.len() as u64 + body);
-    // Zero would mean that there is none (RFC 768).
+    // Zero means that there is no checksum (RFC 768).
     if checksum == 0 { 0xffff } else { checksum }
 }
 
@@ -456,7 +458,7 @@ pub fn internet_checksum(bytes: &[u8]) -> u16 {
     !fold(sum(bytes))
 }
 
-/// The sum of 16-bit words that Internet checksums are made from (RFC 1071), not folded.
+/// Returns the sum of 16-bit words for Internet checksums (RFC 1071), not folded.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u64::from(*b))).sum()
 }
@@ -468,8 +470,8 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// What is wrong with the checksums of a frame with UDP over IPv4 or IPv6: for tests. `None` if they are right; a
-/// missing UDP checksum is right over IPv4.
+/// Returns what is wrong with the checksums of a frame with UDP over IPv4 or IPv6, for tests; `None` if they are
+/// correct. A missing UDP checksum is correct over IPv4.
 pub fn checksum_fault(frame: &[u8]) -> Option<&'static str> {
     let (addresses, udp) = match frame.get(12..14)? {
         [0x08, 0x00] => {
@@ -494,7 +496,7 @@ pub fn checksum_fault(frame: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A SCION/UDP payload: header with ports and length, no checksum, and some bytes.
+/// Builds a SCION/UDP payload: a header with ports and length, no checksum, and some bytes.
 pub fn udp_payload(src_port: u16, dst_port: u16, data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 + data.len());
     out.extend(src_port.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Synthetic routers and traffic in memory, for benchmarks, differential tests and fuzzing: the router and cases of the
-//! reference's load generator `brload` ([`Case`]), and a router with every kind of link ([`rich_links`]) with packets
+//! Synthetic routers and traffic for benchmarks, differential tests and fuzzing: the router and cases of the
+//! reference's load generator `brload` ([`Case`]), and a router with all kinds of links ([`rich_links`]) with packets
 //! for it ([`Traffic`]).
 
 use std::net::{IpAddr, SocketAddr};
@@ -21,9 +21,9 @@ pub use traffic::Traffic;
 
 /// Ethernet address of the router's ports.
 pub const ROUTER_MAC: [u8; 6] = [0xf0, 0x0d, 0xca, 0xfe, 0, 1];
-/// Ethernet address of everybody else.
+/// The Ethernet address of all other hosts.
 pub const OTHER_MAC: [u8; 6] = [0xf0, 0x0d, 0xca, 0xfe, 0xbe, 0xef];
-/// Port towards the inside of the AS. Links to other ASes have the number of their interface.
+/// The port towards the inside of the AS. Links to other ASes use the number of their interface as port.
 pub const INTERNAL_PORT: u16 = 100;
 
 const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
@@ -64,8 +64,8 @@ fn numbered(mut links: Links) -> Links {
     links
 }
 
-/// Programs a router with all next hops known: each link by its own port, everything inside by [`INTERNAL_PORT`].
-/// `hosts` are the hosts of the AS that have been learned.
+/// Programs a router with all next hops known: each link has its own port, and everything inside the AS uses
+/// [`INTERNAL_PORT`]. `hosts` are the hosts of the AS with entries.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Result<(), ControlError> {
     tables::program(vdp, links, &key())?;
     let next_hop = |port| NextHop { port, dst_mac: OTHER_MAC, src_mac: ROUTER_MAC, mtu: 1500 };
@@ -88,12 +88,12 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, hosts: &[IpAddr]) -> Resul
     Ok(())
 }
 
-/// Interfaces of [`rich_links`] that are never up.
+/// Interfaces of [`rich_links`] that are down and unresolved.
 pub const DOWN: u16 = 98;
 /// See [`DOWN`].
 pub const UNRESOLVED: u16 = 99;
 
-/// A router with links of every type, over IPv4 and IPv6, and two siblings. `v6`: the AS's own underlay is IPv6.
+/// Returns a router with links of every type, over IPv4 and IPv6, and two siblings. `v6` selects the AS's own underlay.
 pub fn rich_links(v6: bool) -> Links {
     let inside = |last: u16| -> SocketAddr {
         address(&if v6 { format!("[fd00::{last:x}]:30042") } else { format!("10.0.0.{last}:30042") })
@@ -126,13 +126,14 @@ pub fn rich_links(v6: bool) -> Links {
     })
 }
 
-/// Hosts of the rich router's AS that are learned.
+/// The hosts of the rich router's AS that have entries.
 pub fn rich_hosts(v6: bool) -> Vec<IpAddr> {
     let host = |last: u16| if v6 { format!("fd00::{last:x}") } else { format!("10.0.0.{last}") };
     [0x51, 0x61, 0x71, 0x72].map(|last| host(last).parse().expect("a literal address")).to_vec()
 }
 
-/// The router that `brload` talks to: interfaces 2 and 3 to child ASes, a sibling with interface 4 to another core AS.
+/// Returns the router that `brload` tests: interfaces 2 and 3 to child ASes, and a sibling with interface 4 to another
+/// core AS.
 pub fn brload_links() -> Links {
     numbered(Links {
         ia: LOCAL,
@@ -152,22 +153,22 @@ pub fn brload_hosts() -> Vec<IpAddr> {
     vec![address("10.123.10.2:1").ip()]
 }
 
-/// A kind of traffic, as `brload` names them: its path through the router.
+/// A kind of traffic with `brload`'s name: its path through the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// `in`, `out`, `in_transit`, `out_transit`, `br_transit`.
     pub name: &'static str,
-    /// Where the packets come in.
+    /// The ingress port.
     pub ingress_port: u16,
-    /// Where they must go out.
+    /// The expected egress port.
     pub egress_port: u16,
-    /// Hop fields in the packet.
+    /// The number of hop fields in a packet.
     pub hops: u32,
-    /// MACs the router must check.
+    /// The number of MACs that the router must check.
     pub macs: u32,
 }
 
-/// All of them.
+/// All cases.
 pub const CASES: [Case; 5] = [
     Case { name: "in", ingress_port: 2, egress_port: INTERNAL_PORT, hops: 2, macs: 1 },
     Case { name: "out", ingress_port: INTERNAL_PORT, egress_port: 2, hops: 2, macs: 1 },
@@ -177,13 +178,14 @@ pub const CASES: [Case; 5] = [
 ];
 
 impl Case {
-    /// A frame of so many bytes of one flow, signed at a moment (seconds since 1970) for six hours. Hop fields beyond
-    /// those the case needs are others', at the path's beginning, or for packets from here at its end. `None` if there is
-    /// no such frame: the headers are longer, or the hop fields fewer than needed or too many.
+    /// Returns a frame of `bytes` bytes of one flow, signed at `now_s` (seconds since 1970) for six hours. Hop fields
+    /// beyond those of the case belong to other ASes, at the beginning of the path, or at its end for packets from this
+    /// AS. Returns `None` if there is no such frame: the headers are longer, or the number of hop fields is too small
+    /// or too large.
     pub fn frame(&self, bytes: usize, flow: u32, now_s: u32) -> Option<Vec<u8>> {
         let info = |cons_dir, seg_id| Info { peering: false, cons_dir, seg_id, timestamp: now_s };
         let segment = |cons_dir, seg_id, hops: [Hop; 2]| Segment { info: info(cons_dir, seg_id), hops: hops.into() };
-        // Others' hops; the program does not look at their MACs.
+        // Hops of other ASes, whose MACs the program does not check.
         let there = Hop { mac: [0xa5; 6], ..Hop::new(1, 0) };
         let (outside, inside) = (address("10.123.2.2:50000"), address("10.123.10.2:30042"));
         let (src, dst) = match self.name {
