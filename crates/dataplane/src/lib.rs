@@ -88,7 +88,7 @@ pub use sync::quiescence;
 pub use table::Table;
 pub use trace::respecialise::{Specialisation, Traces};
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};
-pub use worker::classifier::{MAX_TENANTS, Rule, RuleError};
+pub use worker::classifier::{Addresses, MAX_TENANTS, Rule, RuleError};
 pub use worker::cpu::{CpuQueue, Injector, PuntedPacket};
 pub use worker::handover::WorkerBusy;
 pub use worker::policer::Rate;

@@ -100,6 +100,12 @@ impl Packet {
         })
     }
 
+    /// Moves the packet out and leaves one without a buffer.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Packet {
+        std::mem::replace(self, Packet::nothing())
+    }
+
     /// Moves the packet's bytes to another place in the buffer, if they fit there.
     pub(crate) fn start_at(&mut self, start: u32) {
         let (from, end) = (self.0.start as usize, self.0.end as usize);

@@ -671,3 +671,21 @@ fn several_workers_share_tenants() {
         check_ledgers(&switch, &tenants);
     }
 }
+
+#[test]
+fn a_port_needs_the_addresses_of_its_rules() {
+    let wires = [Wire::default(), Wire::default()];
+    let (switch, _worker) = switch(&wires);
+    let engine = EngineKind::Interp;
+    let on_port_0 = TenantPorts::Numbered(BTreeMap::from([(1, 0)]));
+    let copied = Rule { copy_groups: true, ..by_mac(2) };
+    let everything = Rule { port: Some(1), vlan: Some(9), ..Rule::default() };
+    switch.add_tenant(&TenantSpec { ports: on_port_0, ..tenant(engine, 1, vec![by_mac(1), copied]) }).unwrap();
+    switch.add_tenant(&tenant(engine, 2, vec![everything, by_mac(3)])).unwrap();
+    let addresses = switch.addresses(0);
+    assert_eq!(addresses.exact, [mac(1), mac(2), mac(3)].into());
+    assert!(addresses.groups && !addresses.every);
+    let addresses = switch.addresses(1);
+    assert_eq!(addresses.exact, [mac(3)].into());
+    assert!(addresses.every && !addresses.groups);
+}

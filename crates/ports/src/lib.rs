@@ -8,6 +8,7 @@
 //! - [`pcap`]: capture files. [`memory`]: in-memory queues and repeated packets, for tests and benchmarks.
 //! - [`filter`]: selects the frames of a device that a port takes.
 //! - [`checksum`]: the Internet checksum, and completing checksums that a sender left to its device.
+//! - [`reception`]: has devices receive frames to addresses that are not their own.
 //! - [`closing`]: closes sockets and detaches programs in the background.
 
 pub mod af_packet;
@@ -17,6 +18,7 @@ pub mod frame_socket;
 pub mod memory;
 pub mod opener;
 pub mod pcap;
+pub mod reception;
 pub mod tap;
 pub mod udp;
 
@@ -43,5 +45,6 @@ pub use memory::{MemoryPort, RepeatPort, Wire};
 pub use offload::checksum;
 pub use opener::{Opened, Opener, PortChoice, Wanted};
 pub use pcap::PcapPort;
+pub use reception::Reception;
 pub use tap::Tap;
 pub use udp::{UdpCounts, UdpPort, UdpSender, UdpSockets};

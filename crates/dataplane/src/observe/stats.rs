@@ -40,6 +40,14 @@ pub(crate) struct PortCells {
     pub tx_error: Cell,
 }
 
+impl PortCells {
+    pub(crate) fn count_sent(&self, packets: u64, bytes: u64, lost: u64) {
+        self.tx_packets.add(packets);
+        self.tx_bytes.add(bytes);
+        self.tx_lost.add(lost);
+    }
+}
+
 /// What a worker does with a batch, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -169,6 +177,12 @@ pub(crate) struct TenantCells {
 pub(crate) const MAX_ERRORS: usize = 256;
 
 impl TenantCells {
+    pub(crate) fn count_sent(&self, packets: u64, bytes: u64, lost: u64) {
+        self.tx_packets.add(packets);
+        self.tx_bytes.add(bytes);
+        self.tx_lost.add(lost);
+    }
+
     pub(crate) fn new() -> TenantCells {
         TenantCells { parser_errors: (0..MAX_ERRORS).map(|_| Default::default()).collect(), ..TenantCells::default() }
     }
@@ -294,7 +308,7 @@ pub struct TenantStats {
     pub batches: u64,
     /// Packets run through the program.
     pub packets: u64,
-    /// Nanoseconds spent in the program, packet I/O not included.
+    /// Nanoseconds spent in the program, packet I/O not included; with several tenants also sorting what comes out.
     pub busy_ns: u64,
     /// Batches, packets and time by worker.
     pub workers: Vec<WorkerStats>,

@@ -3,7 +3,7 @@
 //! The control side compiles the rules of all tenants for each port and gives every worker a copy between two rounds. A port
 //! of one tenant costs nothing per packet; otherwise a packet takes one to three probes of a small hash table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use crate::packet::Packet;
@@ -59,6 +59,34 @@ impl fmt::Display for Rule {
         parts.extend(self.vlan.map(|vlan| if vlan == 0 { "no VLAN".into() } else { format!("VLAN {vlan}") }));
         parts.extend(self.mac.map(|mac| mac.map(|byte| format!("{byte:02x}")).join(":")));
         f.write_str(&if parts.is_empty() { "every frame".into() } else { parts.join(", ") })
+    }
+}
+
+/// Destination addresses of the frames that a port's rules may give to a tenant. A device that receives these needs not
+/// be promiscuous.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// Any address will do for some rule.
+    pub every: bool,
+    /// Every group address will do.
+    pub groups: bool,
+    /// These.
+    pub exact: BTreeSet<[u8; 6]>,
+}
+
+impl Addresses {
+    /// Adds those of a tenant.
+    pub(crate) fn add(&mut self, port: u32, tenant: &TenantRules<'_>) {
+        if tenant.ports.of_program(port).is_none() {
+            return;
+        }
+        for rule in tenant.rules.iter().filter(|rule| rule.port.is_none_or(|own| own == port)) {
+            self.groups |= rule.copy_groups;
+            match rule.mac {
+                None => self.every = true,
+                Some(mac) => drop(self.exact.insert(mac)),
+            }
+        }
     }
 }
 
@@ -128,8 +156,8 @@ fn mac_bits(mac: [u8; 6]) -> u64 {
 #[inline]
 fn fields(frame: &[u8]) -> Option<(u64, u64)> {
     let header: &[u8; 14] = frame.first_chunk()?;
-    let [a, b, c, d, e, f, .., high, low] = *header;
-    let mac = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+    let [a, b, c, d, e, f, g, h, .., high, low] = *header;
+    let mac = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 16;
     let tagged = matches!([high, low], [0x81, 0x00] | [0x88, 0xa8]);
     let vlan = match frame.get(14..16) {
         Some(&[high, low]) if tagged => vlan_bits(u16::from_be_bytes([high, low])),
@@ -211,10 +239,10 @@ impl Table {
         self.rest
     }
 
-    /// Whether some tenants get copies of frames.
+    /// Whether tenants may get copies of a frame: it is to a group.
     #[inline]
-    pub(crate) fn copies_groups(&self) -> bool {
-        !self.groups.is_empty()
+    pub(crate) fn may_copy(&self, packet: &Packet) -> bool {
+        !self.groups.is_empty() && packet.bytes().first().is_some_and(|byte| byte & 1 == 1)
     }
 
     /// Tenants that get a copy of a frame, perhaps besides the one whose it is.

@@ -36,12 +36,17 @@ pub(crate) struct Lane {
     pub slot: Slot,
     /// Packets that wait for the program, no more than [`Lane::frames`] between two bursts.
     waiting: VecDeque<Packet>,
+    /// Places in the burst of packets that come behind these; those before `taken` have been taken.
+    fresh: Vec<u8>,
+    taken: usize,
     /// Packet buffers that it may hold.
     pub frames: usize,
     pub account: Account,
+    /// The policer is asked.
+    pub limited: bool,
     /// The control plane keeps its packets waiting.
     pub paused: bool,
-    /// Packets sent since devices were last flushed.
+    /// Packets sent and not yet paid for.
     pub sent: u64,
     /// Taken in and not yet counted.
     rx_packets: u64,
@@ -59,8 +64,11 @@ impl Lane {
             numbers: Vec::with_capacity(MAX_PORT as usize + 1),
             slot: tenant.slot(),
             waiting: VecDeque::with_capacity(MAX_WAITING + 2 * MAX_BATCH),
+            fresh: Vec::with_capacity(MAX_BATCH),
+            taken: 0,
             frames: MAX_WAITING,
             account: Account::default(),
+            limited: tenant.is_limited(),
             paused: false,
             sent: 0,
             rx_packets: 0,
@@ -68,18 +76,37 @@ impl Lane {
         })
     }
 
-    /// Takes in a packet of the port queue of this index, received so many nanoseconds after the switch was made. A packet that is
-    /// not let in comes back.
+    /// Takes in a packet that the port queue of this index received, at this place of the burst, so many nanoseconds
+    /// after the switch was made. False, and counted, if it is not let in.
     #[inline]
-    pub(crate) fn take_in(&mut self, mut packet: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
-        self.rx_packets += 1;
-        self.rx_bytes += packet.len() as u64;
-        if self.tenant.is_limited() && !self.tenant.policer().admit(now_ns, packet.len()) {
-            self.cells.policed.add(1);
-            return Some(packet);
+    pub(crate) fn take_in(&mut self, packet: &mut Packet, place: u8, queue: usize, now_ns: u64) -> bool {
+        if !self.admit(packet.len(), now_ns) {
+            return false;
         }
         packet.set_ingress_port(self.numbers[queue].unwrap_or_default());
-        self.wait(packet)
+        self.fresh.push(place);
+        true
+    }
+
+    /// The same for a copy, which waits at once. One that is not let in comes back.
+    pub(crate) fn take_in_copy(&mut self, mut copy: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
+        if !self.admit(copy.len(), now_ns) {
+            return Some(copy);
+        }
+        copy.set_ingress_port(self.numbers[queue].unwrap_or_default());
+        self.wait(copy)
+    }
+
+    /// Counts a packet and asks the policer.
+    #[inline]
+    fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
+        self.rx_packets += 1;
+        self.rx_bytes += bytes as u64;
+        let admitted = !self.limited || self.tenant.policer().admit(now_ns, bytes);
+        if !admitted {
+            self.cells.policed.add(1);
+        }
+        admitted
     }
 
     /// Lets a packet wait for the program. One that there is no room for comes back, counted.
@@ -102,7 +129,7 @@ impl Lane {
 
     #[inline]
     pub(crate) fn has_packets(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || self.taken < self.fresh.len()
     }
 
     /// How many more packets may wait.
@@ -110,11 +137,39 @@ impl Lane {
         self.frames.saturating_sub(self.waiting.len())
     }
 
-    /// Moves the packets that have waited longest, so many at most, to a batch.
+    /// Moves the packets that have waited longest, so many at most, to a batch, which is empty.
     #[inline]
-    pub(crate) fn next_batch(&mut self, count: usize, batch: &mut Vec<Packet>) {
-        let count = count.min(self.waiting.len());
-        batch.extend(self.waiting.drain(..count));
+    pub(crate) fn next_batch(&mut self, count: usize, burst: &mut Vec<Packet>, batch: &mut Vec<Packet>) {
+        let old = count.min(self.waiting.len());
+        if old > 0 {
+            batch.extend(self.waiting.drain(..old));
+        }
+        let fresh = (count - old).min(self.fresh.len() - self.taken);
+        if fresh == burst.len() && old == 0 {
+            std::mem::swap(batch, burst);
+        } else {
+            let places = &self.fresh[self.taken..self.taken + fresh];
+            batch.extend(places.iter().map(|place| burst[usize::from(*place)].take()));
+        }
+        self.taken += fresh;
+    }
+
+    /// Lets the rest of the burst wait, as far as there is room.
+    #[inline]
+    pub(crate) fn keep_rest(&mut self, burst: &mut [Packet], pool: &mut Pool) {
+        for at in self.taken..self.fresh.len() {
+            let packet = burst[usize::from(self.fresh[at])].take();
+            if let Some(packet) = self.wait(packet) {
+                pool.give(packet);
+            }
+        }
+        self.fresh.clear();
+        self.taken = 0;
+        if self.waiting.is_empty() {
+            // Begins at the front again, where memory is in the cache.
+            self.waiting.clear();
+        }
+        self.shorten(self.frames, pool);
     }
 
     /// Counts what was taken in.

@@ -31,13 +31,40 @@ pub(crate) struct PortQueue {
     /// To be sent at the end of the burst.
     pub out: Vec<Packet>,
     pub cells: Arc<PortCells>,
-    /// Packets transmitted since it was last flushed.
-    pub unflushed: u64,
+    /// Whose packets these are, if there are several tenants.
+    pub runs: Vec<Run>,
+}
+
+/// Packets of one tenant that follow each other in a port queue.
+pub(crate) struct Run {
+    /// The tenant's lane.
+    pub lane: u8,
+    pub packets: u64,
+    pub bytes: u64,
 }
 
 impl PortQueue {
     pub(crate) fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
-        PortQueue { number, port, out: Vec::with_capacity(MAX_BATCH), cells: Arc::default(), unflushed: 0 }
+        PortQueue {
+            number,
+            port,
+            out: Vec::with_capacity(MAX_BATCH),
+            cells: Arc::default(),
+            runs: Vec::with_capacity(MAX_BATCH),
+        }
+    }
+
+    /// Adds a packet to be sent, of this lane if there are several.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: Packet, owner: Option<u8>) {
+        if let Some(lane) = owner {
+            let bytes = packet.len() as u64;
+            match self.runs.last_mut() {
+                Some(run) if run.lane == lane => (run.packets, run.bytes) = (run.packets + 1, run.bytes + bytes),
+                _ => self.runs.push(Run { lane, packets: 1, bytes }),
+            }
+        }
+        self.out.push(packet);
     }
 
     /// Looks at the device's own counters.

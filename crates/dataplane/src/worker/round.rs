@@ -18,10 +18,10 @@ use crate::observe::sample::Held;
 use crate::observe::stats::{Stage, Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::trace::respecialise::start_respecialiser;
-use crate::worker::classifier::{Classifier, MAX_TENANTS, PortRules, Slot};
+use crate::worker::classifier::{Classifier, MAX_TENANTS, PortRules, Slot, Table};
 use crate::worker::lane::{Egress, Lane, MAX_WAITING};
 use crate::worker::poll_backoff::{Next, PollBackoff};
-use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired};
+use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired, Run};
 use crate::worker::schedule::CYCLE;
 use crate::worker::switch::Switch;
 use crate::worker::tenant::{Cpu, Urgency};
@@ -37,8 +37,8 @@ const REFRESH: Duration = Duration::from_millis(200);
 /// Busy rounds after which a worker looks whether it is time for one.
 const REFRESH_ROUNDS: u32 = 64;
 
-/// Packets of several tenants for one port, from which on they are handed to the device at once.
-const ENOUGH_TO_FLUSH: u64 = 64;
+/// Packets of several tenants for one port, from which on they are sent at once.
+const ENOUGH_TO_SEND: usize = 64;
 
 /// Packets handed to the control plane, by queue.
 struct Punts {
@@ -81,6 +81,8 @@ pub struct Worker {
     started: Instant,
     pool: Pool,
     batch: Vec<Packet>,
+    /// A burst of several tenants, of which batches are taken.
+    burst: Vec<Packet>,
     /// Copies that the program made, and behind which packet of the batch they come.
     made: Vec<(usize, Packet)>,
     sampled: Held,
@@ -118,6 +120,7 @@ impl Worker {
             started: switch.started(),
             pool,
             batch: Vec::with_capacity(MAX_BATCH),
+            burst: Vec::with_capacity(MAX_BATCH),
             made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
             sampled: Held::new(),
             limit,
@@ -251,8 +254,8 @@ impl Worker {
             }
         }
         // What is left of earlier bursts.
-        if self.lanes.len() > 1 && self.has_waiting() {
-            self.serve();
+        if self.has_waiting() {
+            self.serve(Instant::now());
         }
         self.refresh_in = self.refresh_in.wrapping_sub(1);
         if self.refresh_in == 0 {
@@ -267,7 +270,7 @@ impl Worker {
     fn only_lane(&self, queue: usize) -> Option<u32> {
         let [lane] = &self.lanes[..] else { return None };
         let PortRules::One(_) = self.classifier.port(self.queues[queue].number) else { return None };
-        if lane.tenant.is_limited() || lane.has_packets() || lane.paused { None } else { lane.numbers[queue] }
+        if lane.limited || lane.has_packets() || lane.paused { None } else { lane.numbers[queue] }
     }
 
     /// Runs a burst that is all of the only tenant.
@@ -287,64 +290,50 @@ impl Worker {
         self.process(0, Instant::now(), wall_clock_us());
     }
 
-    /// Sorts a burst into lanes, and runs what there is time for.
+    /// Sorts a burst by tenant, and runs what there is time for.
     fn classify(&mut self, index: usize) {
-        let now_ns = self.started.elapsed().as_nanos() as u64;
-        let Worker { queues, cells, lanes, by_slot, classifier, pool, batch, .. } = self;
+        let begun = Instant::now();
+        std::mem::swap(&mut self.batch, &mut self.burst);
+        let Worker { queues, cells, lanes, by_slot, classifier, pool, burst, started, .. } = self;
+        let now_ns = begun.duration_since(*started).as_nanos() as u64;
         let queue = &queues[index];
-        let count = batch.len();
-        let mut bytes = 0;
         let rules = classifier.port(queue.number);
         let lane_of = |slot: Option<Slot>| by_slot[usize::from(slot?)].map(usize::from);
-        match rules {
-            PortRules::One(slot) => {
-                let lane = lane_of(Some(*slot));
-                for packet in batch.drain(..) {
-                    bytes += packet.len() as u64;
-                    let refused = match lane {
-                        Some(lane) => lanes[lane].take_in(packet, index, now_ns),
-                        None => no_tenant(cells, packet),
-                    };
-                    refused.into_iter().for_each(|packet| pool.give(packet));
-                }
-            }
-            PortRules::Several(table) => {
-                for packet in batch.drain(..) {
-                    bytes += packet.len() as u64;
-                    let mut slot = table.tenant(&packet);
-                    if table.copies_groups() {
-                        // A frame that is no tenant's goes to one of them.
-                        slot = slot.or_else(|| table.copies(packet.bytes()).next());
-                        for further in table.copies(packet.bytes()).filter(|further| Some(*further) != slot) {
-                            cells.group_copies.add(1);
-                            let Some(lane) = lane_of(Some(further)).map(|lane| &mut lanes[lane]) else { continue };
-                            let copy = if lane.room() > 0 { pool.take_filled(packet.bytes()) } else { None };
-                            match copy {
-                                Some(copy) => {
-                                    lane.take_in(copy, index, now_ns).into_iter().for_each(|copy| pool.give(copy));
-                                }
-                                None => lane.lose_copy(packet.len()),
-                            }
-                        }
+        let mut bytes = 0;
+        for (place, packet) in burst.iter_mut().enumerate() {
+            bytes += packet.len() as u64;
+            let slot = match rules {
+                PortRules::One(slot) => Some(*slot),
+                PortRules::Several(table) => {
+                    let slot = table.tenant(packet);
+                    if table.may_copy(packet) {
+                        copy_group(packet, slot, table, lanes, lane_of, pool, cells, index, now_ns)
+                    } else {
+                        slot
                     }
-                    let refused = match lane_of(slot) {
-                        Some(lane) => lanes[lane].take_in(packet, index, now_ns),
-                        None => no_tenant(cells, packet),
-                    };
-                    refused.into_iter().for_each(|packet| pool.give(packet));
                 }
+            };
+            let taken = match lane_of(slot) {
+                Some(lane) => lanes[lane].take_in(packet, place as u8, index, now_ns),
+                None => {
+                    cells.no_tenant.add(1);
+                    false
+                }
+            };
+            if !taken {
+                pool.give(packet.take());
             }
         }
+        let count = burst.len();
         queue.cells.rx_packets.add(count as u64);
         queue.cells.rx_bytes.add(bytes);
         self.stopwatch.lap(&self.cells, Stage::Receive, count);
-        self.serve();
+        self.serve(begun);
     }
 
     /// Runs packets that wait in lanes, in turn, until there are none or the time is up. Each lane then keeps what it may
     /// hold.
-    fn serve(&mut self) {
-        let begun = Instant::now();
+    fn serve(&mut self, begun: Instant) {
         let now_us = wall_clock_us();
         let mut now = begun;
         loop {
@@ -367,42 +356,59 @@ impl Worker {
             }
         }
         self.next_lane = (self.next_lane + 1) % self.lanes.len().max(1);
-        self.flush(now);
-        let Worker { lanes, pool, .. } = self;
+        self.transmit_shared(now);
+        let Worker { lanes, pool, burst, .. } = self;
         for lane in lanes {
             lane.count();
-            let frames = lane.frames;
-            lane.shorten(frames, pool);
+            lane.keep_rest(burst, pool);
         }
+        burst.clear();
     }
 
     /// Runs batches of a lane while its account is in credit. `now`: when the turn begins; gives when it ends.
     fn take_turn(&mut self, at: usize, mut now: Instant, now_us: u64) -> Instant {
         loop {
-            let Worker { lanes, batch, limit, .. } = self;
+            let Worker { lanes, burst, batch, limit, .. } = self;
             let lane = &mut *lanes[at];
             let count = lane.account.affordable(*limit);
-            lane.next_batch(count, batch);
+            lane.next_batch(count, burst, batch);
             if batch.is_empty() {
                 return now;
             }
             let count = batch.len();
             self.process(at, now, now_us);
             let end = Instant::now();
-            let Worker { lanes, lost_time, .. } = self;
+            let Worker { lanes, queues, lost_time, .. } = self;
             let ns = end.duration_since(now).as_nanos() as u64;
             lanes[at].account.debit(ns, count, || lost_time.take());
+            lanes[at].cells.busy_ns.add(ns);
             now = end;
+            if queues.iter().any(|queue| queue.out.len() >= ENOUGH_TO_SEND) {
+                self.transmit_shared(now);
+                now = Instant::now();
+            }
         }
     }
 
-    /// Hands what was transmitted to the devices. The time is the tenants', by packets sent.
-    fn flush(&mut self, begun: Instant) {
-        let Worker { lanes, queues, lost_time, .. } = self;
+    /// Sends what waits in the port queues, which is of several tenants. The time since `begun` is theirs, by packets.
+    fn transmit_shared(&mut self, begun: Instant) {
+        let Worker { lanes, queues, pool, lost_time, .. } = self;
         let mut packets = 0;
-        for queue in queues.iter_mut().filter(|queue| queue.unflushed > 0) {
-            packets += std::mem::take(&mut queue.unflushed);
-            queue.port.flush();
+        for queue in queues.iter_mut().filter(|queue| !queue.out.is_empty()) {
+            packets += queue.out.len() as u64;
+            let PortQueue { port, out, runs, cells, .. } = queue;
+            let mut left = port.transmit(pool, out) as u64;
+            port.flush();
+            for Run { lane, packets, bytes } in runs.drain(..) {
+                // Devices take packets in order; what they lose is the rest.
+                let sent = packets.min(left);
+                left -= sent;
+                let bytes = if sent == packets { bytes } else { bytes * sent / packets };
+                cells.count_sent(sent, bytes, packets - sent);
+                let lane = &mut lanes[usize::from(lane)];
+                lane.cells.count_sent(sent, bytes, packets - sent);
+                lane.sent += packets;
+            }
         }
         if packets == 0 {
             return;
@@ -497,6 +503,7 @@ impl Worker {
             let (weight, most) = lane.tenant.share();
             lane.account.set_weight(weight, sum, smallest);
             lane.executor.set_max_passes(lane.tenant.max_passes());
+            lane.limited = lane.tenant.is_limited();
             lane.frames = most.map_or(frames / 2 / tenants, u64::from).min(MAX_WAITING as u64) as usize;
         }
     }
@@ -533,6 +540,7 @@ impl Worker {
         let alone = self.lanes.len() == 1;
         let begun = Instant::now();
         let mut count = 0;
+        let owner = (!alone).then_some(at as u8);
         let Worker { lanes, pool, batch, limit, queues, .. } = self;
         let lane = &mut *lanes[at];
         let most = if alone { *limit } else { lane.room().min(*limit) };
@@ -547,7 +555,7 @@ impl Worker {
                 match (filled, raw, egress.get(port as usize)) {
                     (None, ..) => cells.no_frame.add(1),
                     (Some(p), false, _) => batch.push(p),
-                    (Some(p), true, Some(Egress::Port(at))) => queues[usize::from(*at)].out.push(p),
+                    (Some(p), true, Some(Egress::Port(at))) => queues[usize::from(*at)].push(p, owner),
                     (Some(p), true, _) => {
                         cells.no_such_port.add(1);
                         pool.give(p);
@@ -560,7 +568,9 @@ impl Worker {
             count += 1;
         }
         cells.injected.add(count as u64);
-        self.transmit(at);
+        if alone {
+            self.transmit();
+        }
         if alone && !self.lanes[at].has_packets() && !self.lanes[at].paused {
             if !self.batch.is_empty() {
                 self.process(at, Instant::now(), wall_clock_us());
@@ -573,13 +583,14 @@ impl Worker {
             lane.wait(packet).into_iter().for_each(|packet| pool.give(packet));
         }
         lane.account.debit(begun.elapsed().as_nanos() as u64, 0, || lost_time.take());
-        self.serve();
+        self.serve(Instant::now());
         count
     }
 
-    /// Runs the batch, which is of one tenant, and sends what comes out.
-    /// `start`: the time now, as `now_us` is for programs.
+    /// Runs the batch, which is of one tenant, and sorts what comes out by port. Of the only tenant it is sent; of one of
+    /// several it waits to be sent with what comes of the others. `start`: the time now, as `now_us` is for programs.
     fn process(&mut self, at: usize, start: Instant, now_us: u64) {
+        let owner = (self.lanes.len() > 1).then_some(at as u8);
         let lane = &mut *self.lanes[at];
         let sampling = lane.tenant.samples().wanted();
         if sampling {
@@ -603,20 +614,24 @@ impl Worker {
         let count = batch.len();
         lane.cells.batches.add(1);
         lane.cells.packets.add(count as u64);
-        lane.cells.busy_ns.add(start.elapsed().as_nanos() as u64);
+        if owner.is_none() {
+            lane.cells.busy_ns.add(start.elapsed().as_nanos() as u64);
+        }
         stopwatch.lap(worker_cells, Stage::Program, count);
         let mut made = made.drain(..).peekable();
         for (at, packet) in batch.drain(..).enumerate() {
-            dispatch(packet, lane, pool, queues, &mut punts);
+            dispatch(packet, lane, owner, pool, queues, &mut punts);
             while let Some((_, copy)) = made.next_if(|(behind, _)| *behind == at) {
-                dispatch(copy, lane, pool, queues, &mut punts);
+                dispatch(copy, lane, owner, pool, queues, &mut punts);
             }
         }
         drop(made);
         lane.cells.digests_lost.add(lane.executor.take_lost_digests());
         stopwatch.lap(worker_cells, Stage::Sort, count);
-        self.transmit(at);
-        self.stopwatch.lap(&self.cells, Stage::Send, count);
+        if owner.is_none() {
+            self.transmit();
+            self.stopwatch.lap(&self.cells, Stage::Send, count);
+        }
         let lane = &self.lanes[at];
         lane.cells.punted.add(punts.normal + punts.urgent);
         if punts.urgent > 0 {
@@ -646,24 +661,28 @@ impl Worker {
             }
             lane.cells.copied.add((self.made.len() - made) as u64 + lost);
             lane.cells.no_frame.add(lost);
-            if lane.tenant.is_limited() {
+            if lane.limited {
                 let now_ns = self.started.elapsed().as_nanos() as u64;
                 police_copies(lane, &mut self.pool, &mut self.made, made, now_ns);
             }
             let enough = if alone { MAX_BATCH } else { lane.frames / 2 };
             if self.made.len() > MAX_BATCH.min(enough) || self.pool.available() < kept + enough {
+                let owner = (!alone).then_some(at as u8);
                 for (_, copy) in self.made.drain(..) {
-                    dispatch(copy, lane, &mut self.pool, &mut self.queues, punts);
+                    dispatch(copy, lane, owner, &mut self.pool, &mut self.queues, punts);
                 }
-                self.transmit(at);
+                match owner {
+                    None => self.transmit(),
+                    // The turn is this tenant's, and what it takes.
+                    Some(_) => self.transmit_shared(Instant::now()),
+                }
             }
         }
     }
 
-    /// Sends what waits in the port queues, which is all of one tenant.
-    fn transmit(&mut self, at: usize) {
+    /// Sends what waits in the port queues, which is all of the only tenant.
+    fn transmit(&mut self) {
         let (mut all_packets, mut all_bytes, mut all_lost) = (0, 0, 0);
-        let alone = self.lanes.len() == 1;
         for queue in &mut self.queues {
             if queue.out.is_empty() {
                 continue;
@@ -671,27 +690,18 @@ impl Worker {
             let count = queue.out.len();
             let bytes: u64 = queue.out.iter().map(|p| p.len() as u64).sum();
             let sent = queue.port.transmit(&mut self.pool, &mut queue.out);
-            queue.unflushed += sent as u64;
-            if alone || queue.unflushed >= ENOUGH_TO_FLUSH {
-                queue.unflushed = 0;
-                queue.port.flush();
-            }
+            queue.port.flush();
             // Lost packets are rare; their bytes are taken as average.
             let bytes = if sent == count { bytes } else { bytes * sent as u64 / count as u64 };
             let lost = (count - sent) as u64;
-            queue.cells.tx_bytes.add(bytes);
-            queue.cells.tx_packets.add(sent as u64);
-            queue.cells.tx_lost.add(lost);
+            queue.cells.count_sent(sent as u64, bytes, lost);
             all_bytes += bytes;
             all_packets += sent as u64;
             all_lost += lost;
         }
-        let lane = &mut self.lanes[at];
-        lane.sent += if alone { 0 } else { all_packets };
-        let cells = &lane.cells;
-        cells.tx_bytes.add(all_bytes);
-        cells.tx_packets.add(all_packets);
-        cells.tx_lost.add(all_lost);
+        if let [lane] = &self.lanes[..] {
+            lane.cells.count_sent(all_packets, all_bytes, all_lost);
+        }
     }
 
     /// Looks at the counters of one device, in turn, if it is time: of all at once would keep packets waiting.
@@ -710,10 +720,32 @@ impl Worker {
     }
 }
 
-/// Counts a packet that is no tenant's; it comes back.
-fn no_tenant(cells: &WorkerCells, packet: Packet) -> Option<Packet> {
-    cells.no_tenant.add(1);
-    Some(packet)
+/// Copies a frame to the tenants that ask for frames to its group address. Returns whose the frame itself is.
+#[cold]
+#[expect(clippy::too_many_arguments, reason = "parts of a worker that are borrowed apart")]
+fn copy_group(
+    packet: &Packet,
+    slot: Option<Slot>,
+    table: &Table,
+    lanes: &mut [Box<Lane>],
+    lane_of: impl Fn(Option<Slot>) -> Option<usize>,
+    pool: &mut Pool,
+    cells: &WorkerCells,
+    queue: usize,
+    now_ns: u64,
+) -> Option<Slot> {
+    // A frame that is no tenant's goes to one of them.
+    let slot = slot.or_else(|| table.copies(packet.bytes()).next());
+    for further in table.copies(packet.bytes()).filter(|further| Some(*further) != slot) {
+        cells.group_copies.add(1);
+        let Some(lane) = lane_of(Some(further)).map(|lane| &mut lanes[lane]) else { continue };
+        let copy = if lane.room() > 0 { pool.take_filled(packet.bytes()) } else { None };
+        match copy {
+            Some(copy) => lane.take_in_copy(copy, queue, now_ns).into_iter().for_each(|copy| pool.give(copy)),
+            None => lane.lose_copy(packet.len()),
+        }
+    }
+    slot
 }
 
 /// Drops, counted, the copies from a place on that the tenant's rate does not allow.
@@ -726,7 +758,15 @@ fn police_copies(lane: &Lane, pool: &mut Pool, made: &mut Vec<(usize, Packet)>, 
 
 /// Brings a packet that the program is done with to where it goes.
 #[inline]
-fn dispatch(packet: Packet, lane: &Lane, pool: &mut Pool, queues: &mut [PortQueue], punts: &mut Punts) {
+/// `owner`: the lane, if there are several.
+fn dispatch(
+    packet: Packet,
+    lane: &Lane,
+    owner: Option<u8>,
+    pool: &mut Pool,
+    queues: &mut [PortQueue],
+    punts: &mut Punts,
+) {
     let cells = &*lane.cells;
     if packet.parser_error() != 0
         && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
@@ -736,7 +776,7 @@ fn dispatch(packet: Packet, lane: &Lane, pool: &mut Pool, queues: &mut [PortQueu
     let lost = match packet.verdict() {
         Verdict::Forward => match lane.egress.get(packet.egress_port() as usize) {
             Some(Egress::Port(at)) => {
-                queues[usize::from(*at)].out.push(packet);
+                queues[usize::from(*at)].push(packet, owner);
                 return;
             }
             Some(Egress::Cpu(urgency)) => {

@@ -9,10 +9,11 @@ use std::time::Duration;
 /// The largest weight of a tenant.
 pub(crate) const MAX_WEIGHT: u32 = 1000;
 
-/// Time after which a worker looks at its ports again, though packets wait in lanes.
+/// Time after which a worker looks at its ports again, though packets wait in lanes, and the quanta of all tenants together.
 pub(crate) const CYCLE: Duration = Duration::from_micros(64);
-/// The shortest quantum: batches shorter than this cost more.
-const SHORTEST_NS: u64 = 8_000;
+/// The quanta of all tenants together if some would be shorter than [`SHORT_NS`]: shorter batches cost more.
+const LONG_CYCLE_NS: u64 = 256_000;
+const SHORT_NS: u64 = 8_000;
 /// A batch that takes so many times as long as expected, and so much longer, may have been interrupted: the operating system
 /// let another thread run.
 const SUSPICIOUS: u64 = 4;
@@ -32,15 +33,15 @@ pub(crate) struct Account {
 
 impl Default for Account {
     fn default() -> Account {
-        Account { credit_ns: 0, quantum_ns: SHORTEST_NS, packet_ns: UNKNOWN_NS }
+        Account { credit_ns: 0, quantum_ns: SHORT_NS, packet_ns: UNKNOWN_NS }
     }
 }
 
 impl Account {
     /// Sets the quantum for a weight among others, of which there are the sum and the smallest.
     pub(crate) fn set_weight(&mut self, weight: u32, sum: u64, smallest: u32) {
-        // The smallest weight gets the shortest quantum at least.
-        let cycle = (CYCLE.as_nanos() as u64).max(SHORTEST_NS * sum / u64::from(smallest.max(1)));
+        let wanted = SHORT_NS * sum / u64::from(smallest.max(1));
+        let cycle = wanted.clamp(CYCLE.as_nanos() as u64, LONG_CYCLE_NS);
         self.quantum_ns = cycle * u64::from(weight) / sum.max(1);
     }
 
@@ -140,7 +141,7 @@ mod tests {
             account.rest();
         }
         account.begin_turn();
-        assert!(account.affordable(256) <= (SHORTEST_NS / UNKNOWN_NS) as usize);
+        assert!(account.affordable(256) <= (SHORT_NS / UNKNOWN_NS) as usize);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::observe::stats::{Cell, StageTime, SwitchStats, TenantStats, WorkerCel
 use crate::packet::{FrameSize, MAX_BATCH, Pool, PoolError};
 use crate::port::{Port, PortInfo};
 use crate::vdp::{BuildError, VirtualDataPlane};
-use crate::worker::classifier::{Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
+use crate::worker::classifier::{Addresses, Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
 use crate::worker::handover::{WorkerBusy, wait_until};
 use crate::worker::lane::Lane;
 use crate::worker::port_queue::{Change, MAX_PORT, MAX_PORT_QUEUES, PortQueue, Ports, Retired, Workers};
@@ -322,6 +322,15 @@ impl Switch {
     /// The tenant of this name.
     pub fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
         self.tenants().into_iter().find(|tenant| tenant.name() == name)
+    }
+
+    /// Destination addresses of the frames of a port that tenants want.
+    pub fn addresses(&self, port: u32) -> Addresses {
+        self.with_tenants(|tenants| {
+            let mut addresses = Addresses::default();
+            tenants.list.iter().for_each(|tenant| addresses.add(port, &tenant.to_classify()));
+            addresses
+        })
     }
 
     /// Adds a tenant. Each worker takes it up before its next round; other tenants do not notice. Its ports may be added

@@ -69,6 +69,34 @@ pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::
     check(result).map(drop)
 }
 
+/// What a packet socket can have a device receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Membership {
+    Promiscuous,
+    AllGroups,
+    Group([u8; 6]),
+    Station([u8; 6]),
+}
+
+/// Joins or leaves.
+pub(crate) fn set_membership(fd: &OwnedFd, interface: i32, membership: Membership, join: bool) -> io::Result<()> {
+    let (kind, address) = match membership {
+        Membership::Promiscuous => (libc::PACKET_MR_PROMISC, None),
+        Membership::AllGroups => (libc::PACKET_MR_ALLMULTI, None),
+        Membership::Group(address) => (libc::PACKET_MR_MULTICAST, Some(address)),
+        Membership::Station(address) => (libc::PACKET_MR_UNICAST, Some(address)),
+    };
+    let mut request = libc::packet_mreq {
+        mr_ifindex: interface,
+        mr_type: kind as libc::c_ushort,
+        mr_alen: address.map_or(0, |address| address.len() as libc::c_ushort),
+        mr_address: [0; 8],
+    };
+    request.mr_address[..6].copy_from_slice(&address.unwrap_or_default());
+    let name = if join { libc::PACKET_ADD_MEMBERSHIP } else { libc::PACKET_DROP_MEMBERSHIP };
+    set_option(fd, libc::SOL_PACKET, name, &request)
+}
+
 /// Attaches a filter, which replaces the current one.
 pub(crate) fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
     let instructions = filter.instructions();
