@@ -152,6 +152,11 @@ class Switch:
             command = [hopwright, "switch", "--config", config]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
         self.rate = rate
+        # A switch with tenants says when all of them run.
+        deadline = time.monotonic() + 60
+        while len(devices) > 1 and "P4Runtime at" not in (folder / "log").read_text():
+            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.05)
         frames = (self.frame(device) for device in devices)
         self.frames.write_bytes(b"".join(struct.pack("!H", len(frame)) + frame for frame in frames))
 

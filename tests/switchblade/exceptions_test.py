@@ -20,15 +20,15 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/p4runtime"))
+sys.path.append(str(ROOT / "tests/p4runtime"))
 
 import finsy as fy
 
 from frames import ethernet, ipv4, udp
+from handler import Handler
 from switch import HOPWRIGHT, PATIENCE, Switch
 
 PLATFORM = ROOT / "p4/switchblade/platform.p4"
-HANDLER = ROOT / "examples/exception_handler/handler.py"
 VDP, MAC, MODE_KEY, IPV4 = 10, "02000000000a", 4, 0
 SO_TIMESTAMPNS = 35
 SO_RCVBUFFORCE = 33
@@ -81,21 +81,7 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
 
     def handler(self, *options):
         """Starts the handler, and returns when it handles."""
-        command = [sys.executable, HANDLER, "--server", self.switch.address, "--vdp", str(VDP), *options, "10.1.0.0/16=1:1", "0.0.0.0/0=drop"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(self.end_handler)
-        self.assertIn("handling", self.process.stdout.readline())
-
-    def end_handler(self):
-        """Ends it; its counts."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.counts = json.loads(self.process.communicate(timeout=PATIENCE)[0])
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                raise
-        return self.counts
+        self.process = self.enterContext(Handler(self.switch.address, VDP, *options))
 
     def entries(self):
         command = [HOPWRIGHT, "table", "--server", self.switch.address, "show", "exact_key"]
@@ -122,7 +108,7 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
             q = statistics.quantiles(values, n=100)
             print(f"{name:>6} packet of {len(values)} flows: median {q[49] / 1000:.0f} us, p99 {q[98] / 1000:.0f} us")
         self.assertEqual(self.entries(), ARGS.flows)
-        counts = self.end_handler()
+        counts = self.process.end()
         self.assertEqual(counts["packets_in"], ARGS.flows)
         self.assertEqual(counts["decisions"], ARGS.flows)
         self.assertEqual(self.switch_stats()["packets_punted"], ARGS.flows)
@@ -139,7 +125,7 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
             self.switch.send(0, flow(number))
         while self.receiver.next(5):
             arrived += 1
-        counts = self.end_handler()
+        counts = self.process.end()
         stats = self.switch_stats()
         received = next(p["rx_packets"] for p in stats["ports"].values() if p["number"] == 0)
         ledger = {
@@ -168,7 +154,7 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.entries(), 0)
         self.latency(flow(7))
         self.assertEqual(self.entries(), 1)
-        counts = self.end_handler()
+        counts = self.process.end()
         self.assertEqual((counts["decisions"], counts["expired"]), (102, 101))
 
     async def test_entries_that_somebody_deletes_come_again(self):

@@ -112,7 +112,7 @@ pub(crate) fn table_entries(vdp: &VirtualDataPlane) -> impl Iterator<Item = (&st
 
 /// What controllers do.
 fn p4runtime(text: &mut Text, tenants: &[Shown]) {
-    let families: [Family<Counts>; 5] = [
+    let families: [Family<Counts>; 6] = [
         ("hopwright_p4runtime_updates_total", "Updates that controllers made.", |c| c.updates.load(Ordering::Relaxed)),
         ("hopwright_p4runtime_failed_updates_total", "Updates that failed.", |c| c.failed.load(Ordering::Relaxed)),
         ("hopwright_p4runtime_packets_in_total", "Packets sent to controllers.", |c| {
@@ -121,6 +121,11 @@ fn p4runtime(text: &mut Text, tenants: &[Shown]) {
         ("hopwright_p4runtime_packets_out_total", "Packets received from controllers.", |c| {
             c.packets_out.load(Ordering::Relaxed)
         }),
+        (
+            "hopwright_p4runtime_refused_packets_total",
+            "Packets of controllers that a full queue had no room for.",
+            |c| c.packets_out_refused.load(Ordering::Relaxed),
+        ),
         ("hopwright_p4runtime_lost_messages_total", "Messages that no controller took.", |c| {
             c.lost.load(Ordering::Relaxed)
         }),
