@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-switch test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-openflow test-switch test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -52,7 +52,7 @@ ifneq ($(ROOT),)
 tools: interop-tools
 	tests/tutorial/setup.sh
 
-waiting: network-mixes braccept p4runtime test-switch test-switchblade tutorial side-by-side
+waiting: network-mixes braccept p4runtime test-openflow test-switch test-switchblade tutorial side-by-side
 
 alone: test-reload test-hosts test-underlay soak-short
 
@@ -71,6 +71,11 @@ test-switchblade: hopwright p4runtime-clients
 test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
 
+# os-ken and ovs-ofctl with our switch and with Open vSwitch, and controllers that misbehave.
+test-openflow: hopwright
+	tests/openflow/setup.sh
+	tests/openflow/run.sh
+
 # Types docs/tutorial.md.
 tutorial: hopwright
 	tests/tutorial/setup.sh
@@ -85,9 +90,9 @@ export HOPWRIGHT_SKIP_PRIVILEGED_TESTS := 1
 
 tools:
 
-waiting alone p4runtime test-switch test-switchblade tutorial interop:
+waiting alone p4runtime test-openflow test-switch test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-switch, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-openflow, test-switch, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif

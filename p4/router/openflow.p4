@@ -188,6 +188,7 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             meta.port = hdr.packet_out.port;
             meta.group = hdr.packet_out.group;
             meta.rewrite = hdr.packet_out.rewrite;
+            meta.flow = NO_FLOW;
             hdr.packet_out.setInvalid();
         } else if (meta.passes == 1) {
             meta.in_port = (bit<16>) std.ingress_port;

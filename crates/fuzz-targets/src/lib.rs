@@ -16,6 +16,7 @@ mod repair;
 mod slow_path;
 
 pub use bfd::{Heard, bfd};
+pub use hopwright_openflow::fuzz::Controllers;
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
 pub use reload::Reloads;
 pub use repair::{LENGTHS, SIGNATURES};

@@ -48,6 +48,19 @@ fn reload() {
 }
 
 #[test]
+fn openflow() {
+    let mut controllers = targets::Controllers::new();
+    let (mut messages, mut refused, mut flows) = (0, 0, 0);
+    replay("openflow", |data| {
+        let heard = controllers.messages(data);
+        messages += heard.messages;
+        refused += heard.refused;
+        flows += heard.flows;
+    });
+    assert!(messages > refused && refused > 0 && flows > 0, "{messages} messages, {refused} refused, {flows} flows");
+}
+
+#[test]
 fn stf() {
     replay("stf", targets::stf);
 }

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Switch(args) => commands::switch::run(&args),
         Command::Tenant(args) => commands::tenant::run(&args),
+        Command::Openflow(args) => commands::openflow::run(&args),
         Command::Table(args) => commands::control::table::run(&args),
         Command::Counter(args) => commands::control::cells::counter(&args),
         Command::Register(args) => commands::control::cells::register(&args),

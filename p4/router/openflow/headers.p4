@@ -99,7 +99,7 @@ header neighbour_option_t {
     bit<48> address;
 }
 
-// In front of packets to the controllers. `flow` and `rewrite` are 0 for what no flow matched.
+// In front of packets to the controllers. `flow` is 0 for what no flow matched, and NO_FLOW for what a controller sent.
 @controller_header("packet_in")
 header packet_in_t {
     bit<16> in_port;
@@ -139,6 +139,8 @@ struct headers_t {
     neighbour_t        neighbour;
     neighbour_option_t neighbour_option;
 }
+
+const bit<32> NO_FLOW = 0xffffffff;
 
 // What a pass does first.
 const bit<8> NEXT_FIRST = 0;   // matches the flows of table 0, for a packet from a port

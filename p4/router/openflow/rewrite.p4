@@ -20,6 +20,10 @@
 #define SET_LINK_SRC what[15:15] == 1
 #define SET_LINK_DST what[16:16] == 1
 #define SET_LABEL  what[17:17] == 1
+// What the fields of layers 3 and 4 are: by default those of IPv4, TCP and UDP.
+#define OF_ARP     what[18:18] == 1
+#define OF_IPV6    what[19:19] == 1
+#define OF_ICMP    what[20:20] == 1
 
 control Rewrite(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     // A new tag has the identifier and priority of the one below it.
@@ -46,7 +50,7 @@ control Rewrite(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
         }
     }
 
-    action set(bit<18> what, bit<16> tpid, bit<12> vid, bit<3> pcp, bit<48> eth_src, bit<48> eth_dst, bit<128> l3_src,
+    action set(bit<21> what, bit<16> tpid, bit<12> vid, bit<3> pcp, bit<48> eth_src, bit<48> eth_dst, bit<128> l3_src,
             bit<128> l3_dst, bit<6> dscp, bit<2> ecn, bit<8> ttl, bit<16> l4_src, bit<16> l4_dst, bit<48> link_src,
             bit<48> link_dst, bit<20> flow_label) {
         if (POP_VLAN && hdr.vlan.isValid()) {
@@ -68,10 +72,13 @@ control Rewrite(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
             hdr.ethernet.dst = eth_dst;
         }
 
-        bit<128> new_l3_src = SET_L3_SRC ? l3_src : meta.l3_src;
-        bit<128> new_l3_dst = SET_L3_DST ? l3_dst : meta.l3_dst;
-        bit<16> new_l4_src = SET_L4_SRC ? l4_src : meta.l4_src;
-        bit<16> new_l4_dst = SET_L4_DST ? l4_dst : meta.l4_dst;
+        // Fields of another protocol than the packet's stay as they are.
+        bool addresses = OF_ARP ? hdr.arp.isValid() : (OF_IPV6 ? hdr.ipv6.isValid() : hdr.ipv4.isValid());
+        bool ports = OF_ARP ? hdr.arp.isValid() : (OF_ICMP ? hdr.icmp.isValid() : !hdr.icmp.isValid() && !hdr.arp.isValid());
+        bit<128> new_l3_src = addresses && SET_L3_SRC ? l3_src : meta.l3_src;
+        bit<128> new_l3_dst = addresses && SET_L3_DST ? l3_dst : meta.l3_dst;
+        bit<16> new_l4_src = ports && SET_L4_SRC ? l4_src : meta.l4_src;
+        bit<16> new_l4_dst = ports && SET_L4_DST ? l4_dst : meta.l4_dst;
         bit<6> new_dscp = SET_DSCP ? dscp : meta.tos[7:2];
         bit<2> new_ecn = SET_ECN ? ecn : meta.tos[1:0];
         if (hdr.ipv4.isValid()) {

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod interfaces;
 pub(crate) mod ir;
+pub(crate) mod openflow;
 pub(crate) mod p4info;
 pub(crate) mod replay;
 pub(crate) mod run;

@@ -215,7 +215,8 @@ fn json(stats: &SwitchStats, controllers: Option<&Counts>, started: Instant) -> 
     })
 }
 
-fn print(stats: &SwitchStats) {
+/// Prints what a switch has counted.
+pub(crate) fn print(stats: &SwitchStats) {
     println!(
         "{:<6} {:<16} {:>12} {:>14} {:>12} {:>14} {:>8}",
         "port", "interface", "rx packets", "rx bytes", "tx packets", "tx bytes", "tx lost"

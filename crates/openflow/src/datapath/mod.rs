@@ -1,0 +1,798 @@
+//! Flows, groups and ports of a switch, kept in step with the program's tables.
+
+mod outputs;
+mod program;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{Count, VirtualDataPlane};
+
+pub(crate) use outputs::{MAX_ACTIONS, TABLES};
+pub use program::WrongProgram;
+pub(crate) use program::{FLOWS, PacketInHeader, packet_out};
+
+use crate::codec::reply::{FlowView, GroupView, PortDescription, Removal, TableCounts};
+use crate::codec::request::{Bucket, FlowCommand, FlowFilter, FlowMod, GroupCommand, GroupKind, GroupMod, flow_flag};
+use crate::codec::{Action, GROUP_ALL, GROUP_ANY, Instructions, Key, Match, Refusal, TABLE_ALL, Version, port};
+use outputs::{GroupActions, Surroundings};
+use program::{Installed, Place, Program};
+
+/// Groups that there may be.
+pub(crate) const GROUPS: u32 = 4096;
+/// Buckets of a group.
+const MAX_BUCKETS: usize = 256;
+/// Lists of actions of packets that controllers send, kept for the next one.
+const PACKET_OUT_LISTS: usize = 256;
+/// How long such a list is kept after its last packet.
+const PACKET_OUT_KEPT: Duration = Duration::from_secs(2);
+
+/// Bits of a port's configuration (`OFPPC_*`).
+pub(crate) mod port_config {
+    pub(crate) const DOWN: u32 = 1 << 0;
+    pub(crate) const NO_RECV: u32 = 1 << 2;
+    pub(crate) const NO_FLOOD: u32 = 1 << 4;
+    pub(crate) const NO_FWD: u32 = 1 << 5;
+    pub(crate) const NO_PACKET_IN: u32 = 1 << 6;
+}
+
+#[derive(Debug)]
+struct Flow {
+    table: u8,
+    priority: u16,
+    matching: Match,
+    key: Key,
+    cookie: u64,
+    idle_timeout: u16,
+    hard_timeout: u16,
+    flags: u16,
+    instructions: Instructions,
+    version: Version,
+    place: Place,
+    installed: Installed,
+    created: Instant,
+    /// When its counter was last seen to have changed.
+    used: Instant,
+    seen: u64,
+    /// What its number had counted before.
+    base: Count,
+}
+
+impl Flow {
+    fn rank(&self) -> (u8, u32) {
+        (self.table, rank(self.priority, self.matching.exact))
+    }
+}
+
+/// Exact flows of 1.0 outrank all others.
+fn rank(priority: u16, exact: bool) -> u32 {
+    if exact { u32::from(u16::MAX) + 1 } else { priority.into() }
+}
+
+#[derive(Debug)]
+struct Group {
+    kind: GroupKind,
+    buckets: Vec<Bucket>,
+    /// Of a select group, the outputs of its buckets.
+    installed: Vec<(Installed, u16)>,
+    created: Instant,
+}
+
+/// What outputs depend on beside their actions.
+#[derive(Debug, Default)]
+struct Around {
+    ports: BTreeMap<u32, PortDescription>,
+    groups: HashMap<u32, Group>,
+}
+
+impl Surroundings for Around {
+    fn ports(&self, flood: bool) -> Vec<u16> {
+        let wanted = |port: &&PortDescription| !flood || port.config & port_config::NO_FLOOD == 0;
+        self.ports.values().filter(wanted).map(|port| port.number as u16).collect()
+    }
+
+    fn group(&self, group: u32) -> Option<GroupActions<'_>> {
+        let group = self.groups.get(&group)?;
+        Some(match group.kind {
+            GroupKind::Select => GroupActions::Select,
+            GroupKind::All | GroupKind::Indirect => GroupActions::All(&group.buckets),
+        })
+    }
+}
+
+/// A flow that is gone.
+#[derive(Debug)]
+pub(crate) struct Removed {
+    flow: Flow,
+    count: Count,
+    pub reason: Removal,
+}
+
+impl Removed {
+    pub(crate) fn view(&self) -> FlowView<'_> {
+        self.flow.view(self.count)
+    }
+}
+
+impl Flow {
+    fn view(&self, count: Count) -> FlowView<'_> {
+        FlowView {
+            table: self.table,
+            matching: &self.matching,
+            priority: self.priority,
+            cookie: self.cookie,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            flags: self.flags,
+            age: self.created.elapsed(),
+            packets: count.packets,
+            bytes: count.bytes,
+            instructions: &self.instructions,
+        }
+    }
+
+    fn selected(&self, table: u8, cookie: (u64, u64)) -> bool {
+        (table == TABLE_ALL || self.table == table) && self.cookie & cookie.1 == cookie.0 & cookie.1
+    }
+}
+
+/// A switch's flows, groups and ports.
+#[derive(Debug)]
+pub(crate) struct Datapath {
+    program: Program,
+    around: Around,
+    flows: HashMap<u32, Flow>,
+    /// By table, rank and what they match.
+    by_key: HashMap<(u8, u32, Key), u32>,
+    /// Flows with a timeout.
+    timed: BTreeSet<u32>,
+    /// Flows by table.
+    active: [u32; TABLES as usize],
+    packet_outs: HashMap<Vec<Action>, (Installed, Instant)>,
+}
+
+impl Datapath {
+    /// Takes over a program: what is in its tables is removed.
+    pub(crate) fn new(vdp: &VirtualDataPlane) -> Result<Datapath, WrongProgram> {
+        let mut program = Program::new(vdp)?;
+        program.clear()?;
+        Ok(Datapath {
+            program,
+            around: Around::default(),
+            flows: HashMap::new(),
+            by_key: HashMap::new(),
+            timed: BTreeSet::new(),
+            active: [0; TABLES as usize],
+            packet_outs: HashMap::new(),
+        })
+    }
+
+    /// Number of flows.
+    pub(crate) fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    pub(crate) fn cookie(&self, flow: u32) -> Option<u64> {
+        self.flows.get(&flow).map(|flow| flow.cookie)
+    }
+
+    /// Whether packets that a flow sends to the controllers are those that no other matches (1.3, section 5.4).
+    pub(crate) fn is_table_miss(&self, flow: u32) -> bool {
+        self.flows
+            .get(&flow)
+            .is_some_and(|flow| flow.version == Version::V13 && flow.priority == 0 && flow.matching.fields().is_empty())
+    }
+
+    /// What packets do that no flow matches.
+    pub(crate) fn set_miss(&self, to_controller: bool) {
+        if let Err(error) = self.program.set_miss(to_controller) {
+            tracing::error!("cannot change what unmatched packets do: {error}");
+        }
+    }
+
+    fn count(&self, id: u32, flow: &Flow) -> Count {
+        let now = self.program.flow_count(id);
+        Count { packets: now.packets - flow.base.packets, bytes: now.bytes - flow.base.bytes }
+    }
+
+    /// Carries out a flow message. Flows that it removes are returned if their removal is to be reported.
+    pub(crate) fn flow_mod(&mut self, request: &FlowMod) -> Result<Vec<Removed>, Refusal> {
+        let deletes = matches!(request.command, FlowCommand::Delete { .. });
+        let one_table = request.table < TABLES;
+        // Only deletions may be of all tables.
+        if !one_table && !(deletes && request.table == TABLE_ALL) {
+            return Err(Refusal::FLOW_TABLE);
+        }
+        match request.command {
+            FlowCommand::Add => self.add(request).map(|()| Vec::new()),
+            FlowCommand::Modify { strict } => {
+                let found = self.find(request, strict);
+                // In 1.0 a modification that finds nothing is an addition.
+                if found.is_empty() && request.version == Version::V10 {
+                    return self.add(request).map(|()| Vec::new());
+                }
+                for id in found {
+                    self.modify(id, request)?;
+                }
+                Ok(Vec::new())
+            }
+            FlowCommand::Delete { strict } => {
+                let mut found = self.find(request, strict);
+                found.retain(|id| self.flows[id].instructions.leads_to(request.out_port, request.out_group));
+                Ok(self.remove_all(found, Removal::Delete))
+            }
+        }
+    }
+
+    fn find(&self, request: &FlowMod, strict: bool) -> Vec<u32> {
+        let key = request.matching.key();
+        let cookie = (request.cookie, request.cookie_mask);
+        if strict {
+            let rank = rank(request.priority, request.matching.exact);
+            let tables = if request.table == TABLE_ALL { 0..TABLES } else { request.table..request.table + 1 };
+            let found = tables.filter_map(|table| self.by_key.get(&(table, rank, key.clone())).copied());
+            return found.filter(|id| self.flows[id].selected(TABLE_ALL, cookie)).collect();
+        }
+        let selected = |flow: &Flow| flow.selected(request.table, cookie) && key.covers(&flow.key);
+        let mut found: Vec<u32> = self.flows.iter().filter(|(_, flow)| selected(flow)).map(|(id, _)| *id).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn add(&mut self, request: &FlowMod) -> Result<(), Refusal> {
+        let FlowMod { table, priority, .. } = *request;
+        let matching = request.matching.clone();
+        let key = matching.key();
+        if request.flags & flow_flag::CHECK_OVERLAP != 0 {
+            let overlaps =
+                |flow: &Flow| flow.rank() == (table, rank(priority, matching.exact)) && flow.key.overlaps(&key);
+            if self.flows.values().any(overlaps) {
+                return Err(Refusal::FLOW_OVERLAP);
+            }
+        }
+        let outputs = outputs::of_flow(table, &matching, &request.instructions, request.version, &self.around)?;
+        let by_key = (table, rank(priority, matching.exact), key);
+        let old = self.by_key.get(&by_key).copied();
+        // A flow that replaces another counts on from it, unless the controller or 1.0 says otherwise.
+        let keeps_counts = request.version == Version::V13 && request.flags & flow_flag::RESET_COUNTS == 0;
+        let id = match old {
+            Some(id) if keeps_counts => id,
+            _ => self.program.take_flow_id()?,
+        };
+        let fresh = old != Some(id);
+        let installed = self.program.install(outputs).inspect_err(|_| {
+            if fresh {
+                self.program.give_back_flow_id(id);
+            }
+        })?;
+        let place = self.program.place(table, &by_key.2, priority, matching.exact);
+        let metadata = request.instructions.metadata;
+        if let Err(error) = self.program.put_flow(&place, id, &installed, metadata, old.is_none()) {
+            tracing::debug!("a flow is refused: {error}");
+            self.program.release(&installed);
+            if fresh {
+                self.program.give_back_flow_id(id);
+            }
+            return Err(Refusal::FLOW_TABLE_FULL);
+        }
+        let now = Instant::now();
+        let mut flow = Flow {
+            table,
+            priority,
+            key: by_key.2.clone(),
+            matching,
+            cookie: request.cookie,
+            idle_timeout: request.idle_timeout,
+            hard_timeout: request.hard_timeout,
+            flags: request.flags,
+            instructions: request.instructions.clone(),
+            version: request.version,
+            place,
+            installed,
+            created: now,
+            used: now,
+            seen: 0,
+            base: self.program.flow_count(id),
+        };
+        if let Some(old) = old
+            && let Some(replaced) = self.flows.remove(&old)
+        {
+            self.timed.remove(&old);
+            self.active[usize::from(table)] -= 1;
+            self.program.release(&replaced.installed);
+            if fresh {
+                self.program.give_back_flow_id(old);
+            } else {
+                flow.base = replaced.base;
+                flow.seen = replaced.seen;
+            }
+        }
+        if flow.idle_timeout | flow.hard_timeout != 0 {
+            self.timed.insert(id);
+        }
+        self.active[usize::from(table)] += 1;
+        self.by_key.insert(by_key, id);
+        self.flows.insert(id, flow);
+        Ok(())
+    }
+
+    fn modify(&mut self, id: u32, request: &FlowMod) -> Result<(), Refusal> {
+        let Some(flow) = self.flows.get(&id) else { return Ok(()) };
+        let outputs =
+            outputs::of_flow(flow.table, &flow.matching, &request.instructions, request.version, &self.around)?;
+        self.reinstall(id, outputs, request.instructions.metadata)?;
+        let count = self.program.flow_count(id);
+        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
+        flow.instructions = request.instructions.clone();
+        flow.version = request.version;
+        if request.version == Version::V10 {
+            flow.cookie = request.cookie;
+        }
+        if request.flags & flow_flag::RESET_COUNTS != 0 {
+            (flow.base, flow.seen) = (count, 0);
+        }
+        Ok(())
+    }
+
+    /// Gives a flow other outputs.
+    fn reinstall(
+        &mut self,
+        id: u32,
+        outputs: Vec<outputs::Output>,
+        metadata: Option<(u64, u64)>,
+    ) -> Result<(), Refusal> {
+        let installed = self.program.install(outputs)?;
+        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
+        if installed != flow.installed || metadata != flow.instructions.metadata {
+            if let Err(error) = self.program.put_flow(&flow.place, id, &installed, metadata, false) {
+                tracing::error!("a flow cannot be changed: {error}");
+                self.program.release(&installed);
+                return Err(Refusal::FLOW_TABLE_FULL);
+            }
+        }
+        let old = std::mem::replace(&mut flow.installed, installed);
+        self.program.release(&old);
+        Ok(())
+    }
+
+    /// Removes flows; those are returned whose removal is to be reported.
+    fn remove_all(&mut self, ids: Vec<u32>, reason: Removal) -> Vec<Removed> {
+        let removed = ids.into_iter().filter_map(|id| self.remove(id, reason));
+        removed.filter(|removed| removed.flow.flags & flow_flag::SEND_REMOVED != 0).collect()
+    }
+
+    fn remove(&mut self, id: u32, reason: Removal) -> Option<Removed> {
+        let flow = self.flows.remove(&id)?;
+        let (table, rank) = flow.rank();
+        self.by_key.remove(&(table, rank, flow.key.clone()));
+        self.timed.remove(&id);
+        self.active[usize::from(table)] -= 1;
+        if let Err(error) = self.program.delete_flow(&flow.place) {
+            tracing::error!("a flow cannot be removed: {error}");
+        }
+        self.program.release(&flow.installed);
+        let count = self.count(id, &flow);
+        self.program.give_back_flow_id(id);
+        Some(Removed { flow, count, reason })
+    }
+
+    /// Entries that flows share, and multicast groups: none without flows and groups.
+    pub(crate) fn shared_entries(&self) -> usize {
+        self.program.shared_entries()
+    }
+
+    /// Removes all flows, groups and lists of outputs, without a report.
+    pub(crate) fn clear(&mut self) {
+        self.forget_packet_outs_if(|_| true);
+        let ids = self.flows.keys().copied().collect();
+        self.remove_all(ids, Removal::Delete);
+        let groups: Vec<u32> = self.around.groups.keys().copied().collect();
+        groups.into_iter().for_each(|group| self.forget_group(group));
+    }
+
+    /// Removes flows whose time is over, and lists of actions that controllers have not used for some time.
+    pub(crate) fn expire(&mut self) -> Vec<Removed> {
+        let now = Instant::now();
+        let mut over = Vec::new();
+        for id in &self.timed {
+            let Some(flow) = self.flows.get_mut(id) else { continue };
+            let packets = self.program.flow_count(*id).packets;
+            if packets != flow.seen {
+                (flow.seen, flow.used) = (packets, now);
+            }
+            let passed =
+                |since: Instant, seconds: u16| seconds != 0 && now - since >= Duration::from_secs(seconds.into());
+            if passed(flow.created, flow.hard_timeout) {
+                over.push((*id, Removal::HardTimeout));
+            } else if passed(flow.used, flow.idle_timeout) {
+                over.push((*id, Removal::IdleTimeout));
+            }
+        }
+        let removed = over.into_iter().flat_map(|(id, reason)| self.remove_all(vec![id], reason)).collect();
+        self.forget_packet_outs();
+        removed
+    }
+
+    fn forget_packet_outs(&mut self) {
+        let Datapath { program, packet_outs, .. } = self;
+        packet_outs.retain(|_, (installed, used)| {
+            let keep = used.elapsed() < PACKET_OUT_KEPT;
+            if !keep {
+                program.release(installed);
+            }
+            keep
+        });
+    }
+
+    /// The header in front of a packet that a controller sends; `None` if it is to be dropped.
+    pub(crate) fn packet_out(&mut self, in_port: u32, actions: &[Action]) -> Result<Option<[u8; 9]>, Refusal> {
+        if let Some((installed, used)) = self.packet_outs.get_mut(actions) {
+            *used = Instant::now();
+            return Ok(packet_out(in_port, installed));
+        }
+        let outputs = outputs::of_actions(actions, None, true, &self.around)?;
+        if self.packet_outs.len() >= PACKET_OUT_LISTS {
+            // The packets of the list that has not been used for longest have left.
+            let oldest = self.packet_outs.iter().min_by_key(|(_, (_, used))| *used);
+            if let Some(oldest) = oldest.map(|(actions, _)| actions.clone())
+                && let Some((installed, _)) = self.packet_outs.remove(&oldest)
+            {
+                self.program.release(&installed);
+            }
+        }
+        let installed = self.program.install(outputs)?;
+        let header = packet_out(in_port, &installed);
+        self.packet_outs.insert(actions.to_vec(), (installed, Instant::now()));
+        Ok(header)
+    }
+
+    /// Carries out a group message.
+    pub(crate) fn group_mod(&mut self, request: &GroupMod) -> Result<Vec<Removed>, Refusal> {
+        let GroupMod { command, kind, group, .. } = *request;
+        if command == GroupCommand::Delete {
+            let groups: Vec<u32> = match group {
+                GROUP_ALL => self.around.groups.keys().copied().collect(),
+                _ => vec![group],
+            };
+            let mut removed = Vec::new();
+            for group in groups.into_iter().filter(|group| self.around.groups.contains_key(group)).collect::<Vec<_>>() {
+                let users = self.users(group);
+                removed.extend(self.remove_all(users, Removal::GroupDelete));
+                self.forget_packet_outs_to(group);
+                self.forget_group(group);
+            }
+            return Ok(removed);
+        }
+        let known = self.around.groups.contains_key(&group);
+        match command {
+            GroupCommand::Add if known => return Err(Refusal::GROUP_EXISTS),
+            GroupCommand::Modify if !known => return Err(Refusal::GROUP_UNKNOWN),
+            _ if group > 0xffff_ff00 => return Err(Refusal::GROUP_INVALID),
+            _ if !known && self.around.groups.len() >= GROUPS as usize => return Err(Refusal::GROUP_FULL),
+            _ => {}
+        }
+        let actions: usize = request.buckets.iter().map(|bucket| bucket.actions.len()).sum();
+        if request.buckets.len() > MAX_BUCKETS || actions > MAX_ACTIONS {
+            return Err(Refusal::GROUP_BUCKETS);
+        }
+        if kind == GroupKind::Indirect && request.buckets.len() != 1 {
+            return Err(Refusal::GROUP_INVALID);
+        }
+        let chained = |bucket: &Bucket| bucket.actions.iter().any(|action| matches!(action, Action::Group(_)));
+        if request.buckets.iter().any(chained) {
+            return Err(Refusal::GROUP_CHAINING);
+        }
+        let lists =
+            request.buckets.iter().map(|bucket| outputs::of_actions(&bucket.actions, None, false, &self.around));
+        let lists = lists.collect::<Result<Vec<_>, _>>()?;
+        let mut installed = Vec::new();
+        if kind == GroupKind::Select {
+            for (list, bucket) in lists.into_iter().zip(&request.buckets) {
+                match self.program.install(list) {
+                    Ok(list) => installed.push((list, bucket.weight)),
+                    Err(_) => {
+                        installed.iter().for_each(|(list, _)| self.program.release(list));
+                        return Err(Refusal::GROUP_BUCKETS);
+                    }
+                }
+            }
+            let old_is_select = self.around.groups.get(&group).is_some_and(|old| old.kind == GroupKind::Select);
+            if let Err(error) = self.program.put_select(group, &installed, !old_is_select) {
+                tracing::debug!("a group is refused: {error}");
+                installed.iter().for_each(|(list, _)| self.program.release(list));
+                return Err(Refusal::GROUP_FULL);
+            }
+        }
+        let created = self.around.groups.get(&group).map_or_else(Instant::now, |old| old.created);
+        let new = Group { kind, buckets: request.buckets.clone(), installed, created };
+        let old = self.around.groups.insert(group, new);
+        // The flows have the outputs of the buckets in themselves, unless it is a select group.
+        let users = self.users(group);
+        self.reinstall_all(users);
+        self.forget_packet_outs_to(group);
+        if let Some(old) = old {
+            if old.kind == GroupKind::Select && kind != GroupKind::Select {
+                self.program.delete_select(group);
+            }
+            old.installed.iter().for_each(|(list, _)| self.program.release(list));
+        }
+        Ok(Vec::new())
+    }
+
+    fn users(&self, group: u32) -> Vec<u32> {
+        let uses = |flow: &Flow| flow.instructions.leads_to(port::ANY, group);
+        self.flows.iter().filter(|(_, flow)| uses(flow)).map(|(id, _)| *id).collect()
+    }
+
+    fn forget_group(&mut self, group: u32) {
+        if let Some(old) = self.around.groups.remove(&group) {
+            if old.kind == GroupKind::Select {
+                self.program.delete_select(group);
+            }
+            old.installed.iter().for_each(|(list, _)| self.program.release(list));
+        }
+    }
+
+    fn forget_packet_outs_to(&mut self, group: u32) {
+        self.forget_packet_outs_if(|actions| actions.contains(&Action::Group(group)));
+    }
+
+    fn forget_packet_outs_if(&mut self, which: impl Fn(&[Action]) -> bool) {
+        let Datapath { program, packet_outs, .. } = self;
+        packet_outs.retain(|actions, (installed, _)| {
+            let forget = which(actions);
+            if forget {
+                program.release(installed);
+            }
+            !forget
+        });
+    }
+
+    /// Writes flows again after what they depend on has changed.
+    fn reinstall_all(&mut self, ids: Vec<u32>) {
+        for id in ids {
+            let Some(flow) = self.flows.get(&id) else { continue };
+            let metadata = flow.instructions.metadata;
+            let outputs = outputs::of_flow(flow.table, &flow.matching, &flow.instructions, flow.version, &self.around);
+            if let Err(refusal) = outputs.and_then(|outputs| self.reinstall(id, outputs, metadata)) {
+                tracing::error!("a flow cannot follow a change of ports or groups: {refusal:?}");
+            }
+        }
+    }
+
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &PortDescription> {
+        self.around.ports.values()
+    }
+
+    pub(crate) fn port(&self, number: u32) -> Option<&PortDescription> {
+        self.around.ports.get(&number)
+    }
+
+    /// Adds or changes a port.
+    pub(crate) fn put_port(&mut self, port: PortDescription) {
+        let config = port.config;
+        let open = |bit: u32| config & (port_config::DOWN | bit) == 0;
+        let ask = open(port_config::NO_PACKET_IN);
+        let written = self.program.set_port(port.number, open(port_config::NO_RECV), ask, open(port_config::NO_FWD));
+        if let Err(error) = written {
+            tracing::error!("cannot configure port {}: {error}", port.number);
+        }
+        let flooded = |port: &PortDescription| port.config & port_config::NO_FLOOD == 0;
+        let now = flooded(&port);
+        let old = self.around.ports.insert(port.number, port);
+        if old.is_none_or(|old| flooded(&old) != now) {
+            self.ports_changed();
+        }
+    }
+
+    pub(crate) fn remove_port(&mut self, number: u32) -> Option<PortDescription> {
+        let old = self.around.ports.remove(&number)?;
+        self.ports_changed();
+        Some(old)
+    }
+
+    /// Flows that flood packets, and those that may do so through a group, have other outputs.
+    fn ports_changed(&mut self) {
+        let floods =
+            |action: &Action| matches!(action, Action::Output { port: port::FLOOD | port::ALL, .. } | Action::Group(_));
+        let uses = |flow: &Flow| flow.instructions.actions().any(floods);
+        let users = self.flows.iter().filter(|(_, flow)| uses(flow)).map(|(id, _)| *id).collect();
+        self.reinstall_all(users);
+        self.forget_packet_outs_if(|actions| actions.iter().any(floods));
+        // Buckets that flood.
+        let groups = self.around.groups.iter().filter(|(_, group)| group.kind == GroupKind::Select);
+        let again: Vec<GroupMod> = groups
+            .filter(|(_, group)| group.buckets.iter().any(|bucket| bucket.actions.iter().any(floods)))
+            .map(|(number, group)| GroupMod {
+                command: GroupCommand::Modify,
+                kind: group.kind,
+                group: *number,
+                buckets: group.buckets.clone(),
+            })
+            .collect();
+        for request in again {
+            if let Err(refusal) = self.group_mod(&request) {
+                tracing::error!("a group cannot follow a change of ports: {refusal:?}");
+            }
+        }
+    }
+
+    /// The flows that a controller asks for, in the order of their numbers.
+    pub(crate) fn selected_flows(&self, filter: &FlowFilter) -> Vec<(&u32, FlowView<'_>)> {
+        let key = filter.matching.key();
+        let selected = |flow: &Flow| {
+            flow.selected(filter.table, (filter.cookie, filter.cookie_mask))
+                && key.covers(&flow.key)
+                && flow.instructions.leads_to(filter.out_port, filter.out_group)
+        };
+        let mut found: Vec<_> = self
+            .flows
+            .iter()
+            .filter(|(_, flow)| selected(flow))
+            .map(|(id, flow)| (id, flow.view(self.count(*id, flow))))
+            .collect();
+        found.sort_unstable_by_key(|(id, _)| **id);
+        found
+    }
+
+    /// Counts of a table.
+    pub(crate) fn table_counts(&self, table: u8) -> TableCounts {
+        let (lookups, misses) = self.program.table_counts(table);
+        let active = self.active.get(usize::from(table)).copied().unwrap_or_default();
+        TableCounts { active, lookups, matched: lookups.saturating_sub(misses) }
+    }
+
+    /// A group, or all of them.
+    pub(crate) fn group_views(&self, group: u32) -> Vec<GroupView<'_>> {
+        let wanted = |number: &u32| group == GROUP_ALL || group == GROUP_ANY || *number == group;
+        let mut found: Vec<_> = self
+            .around
+            .groups
+            .iter()
+            .filter(|(number, _)| wanted(number))
+            .map(|(number, group)| GroupView {
+                group: *number,
+                kind: group.kind,
+                buckets: &group.buckets,
+                flows: self.users(*number).len() as u32,
+                age: group.created.elapsed(),
+            })
+            .collect();
+        found.sort_unstable_by_key(|group| group.group);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hopwright_dataplane::EngineKind;
+
+    use super::*;
+    use crate::codec::Field;
+    use crate::codec::field::IPV4;
+
+    fn datapath() -> Datapath {
+        let pipeline = crate::compile().pipeline.expect("the program compiles");
+        let vdp = VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit).expect("the program runs");
+        let mut datapath = Datapath::new(&vdp).expect("the program has the tables");
+        for number in 1..=3 {
+            let name = format!("p{number}");
+            datapath.put_port(PortDescription { number, mac: [2; 6], name, config: 0, down: false });
+        }
+        datapath
+    }
+
+    fn flow(command: FlowCommand, priority: u16, fields: &[(Field, u128)], actions: &[Action]) -> FlowMod {
+        let mut matching = Match::default();
+        fields.iter().for_each(|(field, value)| matching.add(*field, *value, field.all()));
+        FlowMod {
+            command,
+            table: 0,
+            matching,
+            priority,
+            cookie: 0,
+            cookie_mask: 0,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            out_port: port::ANY,
+            out_group: GROUP_ANY,
+            flags: flow_flag::SEND_REMOVED,
+            instructions: Instructions { apply: actions.to_vec(), ..Instructions::default() },
+            version: Version::V13,
+        }
+    }
+
+    fn output(port: u32) -> Action {
+        Action::Output { port, max_len: 0 }
+    }
+
+    const ADD: FlowCommand = FlowCommand::Add;
+    const DELETE: FlowCommand = FlowCommand::Delete { strict: false };
+
+    /// Flows and groups whose outputs are of every shape.
+    fn fill(datapath: &mut Datapath) {
+        let set = Action::Set(Field::EthSrc, 7);
+        let push = Action::PushVlan(0x8100);
+        let lists: [&[Action]; 7] = [
+            &[],
+            &[output(1)],
+            &[set, output(1)],
+            &[output(1), set, output(2)],
+            &[push, Action::Set(Field::VlanVid, 0x1001), push, output(port::FLOOD)],
+            &[output(port::IN_PORT), output(port::CONTROLLER), output(3)],
+            &[Action::Group(1), set, Action::Group(2)],
+        ];
+        for (number, kind) in [(1, GroupKind::All), (2, GroupKind::Select)] {
+            let bucket = |port: u32| Bucket { weight: 1, actions: vec![Action::Set(Field::EthDst, 5), output(port)] };
+            let buckets = vec![bucket(1), bucket(port::FLOOD)];
+            let request = GroupMod { command: GroupCommand::Add, kind, group: number, buckets };
+            assert!(datapath.group_mod(&request).is_ok());
+        }
+        for (at, actions) in lists.iter().enumerate() {
+            let fields = [(Field::InPort, at as u128 + 1)];
+            assert!(datapath.flow_mod(&flow(ADD, 5, &fields, actions)).is_ok(), "{actions:?}");
+        }
+        let mut goto = flow(ADD, 5, &[(Field::InPort, 99)], &[set]);
+        goto.instructions.goto = Some(3);
+        goto.instructions.metadata = Some((1, 1));
+        assert!(datapath.flow_mod(&goto).is_ok());
+    }
+
+    #[test]
+    fn nothing_is_left_of_flows_and_groups_that_are_gone() {
+        let mut datapath = datapath();
+        fill(&mut datapath);
+        // Changes of ports and groups replace outputs.
+        datapath.remove_port(2);
+        let bucket = Bucket { weight: 2, actions: vec![output(3)] };
+        for (group, kind) in [(1, GroupKind::Select), (2, GroupKind::Indirect)] {
+            let request = GroupMod { command: GroupCommand::Modify, kind, group, buckets: vec![bucket.clone()] };
+            assert!(datapath.group_mod(&request).is_ok());
+        }
+        assert!(datapath.packet_out(1, &[Action::Set(Field::EthDst, 1), output(port::ALL)]).unwrap().is_some());
+        assert_eq!(datapath.flow_mod(&flow(DELETE, 0, &[], &[])).unwrap().len(), 8);
+        datapath.clear();
+        assert_eq!(datapath.flow_count(), 0);
+        assert_eq!(datapath.shared_entries(), 0);
+    }
+
+    #[test]
+    fn a_strict_deletion_is_of_one_flow() {
+        let mut datapath = datapath();
+        let ipv4 = [(Field::EthType, u128::from(IPV4))];
+        for priority in [5, 6] {
+            datapath.flow_mod(&flow(ADD, priority, &ipv4, &[output(1)])).unwrap();
+        }
+        let strict = FlowCommand::Delete { strict: true };
+        assert_eq!(datapath.flow_mod(&flow(strict, 5, &[], &[])).unwrap().len(), 0);
+        assert_eq!(datapath.flow_mod(&flow(strict, 5, &ipv4, &[])).unwrap().len(), 1);
+        let mut other_port = flow(DELETE, 0, &[], &[]);
+        other_port.out_port = 2;
+        assert_eq!(datapath.flow_mod(&other_port).unwrap().len(), 0);
+        assert_eq!(datapath.flow_mod(&flow(DELETE, 0, &[], &[])).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_and_changes_nothing() {
+        let mut datapath = datapath();
+        let mut refused = |change: &dyn Fn(&mut FlowMod)| {
+            let mut request = flow(ADD, 5, &[], &[output(1)]);
+            change(&mut request);
+            datapath.flow_mod(&request).err()
+        };
+        assert_eq!(refused(&|f| f.table = TABLES), Some(Refusal::FLOW_TABLE));
+        assert_eq!(refused(&|f| f.table = TABLE_ALL), Some(Refusal::FLOW_TABLE));
+        assert_eq!(refused(&|f| f.instructions.goto = Some(0)), Some(Refusal::INSTRUCTION_TABLE));
+        assert_eq!(refused(&|f| f.instructions.apply = vec![Action::DecTtl]), Some(Refusal::ACTION_INCONSISTENT));
+        assert_eq!(refused(&|f| f.instructions.apply = vec![Action::Group(1)]), Some(Refusal::ACTION_GROUP));
+        assert_eq!(refused(&|f| f.instructions.apply = vec![output(0)]), Some(Refusal::ACTION_PORT));
+        assert_eq!(datapath.flow_count(), 0);
+        assert_eq!(datapath.shared_entries(), 0);
+        datapath.flow_mod(&flow(ADD, 5, &[(Field::InPort, 1)], &[])).unwrap();
+        let mut overlapping = flow(ADD, 5, &[(Field::EthDst, 1)], &[]);
+        overlapping.flags |= flow_flag::CHECK_OVERLAP;
+        assert_eq!(datapath.flow_mod(&overlapping).err(), Some(Refusal::FLOW_OVERLAP));
+    }
+}

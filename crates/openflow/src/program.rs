@@ -1,0 +1,24 @@
+//! The program that the agent drives, as text in this crate.
+
+use hopwright_driver::{Compiled, Options, compile_text};
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../p4/router/", $name)))),*]
+    };
+}
+
+/// The program and its parts, by the names they include each other by.
+const SOURCES: &[(&str, &str)] =
+    files!["openflow.p4", "openflow/headers.p4", "openflow/parser.p4", "openflow/rewrite.p4"];
+
+/// Compiles `p4/router/openflow.p4`.
+pub fn compile() -> Compiled {
+    let (name, text) = SOURCES[0];
+    let options = Options {
+        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        no_disk: true,
+        ..Options::default()
+    };
+    compile_text(name, text, &options, true)
+}
