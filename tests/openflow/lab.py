@@ -172,9 +172,18 @@ class OpenVSwitch:
         # The daemons look for their files there.
         self.environment = dict(os.environ, OVS_RUNDIR=str(folder), OVS_LOGDIR=str(folder), OVS_DBDIR=str(folder))
         self.database = f"unix:{folder}/db.sock"
+        self.processes = []
+        try:
+            self.start(hosts, versions, options)
+        except BaseException:
+            self.end()
+            raise
+
+    def start(self, hosts, versions, options):
+        folder = self.folder
         run("ovsdb-tool", "create", folder / "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
-        self.processes = [Process(folder, "ovsdb", "ovsdb-server", folder / "conf.db", f"--remote=p{self.database}",
-                                  f"--unixctl={folder}/ovsdb.ctl", env=self.environment)]
+        self.processes.append(Process(folder, "ovsdb", "ovsdb-server", folder / "conf.db", f"--remote=p{self.database}",
+                                      f"--unixctl={folder}/ovsdb.ctl", env=self.environment))
         eventually("a database", lambda: (folder / "db.sock").exists())
         self.vsctl("--no-wait", "init")
         self.processes.append(Process(folder, "vswitchd", "ovs-vswitchd", self.database, f"--unixctl={folder}/ovs.ctl",
@@ -194,7 +203,12 @@ class OpenVSwitch:
         return run("ovs-vsctl", f"--db={self.database}", "--timeout=20", *command)
 
     def stop(self):
-        self.vsctl("del-br", "br0")
+        try:
+            self.vsctl("del-br", "br0")
+        finally:
+            self.end()
+
+    def end(self):
         for process in reversed(self.processes):
             process.stop()
 

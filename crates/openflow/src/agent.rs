@@ -184,7 +184,7 @@ async fn serve(
         }
         let mut core = core.borrow_mut();
         ticks = ticks.wrapping_add(1);
-        if ticks % PORT_TICKS == 0 {
+        if ticks.is_multiple_of(PORT_TICKS) {
             core.set_ports(self::ports(&switch, &tenant, links.as_mut()));
         }
         core.expire();
@@ -324,9 +324,9 @@ fn numbers(switch: &Dataplane, tenant: &Tenant) -> Vec<(u32, u32)> {
 
 fn ports(switch: &Dataplane, tenant: &Tenant, links: Option<&mut Netlink>) -> Vec<PortDescription> {
     let of_switch = switch.ports();
-    let devices = links.and_then(|links| {
+    let devices = links.map(|links| {
         let _ = links.update().inspect_err(|e| tracing::warn!("links: {e}"));
-        Some(links.devices().values().map(|device| (device.name.clone(), device.up && device.running)).collect())
+        links.devices().values().map(|device| (device.name.clone(), device.up && device.running)).collect()
     });
     let devices: BTreeMap<String, bool> = devices.unwrap_or_default();
     let described = numbers(switch, tenant).into_iter().filter_map(|(number, in_switch)| {

@@ -522,7 +522,7 @@ impl Switch {
 }
 
 fn check_table(table: u8) -> Result<(), Refusal> {
-    if table < TABLES || table >= 0xfe { Ok(()) } else { Err(Refusal::BAD_TABLE_ID) }
+    if !(TABLES..0xfe).contains(&table) { Ok(()) } else { Err(Refusal::BAD_TABLE_ID) }
 }
 
 fn counts_of(stats: &PortStats) -> PortCounts {

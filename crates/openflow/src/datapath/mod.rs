@@ -198,9 +198,9 @@ impl Datapath {
     /// Carries out a flow message. Flows that it removes are returned if their removal is to be reported.
     pub(crate) fn flow_mod(&mut self, request: &FlowMod) -> Result<Vec<Removed>, Refusal> {
         let deletes = matches!(request.command, FlowCommand::Delete { .. });
-        let one_table = request.table < TABLES;
         // Only deletions may be of all tables.
-        if !one_table && !(deletes && request.table == TABLE_ALL) {
+        let all_tables = deletes && request.table == TABLE_ALL;
+        if request.table >= TABLES && !all_tables {
             return Err(Refusal::FLOW_TABLE);
         }
         match request.command {
@@ -343,12 +343,11 @@ impl Datapath {
     ) -> Result<(), Refusal> {
         let installed = self.program.install(outputs)?;
         let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
-        if installed != flow.installed || metadata != flow.instructions.metadata {
-            if let Err(error) = self.program.put_flow(&flow.place, id, &installed, metadata, false) {
-                tracing::error!("a flow cannot be changed: {error}");
-                self.program.release(&installed);
-                return Err(Refusal::FLOW_TABLE_FULL);
-            }
+        let changes = installed != flow.installed || metadata != flow.instructions.metadata;
+        if changes && let Err(error) = self.program.put_flow(&flow.place, id, &installed, metadata, false) {
+            tracing::error!("a flow cannot be changed: {error}");
+            self.program.release(&installed);
+            return Err(Refusal::FLOW_TABLE_FULL);
         }
         let old = std::mem::replace(&mut flow.installed, installed);
         self.program.release(&old);

@@ -88,7 +88,7 @@ pub(crate) enum Installed {
     /// There are none.
     Drop,
     /// One, and the number of its step.
-    One { output: Output, rewrite: u16 },
+    One { output: Box<Output>, rewrite: u16 },
     /// Several, as a multicast group.
     Group { outputs: Vec<Output>, replicas: Vec<(u16, u16)>, group: u16 },
 }
@@ -234,7 +234,7 @@ impl Program {
             [(_, rewrite)] => {
                 let rewrite = *rewrite;
                 let Some(output) = outputs.into_iter().next() else { unreachable!("one replica is of one output") };
-                Ok(Installed::One { output, rewrite })
+                Ok(Installed::One { output: Box::new(output), rewrite })
             }
             _ => {
                 let group = self.groups.reuse(&replicas).or_else(|| {
