@@ -10,6 +10,7 @@ use hopwright_scion::config::topology::Topology;
 use hopwright_syntax::{Options, render};
 
 mod bfd;
+mod netlink;
 mod packets;
 mod reload;
 mod repair;
@@ -17,6 +18,7 @@ mod slow_path;
 
 pub use bfd::{Heard, bfd};
 pub use hopwright_openflow::fuzz::Controllers;
+pub use netlink::netlink;
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
 pub use reload::Reloads;
 pub use repair::{LENGTHS, SIGNATURES};

@@ -66,6 +66,13 @@ fn stf() {
 }
 
 #[test]
+fn netlink() {
+    let mut changed = 0;
+    replay("netlink", |data| changed += targets::netlink(data));
+    assert!(changed > 30, "{changed}");
+}
+
+#[test]
 fn bfd() {
     let mut all = targets::Heard::default();
     replay("bfd", |data| {

@@ -1,6 +1,7 @@
 //! What an agent needs from a Linux host.
 //!
 //! - [`netlink`]: devices, addresses, routes and neighbours, with change notifications.
+//! - [`namespace`]: network namespaces.
 //! - [`next_hop`]: next-hop resolution for an agent's links and hosts.
 //! - [`capabilities`]: giving up privileges. [`service_manager`]: `sd_notify`.
 //! - [`files`]: bounded reading of regular files. [`watch`]: noticing that files change.
@@ -13,6 +14,7 @@ pub mod capabilities;
 pub mod files;
 pub mod http;
 pub mod metrics;
+pub mod namespace;
 pub mod netlink;
 pub mod next_hop;
 pub mod service_manager;

@@ -46,5 +46,5 @@ pub use offload::checksum;
 pub use opener::{Opened, Opener, PortChoice, Wanted};
 pub use pcap::PcapPort;
 pub use reception::Reception;
-pub use tap::Tap;
+pub use tap::{Carrier, Tap};
 pub use udp::{UdpCounts, UdpPort, UdpSender, UdpSockets};

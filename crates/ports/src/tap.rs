@@ -4,15 +4,13 @@
 //! Each frame takes one system call, so TAP devices are for slow paths and tests. Addresses and routes of the device
 //! are up to the administrator.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 
 use crate::filter::FrameMatch;
-use crate::linux::device::DeviceError;
+use crate::linux::device::{DeviceError, failed};
 use crate::linux::sys;
 
 /// An attached TAP device. A device that [`Tap::open`] created vanishes with this value.
@@ -25,31 +23,25 @@ pub struct Tap {
     stats: DeviceStats,
 }
 
+/// The carrier of a TAP device.
+#[derive(Debug)]
+pub struct Carrier(OwnedFd);
+
+impl Carrier {
+    /// Tells the host that the device has a carrier, or none. A device that is attached to has one at first.
+    pub fn set(&self, carrier: bool) -> io::Result<()> {
+        sys::set_carrier(&self.0, carrier)
+    }
+}
+
 /// The longest frame in bytes: an IP packet of maximum length, an Ethernet header and two tags.
 const LONGEST: usize = 65_536 + 22;
 
 impl Tap {
-    /// Attaches to a TAP device; creates it if there is none with this name. Only one process can be attached.
-    ///
-    /// `namespace` is the path of a network namespace (`/run/netns/NAME`); `None` means the caller's. Needs
-    /// CAP_NET_ADMIN in the namespace, and CAP_SYS_ADMIN to enter another one. Later calls need neither.
-    pub fn open(name: &str, namespace: Option<&Path>) -> Result<Tap, DeviceError> {
-        let failed = |what| move |error| DeviceError { device: name.into(), what, error };
-        let device = match namespace {
-            None => sys::tap(name).map_err(failed("attach to a TAP device"))?,
-            Some(file) => {
-                let file = File::open(file).map_err(failed("open the network namespace"))?;
-                // Namespaces are a property of threads: a new thread enters it, and this one stays where it is.
-                let inside = std::thread::scope(|scope| {
-                    let there = scope.spawn(|| {
-                        sys::enter_network_namespace(&file).map_err(failed("enter the network namespace"))?;
-                        sys::tap(name).map_err(failed("attach to a TAP device"))
-                    });
-                    there.join()
-                });
-                inside.unwrap_or_else(|_| Err(failed("attach to a TAP device")(io::Error::other("a thread died"))))?
-            }
-        };
+    /// Attaches to a TAP device of this thread's network namespace, and makes it if there is none of that name. Only one
+    /// process can be attached. Needs CAP_NET_ADMIN; later use does not.
+    pub fn open(name: &str) -> Result<Tap, DeviceError> {
+        let device = sys::tap(name).map_err(failed(name, "attach to a TAP device"))?;
         Ok(Tap {
             name: name.into(),
             device,
@@ -81,6 +73,16 @@ impl Tap {
     /// Delivers a frame to the host. Fails if the device is down.
     pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
         sys::write(&self.device, frame)
+    }
+
+    /// Lets the device stay when this value is gone: then it has no carrier, and keeps its addresses.
+    pub fn persist(&self) -> io::Result<()> {
+        sys::persist(&self.device)
+    }
+
+    /// What sets the device's carrier, from any thread. The device stays attached as long as it lives.
+    pub fn carrier(&self) -> io::Result<Carrier> {
+        Ok(Carrier(self.device.try_clone()?))
     }
 
     /// The device's Ethernet address.

@@ -124,7 +124,7 @@ fn everything() {
 #[test]
 fn in_tap_devices() {
     with_devices(|| {
-        let mut tap = Tap::open("slow", None).unwrap();
+        let mut tap = Tap::open("slow").unwrap();
         tap.set_match(FrameMatch::EtherTypes(vec![0xd1f0]));
         std::fs::write("/proc/sys/net/ipv6/conf/slow/disable_ipv6", "1").ok();
         ip("link set slow up");

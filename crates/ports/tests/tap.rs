@@ -2,7 +2,7 @@
 
 mod devices;
 
-use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use devices::{ip, with_devices};
@@ -34,8 +34,8 @@ fn frame(length: usize) -> Vec<u8> {
 #[test]
 fn frames_go_in_and_out_of_a_tap_device() {
     with_devices(|| {
-        let mut tap = Tap::open("slow", None).unwrap();
-        assert!(Tap::open("slow", None).is_err(), "one process only");
+        let mut tap = Tap::open("slow").unwrap();
+        assert!(Tap::open("slow").is_err(), "one process only");
         assert!(tap.next_frame().unwrap().is_none());
         assert!(tap.deliver(&frame(60)).is_err(), "down");
         ip("link set slow address 02:00:00:00:00:0d");
@@ -64,14 +64,27 @@ fn frames_go_in_and_out_of_a_tap_device() {
 }
 
 #[test]
-fn a_device_of_another_namespace() {
+fn a_persistent_device_stays_and_its_carrier_can_be_set() {
     with_devices(|| {
-        let here = Path::new("/proc/thread-self/ns/net");
-        let mut tap = Tap::open("slow", Some(here)).unwrap();
+        let carrier = || {
+            std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().contains("slow:").then(|| {
+                let shown = Command::new("ip").args(["-o", "link", "show", "slow"]).output().unwrap().stdout;
+                !String::from_utf8_lossy(&shown).contains("NO-CARRIER")
+            })
+        };
+        let tap = Tap::open("slow").unwrap();
         ip("link set slow up");
-        assert!(tap.next_frame().is_ok());
-        let error = Tap::open("slow", Some(Path::new("/run/netns/there-is-no-such"))).unwrap_err();
-        assert!(error.to_string().contains("open the network namespace"), "{error}");
+        assert_eq!(carrier(), Some(true));
+        tap.carrier().unwrap().set(false).unwrap();
+        assert_eq!(carrier(), Some(false));
+        tap.carrier().unwrap().set(true).unwrap();
+        assert_eq!(carrier(), Some(true));
+        tap.persist().unwrap();
+        drop(tap);
+        assert_eq!(carrier(), Some(false));
+        let tap = Tap::open("slow").unwrap();
+        assert_eq!(carrier(), Some(true));
+        drop(tap);
     });
 }
 

@@ -173,10 +173,17 @@ pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Moves this thread into a network namespace.
-pub(crate) fn enter_network_namespace(file: &std::fs::File) -> io::Result<()> {
-    // SAFETY: plain system call on an open descriptor.
-    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+/// Lets a TAP device stay when its descriptor is closed, without carrier.
+pub(crate) fn persist(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: plain system call on an open descriptor; the argument is a number.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETPERSIST, 1) }).map(drop)
+}
+
+/// Sets the carrier of a TAP device.
+pub(crate) fn set_carrier(fd: &OwnedFd, carrier: bool) -> io::Result<()> {
+    let carrier = libc::c_int::from(carrier);
+    // SAFETY: TUNSETCARRIER reads a live number.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETCARRIER, &raw const carrier) }).map(drop)
 }
 
 /// Reads one frame from a TAP device, truncated to the buffer.

@@ -9,7 +9,6 @@ mod namespace;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use hopwright_dataplane::Injector;
 use hopwright_dataplane::wait::PollSet;
@@ -21,6 +20,7 @@ use crate::packet::BFD;
 use crate::scmp::view::{Underlay, word};
 use crate::underlay::next_hop::{LinkEnd, Target};
 use hopwright_host::metrics::CounterFamily;
+use hopwright_host::namespace::{Namespace, NamespaceError};
 use hopwright_host::netlink::Device;
 
 pub use namespace::script;
@@ -53,6 +53,8 @@ struct Pair {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum TapError {
+    #[error("hopwright.slow_path: {0}; `hopwright scion slow-path` says how to set it up")]
+    Namespace(#[from] NamespaceError),
     #[error("hopwright.slow_path: namespace {namespace}: {source}; `hopwright scion slow-path` says how to set it up")]
     Device { namespace: String, source: DeviceError },
     #[error(
@@ -94,12 +96,12 @@ impl Taps {
     /// Attaches to the TAP devices in a namespace of `/run/netns`. `ports` are the switch's port numbers of devices,
     /// by the kernel's number. Needs CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW.
     pub fn open(namespace: &str, ports: &HashMap<u32, u16>, devices: &BTreeMap<u32, Device>) -> Result<Taps, TapError> {
-        let file = PathBuf::from("/run/netns").join(namespace);
+        let inside = Namespace::open(namespace)?;
         let failed = |source| TapError::Device { namespace: namespace.into(), source };
         let mut pairs = BTreeMap::new();
         for (index, port) in ports {
             let Some(device) = devices.get(index) else { continue };
-            let tap = Tap::open(&device.name, Some(&file)).map_err(failed)?;
+            let tap = inside.run(|| Tap::open(&device.name))?.map_err(failed)?;
             if tap.mac() != device.mac {
                 // It was just made.
                 return Err(TapError::Address { namespace: namespace.into(), device: device.name.clone() });

@@ -1,12 +1,16 @@
 //! Devices and their addresses, routes and neighbours of the kernel, read over rtnetlink and kept up to date by its
 //! notifications.
 
+mod routes;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, RawFd};
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage};
 use netlink_packet_route::neighbour::{
@@ -16,6 +20,9 @@ use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, Ro
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+
+pub use routes::{Forwarding, NextHop, RouteKind, Routes};
 
 /// Multicast groups of rtnetlink (`RTNLGRP_*` in linux/rtnetlink.h).
 const GROUPS: [u32; 9] = [
@@ -31,8 +38,9 @@ const GROUPS: [u32; 9] = [
 ];
 /// Message types of next-hop objects (`RTM_NEWNEXTHOP`, `RTM_DELNEXTHOP`), which the library does not decode.
 const NEXT_HOP_OBJECTS: [u16; 2] = [104, 105];
-/// Bytes of notifications that may be queued.
-const EVENT_BUFFER: libc::c_int = 4 << 20;
+/// Bytes of notifications that may be queued; where routes are followed, of which very many may change at once.
+const EVENT_BUFFER: usize = 4 << 20;
+const ROUTES_EVENT_BUFFER: usize = 64 << 20;
 /// Most datagrams of notifications taken by one [`Netlink::update`], so that a flood of notifications does not keep the
 /// agent from its other work.
 const BURST: usize = 512;
@@ -103,12 +111,14 @@ pub struct Changes {
     pub everything: bool,
     /// Destinations of changed routes.
     pub routes: Vec<Prefix>,
+    /// The kernel may have removed routes without a notification; see [`Netlink::reload_routes`].
+    pub lost_routes: bool,
     /// Changed neighbours, by device.
     pub neighbours: Vec<(u32, IpAddr)>,
 }
 
 /// A network prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     /// The address.
     pub address: IpAddr,
@@ -117,6 +127,18 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// The prefix of this length that an address has. A length beyond the address's is that of the address.
+    pub fn new(address: IpAddr, length: u8) -> Prefix {
+        let length = length.min(if address.is_ipv4() { 32 } else { 128 });
+        let (address, _) = Prefix { address, length }.range();
+        Prefix { address, length }
+    }
+
+    /// The prefix of one address.
+    pub fn host(address: IpAddr) -> Prefix {
+        Prefix::new(address, 128)
+    }
+
     /// The first and the last address.
     pub fn range(self) -> (IpAddr, IpAddr) {
         match self.address {
@@ -147,25 +169,40 @@ pub struct Netlink {
     sequence: u32,
     devices: BTreeMap<u32, Device>,
     neighbours: HashMap<(u32, IpAddr), Neighbour>,
+    /// If they are followed.
+    routes: Option<Routes>,
 }
 
 impl Netlink {
-    /// Reads devices, addresses and neighbours, and subscribes to notifications.
+    /// Reads devices, addresses and neighbours of this thread's network namespace, and subscribes to notifications.
     pub fn open() -> io::Result<Netlink> {
+        Netlink::with_routes(None)
+    }
+
+    /// The same, and follows the routes of the main and the local table, too.
+    pub fn following_routes() -> io::Result<Netlink> {
+        Netlink::with_routes(Some(Routes::default()))
+    }
+
+    fn with_routes(routes: Option<Routes>) -> io::Result<Netlink> {
         let mut events = Socket::new(NETLINK_ROUTE)?;
         events.bind_auto()?;
         for group in GROUPS {
             events.add_membership(group)?;
         }
         events.set_non_blocking(true)?;
-        // The kernel gives as much as it may.
-        let _ = events.set_rx_buf_sz(EVENT_BUFFER);
+        let buffer = if routes.is_some() { ROUTES_EVENT_BUFFER } else { EVENT_BUFFER };
+        // Without privileges the kernel gives as much as it may.
+        if set_socket_recv_buffer_size_force(&events, buffer).is_err() {
+            let _ = events.set_rx_buf_sz(buffer as libc::c_int);
+        }
         let mut requests = Socket::new(NETLINK_ROUTE)?;
         requests.bind_auto()?;
         requests.connect(&SocketAddr::new(0, 0))?;
-        let mut netlink =
-            Netlink { requests, events, sequence: 0, devices: BTreeMap::new(), neighbours: HashMap::new() };
+        let (devices, neighbours) = (BTreeMap::new(), HashMap::new());
+        let mut netlink = Netlink { requests, events, sequence: 0, devices, neighbours, routes };
         netlink.reload()?;
+        netlink.reload_routes()?;
         Ok(netlink)
     }
 
@@ -189,6 +226,11 @@ impl Netlink {
         self.neighbours.get(&(device, address)).copied()
     }
 
+    /// All neighbours whose state is known, by device and address.
+    pub fn neighbours(&self) -> impl Iterator<Item = ((u32, IpAddr), Neighbour)> {
+        self.neighbours.iter().map(|(key, state)| (*key, *state))
+    }
+
     /// Readable when there are notifications.
     pub fn event_fd(&self) -> RawFd {
         self.events.as_raw_fd()
@@ -200,10 +242,14 @@ impl Netlink {
         for _ in 0..BURST {
             match self.events.recv_from_full() {
                 Ok((bytes, _)) => {
-                    changes.everything |= has_next_hop_objects(&bytes);
+                    let objects = next_hop_objects(&bytes);
+                    changes.everything |= !objects.is_empty();
+                    if let Some(routes) = &self.routes {
+                        changes.lost_routes |= objects.iter().any(|id| routes.refer_to(*id));
+                    }
                     for message in messages(&bytes) {
-                        if let NetlinkPayload::InnerMessage(message) = message.payload {
-                            self.apply(message, &mut changes);
+                        if let NetlinkPayload::InnerMessage(inner) = message.payload {
+                            self.apply(inner, message.header.flags, &mut changes);
                         }
                     }
                 }
@@ -215,6 +261,7 @@ impl Netlink {
                     let before: Vec<_> = self.neighbours.keys().copied().collect();
                     self.reload()?;
                     changes.everything = true;
+                    changes.routes.extend(self.reload_routes()?);
                     changes.neighbours.extend(before);
                     changes.neighbours.extend(self.neighbours.keys().copied());
                     return Ok(changes);
@@ -271,6 +318,41 @@ impl Netlink {
         Ok(route.map_or(Route::Nowhere, |route| read_route(&route, destination)))
     }
 
+    /// The routes, if they are followed.
+    pub fn routes(&self) -> Option<&Routes> {
+        self.routes.as_ref()
+    }
+
+    /// Reads all routes anew, if they are followed, and returns the destinations that are forwarded differently. The
+    /// kernel does not notify of routes that it removes because their device goes down or their source address is gone.
+    pub fn reload_routes(&mut self) -> io::Result<Vec<Prefix>> {
+        if self.routes.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut routes = Routes::default();
+        for query in routes::queries() {
+            self.ask(RouteNetlinkMessage::GetRoute(query), NLM_F_DUMP, |answer| {
+                if let RouteNetlinkMessage::NewRoute(route) = answer {
+                    // Those of equal rank come in the order in which lookups prefer them.
+                    routes.add(&route, NLM_F_APPEND);
+                }
+            })?;
+        }
+        let before = self.routes.replace(routes).unwrap_or_default();
+        Ok(self.routes.as_ref().map_or_else(Vec::new, |routes| routes.changed_from(&before)))
+    }
+
+    /// Gives a device an Ethernet address and MTU, and sets it up. Needs CAP_NET_ADMIN.
+    pub fn set_up_device(&mut self, device: u32, mac: Option<[u8; 6]>, mtu: Option<u32>) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = device;
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        message.attributes.extend(mac.map(|mac| LinkAttribute::Address(mac.to_vec())));
+        message.attributes.extend(mtu.map(LinkAttribute::Mtu));
+        self.request(RouteNetlinkMessage::SetLink(message), NLM_F_ACK).map(drop)
+    }
+
     /// Asks the kernel to resolve a neighbour's link-layer address, or to confirm it. Needs CAP_NET_ADMIN.
     pub fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
@@ -282,7 +364,6 @@ impl Netlink {
             IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
             IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
         }));
-        const NLM_F_ACK: u16 = netlink_packet_core::NLM_F_ACK;
         self.request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_ACK).map(drop)
     }
 
@@ -296,7 +377,7 @@ impl Netlink {
             RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()),
         ] {
             for reply in self.request(request, NLM_F_DUMP)? {
-                self.apply(reply, &mut ignored);
+                self.apply(reply, 0, &mut ignored);
             }
         }
         Ok(())
@@ -304,6 +385,18 @@ impl Netlink {
 
     /// Sends a request and waits for the complete reply.
     fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
+        let mut answers = Vec::new();
+        self.ask(message, flags, |answer| answers.push(answer))?;
+        Ok(answers)
+    }
+
+    /// Sends a request, and hands over the messages of the reply as they come.
+    fn ask(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        mut take: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1).max(1);
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
@@ -314,7 +407,6 @@ impl Netlink {
         packet.serialize(&mut bytes);
         self.requests.send(&bytes, 0)?;
         let several = flags & NLM_F_DUMP == NLM_F_DUMP;
-        let mut answers = Vec::new();
         loop {
             let (bytes, _) = self.requests.recv_from_full()?;
             for message in messages(&bytes) {
@@ -323,16 +415,16 @@ impl Netlink {
                 }
                 match message.payload {
                     NetlinkPayload::InnerMessage(answer) => {
-                        answers.push(answer);
+                        take(answer);
                         if !several {
-                            return Ok(answers);
+                            return Ok(());
                         }
                     }
-                    NetlinkPayload::Done(_) => return Ok(answers),
+                    NetlinkPayload::Done(_) => return Ok(()),
                     // Code 0 is an acknowledgement.
                     NetlinkPayload::Error(error) => {
                         return match error.code {
-                            None => Ok(answers),
+                            None => Ok(()),
                             Some(_) => Err(error.to_io()),
                         };
                     }
@@ -342,7 +434,8 @@ impl Netlink {
         }
     }
 
-    fn apply(&mut self, message: RouteNetlinkMessage, changes: &mut Changes) {
+    /// `flags`: those of the notification's header.
+    fn apply(&mut self, message: RouteNetlinkMessage, flags: u16, changes: &mut Changes) {
         match message {
             // Bridges report their ports in another family.
             RouteNetlinkMessage::NewLink(link) if link.header.interface_family == AddressFamily::Unspec => {
@@ -350,10 +443,12 @@ impl Netlink {
                 let before = device.clone();
                 read_link(&link, device);
                 changes.everything |= *device != before;
+                changes.lost_routes |= before.up && !device.up;
             }
             RouteNetlinkMessage::DelLink(link) if link.header.interface_family == AddressFamily::Unspec => {
                 self.devices.remove(&link.header.index);
                 changes.everything = true;
+                changes.lost_routes = true;
             }
             RouteNetlinkMessage::NewAddress(address) => {
                 if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address))
@@ -367,6 +462,7 @@ impl Netlink {
                 if let (Some(device), Some(ip)) = (self.devices.get_mut(&address.header.index), own_address(&address)) {
                     device.addresses.retain(|a| *a != ip);
                     changes.everything = true;
+                    changes.lost_routes = true;
                 }
             }
             RouteNetlinkMessage::NewNeighbour(neighbour) => {
@@ -387,8 +483,17 @@ impl Netlink {
                     changes.neighbours.push(key);
                 }
             }
-            RouteNetlinkMessage::NewRoute(route) | RouteNetlinkMessage::DelRoute(route) => {
-                changes.routes.extend(prefix(&route));
+            RouteNetlinkMessage::NewRoute(route) => {
+                changes.routes.extend(match &mut self.routes {
+                    Some(routes) => routes.add(&route, flags),
+                    None => prefix(&route),
+                });
+            }
+            RouteNetlinkMessage::DelRoute(route) => {
+                changes.routes.extend(match &mut self.routes {
+                    Some(routes) => routes.remove(&route),
+                    None => prefix(&route),
+                });
             }
             RouteNetlinkMessage::NewRule(_) | RouteNetlinkMessage::DelRule(_) => changes.everything = true,
             _ => {}
@@ -413,16 +518,33 @@ fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
     messages
 }
 
-/// Whether a datagram has a message about a next-hop object.
-fn has_next_hop_objects(mut bytes: &[u8]) -> bool {
+/// The numbers of the next-hop objects that a datagram has messages about; 0 for one without number.
+pub fn next_hop_objects(mut bytes: &[u8]) -> Vec<u32> {
+    /// Bytes of the headers of a netlink message and of a next-hop message.
+    const HEADERS: usize = 16 + 8;
+    /// `NHA_ID`.
+    const ID: u16 = 1;
+    let mut found = Vec::new();
     while let Some([a, b, c, d, e, f]) = bytes.first_chunk() {
+        let length = u32::from_ne_bytes([*a, *b, *c, *d]) as usize;
         if NEXT_HOP_OBJECTS.contains(&u16::from_ne_bytes([*e, *f])) {
-            return true;
+            let mut attributes = bytes.get(HEADERS..length).unwrap_or(&[]);
+            let mut id = 0;
+            while let Some([a, b, c, d]) = attributes.first_chunk() {
+                let length = usize::from(u16::from_ne_bytes([*a, *b]));
+                if u16::from_ne_bytes([*c, *d]) == ID
+                    && let Some(value) = attributes.get(4..8).and_then(|value| value.try_into().ok())
+                {
+                    id = u32::from_ne_bytes(value);
+                }
+                attributes = attributes.get(length.max(4).next_multiple_of(4)..).unwrap_or(&[]);
+            }
+            found.push(id);
         }
-        let length = (u32::from_ne_bytes([*a, *b, *c, *d]) as usize).next_multiple_of(4);
+        let length = length.next_multiple_of(4);
         bytes = if length < 16 { &[] } else { bytes.get(length..).unwrap_or(&[]) };
     }
-    false
+    found
 }
 
 /// The destination prefix of a unicast route.
@@ -587,12 +709,19 @@ mod tests {
     }
 
     #[test]
-    fn next_hop_objects() {
-        let message = |kind: u16| [&20u32.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 14]].concat();
-        assert!(has_next_hop_objects(&[message(28), message(104)].concat()));
-        assert!(!has_next_hop_objects(&[message(28), message(24)].concat()));
-        for length in 0..20 {
-            has_next_hop_objects(&[0; 20][..length]);
+    fn numbers_of_next_hop_objects() {
+        let message = |length: u32, kind: u16, rest: &[u8]| {
+            [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], rest].concat()
+        };
+        let id = |id: u32| [&8u16.to_ne_bytes()[..], &1u16.to_ne_bytes(), &id.to_ne_bytes()].concat();
+        let object = message(40, 104, &[vec![0; 8], vec![8, 0, 9, 0, 1, 1, 1, 1], id(77)].concat());
+        assert_eq!(next_hop_objects(&[message(20, 28, &[0; 4]), object.clone()].concat()), [77]);
+        assert_eq!(next_hop_objects(&message(20, 105, &[0; 4])), [0]);
+        assert!(next_hop_objects(&[message(20, 28, &[0; 4]), message(20, 24, &[0; 4])].concat()).is_empty());
+        for length in 0..object.len() {
+            next_hop_objects(&object[..length]);
+            next_hop_objects(&[0; 40][..length]);
+            next_hop_objects(&[255; 40][..length]);
         }
     }
 

@@ -1,0 +1,30 @@
+//! Route notifications of the kernel.
+
+use std::net::IpAddr;
+
+use hopwright_host::netlink::{Routes, next_hop_objects};
+
+/// Any bytes are datagrams of a kernel, each behind its length in two bytes: routes come and go, every prefix that changed is
+/// as long as its address at most, has no bits behind its length, and is found by its own address unless it is gone.
+/// Returns how many prefixes changed.
+pub fn netlink(mut data: &[u8]) -> usize {
+    let mut routes = Routes::default();
+    let mut count = 0;
+    while let Some(([a, b], rest)) = data.split_first_chunk() {
+        let (datagram, rest) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([*a, *b]))));
+        for prefix in routes.take_up(datagram) {
+            let bits = if matches!(prefix.address, IpAddr::V4(_)) { 32 } else { 128 };
+            assert!(prefix.length <= bits && prefix.range().0 == prefix.address, "{prefix:?}");
+            if let Some(forwarding) = routes.get(prefix) {
+                let (found, _) = routes.lookup(prefix.address).unwrap_or_else(|| panic!("{prefix:?} is not found"));
+                assert!(found.length >= prefix.length && found.contains(prefix.address), "{found:?}");
+                assert!(forwarding.next_hops.len() <= 1024);
+            }
+            count += 1;
+        }
+        next_hop_objects(datagram);
+        data = rest;
+    }
+    assert!(routes.len() <= count);
+    count
+}

@@ -1,0 +1,459 @@
+//! The routes of the main and the local table, as the kernel reports them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE, NetlinkPayload};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteNextHop, RouteNextHopFlags, RouteType,
+    RouteVia,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::{Prefix, messages, prefix};
+
+/// Numbers of routing tables (`RT_TABLE_*` in linux/rtnetlink.h).
+const MAIN: u32 = 254;
+const LOCAL: u32 = 255;
+/// `RTA_NH_ID`, which the library does not decode.
+const NEXT_HOP_OBJECT: u16 = 30;
+/// Most next hops of a route that are read: the kernel's limit for next-hop objects, and more than it takes otherwise.
+const MAX_NEXT_HOPS: usize = 1024;
+
+/// What happens to packets of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RouteKind {
+    /// Forwarded by one of the next hops.
+    Unicast,
+    /// Delivered to this host: its own addresses, broadcast and anycast ones included.
+    Local,
+    /// Dropped.
+    Blackhole,
+    /// Answered by ICMP: unreachable and prohibited destinations.
+    Unreachable,
+}
+
+/// One of a route's next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NextHop {
+    /// Index of the device.
+    pub device: u32,
+    /// The next router; without it the destination itself is on the device's link.
+    pub gateway: Option<IpAddr>,
+    /// Share of the flows, from 1.
+    pub weight: u16,
+    /// The kernel does not use it, because its device is down.
+    pub dead: bool,
+    /// Only the kernel can encapsulate packets for it.
+    pub encapsulated: bool,
+}
+
+/// What the kernel does with packets to a prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// What happens to them.
+    pub kind: RouteKind,
+    /// Of a unicast route.
+    pub next_hops: Box<[NextHop]>,
+    /// The path's MTU, where the route says so.
+    pub mtu: Option<u32>,
+}
+
+/// A route of one of the tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Route {
+    local_table: bool,
+    metric: u32,
+    forwarding: Forwarding,
+    /// The next-hop object that it refers to.
+    object: Option<u32>,
+}
+
+impl Route {
+    /// Routes of the same rank differ in nothing that lookups look at. The local table comes first.
+    fn rank(&self) -> (bool, u32) {
+        (!self.local_table, self.metric)
+    }
+
+    /// Each of the other's next hops is one of this route's.
+    fn covers(&self, other: &Route) -> bool {
+        let place = |hop: &NextHop| (hop.device, hop.gateway);
+        let mine = &self.forwarding.next_hops;
+        other.forwarding.next_hops.iter().all(|theirs| mine.iter().any(|hop| place(hop) == place(theirs)))
+    }
+}
+
+/// All routes of the main and the local table. Routes for one type of service, other tables and rules are left out.
+#[derive(Debug, Default)]
+pub struct Routes {
+    /// By prefix, in the order in which lookups prefer them.
+    by_prefix: HashMap<Prefix, Vec<Route>>,
+    /// How many routes refer to a next-hop object.
+    objects: HashMap<u32, usize>,
+}
+
+impl Routes {
+    /// What the kernel does with packets to a prefix, longer prefixes aside.
+    pub fn get(&self, prefix: Prefix) -> Option<&Forwarding> {
+        self.by_prefix.get(&prefix)?.first().map(|route| &route.forwarding)
+    }
+
+    /// What it does with packets to an address: the entry of the longest prefix.
+    pub fn lookup(&self, address: IpAddr) -> Option<(Prefix, &Forwarding)> {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        (0..=bits).rev().map(|length| Prefix::new(address, length)).find_map(|p| Some((p, self.get(p)?)))
+    }
+
+    /// All prefixes that have routes.
+    pub fn prefixes(&self) -> impl Iterator<Item = Prefix> {
+        self.by_prefix.keys().copied()
+    }
+
+    /// How many prefixes have routes.
+    pub fn len(&self) -> usize {
+        self.by_prefix.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_prefix.is_empty()
+    }
+
+    /// Takes up the route messages of a datagram as the kernel sends it, and returns the prefixes that may be forwarded
+    /// differently now. Messages that cannot be decoded are skipped.
+    pub fn take_up(&mut self, datagram: &[u8]) -> Vec<Prefix> {
+        let mut changed = Vec::new();
+        for message in messages(datagram) {
+            match message.payload {
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
+                    changed.extend(self.add(&route, message.header.flags));
+                }
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelRoute(route)) => {
+                    changed.extend(self.remove(&route))
+                }
+                _ => {}
+            }
+        }
+        changed
+    }
+
+    /// Whether a route refers to this next-hop object.
+    pub(super) fn refer_to(&self, object: u32) -> bool {
+        self.objects.contains_key(&object)
+    }
+
+    /// Takes up a new or changed route. Returns its prefix if that may be forwarded differently now.
+    pub(super) fn add(&mut self, message: &RouteMessage, flags: u16) -> Option<Prefix> {
+        let (prefix, route) = read(message)?;
+        if let Some(object) = route.object {
+            *self.objects.entry(object).or_default() += 1;
+        }
+        let ipv6 = prefix.address.is_ipv6();
+        let routes = self.by_prefix.entry(prefix).or_default();
+        let rank = route.rank();
+        // IPv6 reports all next hops of a route that gets one more.
+        let gateways = |route: &Route| route.forwarding.next_hops.iter().all(|hop| hop.gateway.is_some());
+        let replaces = |old: &Route| {
+            old.rank() == rank
+                && (flags & NLM_F_REPLACE != 0
+                    || old.forwarding.next_hops == route.forwarding.next_hops
+                    || (ipv6 && gateways(old) && gateways(&route)))
+        };
+        let gone = if let Some(old) = routes.iter_mut().find(|old| replaces(old)) {
+            Some(std::mem::replace(old, route))
+        } else {
+            let behind = ipv6 || flags & NLM_F_APPEND != 0;
+            let place = routes.partition_point(|old| old.rank() < rank || (behind && old.rank() == rank));
+            routes.insert(place, route);
+            None
+        };
+        self.release(gone);
+        Some(prefix)
+    }
+
+    /// Takes up that a route is gone. Returns its prefix if that may be forwarded differently now.
+    pub(super) fn remove(&mut self, message: &RouteMessage) -> Option<Prefix> {
+        let (prefix, gone) = read(message)?;
+        let routes = self.by_prefix.get_mut(&prefix)?;
+        let rank = gone.rank();
+        let same = |old: &Route| old.rank() == rank && old.forwarding.kind == gone.forwarding.kind;
+        let exact = routes.iter().position(|old| same(old) && old.covers(&gone) && gone.covers(old));
+        let part = || routes.iter().position(|old| same(old) && prefix.address.is_ipv6() && old.covers(&gone));
+        let place = exact.or_else(part)?;
+        let old = &mut routes[place];
+        let rest = old.forwarding.next_hops.iter().filter(|hop| {
+            !gone.forwarding.next_hops.iter().any(|theirs| (hop.device, hop.gateway) == (theirs.device, theirs.gateway))
+        });
+        let rest: Box<[NextHop]> = rest.copied().collect();
+        if !rest.is_empty() {
+            old.forwarding.next_hops = rest;
+            return Some(prefix);
+        }
+        let old = routes.remove(place);
+        if routes.is_empty() {
+            self.by_prefix.remove(&prefix);
+        }
+        self.release(Some(old));
+        Some(prefix)
+    }
+
+    /// The prefixes that these routes treat differently from others.
+    pub(super) fn changed_from(&self, before: &Routes) -> Vec<Prefix> {
+        let new = self.prefixes().filter(|p| self.get(*p) != before.get(*p));
+        let gone = before.prefixes().filter(|p| !self.by_prefix.contains_key(p));
+        new.chain(gone).collect()
+    }
+
+    fn release(&mut self, route: Option<Route>) {
+        if let Some(object) = route.and_then(|route| route.object)
+            && let Some(count) = self.objects.get_mut(&object)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.objects.remove(&object);
+            }
+        }
+    }
+}
+
+/// A route of a message; none if it is of another table, for a type of service, or a copy in a cache.
+fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
+    let header = &message.header;
+    let find = |found: fn(&RouteAttribute) -> Option<u32>| message.attributes.iter().find_map(found);
+    let table = find(|a| if let RouteAttribute::Table(table) = a { Some(*table) } else { None });
+    let table = table.unwrap_or(header.table.into());
+    if !matches!(table, MAIN | LOCAL) || header.tos != 0 || header.flags.contains(RouteFlags::Cloned) {
+        return None;
+    }
+    let prefix = prefix(message)?;
+    let prefix = Prefix::new(prefix.address, prefix.length);
+    let kind = match header.kind {
+        RouteType::Unicast => RouteKind::Unicast,
+        RouteType::Local | RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => RouteKind::Local,
+        RouteType::BlackHole => RouteKind::Blackhole,
+        RouteType::Unreachable | RouteType::Prohibit => RouteKind::Unreachable,
+        _ => return None,
+    };
+    let metric = find(|a| if let RouteAttribute::Priority(metric) = a { Some(*metric) } else { None });
+    let mtu = message.attributes.iter().find_map(|a| match a {
+        RouteAttribute::Metrics(metrics) => metrics.iter().find_map(|metric| match metric {
+            RouteMetric::Mtu(mtu) if *mtu > 0 => Some(*mtu),
+            _ => None,
+        }),
+        _ => None,
+    });
+    let next_hops = if kind == RouteKind::Unicast { next_hops(message) } else { Box::default() };
+    let forwarding = Forwarding { kind, next_hops, mtu };
+    let object = message.attributes.iter().find_map(object);
+    Some((prefix, Route { local_table: table == LOCAL, metric: metric.unwrap_or(0), forwarding, object }))
+}
+
+fn next_hops(message: &RouteMessage) -> Box<[NextHop]> {
+    let several = message.attributes.iter().find_map(|a| match a {
+        RouteAttribute::MultiPath(hops) => Some(hops),
+        _ => None,
+    });
+    match several {
+        Some(hops) => hops.iter().take(MAX_NEXT_HOPS).map(next_hop).collect(),
+        None => {
+            let dead = header_flags(message).contains(RouteNextHopFlags::Dead);
+            let device = message.attributes.iter().find_map(|a| match a {
+                RouteAttribute::Oif(index) => Some(*index),
+                _ => None,
+            });
+            let hop = device.map(|device| of(device, 1, dead, &message.attributes));
+            hop.into_iter().collect()
+        }
+    }
+}
+
+/// The lower bits of a route's flags are those of its only next hop.
+fn header_flags(message: &RouteMessage) -> RouteNextHopFlags {
+    RouteNextHopFlags::from_bits_retain(message.header.flags.bits() as u8)
+}
+
+fn next_hop(hop: &RouteNextHop) -> NextHop {
+    let dead = hop.flags.contains(RouteNextHopFlags::Dead);
+    of(hop.interface_index, u16::from(hop.hops) + 1, dead, &hop.attributes)
+}
+
+fn of(device: u32, weight: u16, dead: bool, attributes: &[RouteAttribute]) -> NextHop {
+    let mut hop = NextHop { device, gateway: None, weight, dead, encapsulated: false };
+    for attribute in attributes {
+        match attribute {
+            RouteAttribute::Gateway(RouteAddress::Inet(ip)) => hop.gateway = Some(IpAddr::V4(*ip)),
+            RouteAttribute::Gateway(RouteAddress::Inet6(ip)) => hop.gateway = Some(IpAddr::V6(*ip)),
+            RouteAttribute::Via(RouteVia::Inet(ip)) => hop.gateway = Some(IpAddr::V4(*ip)),
+            RouteAttribute::Via(RouteVia::Inet6(ip)) => hop.gateway = Some(IpAddr::V6(*ip)),
+            RouteAttribute::Encap(_) | RouteAttribute::EncapType(_) | RouteAttribute::NewDestination(_) => {
+                hop.encapsulated = true;
+            }
+            _ => {}
+        }
+    }
+    hop
+}
+
+fn object(attribute: &RouteAttribute) -> Option<u32> {
+    use netlink_packet_core::Nla;
+    let RouteAttribute::Other(nla) = attribute else { return None };
+    let mut bytes = [0; 4];
+    if nla.kind() != NEXT_HOP_OBJECT || nla.value_len() != bytes.len() {
+        return None;
+    }
+    nla.emit_value(&mut bytes);
+    Some(u32::from_ne_bytes(bytes))
+}
+
+/// What asks for all routes of both protocols, one after the other.
+pub(super) fn queries() -> [RouteMessage; 2] {
+    [AddressFamily::Inet, AddressFamily::Inet6].map(|family| {
+        let mut query = RouteMessage::default();
+        query.header.address_family = family;
+        query
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::{DefaultNla, NLM_F_CREATE};
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    fn message(destination: &str, length: u8, metric: u32, hops: &[(u32, &str)]) -> RouteMessage {
+        let mut message = RouteMessage::default();
+        let address: IpAddr = destination.parse().unwrap();
+        message.header.address_family = super::super::family(address);
+        message.header.destination_prefix_length = length;
+        message.header.table = MAIN as u8;
+        message.header.kind = RouteType::Unicast;
+        message.attributes = vec![RouteAttribute::Destination(address.into()), RouteAttribute::Priority(metric)];
+        let gateway = |text: &str| text.parse::<IpAddr>().ok().map(|ip| RouteAttribute::Gateway(ip.into()));
+        match hops {
+            [(device, via)] => {
+                message.attributes.push(RouteAttribute::Oif(*device));
+                message.attributes.extend(gateway(via));
+            }
+            several => {
+                let hop = |(device, via): &(u32, &str)| {
+                    let mut hop = RouteNextHop::default();
+                    hop.interface_index = *device;
+                    hop.attributes.extend(gateway(via));
+                    hop
+                };
+                message.attributes.push(RouteAttribute::MultiPath(several.iter().map(hop).collect()));
+            }
+        }
+        message
+    }
+
+    fn prefix_of(text: &str, length: u8) -> Prefix {
+        Prefix { address: text.parse().unwrap(), length }
+    }
+
+    fn devices(routes: &Routes, prefix: Prefix) -> Vec<u32> {
+        routes.get(prefix).map_or(vec![], |f| f.next_hops.iter().map(|hop| hop.device).collect())
+    }
+
+    #[test]
+    fn the_lowest_metric_counts() {
+        let mut routes = Routes::default();
+        let at = prefix_of("10.0.0.0", 8);
+        for (metric, device) in [(20, 2), (10, 1), (30, 3)] {
+            assert_eq!(routes.add(&message("10.0.0.0", 8, metric, &[(device, "192.0.2.1")]), NLM_F_CREATE), Some(at));
+        }
+        assert_eq!(devices(&routes, at), [1]);
+        routes.remove(&message("10.0.0.0", 8, 10, &[(1, "192.0.2.1")]));
+        assert_eq!(devices(&routes, at), [2]);
+        // One that is not there.
+        assert_eq!(routes.remove(&message("10.0.0.0", 8, 10, &[(1, "192.0.2.1")])), None);
+        routes.add(&message("10.0.0.0", 8, 20, &[(7, "192.0.2.7")]), NLM_F_REPLACE);
+        assert_eq!(devices(&routes, at), [7]);
+        routes.remove(&message("10.0.0.0", 8, 30, &[(3, "192.0.2.1")]));
+        routes.remove(&message("10.0.0.0", 8, 20, &[(7, "192.0.2.7")]));
+        assert!(routes.is_empty());
+    }
+
+    #[test]
+    fn ipv6_routes_get_and_lose_next_hops_one_by_one() {
+        let mut routes = Routes::default();
+        let at = prefix_of("2001:db8::", 32);
+        routes.add(&message("2001:db8::", 32, 20, &[(1, "fe80::1")]), NLM_F_CREATE);
+        routes.add(&message("2001:db8::", 32, 20, &[(1, "fe80::1"), (2, "fe80::2"), (3, "fe80::3")]), NLM_F_APPEND);
+        assert_eq!(devices(&routes, at), [1, 2, 3]);
+        routes.remove(&message("2001:db8::", 32, 20, &[(2, "fe80::2")]));
+        assert_eq!(devices(&routes, at), [1, 3]);
+        routes.remove(&message("2001:db8::", 32, 20, &[(1, "fe80::1"), (3, "fe80::3")]));
+        assert!(routes.is_empty());
+        // Networks of the same prefix on two links.
+        routes.add(&message("2001:db8::", 64, 256, &[(1, "")]), NLM_F_CREATE);
+        routes.add(&message("2001:db8::", 64, 256, &[(2, "")]), NLM_F_CREATE);
+        let at = prefix_of("2001:db8::", 64);
+        assert_eq!(devices(&routes, at), [1]);
+        routes.remove(&message("2001:db8::", 64, 256, &[(1, "")]));
+        assert_eq!(devices(&routes, at), [2]);
+    }
+
+    #[test]
+    fn the_local_table_comes_first_and_others_do_not_count() {
+        let mut routes = Routes::default();
+        let at = prefix_of("10.0.0.1", 32);
+        routes.add(&message("10.0.0.1", 32, 0, &[(1, "192.0.2.1")]), NLM_F_CREATE);
+        let mut local = message("10.0.0.1", 32, 500, &[(2, "")]);
+        local.header.table = LOCAL as u8;
+        local.header.kind = RouteType::Local;
+        routes.add(&local, NLM_F_CREATE);
+        assert_eq!(routes.get(at).unwrap().kind, RouteKind::Local);
+        for change in [
+            |m: &mut RouteMessage| m.header.table = 77,
+            |m: &mut RouteMessage| m.attributes.push(RouteAttribute::Table(1000)),
+            |m: &mut RouteMessage| m.header.tos = 8,
+            |m: &mut RouteMessage| m.header.flags = RouteFlags::Cloned,
+            |m: &mut RouteMessage| m.header.kind = RouteType::Throw,
+        ] {
+            let mut other = message("10.9.0.0", 16, 0, &[(1, "192.0.2.1")]);
+            change(&mut other);
+            assert_eq!(routes.add(&other, NLM_F_CREATE), None);
+        }
+        assert_eq!(routes.len(), 1);
+        let (found, forwarding) = routes.lookup(at.address).unwrap();
+        assert_eq!((found, forwarding.kind), (at, RouteKind::Local));
+        assert_eq!(routes.lookup("10.0.0.2".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn references_to_next_hop_objects_are_counted() {
+        let mut routes = Routes::default();
+        let of = |id: u32, destination: &str| {
+            let mut m = message(destination, 24, 0, &[(1, "192.0.2.1")]);
+            m.attributes.push(RouteAttribute::Other(DefaultNla::new(NEXT_HOP_OBJECT, id.to_ne_bytes().to_vec())));
+            m
+        };
+        routes.add(&of(5, "10.0.1.0"), NLM_F_CREATE);
+        routes.add(&of(5, "10.0.2.0"), NLM_F_CREATE);
+        routes.add(&of(6, "10.0.2.0"), NLM_F_REPLACE);
+        assert!(routes.refer_to(5) && routes.refer_to(6));
+        routes.remove(&of(5, "10.0.1.0"));
+        assert!(!routes.refer_to(5) && routes.refer_to(6));
+    }
+
+    #[test]
+    fn hostile_values() {
+        let mut routes = Routes::default();
+        // A prefix longer than the address, bits behind the prefix, a device that there is not, no next hop at all.
+        let mut long = message("10.0.0.1", 255, u32::MAX, &[(u32::MAX, "10.0.0.1")]);
+        assert_eq!(routes.add(&long, 0xffff), Some(prefix_of("10.0.0.1", 32)));
+        long.header.destination_prefix_length = 8;
+        assert_eq!(routes.add(&long, 0), Some(prefix_of("10.0.0.0", 8)));
+        routes.add(&message("::1", 255, 0, &[]), 0);
+        assert_eq!(devices(&routes, prefix_of("::1", 128)), Vec::<u32>::new());
+        // Addresses of the other protocol.
+        let mut mixed = message("10.0.0.0", 8, 0, &[(1, "fe80::1")]);
+        mixed.attributes[0] = RouteAttribute::Destination(Ipv6Addr::LOCALHOST.into());
+        assert_eq!(routes.add(&mixed, 0), Some(prefix_of("::", 8)));
+        let many: Vec<(u32, &str)> = (0..5000).map(|device| (device, "10.0.0.1")).collect();
+        routes.add(&message("10.8.0.0", 16, 0, &many), 0);
+        assert_eq!(devices(&routes, prefix_of("10.8.0.0", 16)).len(), MAX_NEXT_HOPS);
+    }
+}
